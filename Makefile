@@ -5,6 +5,7 @@
 # make rnn     a recurrent network learns a rhyme           make rnn ARGS="--hidden 96"
 # make kalman  track a buoy, learn how noisy all is         make kalman ARGS="--points 1000"
 # make gradients   find wrong labels, limit each gradient   make gradients ARGS="--data DIR"
+# make deploy   the network that reads digits, in C++       make deploy ARGS="--digits --form c"
 # make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
 #              with the lowest versions that pyproject.toml declares: make test-lowest
 # make lint    ruff and the type checker
@@ -19,13 +20,14 @@ ARGS ?=
 BIN = $(VENV)/bin
 LOWEST = $(VENV)-lowest
 
-EXAMPLES = mnist ode hmc rnn kalman gradients
+EXAMPLES = mnist ode hmc rnn kalman gradients deploy
 PROGRAM_mnist = train_mnist
 PROGRAM_ode = fit_ode
 PROGRAM_hmc = sample_hmc
 PROGRAM_rnn = char_rnn
 PROGRAM_kalman = kalman_smoother
 PROGRAM_gradients = per_example_gradients
+PROGRAM_deploy = deploy_digits
 
 .PHONY: $(EXAMPLES) test test-slow test-lowest lint fuzz bench clean
 

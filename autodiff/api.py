@@ -78,7 +78,7 @@ class _Flat:
         if self._has_aux:
             if not isinstance(result, tuple | list) or len(result) != 2:
                 raise TypeError(
-                    "with has_aux=True the function must return a pair (result, aux), but "
+                    "with has_aux=True the function must return a pair (result, aux), a two-element tuple, but "
                     f"{function_line(self._shown)} returned {described(result)}"
                 )
             result, self._aux = result
@@ -144,6 +144,10 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
 
     Raises:
       TypeError, ValueError: `tangents` do not fit `primals`.
+
+    >>> import hloom
+    >>> hloom.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
+    (Array(6., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
     """
     check_function(fun, "jvp")
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
@@ -214,6 +218,11 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
 
     Returns:
       (result, f_jvp), and aux if `has_aux`. f_jvp(*tangents) computes only what depends on tangents.
+
+    >>> import hloom
+    >>> value, push = hloom.linearize(lambda x: x**3, 2.0)
+    >>> print(value, push(1.0), push(0.5))
+    8.0 12.0 6.0
     """
     check_function(fun, "linearize")
     leaves, structure = tree.flatten(primals)
@@ -243,7 +252,8 @@ class LinearizedFunction(Generic[R]):
         self._in_tree, self._in_avals = in_tree, tuple(in_avals)
         self._out_tree, self._out_avals = out_tree, tuple(out_avals)
         self._moves = [o is not None for o in program.outputs]
-        self.computation, self._residuals = program.computation(f"linear_{getattr(fun, '__name__', 'function')}")
+        name = f"linear_{getattr(fun, '__name__', 'function')}"
+        self.computation, self._residuals = program.computation(name, all_values=True)
         """`computation`: the linear program as HLO; it takes the tangents and the residuals."""
 
     @boundary
@@ -335,6 +345,11 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     Returns:
       (result, f_vjp), and aux if `has_aux`. f_vjp(cotangent of the result) is a tuple with a cotangent for each
       argument; `float0` zeros for integers and booleans.
+
+    >>> import hloom
+    >>> value, pull = hloom.vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> pull(1.0)
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_function(fun, "vjp")
     refuse_reduce_axes(reduce_axes, "vjp")
@@ -395,8 +410,9 @@ class PullbackFunction:
     def __call__(self, *cotangent: Any) -> tuple[Any, ...]:
         if len(cotangent) != 1:
             raise TypeError(
-                f"a function that vjp returns takes one argument, the cotangent of the result, but got {len(cotangent)}"
-                f": where the result is a tuple, give a tuple.{at(self._fun)}"
+                f"The function that vjp returned when applied to {getattr(self._fun, '__name__', 'it')} was called "
+                f"with {len(cotangent)} arguments, but it takes one argument, the cotangent of the result: where the "
+                f"result is a tuple, give a tuple.{at(self._fun)}"
             )
         leaves, structure = tree.flatten(cotangent[0])
         if structure != self._out_tree:
@@ -503,6 +519,13 @@ def grad(
 
     Raises:
       TypeError: (when called) the output is not a real scalar, or an argument has no derivative.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> loss = lambda w, x: jnp.sum((w * x) ** 2)
+    >>> hloom.grad(loss)(jnp.array([1.0, 2.0]), 3.0)
+    Array([18., 36.], dtype=float32)
+    >>> hloom.grad(loss, argnums=(0, 1))(jnp.array([1.0, 2.0]), 3.0)
+    (Array([18., 36.], dtype=float32), Array(30., dtype=float32, weak_type=True))
     """
     value_and_grad_f = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes, _name="grad")
 
@@ -526,7 +549,13 @@ def value_and_grad(
     _name: str = "value_and_grad",
 ) -> Callable[P, tuple[R, Any]]:
     """The function that computes `fun` and its gradient. As `grad`; returns (value, gradient), with `has_aux`
-    ((value, aux), gradient). JAX's `value_and_grad`."""
+    ((value, aux), gradient). JAX's `value_and_grad`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> value, gradient = hloom.value_and_grad(lambda w: jnp.sum(w["a"] ** 2))({"a": jnp.array([1.0, 2.0])})
+    >>> value, gradient
+    (Array(5., dtype=float32), {'a': Array([2., 4.], dtype=float32)})
+    """
     check_function(fun, _name)
     refuse_reduce_axes(reduce_axes, _name)
     positions = checked_argnums(argnums)

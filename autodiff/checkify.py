@@ -61,7 +61,14 @@ _ERRORS = {kind: category for category, kind in _KINDS.items()}
 
 
 class Error:
-    """The first error of a function that was checked, if there was one; a pytree, so that jit and vmap return it."""
+    """The first error of a function that was checked, if there was one; a pytree, so that jit and vmap return it.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import checkify
+    >>> error, _ = checkify.checkify(jnp.log, errors=checkify.float_checks)(-1.0)
+    >>> error.get() is not None
+    True
+    """
 
     def __init__(self, code: Any, payloads: Any = (), sites: tuple[tuple[int, Site], ...] = ()) -> None:
         self._code, self._payloads, self._sites = code, payloads, sites
@@ -126,6 +133,16 @@ def checkify(
         union of them.
 
     The function runs on after an error; only the first one is kept. Loops, branches and nested jit are looked through.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import checkify
+    >>> f = checkify.checkify(hloom.jit(lambda x, i: x[i]), errors=checkify.index_checks)
+    >>> error, value = f(jnp.arange(3), 1)
+    >>> error.get(), value
+    (None, Array(1, dtype=int32))
+    >>> f(jnp.arange(3), 5)[0].get() is None
+    False
     """
     check_function(f, "checkify")
     unknown = [e for e in errors if e not in _KINDS]
@@ -167,6 +184,16 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     Raises:
       TypeError: `pred` is no boolean scalar, `msg` no string, or something to be formatted no array.
       ValueError: it is traced, and nobody looks for checks.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import checkify
+    >>> def root(x):
+    ...     checkify.check(x >= 0, "x is negative: {}", x)
+    ...     return jnp.sqrt(x)
+    >>> error, value = checkify.checkify(hloom.jit(root))(-4.0)
+    >>> print(error)
+    Error(x is negative: -4.0 (`check` failed))
     """
     name = "debug_check" if debug else "check"
     value = as_value(pred)
@@ -202,7 +229,16 @@ def _payload(leaf: Any) -> Value:
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """`check`, which does nothing where `checkify` was not applied."""
+    """`check`, which does nothing where `checkify` was not applied.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import checkify
+    >>> def root(x):
+    ...     checkify.debug_check(x >= 0, "x is negative")
+    ...     return jnp.sqrt(x)
+    >>> root(4.0), checkify.checkify(root)(4.0)[0].get()
+    (Array(2., dtype=float32, weak_type=True), None)
+    """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
@@ -210,6 +246,14 @@ def check_error(error: Error) -> None:
     """Raise the error, if there is one; in a function that is traced or checked, hand it on to the next `checkify`.
 
     Of an error for each element (after vmap or scan), the first is handed on.
+
+    >>> from hloom.experimental import checkify
+    >>> def f(x):
+    ...     error, value = checkify.checkify(lambda x: checkify.check(x > 0, "too small"))(x)
+    ...     checkify.check_error(error)  # handed on
+    ...     return x
+    >>> print(checkify.checkify(f)(-1.0)[0])
+    Error(too small (`check` failed))
     """
     if not isinstance(error, Error):
         raise ValueError(f"check_error takes an Error as argument, got type {type(error)} instead.")

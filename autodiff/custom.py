@@ -18,18 +18,19 @@ import numpy as np
 
 from ..hlo.ir import HloComputation
 from ..hlo.tracebacks import boundaries
-from ..tracer import tree
+from ..tracer import dtypes, tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.by_name import is_global
 from ..tracer.context import Override, current_context
 from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, run_meaning
 from ..tracer.errors import UnexpectedTracerError
-from ..tracer.ops import full, is_inexact
+from ..tracer.ops import convert, full, is_inexact
 from ..tracer.overlay import overlaid_all, storages
 from ..tracer.recording import trace_to_computation
 from ..tracer.refs import Ref, check_aliases, hide_references, refuse_result, show_references
 from ..tracer.source import function_line, user_line
+from ..tracer.tree_nodes import short_repr
 from .jvp import JVPTracer, moving_mask
 from .linearize import Linearized, LinearTrace
 from .stopping import stop_gradient
@@ -248,16 +249,22 @@ def _custom_jvp_jvp(
 
 @boundaries
 class custom_jvp(OtherRules, Generic[P, R]):
-    """A function with its own JVP rule. JAX's `custom_jvp`.
+    """A function with its own JVP rule: for all derivatives, in forward and in reverse mode. JAX's `custom_jvp`.
 
-        @custom_jvp
-        def f(x, y): ...
+    ``rule(primals, tangents)``, which `defjvp` takes, returns (result, tangent of the result). With `nondiff_argnums`
+    or `nondiff_argnames` it takes these arguments first: rule(*nondiff, primals, tangents). They may be functions;
+    arrays among them have a derivative of zero.
 
-        @f.defjvp
-        def f_jvp(primals, tangents):    # -> (result, tangent of the result)
-
-    With `nondiff_argnums` or `nondiff_argnames` the rule takes these arguments first: rule(*nondiff, primals,
-    tangents). They may be functions; arrays among them have a derivative of zero.
+    >>> import hloom, hloom.numpy as jnp
+    >>> @hloom.custom_jvp
+    ... def log1pexp(x):
+    ...     return jnp.log(1 + jnp.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return log1pexp(x), t / (1 + jnp.exp(-x))
+    >>> hloom.grad(log1pexp)(100.0)
+    Array(1., dtype=float32, weak_type=True)
     """
 
     __qualname__: str
@@ -282,13 +289,30 @@ class custom_jvp(OtherRules, Generic[P, R]):
         """Set the rule; returns it, for use as a decorator.
 
         symbolic_zeros: tangents that are known to be zero are `SymbolicZero` objects, not arrays of zeros.
+
+        >>> import hloom
+        >>> @hloom.custom_jvp
+        ... def f(x):
+        ...     return x**2
+        >>> rule = f.defjvp(lambda primals, tangents: (f(*primals), 100 * tangents[0]))
+        >>> hloom.grad(f)(3.0)
+        Array(100., dtype=float32, weak_type=True)
         """
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """A rule for each argument: jvp(tangent, result, *primals) -> part of the result's tangent; None for zero."""
+        """A rule for each argument: jvp(tangent, result, *primals) -> part of the result's tangent; None for zero.
+
+        >>> import hloom
+        >>> @hloom.custom_jvp
+        ... def f(x, y):
+        ...     return x * y
+        >>> f.defjvps(lambda t, result, x, y: t * y, None)
+        >>> hloom.grad(f, argnums=(0, 1))(2.0, 3.0)
+        (Array(3., dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
+        """
         if self._nondiff:
             raise TypeError("Can't use defjvps with nondiff_argnums.")
 
@@ -308,7 +332,10 @@ class custom_jvp(OtherRules, Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
-            raise AttributeError(f"No JVP defined for custom_jvp function {function_line(self.fun)} using defjvp.")
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {_name(self.fun)} using defjvp.\n"
+                f"  It is {function_line(self.fun)}"
+            )
         rule, symbolic_zeros = self.jvp, self.symbolic_zeros
         every = positional(self.fun, args, kwargs)
         static = _static_positions(self.fun, self._nondiff, len(every))
@@ -326,9 +353,9 @@ class custom_jvp(OtherRules, Generic[P, R]):
             directions = [tangent_for_user(t, a, symbolic_zeros) for a, t in zip(given.avals, tangents, strict=True)]
             with _closures_explained("custom_jvp", self.fun), _with_x64(x64):
                 pair = rule(*given.static_args, given.unflatten(primals), tree.unflatten(given.tree, directions))
-            results, tangents_out = _checked_pair(rule, pair)
+            results, tangents_out = _checked_pair(rule, self.fun, pair)
             found = out.of_rule(results, "Custom JVP rule", rule)
-            return found, _checked_tangents(rule, out, results, tangents_out)
+            return found, _checked_tangents(rule, self.fun, out, results, tangents_out)
 
         flat_rule.__name__ = getattr(rule, "__name__", "jvp")  # which jaxprs show
         results = bind_custom(CUSTOM_JVP, self.fun, meaning, flat_rule, given.values)
@@ -351,23 +378,35 @@ def _stopped(argument: Any) -> Any:
     return tree.map(lambda leaf: stop_gradient(leaf) if isinstance(leaf, Tracer) else leaf, argument)
 
 
-def _checked_pair(rule: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _of(what: str, rule: Callable[..., Any], fun: Callable[..., Any]) -> str:
+    """How messages name a rule."""
+    return f"{what} {_name(rule)} for function {_name(fun)}"
+
+
+def _checked_pair(rule: Callable[..., Any], fun: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise TypeError(
-            f"Custom JVP rule {function_line(rule)} must produce a pair (list or tuple of length two) representing "
-            f"primal and tangent outputs, but got {type(pair).__name__}."
+            f"{_of('Custom JVP rule', rule, fun)} must produce a pair (list or tuple of length two) representing "
+            f"primal and tangent outputs, but got {short_repr(pair)}.\n  The rule is {function_line(rule)}"
         )
     return pair[0], pair[1]
 
 
-def _checked_tangents(rule: Callable[..., Any], out: Outputs, results: Any, tangents: Any) -> list[Tangent]:
+def _checked_tangents(
+    rule: Callable[..., Any], fun: Callable[..., Any], out: Outputs, results: Any, tangents: Any
+) -> list[Tangent]:
     """The rule's tangents, with the types of its results."""
     leaves, structure = tree.flatten(tangents)
     primals = [as_value(leaf) for leaf in tree.leaves(results)]
     if structure != out.tree:
         raise TypeError(
-            f"Custom JVP rule {function_line(rule)} must produce primal and tangent outputs with equal container "
-            f"(pytree) structures, but got {tree.shown(out.tree)} and {tree.shown(structure)} respectively."
+            f"{_of('Custom JVP rule', rule, fun)} must produce primal and tangent outputs with equal container "
+            f"(pytree) structures, but got {tree.shown(out.tree)} and {tree.shown(structure)} respectively.\n"
+            f"  The rule is {function_line(rule)}"
         )
     found: list[Tangent] = []
     for primal, leaf in zip(primals, leaves, strict=True):
@@ -377,8 +416,9 @@ def _checked_tangents(rule: Callable[..., Any], out: Outputs, results: Any, tang
         tangent = as_value(leaf)
         if (tangent.aval.shape, tangent.aval.dtype) != (primal.aval.shape, primal.aval.dtype):
             raise TypeError(
-                f"Custom JVP rule {function_line(rule)} must produce primal and tangent outputs with equal shapes and "
-                f"dtypes, but got {primal.aval.str_short()} and {tangent.aval.str_short()}."
+                "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. "
+                f"Expected {primal.aval.str_short()} (tangent type of {primal.aval.str_short()}) but got "
+                f"{tangent.aval.str_short()}.\n  The rule is {function_line(rule)} for function {_name(fun)}"
             )
         found.append(tangent)
     return found
@@ -418,8 +458,8 @@ def _custom_vjp_jvp(
     call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
 ) -> tuple[list[Value], list[Tangent]]:
     raise TypeError(
-        f"can't apply forward-mode differentiation (jvp) to a custom_vjp function, here {call.label}: its rule gives "
-        "cotangents only. Use custom_jvp, or reverse mode (grad, vjp)."
+        f"can't apply forward-mode autodiff (jvp) to a custom_vjp function. The rule of {call.label} gives cotangents "
+        "only. Use custom_jvp, or reverse mode (grad, vjp)."
     )
 
 
@@ -449,7 +489,7 @@ def _custom_vjp_linearize(call: Call, primals: Sequence[Value], tangents: Sequen
 
 
 def _refuse(call: Call, *_: Any) -> Any:
-    raise TypeError("can't apply forward-mode differentiation (jvp) to a custom_vjp function.")
+    raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
 
 
 _BACKWARD = Primitive("custom_vjp_tangent", evaluate=_refuse, is_backward_only=True, jvp=_refuse)
@@ -473,14 +513,17 @@ def _never_run(avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -
 class custom_vjp(OtherRules, Generic[P, R]):
     """A function with its own reverse-mode rule. JAX's `custom_vjp`.
 
-        @custom_vjp
-        def f(x, y): ...
+    ``defvjp(fwd, bwd)``: fwd(*args) returns (result, residuals); bwd(residuals, cotangent) a tuple with a cotangent for
+    each argument, None for zero. With `nondiff_argnums` or `nondiff_argnames`, fwd takes all arguments in their order,
+    and bwd takes these first. Forward mode is a TypeError.
 
-        def f_fwd(x, y): return f(x, y), residuals
-        def f_bwd(residuals, cotangent): return cotangent_of_x, cotangent_of_y     # None for zero
-        f.defvjp(f_fwd, f_bwd)
-
-    With `nondiff_argnums` or `nondiff_argnames`, fwd takes all arguments in their order, and bwd takes these first.
+    >>> import hloom, hloom.numpy as jnp
+    >>> @hloom.custom_vjp
+    ... def clip_gradient(x):
+    ...     return x
+    >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (jnp.clip(ct, -1, 1),))
+    >>> hloom.grad(lambda x: 5 * clip_gradient(x))(2.0)
+    Array(1., dtype=float32, weak_type=True)
     """
 
     __qualname__: str
@@ -514,12 +557,23 @@ class custom_vjp(OtherRules, Generic[P, R]):
         symbolic_zeros: fwd gets a `CustomVJPPrimal` (.value, .perturbed) for each array, and bwd gets `SymbolicZero`
         objects for cotangents that are known to be zero. `optimize_remat` is accepted: under `checkpoint`, unused
         residuals are never computed here.
+
+        >>> import hloom
+        >>> @hloom.custom_vjp
+        ... def f(x):
+        ...     return x**2
+        >>> f.defvjp(lambda x: (x**2, x), lambda x, ct: (100 * ct * x,))
+        >>> hloom.grad(f)(3.0)
+        Array(300., dtype=float32, weak_type=True)
         """
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {function_line(self.fun)} using defvjp.")
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {_name(self.fun)} using defvjp.\n"
+                f"  It is {function_line(self.fun)}"
+            )
         fwd, bwd, symbolic_zeros = self.fwd, self.bwd, self.symbolic_zeros
         every = positional(self.fun, args, kwargs)
         given = Arguments(_static_positions(self.fun, self._nondiff, len(every)), every)
@@ -539,9 +593,10 @@ class custom_vjp(OtherRules, Generic[P, R]):
                 pair = fwd(*given.with_leaves(leaves))
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
-                    f"Custom VJP fwd rule {function_line(fwd)} must produce a pair (list or tuple of length two) where "
-                    "the first element represents the primal output and the second element represents residuals (i.e. "
-                    f"values stored from the forward-pass for use on the backward-pass), but got {type(pair).__name__}."
+                    f"{_of('Custom VJP fwd rule', fwd, self.fun)} must produce a pair (list or tuple of length two) "
+                    "where the first element represents the primal output and the second element represents residuals "
+                    "(i.e. values stored from the forward-pass for use on the backward-pass), but got "
+                    f"{short_repr(pair)}.\n  The rule is {function_line(fwd)}"
                 )
             results = out.of_rule(pair[0], "Custom VJP fwd rule", fwd)
             held = _Held(_without_references(pair[1], given, fwd))
@@ -646,6 +701,8 @@ def _checked_cotangents(
             if isinstance(leaf, SymbolicZero) and leaf.shape == avals[i].shape:
                 continue
             value = as_value(leaf)
+            if _is_wider_float(value.aval.dtype, avals[i].dtype):
+                value = convert(value, avals[i].dtype, False)  # a rule may compute in more digits than the argument has
             if (value.aval.shape, value.aval.dtype) != (avals[i].shape, avals[i].dtype):
                 raise ValueError(
                     f"Custom VJP bwd rule {function_line(bwd)} must produce a cotangent of the argument's type "
@@ -653,6 +710,10 @@ def _checked_cotangents(
                 )
             flat[i] = value
     return flat
+
+
+def _is_wider_float(found: Any, wanted: Any) -> bool:
+    return dtypes.is_floating(found) and dtypes.is_floating(wanted) and found.itemsize > wanted.itemsize
 
 
 def _described(value: object) -> str:

@@ -138,15 +138,22 @@ def _diagonal(x: Value, size: int) -> Value:
 class custom_vmap(OtherRules, Generic[P, R]):
     """A function with its own rule for `vmap`. JAX's `custom_batching.custom_vmap`.
 
-        @custom_vmap
-        def f(x, y): ...
-
-        @f.def_vmap
-        def f_vmap(axis_size, in_batched, x, y):    # -> (result, which arrays of it are batched)
-
+    ``rule(axis_size, in_batched, *args)``, which `def_vmap` takes, returns (result, which arrays of it are batched).
     `in_batched` has the structure of the arguments with a bool for each array: whether it has the batch, along axis 0.
-    The rule returns such a tree for its result. `jvp` and `vmap` together follow the rule, in either order. Reverse
-    mode follows the function, unless `vmap` is applied first.
+    `jvp` and `vmap` together follow the rule, in either order. Reverse mode follows the function, unless `vmap` is
+    applied first.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> @hloom.custom_batching.custom_vmap
+    ... def double(x):
+    ...     return 2 * x
+    >>> @double.def_vmap
+    ... def rule(axis_size, in_batched, x):
+    ...     print("a batch of", axis_size)
+    ...     return 2 * x, True
+    >>> hloom.vmap(double)(jnp.array([1, 2, 3]))
+    a batch of 3
+    Array([2, 4, 6], dtype=int32)
     """
 
     __qualname__: str
@@ -157,7 +164,16 @@ class custom_vmap(OtherRules, Generic[P, R]):
         self.vmap_rule: Callable[..., Any] | None = None
 
     def def_vmap(self, vmap_rule: F) -> F:
-        """Set the rule; returns it, for use as a decorator."""
+        """Set the rule; returns it, for use as a decorator.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> @hloom.custom_batching.custom_vmap
+        ... def f(x):
+        ...     return 2 * x
+        >>> rule = f.def_vmap(lambda axis_size, in_batched, x: (2 * x + axis_size, True))
+        >>> hloom.vmap(f)(jnp.zeros(3))
+        Array([3., 3., 3.], dtype=float32)
+        """
         self.vmap_rule = vmap_rule
         return vmap_rule
 
@@ -223,7 +239,16 @@ def _checked(rule: Callable[..., Any], out: Outputs, size: int, answer: Any) -> 
 
 
 def sequential_vmap(f: Callable[P, R]) -> custom_vmap[P, R]:
-    """`f`, of which `vmap` computes one element after the other, by `lax.map`."""
+    """`f`, of which `vmap` computes one element after the other, by `lax.map`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> @hloom.custom_batching.sequential_vmap
+    ... def f(x):
+    ...     return jnp.sum(x) * x  # written for one element; needs the memory of one
+    >>> hloom.vmap(f)(jnp.array([[1, 2], [3, 4]]))
+    Array([[ 3,  6],
+           [21, 28]], dtype=int32)
+    """
     function = custom_vmap(f)
     one = cast("Callable[..., Any]", function)  # which a further vmap finds in the loop
 

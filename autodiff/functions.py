@@ -69,6 +69,11 @@ def linear_transpose(fun: Function, *primals: Any, reduce_axes: Sequence[Any] = 
     Raises:
       TypeError: integers become floats or the reverse; (when called) the cotangent is not like the result.
       UnsupportedError: (when called) `fun` is not linear.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> transposed = hloom.linear_transpose(lambda x: jnp.array([[1.0, 2.0], [3.0, 4.0]]) @ x, jnp.ones(2))
+    >>> transposed(jnp.array([1.0, 10.0]))
+    (Array([31., 42.], dtype=float32),)
     """
     check_function(fun, "linear_transpose")
     refuse_reduce_axes(reduce_axes, "linear_transpose")
@@ -140,6 +145,12 @@ def linear_call(fun: Function, fun_transpose: Function, residual_args: Any, line
     Raises:
       TypeError: `fun_transpose` does not return a pytree like `linear_args`; it is differentiated with respect to
         `residual_args`.
+
+    >>> import hloom
+    >>> from hloom.custom_derivatives import linear_call
+    >>> half = lambda x: linear_call(lambda r, x: x / r, lambda r, ct: ct / r, 2.0, x)
+    >>> half(3.0), hloom.grad(half)(3.0)
+    (Array(1.5, dtype=float32, weak_type=True), Array(0.5, dtype=float32, weak_type=True))
     """
     forward = _Traced(fun, (residual_args, linear_args), "fun")
     example = tree.unflatten(forward.out_tree, [_Like(a) for a in forward.out_avals])
@@ -208,6 +219,12 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
     further arguments; and these values. JAX's `closure_convert`.
 
     It makes a function that is an argument of a custom derivative rule known to the rule: pass the values as arguments.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> scale = jnp.array(3.0)
+    >>> f, consts = hloom.closure_convert(lambda x: hloom.lax.mul(x, scale), 1.0)
+    >>> f(2.0, *consts)
+    Array(6., dtype=float32)
     """
     check_function(fun, "closure_convert")
     traced = _Traced(fun, example_args, "function")
@@ -244,9 +261,12 @@ def custom_gradient(fun: Function) -> Function:
     """A function with its own reverse-mode rule, given in one piece: ``fun(*args)`` returns the result and a function
     from its cotangent to a cotangent for each argument. JAX's `custom_gradient`.
 
-        @custom_gradient
-        def f(x, y):
-            return x * y, lambda ct: (ct * y, ct * x)
+    >>> import hloom, hloom.numpy as jnp
+    >>> @hloom.custom_gradient
+    ... def clipped(x):
+    ...     return x**2, lambda ct: jnp.clip(ct * 2 * x, -1, 1)
+    >>> clipped(3.0), hloom.grad(clipped)(3.0)
+    (Array(9., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
     """
     check_function(fun, "custom_gradient")
 
@@ -299,6 +319,12 @@ def fwd_and_bwd(
     Returns:
       ``fwd(*args)`` -> (result, residuals), and aux if `has_aux`; ``bwd(residuals, cotangent)`` -> the cotangents of
       the arguments that `argnums` names: one, or a tuple where `argnums` is a sequence.
+
+    >>> import hloom
+    >>> fwd, bwd = hloom.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
+    >>> value, residuals = fwd(2.0, 3.0)
+    >>> bwd(residuals, 1.0)
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_function(fun, "fwd_and_bwd")
     positions = checked_argnums(argnums)

@@ -151,6 +151,10 @@ def check_scalar_output(name: str, results: Sequence[Value], structure: Any, fun
     (result,) = results
     if result.aval.shape != ():
         raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output had shape: {result.aval.shape}.{at(fun)}"
+            f"Gradient only defined for scalar-output functions. Output had shape: {result.aval.shape}."
+            f"{_one_element if result.aval.size == 1 else ''}{at(fun)}"
         )
     check_output(name, result, fun, holomorphic)
+
+
+_one_element = " It has one element: return output.reshape(()) or output[0]."

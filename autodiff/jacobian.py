@@ -50,6 +50,12 @@ def jacfwd(
 
     Raises:
       TypeError: (when called) an argument is not real, or not complex where `holomorphic`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.jacfwd(lambda x: jnp.array([x[0] * x[1], x[0] ** 2, x[1]]))(jnp.array([2.0, 3.0]))
+    Array([[3., 2.],
+           [4., 0.],
+           [0., 1.]], dtype=float32)
     """
     return _jacobian("jacfwd", fun, argnums, has_aux, holomorphic)
 
@@ -82,6 +88,11 @@ def jacrev(
 
     Complex inputs are accepted where the outputs are real. `allow_int`: so are integers and booleans, whose part of the
     Jacobian is `float0` zeros.
+    `jacobian` is the same.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.jacrev(lambda x: jnp.array([x[0] * x[1]]))(jnp.array([2.0, 3.0]))
+    Array([[3., 2.]], dtype=float32)
     """
     return _jacobian("jacrev", fun, argnums, has_aux, holomorphic, allow_int)
 
@@ -104,7 +115,15 @@ def hessian(
 def hessian(
     fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Function:
-    """The function that computes the second derivatives of `fun`: `jacfwd` of `jacrev`. JAX's `hessian`."""
+    """The function that computes the second derivatives of `fun`: `jacfwd` of `jacrev`. JAX's `hessian`.
+
+    For an argument of shape s and a scalar result it is an array of shape (s, s). Other arguments: see `jacfwd`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([2.0, 3.0]))
+    Array([[6., 4.],
+           [4., 0.]], dtype=float32)
+    """
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
@@ -160,7 +179,8 @@ def _by_columns(fun: Function, moving: tuple[Any, ...], has_aux: bool) -> tuple[
     for found, output in zip(columns, outputs, strict=True):
         last = transpose(found, (*range(1, found.aval.ndim), 0))
         parts = _parts(last, avals, output.ndim)
-        blocks.append([reshape(p, (*output.shape, *a.shape)) for p, a in zip(parts, avals, strict=True)])
+        found_blocks = [reshape(p, (*output.shape, *a.shape)) for p, a in zip(parts, avals, strict=True)]
+        blocks.append([_weak_as(block, output) for block in found_blocks])
     return result, blocks, *aux
 
 
@@ -180,11 +200,19 @@ def _by_rows(fun: Function, moving: tuple[Any, ...], has_aux: bool) -> tuple[Any
     blocks = []
     for k, output in enumerate(outputs):
         blocks_of_leaves = iter([of_leaf[k] for of_leaf in parts])
-        shapes = [ShapedArray((*output.shape, *a.shape), a.dtype) for a in avals]
+        shapes = [ShapedArray((*output.shape, *a.shape), a.dtype, a.weak_type) for a in avals]
         blocks.append(
-            [reshape(next(blocks_of_leaves), s.shape) if is_inexact(s.dtype) else float0_zeros(s) for s in shapes]
+            [
+                _weak_as(reshape(next(blocks_of_leaves), s.shape), s) if is_inexact(s.dtype) else float0_zeros(s)
+                for s in shapes
+            ]
         )
     return result, blocks, *aux
+
+
+def _weak_as(block: Value, like: ShapedArray) -> Value:
+    """A part of a Jacobian, weakly typed if the value is from which its type comes."""
+    return convert(block, block.aval.dtype, True) if like.weak_type else block
 
 
 def _for_each_direction(linear: Callable[[list[Value]], list[Value]], avals: Sequence[ShapedArray]) -> list[Value]:

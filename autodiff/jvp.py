@@ -37,7 +37,14 @@ FlatFunction = Callable[[list[Value]], Sequence[Value]]
 
 
 class JVPTracer(Tracer):
-    """A value and its tangent, which is not zero."""
+    """A value and its tangent, which is not zero.
+
+    >>> import hloom
+    >>> from hloom.interpreters.ad import JVPTracer
+    >>> hloom.jvp(lambda x: print(isinstance(x, JVPTracer), x.primal, x.tangent) or 2 * x, (1.5,), (1.0,))
+    True 1.5 1.0
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
 
     __slots__ = ("primal", "tangent")
 
@@ -59,6 +66,11 @@ class JVPTrace(Trace):
     """Runs each op on primals and tangents under the parent trace.
 
     Values of other traces are constants here, which keeps nested derivatives apart.
+
+    >>> import hloom
+    >>> from hloom.extend.core import find_top_trace
+    >>> y, t = hloom.jvp(lambda x: print(type(find_top_trace()).__name__) or 2 * x, (1.5,), (1.0,))
+    JVPTrace
     """
 
     parent: Trace

@@ -204,11 +204,14 @@ class LinearProgram:
     outputs: list[HloInstruction | None]
     """Each result's tangent; None where it is zero."""
 
-    def computation(self, name: str) -> tuple[HloComputation, list[Value]]:
+    def computation(self, name: str, all_values: bool = False) -> tuple[HloComputation, list[Value]]:
         """The program as a computation of the inputs and those residuals that it needs (the second result).
 
         It returns the tangents that are not zero. Concrete scalars become constants in it. Instructions with side
         effects stay: they act when the program is run, not when it is transposed.
+
+        all_values: traced values that are constants are residuals too. Then two programs of one function have equally
+        many, whatever is known of the values: users see them as constants of a jaxpr.
         """
         effects = [i for i in self.instructions if i.opcode is Opcode.CALL and has_side_effect(i)]
         needed: set[HloInstruction] = {*effects, *(o for o in self.outputs if o is not None)}
@@ -225,6 +228,13 @@ class LinearProgram:
             else:
                 mapping[p] = make_parameter(len(self.inputs) + len(kept), p.shape)
                 kept.append(p)
+        values = [self.residuals[p] for p in kept]
+        if all_values:
+            for constant, value in self.constants.items():
+                if constant in needed:
+                    mapping[constant] = make_parameter(len(self.inputs) + len(kept), constant.shape)
+                    kept.append(constant)
+                    values.append(value)
         for instruction in self.instructions:
             if instruction in needed:
                 mapping[instruction] = instruction.with_operands(
@@ -233,7 +243,7 @@ class LinearProgram:
         root = make_tuple([mapping.setdefault(o, o) for o in self.outputs if o is not None])
         parameters = [mapping[p] for p in (*self.inputs, *kept)]
         acting = [mapping[i] for i in effects]
-        return make_computation(name, root, parameters, acting), [self.residuals[p] for p in kept]
+        return make_computation(name, root, parameters, acting), values
 
 
 def linearize_flat(

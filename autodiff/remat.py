@@ -26,6 +26,7 @@ from ..tracer.execution import run_call
 from ..tracer.float0 import hide_float0
 from ..tracer.overlay import overlaid_all
 from ..tracer.recording import TracedComputation, run_computation, trace_to_computation
+from ..tracer.refs import Ref, check_aliases, refuse_result, replace_all, values_of_references
 from ..tracer.source import function_line, user_line
 from ..tracer.traced import JIT, DerivedCache, with_avals
 from ..tracer.wrapping import wraps
@@ -79,6 +80,8 @@ def checkpoint(
 ) -> Callable[P, R]:
     """`fun`, differentiated with few residuals: its arguments, and what `policy` keeps. JAX's `checkpoint` (`remat`).
 
+    The derivative is the same; it computes `fun` a second time, in place of keeping its intermediate results.
+
     Args:
       fun: takes and returns pytrees of arrays.
       prevent_cse: False lets passes merge the second computation with the first. A sequence says so for each argument;
@@ -91,6 +94,11 @@ def checkpoint(
     Raises:
       TypeError: `policy` is not callable, or returns something else than a bool.
       ValueError: (when called) there is no argument with a number of `static_argnums`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> layer = hloom.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
+    >>> hloom.grad(layer)(0.0)
+    Array(1., dtype=float32, weak_type=True)
     """
     check_function(fun, "checkpoint")
     if concrete:
@@ -114,29 +122,40 @@ def checkpoint(
         fixed_by_name = {k: v for k, v in kwargs.items() if k in names}
         dynamic = {k: v for k, v in kwargs.items() if k not in names}
         leaves, structure = tree.flatten(hide_float0(([a for i, a in enumerate(args) if i not in fixed], dynamic)))
-        values: list[Value] = [as_value(leaf) for leaf in leaves]
+        places = {k: leaf for k, leaf in enumerate(leaves) if isinstance(leaf, Ref)}
+        check_aliases(leaves, [f"leaf {k} of the arguments" for k in range(len(leaves))] if places else (), (), name)
+        values: list[Value] = [as_value(leaf) for k, leaf in enumerate(leaves) if k not in places]
 
-        def make() -> tuple[tuple[TracedComputation, Any], bool]:
+        def make() -> tuple[tuple[TracedComputation, Any], bool]:  # references are used as those from outside
             out_tree: Any = None
 
             def flat(values: list[Value]) -> list[Value]:
                 nonlocal out_tree
-                moving, keywords = tree.unflatten(structure, values)
+                own = iter(values)
+                given = [places[k] if k in places else next(own) for k in range(len(leaves))]
+                moving, keywords = tree.unflatten(structure, given)
                 rest = iter(moving)
                 every = [fixed[i] if i in fixed else next(rest) for i in range(len(args))]
                 found, out_tree = tree.flatten(hide_float0(function(*every, **keywords, **fixed_by_name)))
+                for leaf in found:
+                    refuse_result(leaf, "checkpoint", function_line(fun))
                 return [as_value(leaf) for leaf in found]
 
             description = f"{function_line(fun)} for checkpoint"
-            traced = trace_to_computation(flat, [v.aval for v in values], name, description=description)
-            return (traced, out_tree), not any(isinstance(v, Tracer) for v in traced.captured)
+            avals = [v.aval for v in values]
+            traced = trace_to_computation(flat, avals, name, description=description, keep_references=True)
+            captured: list[Any] = traced.captured
+            outside = [v.is_traced if isinstance(v, Ref) else isinstance(v, Tracer) for v in captured]
+            return (traced, out_tree), not (places or any(outside))
 
         statics = [(k, type(v), v) for k, v in (*fixed.items(), *sorted(fixed_by_name.items()))]
         key = structure, tuple([v.aval for v in values]), len(args), tuple(statics)
         traced, out_tree = _traces.get((function,), key, make)
         call = Call(CHECKPOINT, traced.computation, remat, name, parameters)
-        results = bind_call(call, [*values, *traced.captured])
-        return tree.unflatten(out_tree, with_avals(results, traced.out_avals))
+        results = bind_call(call, [*values, *values_of_references(traced.captured)])
+        count = len(traced.out_avals)
+        replace_all(traced.written, results[count:])
+        return tree.unflatten(out_tree, with_avals(results[:count], traced.out_avals))
 
     return checkpointed
 
@@ -155,7 +174,15 @@ def _positions(fun: Callable[..., Any], static: Sequence[int], count: int) -> se
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """`x` (a pytree), with a name by which the policy of a checkpoint can keep it. JAX's `checkpoint_name`."""
+    """`x` (a pytree), with a name by which the policy of a checkpoint can keep it. JAX's `checkpoint_name`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.ad_checkpoint import checkpoint_name
+    >>> keep = hloom.checkpoint_policies.save_only_these_names("wave")
+    >>> f = hloom.checkpoint(lambda x: jnp.exp(checkpoint_name(jnp.sin(x), "wave")), policy=keep)
+    >>> hloom.grad(f)(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
 
     def named(leaf: Any) -> Value:
         value: Value = as_value(leaf)

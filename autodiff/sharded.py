@@ -119,7 +119,14 @@ def shard_map(
 
 def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Hashable) -> Any:
     """`shard_map` over one axis of the current mesh; which dimension is divided is said as in `vmap`: an integer, None,
-    or a tuple of them for each argument."""
+    or a tuple of them for each argument.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> mesh = hloom.make_mesh((1,), ("x",), axis_types=(hloom.sharding.AxisType.Explicit,))
+    >>> with hloom.set_mesh(mesh):
+    ...     hloom.smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name="x")(jnp.ones(2))
+    Array([2., 2.], dtype=float32)
+    """
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
     if isinstance(axis_name, list | tuple):
@@ -290,7 +297,15 @@ def _check_fit(
 
 def auto_axes(f: Any = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
     """`f` with the axes of the current mesh (all, or `axes`) as Auto; its result gets `out_sharding`, which the call
-    gives by keyword if it is None here. Over one device the values are those of `f`."""
+    gives by keyword if it is None here. Over one device the values are those of `f`.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp, sharding
+    >>> f = sharding.auto_axes(lambda x: x * 2, out_sharding=hloom.P("x"))
+    >>> with hloom.set_mesh(hloom.make_mesh((1,), ("x",), axis_types=(sharding.AxisType.Explicit,))):
+    ...     print(f(jnp.arange(3)))
+    [0 2 4]
+    """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
     return _with_types(f, axes, AxisType.Auto, "out_sharding", out_sharding)
@@ -298,7 +313,15 @@ def auto_axes(f: Any = None, /, *, axes: Any = None, out_sharding: Any = None) -
 
 def explicit_axes(f: Any = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
     """`f` with the axes of the current mesh (all, or `axes`) as Explicit; its arguments get `in_sharding`, which the
-    call gives by keyword if it is None here. Over one device the values are those of `f`."""
+    call gives by keyword if it is None here. Over one device the values are those of `f`.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp, sharding
+    >>> f = sharding.explicit_axes(lambda x: x * 2, in_sharding=hloom.P("x"))
+    >>> with hloom.set_mesh(hloom.make_mesh((1,), ("x",), axis_types=(sharding.AxisType.Auto,))):
+    ...     print(f(jnp.arange(3)))
+    [0 2 4]
+    """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
     return _with_types(f, axes, AxisType.Explicit, "in_sharding", in_sharding)

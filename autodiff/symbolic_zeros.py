@@ -18,6 +18,11 @@ class SymbolicZero(HasType):
     """A tangent or cotangent that is known to be zero: it has a type and no elements. JAX's `SymbolicZero`.
 
     Rules may return it in place of an array of zeros.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> zero = hloom.custom_derivatives.zero_from_primal(jnp.ones(2), symbolic_zeros=True)
+    >>> zero
+    SymbolicZero
     """
 
     aval: ShapedArray | Float0Type
@@ -32,7 +37,21 @@ class SymbolicZero(HasType):
 
 
 class CustomVJPPrimal:
-    """An argument of a forward rule: its `value`, and whether it is `perturbed`, which means differentiated."""
+    """An argument of a forward rule: its `value`, and whether it is `perturbed`, which means differentiated.
+
+    >>> import hloom
+    >>> from hloom.custom_derivatives import custom_vjp
+    >>> @custom_vjp
+    ... def mul(x, y):
+    ...     return x * y
+    >>> def fwd(x, y):
+    ...     print(x.perturbed, y.perturbed)
+    ...     return x.value * y.value, (x.value, y.value)
+    >>> mul.defvjp(fwd, lambda kept, ct: (ct * kept[1], ct * kept[0]), symbolic_zeros=True)
+    >>> hloom.grad(mul)(2.0, 3.0)
+    True False
+    Array(3., dtype=float32, weak_type=True)
+    """
 
     __slots__ = ("perturbed", "value")
 
@@ -59,7 +78,13 @@ def tangent_for_user(tangent: Tangent | None, aval: ShapedArray, symbolic_zeros:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of `val` (a pytree), as arrays or as `SymbolicZero`. JAX's `zero_from_primal`."""
+    """The zero tangent of `val` (a pytree), as arrays or as `SymbolicZero`. JAX's `zero_from_primal`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.custom_derivatives import zero_from_primal
+    >>> zero_from_primal(jnp.array([1.5, 2.5]))
+    Array([0., 0.], dtype=float32)
+    """
 
     def zero(leaf: Any) -> Any:
         value: Value = as_value(leaf)
@@ -69,7 +94,13 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
-    """The values in a tree of `CustomVJPPrimal`; TypeError if a leaf is none."""
+    """The values in a tree of `CustomVJPPrimal`; TypeError if a leaf is none.
+
+    >>> import hloom
+    >>> from hloom.custom_derivatives import CustomVJPPrimal, custom_vjp_primal_tree_values
+    >>> custom_vjp_primal_tree_values({"w": CustomVJPPrimal(2.0, True)})
+    {'w': 2.0}
+    """
 
     def value(leaf: Any) -> Any:
         if not isinstance(leaf, CustomVJPPrimal):

@@ -20,7 +20,7 @@ from ..tracer.errors import OperandError, UnsupportedElementTypeError
 from ..tracer.float0 import float0, is_float0
 from ..tracer.ops import transpose
 from ..tracer.overlay import overlaid, storage_of
-from ..tracer.refs import Ref, check_aliases, refuse_result
+from ..tracer.refs import Ref, check_aliases, refuse_parts, refuse_result
 from ..tracer.source import function_line, user_line
 from ..tracer.tracer import check_for_leaks
 from ..tracer.wrapping import wraps
@@ -55,6 +55,13 @@ def vmap(
     Raises (when called):
       ValueError: the sizes of the axes differ, an axis is out of range, the trees do not fit, or a result differs
         between elements where `out_axes` says None.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> dot = lambda v, w: jnp.sum(v * w)
+    >>> hloom.vmap(dot)(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 1], [10, 10]]))
+    Array([ 3, 70], dtype=int32)
+    >>> hloom.vmap(dot, in_axes=(0, None))(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
+    Array([21, 43], dtype=int32)
     """
     check_function(fun, "vmap")
     if isinstance(in_axes, list):
@@ -83,6 +90,7 @@ def vmap(
         axis = Axis(axis_name, _size(values, places, axis_size, fun, args, kwargs))
         trace = BatchTrace(current_trace(), axis)
         if any(isinstance(leaf, Ref) for leaf in leaves):
+            refuse_parts((args, kwargs), "vmap")
             check_aliases(leaves, leaf_names(fun, args, kwargs, NO_STATICS), (), "vmap")
         inputs = [_element(trace, v, a) for v, a in zip(values, places, strict=True)]
         with set_current_trace(trace), named(axis):

@@ -76,6 +76,17 @@ def register_custom_call(name: str, fn: CustomCallFunction, *, replace: bool = F
     empty, arrives as the keyword `backend_config`.
 
     ValueError if `name` is taken and `replace` is false, TypeError if `fn` is not such a function.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> text = '''HloModule m
+    ... ENTRY main {
+    ...   x = f32[2]{0} parameter(0)
+    ...   ROOT y = f32[2]{0} custom-call(x), custom_call_target="doubled"
+    ... }'''
+    >>> hloom.register_custom_call("doubled", lambda x: 2 * x)
+    >>> hloom.run_hlo(text, jnp.array([1.0, 2.0]))
+    [array([2., 4.], dtype=float32)]
+    >>> hloom.unregister_custom_call("doubled")
     """
     if not (name and isinstance(name, str)):
         raise TypeError(f"the name of a custom call must be a string that is not empty, not {name!r}")
@@ -91,7 +102,14 @@ def register_custom_call(name: str, fn: CustomCallFunction, *, replace: bool = F
 
 
 def unregister_custom_call(name: str) -> None:
-    """Undo `register_custom_call(name, ...)`. KeyError if `name` is not registered."""
+    """Undo `register_custom_call(name, ...)`. KeyError if `name` is not registered.
+
+    >>> import hloom
+    >>> hloom.register_custom_call("halved", lambda x: x / 2)
+    >>> hloom.unregister_custom_call("halved")
+    >>> "halved" in hloom.registered_custom_calls()
+    False
+    """
     with _lock:
         if name not in _registered:
             raise KeyError(f"custom call {name!r} is not registered")
@@ -111,7 +129,14 @@ def registry_version() -> int:
 
 
 def registered_custom_calls() -> dict[str, CustomCallFunction]:
-    """The registered functions by name, without the built-in targets."""
+    """The registered functions by name, without the built-in targets.
+
+    >>> import hloom
+    >>> hloom.register_custom_call("halved", lambda x: x / 2)
+    >>> "halved" in hloom.registered_custom_calls()
+    True
+    >>> hloom.unregister_custom_call("halved")
+    """
     with _lock:
         functions = dict(_registered)
     return {name: f.owner if isinstance(f, NativeFunction) else f for name, f in functions.items()}  # type: ignore[misc]

@@ -17,6 +17,7 @@ if _typing.TYPE_CHECKING:
     from . import (
         ad,
         ad_checkpoint,
+        aot,
         api_util,
         core,
         custom_batching,
@@ -135,7 +136,8 @@ if _typing.TYPE_CHECKING:
     from .tracer.operators import ArrayBase as Array
     from .tracer.partition_spec import PartitionSpec as P
     from .tracer.placing import device_put, reshard
-    from .tracer.refs import Ref, ds, empty_ref, free_ref, freeze, new_ref
+    from .tracer.dslice import ds
+    from .tracer.refs import Ref, empty_ref, free_ref, freeze, new_ref
     from .tracer.run_hlo import run_hlo
     from .tracer.scopes import ensure_compile_time_eval, named_call, named_scope
     from .tracer.shardings import NamedSharding, Shard
@@ -161,7 +163,7 @@ _MODULES = (
     *("example_libraries", "experimental", "extend"),
     *("hlo", "image", "interpreters", "lax", "nn", "numpy", "ops", "random"),
     *("flatten_util", "scipy", "tree", "tree_util", "typing"),
-    *("distributed", "dlpack", "memory", "monitoring", "profiler", "ref", "sharding", "stages", "version"),
+    *("aot", "distributed", "dlpack", "memory", "monitoring", "profiler", "ref", "sharding", "stages", "version"),
     "ad",
 )
 _RENAMED = {
@@ -224,7 +226,8 @@ _NAMES = {
         ),
         ".tracer.making_arrays",
     ),
-    **dict.fromkeys(("Ref", "ds", "empty_ref", "free_ref", "freeze", "new_ref"), ".tracer.refs"),
+    "ds": ".tracer.dslice",
+    **dict.fromkeys(("Ref", "empty_ref", "free_ref", "freeze", "new_ref"), ".tracer.refs"),
     "set_mesh": ".tracer.current_mesh",
     "make_mesh": ".tracer.mesh",
     "make_user_context": ".tracer.user_context",
@@ -251,6 +254,7 @@ __all__ = [
     "ad",
     "ad_checkpoint",
     "allow_f16_reductions",
+    "aot",
     "api_util",
     "array_garbage_collection_guard",
     "as_jax",

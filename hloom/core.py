@@ -10,10 +10,24 @@ from .tracer.tracer import Trace, Tracer
 if _typing.TYPE_CHECKING:
     from .jaxpr.atoms import Atom
     from .jaxpr.evaluate import eval_jaxpr
+    from .jaxpr.tools import eval_context, max_dim, min_dim
 
 AbstractValue = ShapedArray
 """The type of a value; there is one class of them."""
 
-__all__ = ["AbstractValue", "Atom", "ShapedArray", "Trace", "Tracer", "ensure_compile_time_eval", "eval_jaxpr"]
+ParamDict = dict[str, _typing.Any]
+"""The parameters of an equation."""
+Value = _typing.Any
+"""A value of a variable of a jaxpr."""
 
-_publish(__name__, later={"Atom": "jaxpr.atoms", "eval_jaxpr": "jaxpr.evaluate"})
+__all__ = ["AbstractValue", "Atom", "ParamDict", "ShapedArray", "Trace", "Tracer", "Value"]
+__all__ += ["ensure_compile_time_eval", "eval_context", "eval_jaxpr", "max_dim", "min_dim"]
+
+_publish(
+    __name__,
+    later={
+        "Atom": "jaxpr.atoms",
+        "eval_jaxpr": "jaxpr.evaluate",
+        **dict.fromkeys(("eval_context", "max_dim", "min_dim"), "jaxpr.tools"),
+    },
+)

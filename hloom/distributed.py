@@ -18,7 +18,12 @@ def initialize(
     **options: _Any,
 ) -> None:
     """Begin work as one of `num_processes` processes. There is one: UnsupportedError for more, RuntimeError if it was
-    called before. The other arguments are JAX's; nobody is asked."""
+    called before. The other arguments are JAX's; nobody is asked.
+
+    >>> import hloom
+    >>> hloom.distributed.initialize(num_processes=1, process_id=0)
+    >>> hloom.distributed.shutdown()
+    """
     if _state["initialized"]:
         raise RuntimeError("hloom.distributed.initialize should only be called once.")
     if num_processes not in (None, 1) or process_id not in (None, 0):
@@ -30,12 +35,22 @@ def initialize(
 
 
 def is_initialized() -> bool:
-    """Whether `initialize` was called, and `shutdown` not since then."""
+    """Whether `initialize` was called, and `shutdown` not since then.
+
+    >>> import hloom
+    >>> hloom.distributed.is_initialized()
+    False
+    """
     return _state["initialized"]
 
 
 def shutdown() -> None:
-    """End what `initialize` began."""
+    """End what `initialize` began.
+
+    >>> import hloom
+    >>> hloom.distributed.initialize()
+    >>> hloom.distributed.shutdown()
+    """
     _state["initialized"] = False
 
 

@@ -21,7 +21,12 @@ def from_dlpack(external_array: _Any, device: _Any = None, copy: bool | None = N
 
 
 def is_supported_dtype(dtype: _Any) -> bool:
-    """Whether arrays of a dtype can be given to other libraries: NumPy's numbers and booleans can."""
+    """Whether arrays of a dtype can be given to other libraries: NumPy's numbers and booleans can.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.dlpack.is_supported_dtype(jnp.float32), hloom.dlpack.is_supported_dtype(jnp.float8_e5m2)
+    (True, False)
+    """
     if dtype is None:
         raise TypeError("is_supported_dtype: a dtype is needed, not None")
     found = _np.dtype(dtype)

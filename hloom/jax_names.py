@@ -410,7 +410,6 @@ def _all(spaces: str, names: str, reason: str) -> dict[str, str]:
 
 
 ADVICE = {
-    **dict.fromkeys(("experimental.multihost_utils", "experimental.mesh_utils"), _ONE_DEVICE),
     **_all("experimental.multihost_utils experimental.mesh_utils", "*", _ONE_DEVICE),
     **_all("experimental", "array_serialization colocated_python custom_partitioning shard_alike", _ONE_DEVICE),
     **_all("experimental", "topologies transfer", _ONE_DEVICE),
@@ -424,11 +423,8 @@ ADVICE = {
     **_all("experimental.layout", "*", "layouts of arguments are chosen in HLO text, by entry_computation_layout"),
     **_all("experimental.sparse", "*", _NOT_YET),
     **_all("lax", "AccuracyMode Tolerance", "functions have one accuracy, documented with each"),
-    **_all("lax", "DotAlgorithm DotAlgorithmPreset", _ACCELERATORS),
-    **_all("lax", "after_all create_token", "effects happen in the order of the program, without tokens"),
-    **_all("lax", "precv psend ragged_all_to_all", _ONE_DEVICE),
+    **_all("lax", "precv psend", _ONE_DEVICE),
     **_all("lax dtypes nn custom_derivatives sharding", "*", _NOT_YET),
-    **_all("debug", "log", _NOT_YET),
     **_all("profiler", "ProfileEvent ProfilePlane", "traces are JSON in the Trace Event format, which json.load reads"),
     **_all("ffi", "*", _NO_FFI),
     **_all("export", "*", _NO_EXPORT),

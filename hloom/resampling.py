@@ -16,8 +16,8 @@ import numpy as np
 
 from . import lax
 from . import numpy as jnp
-from .lax.dot import Precision
 from .lax.movement import canonical_axis, canonical_shape
+from .lax.precision import Precision
 from .numpy.promotion import check_arraylike, promote_dtypes_inexact
 from .tracer import dtypes
 from .tracer.array import as_value
@@ -30,7 +30,12 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
 
 class ResizeMethod(enum.Enum):
-    """How values between pixels are computed."""
+    """How values between pixels are computed.
+
+    >>> from hloom import image, numpy as jnp
+    >>> image.resize(jnp.array([0.0, 1.0]), (4,), image.ResizeMethod.NEAREST)
+    Array([0., 0., 1., 1.], dtype=float32)
+    """
 
     NEAREST = 0
     """The nearest pixel's."""
@@ -79,6 +84,14 @@ def resize(
       shape: as many sizes as the image has dimensions; equal ones stay as they are.
       method: a ResizeMethod, or a name such as "bilinear".
       antialias: where the image shrinks, widen the kernel, so that every pixel counts.
+
+    >>> from hloom import image, numpy as jnp
+    >>> picture = jnp.array([[0.0, 4.0], [8.0, 12.0]])
+    >>> image.resize(picture, (2, 4), "bilinear")
+    Array([[ 0.,  1.,  3.,  4.],
+           [ 8.,  9., 11., 12.]], dtype=float32)
+    >>> image.resize(picture, (1, 1), "linear")
+    Array([[6.]], dtype=float32)
     """
     check_arraylike("resize", image)
     return _resized(image, canonical_shape(shape), _method(method), bool(antialias), precision)
@@ -116,6 +129,11 @@ def scale_and_translate(
       spatial_dims: the dimensions along which it is scaled.
       scale, translation: vectors, with an element for each of these dimensions.
       method, antialias: see `resize`. NEAREST is refused (ValueError).
+
+    >>> from hloom import image, numpy as jnp
+    >>> x = jnp.array([1.0, 2.0, 3.0, 4.0])
+    >>> image.scale_and_translate(x, (4,), (0,), jnp.array([1.0]), jnp.array([1.0]), "linear")
+    Array([0., 1., 2., 3.], dtype=float32)
     """
     check_arraylike("scale_and_translate", image, scale, translation)
     found = _method(method)

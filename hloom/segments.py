@@ -60,7 +60,12 @@ def segment_prod(
     mode: GatherScatterMode | str | None = None,
     out_sharding: Any = None,
 ) -> Value:
-    """The product of the rows of `data` in each segment, 1 for a segment without rows. Arguments: see `segment_sum`."""
+    """The product of the rows of `data` in each segment, 1 for a segment without rows. Arguments: see `segment_sum`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.ops.segment_prod(jnp.array([5, 2, 7]), jnp.array([0, 0, 1]), num_segments=3)
+    Array([10,  7,  1], dtype=int32)
+    """
     return _segments("segment_prod", data, segment_ids, num_segments, bucket_size, mode)
 
 
@@ -74,7 +79,14 @@ def segment_max(
     mode: GatherScatterMode | str | None = None,
     out_sharding: Any = None,
 ) -> Value:
-    """The largest rows of `data` in each segment, the smallest number for one without. Arguments: see `segment_sum`."""
+    """The largest rows of `data` in each segment, the smallest number for one without: -inf, or the least integer.
+
+    Arguments: see `segment_sum`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.ops.segment_max(jnp.array([5, 1, 7]), jnp.array([0, 0, 1]), num_segments=2)
+    Array([5, 7], dtype=int32)
+    """
     return _segments("segment_max", data, segment_ids, num_segments, bucket_size, mode)
 
 
@@ -88,7 +100,14 @@ def segment_min(
     mode: GatherScatterMode | str | None = None,
     out_sharding: Any = None,
 ) -> Value:
-    """The smallest rows of `data` in each segment, the largest number for one without. Arguments: see `segment_sum`."""
+    """The smallest rows of `data` in each segment, the largest number for one without: inf, or the largest integer.
+
+    Arguments: see `segment_sum`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.ops.segment_min(jnp.array([5, 1, 7]), jnp.array([0, 0, 1]), num_segments=2)
+    Array([1, 7], dtype=int32)
+    """
     return _segments("segment_min", data, segment_ids, num_segments, bucket_size, mode)
 
 
@@ -131,6 +150,8 @@ def _largest(name: str, ids: Any) -> int:
 def _computed(data: Any, ids: Any, name: str, count: int, bucket_size: int | None, mode: Any) -> Value:
     values, segments = as_value(data), as_value(ids)
     rank = segments.aval.ndim
+    if not values.aval.shape:  # one number for all rows
+        values = lax.broadcast_in_dim(values, segments.aval.shape, ())
     if not dtypes.is_integer(segments.aval.dtype) or values.aval.shape[:rank] != segments.aval.shape:
         raise OperandError(
             f"{name}: segment_ids must be integers, one for each row of data, not {segments.aval.str_short()} for "

@@ -23,5 +23,9 @@ def kernel_globals() -> dict[str, object]:
     may be contracted, and a division by zero gives infinity. Other settings change results.
 
     Imports Numba.
+
+    >>> import hloom
+    >>> "tanh" in hloom.kernel_globals()
+    True
     """
     return dict(import_module(".runtime.dialect", __package__).SCOPE)

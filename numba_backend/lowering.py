@@ -31,7 +31,7 @@ from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
 from .rows import row_rule
 from .runtime.kernel import KernelSource, Parameter
-from .runtime.program import Argument, Program, ProgramBuilder, pointer, scalar, size, watch
+from .runtime.program import Argument, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
 
 PIECE_NANOSECONDS = 20_000
 """A thread's share of a kernel should take at least this long; otherwise handing it over costs more than it gains."""
@@ -73,18 +73,27 @@ class LoweredModule:
 
 def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
     """The program of a module. Its bases are the parameters' leaves, the results' leaves, then the arenas' block."""
-    lowering = _Lowering(assignment, bodies)
-    entry = assignment.module.entry
-    lowering.computation(entry)
-    program = lowering.builder.build()
-    return LoweredModule(program, tuple(lowering.kernels), program.code_bytes, lowering.arena_size)
+    builder = ProgramBuilder()
+    kernels, arena_size = lower_into(builder, assignment, bodies)
+    program = builder.build()
+    return LoweredModule(program, kernels, program.code_bytes, arena_size)
+
+
+def lower_into(
+    builder: ProgramBuilder, assignment: BufferAssignment, bodies: Bodies
+) -> tuple[tuple[KernelUse, ...], int]:
+    """Add the rows of a module to a builder, perhaps one of another kind: its kernels, and the bytes of its arenas with
+    the scratch memory after them."""
+    lowering = _Lowering(builder, assignment, bodies)
+    lowering.computation(assignment.module.entry)
+    return tuple(lowering.kernels), lowering.arena_size
 
 
 class _Lowering:
-    def __init__(self, assignment: BufferAssignment, bodies: Bodies) -> None:
+    def __init__(self, builder: ProgramBuilder, assignment: BufferAssignment, bodies: Bodies) -> None:
+        self.builder = builder
         self.assignment = assignment
         self.bodies = bodies
-        self.builder = ProgramBuilder()
         self.kernels: list[KernelUse] = []
         self._sources: dict[str, KernelSource] = {}
         self._constants = [self.builder.constant(values) for values in assignment.constant_bytes()]
@@ -116,9 +125,17 @@ class _Lowering:
                 raise UnsupportedError(
                     f"the Numba backend has no row for {instruction.opcode.value} ({instruction.name}) after fusion"
                 )
-            with self._dense(instruction) as seen:
+            with self._dense(instruction) as seen, self._naming(instruction):
                 row(self, seen)
         self._copies(self.assignment.copies_at_end(computation))
+
+    @contextmanager
+    def _naming(self, instruction: HloInstruction) -> Iterator[None]:
+        """A builder that cannot have a row does not know whose it is."""
+        try:
+            yield
+        except RowRefused as error:
+            raise UnsupportedError(f"{instruction.opcode.value} {instruction.name}: {error}") from None
 
     def place(self, place: BufferSlice) -> Argument:
         """A buffer as an argument of the program."""

@@ -73,6 +73,7 @@ def test_an_update_reaches_a_thread_that_overrides_something_else() -> None:
         config.update("jax_enable_x64", True)
         try:
             assert config.jax_enable_x64
+            assert config.x64_enabled
             assert config.jax_numpy_dtype_promotion == "strict"
         finally:
             config.update("jax_enable_x64", False)

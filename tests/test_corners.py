@@ -59,6 +59,7 @@ TABLE: list[tuple[Callable[[Any], Any], dict[float, tuple[float, float, float]]]
     (lambda x: jnp.logaddexp(x, x), {1: (1 + np.log(2), 1, 0), inf: (inf, 1, 0), -inf: (-inf, 1, 0)}),
     (lambda x: jnp.logaddexp(x, jnp.inf), {1: (inf, 0, 0), inf: (inf, 0.5, 0)}),
     (lambda x: jnp.logaddexp2(x, 0.0), {0: (1, 0.5, np.log(2) / 4), nan: (nan, nan, nan)}),
+    (lambda x: jnp.logaddexp2(x, x), {-1000: (-999, 1, 0), inf: (inf, 1, 0), -inf: (-inf, 1, 0)}),
     (lambda x: lax.pow(jnp.full_like(x, 2.5), x), {0: (1, np.log(2.5), np.log(2.5) ** 2)}),
     (lambda x: lax.pow(x, jnp.zeros_like(x)), {0: (1, 0, 0), 2: (1, 0, 0)}),
     (lambda x: lax.pow(x, jnp.ones_like(x)), {0: (0, 1, 0), 2: (2, 1, 0)}),

@@ -371,6 +371,25 @@ def test_auto_and_explicit_axes() -> None:
         sharding.explicit_axes(lambda x: x, in_sharding=hloom.P())(1.0)
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+def test_specs_within_changed_axes_mean_the_changed_mesh(jitted: bool) -> None:
+    sharding = hloom.sharding
+    wrap = hloom.jit if jitted else lambda f: f
+
+    def explicit(x: Any) -> Any:
+        return sharding.reshard(x, hloom.P("x")) * 2
+
+    def auto(x: Any) -> Any:
+        return hloom.lax.with_sharding_constraint(x, hloom.P("x")) * 2
+
+    for kind, f in (
+        (sharding.AxisType.Auto, sharding.explicit_axes(explicit, in_sharding=hloom.P("x"))),
+        (sharding.AxisType.Explicit, sharding.auto_axes(auto, out_sharding=hloom.P("x"))),
+    ):
+        with hloom.set_mesh(hloom.make_mesh((1,), ("x",), axis_types=(kind,))):
+            assert wrap(f)(jnp.arange(3)).tolist() == [0, 2, 4]
+
+
 # ---- settings
 
 
@@ -415,8 +434,7 @@ def test_rank_promotion() -> None:
         _ = x * row
     with hloom.numpy_rank_promotion("raise"):
         assert (x * 2.0 + x[:1] + jnp.float32(3)).shape == (2, 3)
-        with pytest.raises(ValueError, match="could not be broadcast"):
-            jnp.where(x > 0, x, row)
+        assert jnp.where(x > 0, x, row).shape == (2, 3)  # as in JAX: where broadcasts within itself
         with pytest.raises(ValueError, match="could not be broadcast"):
             hloom.jit(lambda a, b: a + b)(x, row)
 

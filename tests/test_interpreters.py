@@ -65,6 +65,19 @@ def test_its_derivatives_and_batches(jit: bool) -> None:
     np.testing.assert_array_equal(on(hloom.vmap(hloom.grad(lambda a: f(a, a))))(y), 4 * y)
 
 
+def test_a_primitive_with_a_meaning_takes_rules_too() -> None:
+    """The meaning says what it computes; the rules are what the tables were told, before or after `def_evaluate`."""
+    p = Primitive("double", lambda x: 2 * x)
+    ad.defjvp(p, lambda t, x: 100 * t)
+    batching.defvectorized(p)
+    assert p.bind(3.0) == 6 and hloom.jit(p.bind)(3.0) == 6 and hloom.grad(p.bind)(3.0) == 100
+    assert hloom.vmap(p.bind)(jnp.arange(3)).tolist() == [0, 2, 4]
+    evaluated = Primitive("other", lambda x: 2 * x)
+    evaluated.def_evaluate(lambda x: 2 * x + 1)
+    ad.defjvp(evaluated, lambda t, x: 100 * t)
+    assert evaluated.bind(3.0) == 7 and hloom.grad(evaluated.bind)(3.0) == 100
+
+
 def test_several_results_symbolic_zeros_and_positions() -> None:
     p = Primitive("both")
     p.multiple_results = True

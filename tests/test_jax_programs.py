@@ -191,6 +191,20 @@ def test_importing_hloom_changes_nothing() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
+def test_internal_modules_that_examples_of_jax_import() -> None:
+    text = (
+        "from jax._src import api\nfrom jax._src.lax import lax\nfrom jax._src.util import *\n"
+        "from jax._src.util import safe_map, safe_zip, split_list, partition_list, merge_lists, unzip2\n"
+        "print(api.grad(lambda x: lax.mul(x, x))(3.0), safe_map(pow, [2, 3], (2, 1)), safe_zip([1, 2], [3, 4]))\n"
+        "print(split_list([1, 2, 3], [1]), partition_list([True, False], 'ab'), merge_lists([True, False], 'b', 'a'))\n"
+        "wrong = lambda: safe_zip([1], [2, 3]), lambda: split_list([1], [2]), lambda: merge_lists([1], [], [])\n"
+        "for each in wrong:\n"
+        "    try:\n        each()\n    except ValueError as e:\n        print(unzip2([(1, 2)]), len(str(e)) > 9)\n"
+    )
+    expected = ["6.0 [4, 3] [(1, 3), (2, 4)]", "[[1], [2, 3]] (['b'], ['a']) ['a', 'b']"]
+    assert run("-c", text).stdout.splitlines() == [*expected, *["((1,), (2,)) True"] * 3]
+
+
 def test_a_library_may_forbid_compilation() -> None:
     text = (
         "import jax\nfrom jax._src import compiler\n"

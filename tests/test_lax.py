@@ -260,6 +260,16 @@ def test_nextafter(dtype: Any) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("dtypes", [("int32", "int32"), ("complex64", "complex64"), ("float32", "bfloat16")])
+def test_functions_of_floats_refuse_other_types(dtypes: tuple[str, str]) -> None:
+    x, y = (jnp.ones(2, dtype) for dtype in dtypes)
+    with pytest.raises(OperandError, match="nextafter does not accept"):
+        lax.nextafter(x, y)
+    if dtypes[0] == dtypes[1]:
+        with pytest.raises(OperandError, match="erf_inv does not accept"):
+            lax.erf_inv(x)
+
+
 # ---- types
 
 

@@ -22,6 +22,7 @@ OURS = {
     "": {
         *("Compiled", "LocalClient", "Lowered", "extend", "hlo", "kernel_globals", "make_hlo", "run_hlo"),
         *("ad_checkpoint", "example_libraries"),  # JAX has them after `import jax.ad_checkpoint` and the like
+        "aot",
         "as_jax",
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
     },
@@ -38,7 +39,10 @@ OURS = {
     "experimental": {"disable_x64", "enable_x64"},  # older JAX had them here
     "extend": {"Linear", "Primitive"},  # JAX has Primitive in `extend.core`
     "extend.core": {"Linear"},
-    "extend.core.primitives": {"mulhi_p", "optimization_barrier_p", "scatter_sub_p", "split_p"},  # JAX: in lax
+    "extend.core.primitives": {  # JAX has them in lax and lax.linalg
+        *("cholesky_update_p", "dce_sink_p", "lu_pivots_to_permutation_p", "mulhi_p", "optimization_barrier_p"),
+        *("ormqr_p", "scatter_sub_p", "split_p", "stack_p", "stage_p", "symmetric_product_p", "tile_p", "unstack_p"),
+    },
     "numpy": {"fix"},  # NumPy has it, and JAX had it
     "scipy": {"optimize", "spatial"},  # JAX has them after `import jax.scipy.optimize` and the like
     "tree": {"PyTreeDef", "register_dataclass", "register_pytree_node", "register_pytree_node_class"},

@@ -10,6 +10,7 @@ import pytest
 import hloom
 import hloom.numpy as jnp
 from hloom import nn
+from hloom.nn.scaled import quantize
 from support.evaluator_fixture import on_the_evaluator  # noqa: F401  # a fixture
 
 X = np.concatenate([np.linspace(-9, 9, 37), [0.0, 100.0, -100.0]]).astype(np.float32)
@@ -88,3 +89,83 @@ def test_refusals() -> None:
         nn.glu(jnp.ones(3))
     with pytest.raises(ValueError, match="out of bounds"):
         nn.softmax(jnp.ones(3), axis=2)
+
+
+def test_one_hot_of_what_is_no_array_of_integers() -> None:
+    assert np.asarray(nn.one_hot([0, 2], 3)).tolist() == [[1, 0, 0], [0, 0, 1]]
+    with pytest.warns(DeprecationWarning, match="one_hot input should be integer-typed"):
+        nn.one_hot(jnp.array([1.0]), 3)
+    with pytest.raises(hloom.errors.ConcretizationTypeError, match=r"in jax\.nn\.one_hot argument `num_classes`"):
+        hloom.jit(nn.one_hot)(3, 5)
+
+
+def test_exact_gelu_has_tails() -> None:
+    """x Phi(x), where 1 + erf is 0."""
+    expected = [-1.01572957e-18, -1.07232904e-8, 2.99595031]
+    np.testing.assert_allclose(nn.gelu(jnp.array([-9.0, -5.9, 3.0]), approximate=False), expected, rtol=2e-5)
+
+
+# ---- products with scales
+
+
+def test_scaled_matmul_is_the_product_of_scaled_blocks() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(-4, 5, (2, 3, 8)), rng.integers(-4, 5, (2, 5, 8))
+    a_scales, b_scales = 2.0 ** rng.integers(-2, 3, (2, 3, 2)), 2.0 ** rng.integers(-2, 3, (2, 5, 2))
+    expected = np.einsum("bmk,bnk->bmn", a * np.repeat(a_scales, 4, -1), b * np.repeat(b_scales, 4, -1))
+    given = [jnp.asarray(a).astype(jnp.float8_e4m3fn), jnp.asarray(b).astype(jnp.float8_e5m2)]
+    scales = [jnp.asarray(s).astype(jnp.float8_e8m0fnu) for s in (a_scales, b_scales)]
+    np.testing.assert_array_equal(nn.scaled_matmul(*given, *scales), expected)
+    assert nn.scaled_matmul(*given, *scales, preferred_element_type=jnp.bfloat16).dtype == jnp.bfloat16
+
+
+MODES = ["mxfp8", "nvfp4"]
+NUMBERS = (((2,), (1,)), ((0,), (0,)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_scaled_dot_general_is_near_the_exact_one_and_so_are_its_derivatives(mode: str) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 32, 64)).astype(np.float32), rng.normal(size=(2, 64, 32)).astype(np.float32)
+    formats = [nn.get_scaled_dot_general_config(mode)] * 3
+    rounded = lambda a, b: nn.scaled_dot_general(a, b, NUMBERS, configs=formats)  # noqa: E731
+    exact = lambda a, b: jnp.einsum("bmk,bkn->bmn", a, b)  # noqa: E731
+    tolerance = 0.05 if mode == "mxfp8" else 0.2
+    for f, g in ((rounded, exact), *(
+        (hloom.grad(lambda *x: (rounded(*x) * C).sum(), k), hloom.grad(lambda *x: (exact(*x) * C).sum(), k))
+        for k in (0, 1)
+    )):  # fmt: skip
+        found, expected = np.asarray(f(a, b)), np.asarray(g(a, b))
+        error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
+        assert error < tolerance
+    assert np.linalg.norm(np.asarray(rounded(a, b) - exact(a, b))) > 1e-3  # it does round
+    np.testing.assert_array_equal(hloom.jit(hloom.vmap(rounded))(a[None], b[None])[0], rounded(a, b))
+
+
+C = np.cos(np.arange(2 * 32 * 32, dtype=np.float32)).reshape(2, 32, 32)
+
+
+@pytest.mark.parametrize(("mode", "scale"), [("mxfp8", 1.0), ("mxfp8", 1e-30), ("nvfp4", 1.0), ("nvfp4", 1e4)])
+def test_rounding_is_that_of_jax(mode: str, scale: float) -> None:
+    jax = pytest.importorskip("jax")
+    theirs = pytest.importorskip("jax._src.cudnn.scaled_matmul_stablehlo").quantize
+    x = (np.random.default_rng(0).standard_normal((2, 5, 64)) * scale).astype(np.float32)
+    found = quantize(jnp.asarray(x), nn.get_scaled_dot_general_config(mode))
+    expected = theirs(jax.numpy.asarray(x), jax.nn.get_scaled_dot_general_config(mode))
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(np.asarray(a).astype(np.float32), np.asarray(b).astype(np.float32))
+
+
+def test_rounding_of_zeros_and_what_is_refused() -> None:
+    formats = [nn.get_scaled_dot_general_config("nvfp4")] * 3
+    zeros, ones = jnp.zeros((1, 1, 16)), jnp.ones((1, 16, 1))
+    assert nn.scaled_dot_general(zeros, ones, NUMBERS, configs=formats).tolist() == [[[0.0]]]
+    with pytest.raises(ValueError, match="blocks of 16"):
+        nn.scaled_dot_general(zeros[..., :3], ones[:, :3], NUMBERS, configs=formats)
+    with pytest.raises(TypeError, match="preferred_element_type"):
+        nn.scaled_dot_general(zeros, ones, NUMBERS, np.int32, configs=formats)
+    with pytest.raises(ValueError, match="Unsupported mode"):
+        nn.get_scaled_dot_general_config("int3")
+    with pytest.raises(ValueError, match="contract"):
+        nn.scaled_matmul(zeros, zeros[..., :8], zeros, zeros)

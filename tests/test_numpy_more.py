@@ -6,7 +6,6 @@ with its values, dtypes and weak types.
 
 from __future__ import annotations
 
-import doctest
 import io
 import pickle
 import warnings
@@ -310,6 +309,7 @@ xp.add.at(v, 0, inplace=False) | xp.negative.reduce(v) | xp.negative.outer(v, v)
 xp.add.accumulate(a, (0, 1)) | xp.subtract.accumulate(a, None) | xp.add.reduceat(v, a) | xp.add.reduceat(v, v)
 xp.maximum.reduce(a, where=a > 0) | xp.bitwise_or.reduce(v) | xp.add.reduce(a, out=a) | xp.add.outer([1], v)
 xp.add.reduce(a, where=n) | xp.add.reduceat(n[0], i) | xp.add.reduceat(v, i, None)
+xp.power(k, -1) | k ** -2 | xp.power(p, -1)
 """
 """Calls that are refused, as NumPy or JAX refuse them, or for a reason of ours."""
 
@@ -421,7 +421,8 @@ def test_what_a_ufunc_is() -> None:
     larger = jnp.frompyfunc(jnp.maximum, 2, 1)
     assert isinstance(jnp.add, jnp.ufunc) and isinstance(larger, jnp.ufunc) and not isinstance(jnp.sin, jnp.ufunc)
     assert (jnp.add.nin, jnp.add.nout, jnp.add.nargs, jnp.add.identity, jnp.negative.nin) == (2, 1, 2, 0, 1)
-    assert (jnp.add.__name__, jnp.add.__module__, jnp.add.__doc__) == ("add", "hloom.numpy", "x + y.")
+    assert (jnp.add.__name__, jnp.add.__module__) == ("add", "hloom.numpy")
+    assert (jnp.add.__doc__ or "").startswith("x + y for each element")
     assert larger == jnp.frompyfunc(jnp.maximum, 2, 1) != jnp.frompyfunc(jnp.minimum, 2, 1)
     assert hash(larger) == hash(jnp.frompyfunc(jnp.maximum, 2, 1)) and repr(jnp.add) == "<hloom.numpy.ufunc 'add'>"
     assert pickle.loads(pickle.dumps(jnp.add)) is jnp.add and pickle.loads(pickle.dumps(larger)) == larger
@@ -475,19 +476,3 @@ def test_what_the_namespace_says_of_itself() -> None:
         assert info.default_dtypes() == {
             "real floating": np.float64, "complex floating": np.complex128, "integral": np.int64, "indexing": np.int64,
         }  # fmt: skip
-
-
-def _documented() -> list[str]:
-    return [n for n in jnp.__all__ if ">>>" in (getattr(getattr(jnp, n), "__doc__", None) or "")]
-
-
-@pytest.mark.parametrize("name", [*_documented(), *[f"ufunc.{m}" for m in ("reduce", "accumulate", "outer", "at")]])
-def test_examples_in_docstrings(name: str) -> None:
-    owner, _, method = name.partition(".")
-    found = getattr(jnp, owner)
-    text = (getattr(found, method) if method else found).__doc__
-    test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
-    said: list[str] = []
-    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
-    runner.run(test, out=said.append)
-    assert not runner.failures, "".join(said)

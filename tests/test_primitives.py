@@ -177,7 +177,7 @@ def test_lines_are_those_of_the_use() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(TypeError, match="has no meaning"):
+    with pytest.raises(NotImplementedError, match="has no meaning"):
         Primitive("nothing").bind(X)
     with pytest.raises(TypeError, match="must be hashable"):
         scaled_add().bind(X, Y, scale=[1])

@@ -14,6 +14,7 @@ import hloom
 import hloom.numpy as jnp
 from hloom import random
 from hloom.errors import OperandError
+from hloom.random.threefry import counters, wide_counters
 from support import jax_facts
 from support.evaluator_fixture import on_the_evaluator, x64  # noqa: F401  # fixtures
 
@@ -201,3 +202,11 @@ def test_initializers_are_those_of_jax() -> None:
         ours = getattr(hloom.nn.initializers, name)()(random.key(4), (5, 3))
         theirs = getattr(jax.nn.initializers, name)()(jax.random.key(4), (5, 3))
         np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-5, atol=1e-6)
+
+
+def test_more_elements_than_a_word_counts() -> None:
+    """Only the types: nobody has the memory. The counters are those of small arrays."""
+    assert hloom.eval_shape(lambda seed: random.normal(random.key(seed), (10**12,)), 0).shape == (10**12,)
+    for small, wide in zip(counters((5, 7)), wide_counters((5, 7)), strict=True):
+        np.testing.assert_array_equal(small, wide)
+        assert small.dtype == wide.dtype

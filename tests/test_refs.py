@@ -507,11 +507,6 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         "Move the array reference",
     ),
-    "written under checkpoint": (
-        lambda: with_one(lambda r: hloom.checkpoint(lambda v: r.__setitem__(0, v))(1.0)),
-        hloom.errors.UnsupportedError,
-        "Effects not supported",
-    ),
     "a gradient without a place": (
         lambda: hloom.vjp(lambda r: r[...] * 2, ref())[1](1.0), ValueError, "with_refs"
     ),
@@ -650,3 +645,83 @@ def test_derivatives_of_functions_with_references_are_taken_operation_by_operati
     r = ref()
     assert hloom.grad(hloom.jit(lambda x, r: (r.__setitem__(..., hloom.lax.stop_gradient(x)), x * 2)[1]))(3.0, r) == 2
     assert r[...] == 3
+
+
+def test_the_type_of_a_reference() -> None:
+    found = hloom.typeof(hloom.new_ref(jnp.zeros(3)))
+    assert (str(found), found.shape, found.dtype) == ("Ref{float32[3]}", (3,), jnp.float32)
+    seen: list[str] = []
+    hloom.jit(lambda x: seen.append(str(hloom.typeof(hloom.new_ref(x)))))(jnp.zeros(2))
+    assert seen == ["Ref{float32[2]}"]
+
+
+def _checkpointed_argument(wrap: Any) -> Any:
+    ref = hloom.new_ref(1.0)
+
+    @hloom.checkpoint
+    def f(y: Any, r: Any) -> Any:
+        out = y * r[...]
+        r[...] += 1.0
+        return out
+
+    return [wrap(f)(2.0, ref), wrap(hloom.grad(f))(2.0, ref), ref[...]]
+
+
+def _checkpointed_closure(wrap: Any) -> Any:
+    ref = hloom.new_ref(1.0)
+
+    @hloom.checkpoint
+    def f(y: Any) -> Any:
+        ref[...] += 1.0
+        return y * y * ref[...]
+
+    return [wrap(f)(2.0), wrap(hloom.grad(f))(2.0), ref[...]]
+
+
+def _checkpointed_state(wrap: Any) -> Any:
+    def f(y: Any) -> Any:
+        ref = hloom.new_ref(y)
+        hloom.checkpoint(lambda z: ref.__setitem__(..., ref[...] * z))(y)
+        return ref[...]
+
+    return [wrap(f)(3.0), wrap(hloom.grad(f))(3.0), wrap(hloom.hessian(f))(3.0), *wrap(hloom.vmap(f))(jnp.arange(3.0))]
+
+
+def _parts_as_arguments(wrap: Any) -> Any:
+    ref = hloom.new_ref(jnp.zeros((2, 3)))
+
+    def add(part: Any, x: Any) -> Any:
+        part[...] += x
+        return part[...].sum()
+
+    found = [
+        wrap(add)(ref.at[1], 1.0),
+        wrap(add)(ref.at[0, hloom.ds(jnp.int32(1), 2)], 2.0),
+        wrap(lambda p: hloom.lax.cond(True, lambda q: add(q, 3.0), lambda q: 0.0, p))(ref.at[:, 0]),
+        wrap(hloom.checkpoint(add))(ref.at[jnp.array([1, 1])].at[0, ::2], 0.0),
+    ]
+    return [*found, *ref[...].ravel()]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, hloom.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        (_checkpointed_argument, [2, 2, 3]),
+        (_checkpointed_closure, [8, 12, 3]),
+        (_checkpointed_state, [9, 6, 2, 0, 1, 4]),
+        (_parts_as_arguments, [3, 4, 7, 5, 3, 2, 2, 4, 1, 1]),
+    ],
+)
+def test_references_in_checkpoints_and_parts_as_arguments(use: Any, expected: list[float], wrap: Any) -> None:
+    assert [float(x) for x in use(wrap)] == expected
+
+
+def test_references_that_checkpoint_and_vmap_refuse() -> None:
+    ref = hloom.new_ref(jnp.zeros(3))
+    with pytest.raises(ValueError, match="only one reference"):
+        hloom.checkpoint(lambda a, b: None)(ref, ref)
+    with pytest.raises(ValueError, match="cannot be returned"):
+        hloom.checkpoint(lambda a: a)(ref)
+    with pytest.raises(ValueError, match="TransformedRefs are not allowed"):
+        hloom.vmap(lambda p: p[...])(ref.at[:2])

@@ -182,3 +182,12 @@ def test_what_is_refused(name: str) -> None:
     call, kind, message = REFUSED[name]
     with pytest.raises(kind, match=message):
         call()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["dct", "idct", "dctn", "idctn"])
+def test_cosine_transforms_of_16_bit_floats_are_float32(name: str, dtype: Any) -> None:
+    x = np.array([[1, 2, 3], [4, 0, -1]], np.float32)
+    found = getattr(fft, name)(hloom.numpy.asarray(x, dtype))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(np.asarray(found), getattr(scipy.fft, name)(x), rtol=1e-5, atol=1e-5)

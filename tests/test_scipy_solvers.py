@@ -217,6 +217,13 @@ def test_derivatives_of_odeint() -> None:
         np.testing.assert_allclose(float(steps), -4 * np.exp(-1.6), rtol=1e-6)
 
 
+def test_second_derivatives_of_odeint() -> None:
+    """The adjoint equation is solved by odeint again: y = exp(-k t) has derivatives of any order by k."""
+    with hloom.enable_x64(True):
+        last = lambda k: odeint(lambda y, t, k: -k * y, 1.0, jnp.array([0.0, 0.5, 1.0]), k)[-1]  # noqa: E731
+        assert float(hloom.grad(hloom.grad(last))(0.4)) == pytest.approx(np.exp(-0.4), abs=1e-6)
+
+
 def test_steps_of_odeint() -> None:
     """hmax finds a short pulse that longer steps do not see; mxstep ends the solution early."""
 

@@ -253,7 +253,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "indices": (lambda: ARRAY[0, 0, 0], IndexError, "too many indices"),
     "squeeze": (lambda: sparse.bcoo_squeeze(ARRAY, dimensions=(0,)), ValueError, "must have size 1"),
     "bcsr": (lambda: sparse.BCSR.fromdense(CUBE), ValueError, "two sparse dimensions"),
-    "format": (lambda: sparse.eye(3, sparse_format="x"), ValueError, "'bcoo' and 'bcsr'"),
+    "format": (lambda: sparse.eye(3, sparse_format="x"), ValueError, "there are 'bcoo', 'bcsr'"),
     "sparsify": (lambda: sparse.sparsify(jnp.exp)(ARRAY), NotImplementedError, "no rule for exp"),
     "n_batch": (lambda: sparse.BCOO.fromdense(M, n_batch=3), ValueError, "do not fit"),
 }

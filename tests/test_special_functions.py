@@ -82,6 +82,12 @@ def beta(a: Any, b: Any, x: Any) -> Any:
     return mp.betainc(a, b, 0, x, regularized=True)
 
 
+def _small_complement(rng: np.random.Generator, n: int) -> tuple[Any, ...]:
+    """b <= 1 and x near 1, where the function is 1 minus a number near 1."""
+    a, b, y = (10 ** rng.uniform(low, high, n) for low, high in ((-2, 2.5), (-6, 0), (-12, -1)))
+    return a, b, 1 - y
+
+
 def scaled_bessel(order: int, x: Any) -> Any:
     return mp.exp(-abs(x)) * mp.besseli(order, x)
 
@@ -119,6 +125,7 @@ CASES = {
     "random_gamma_grad, high": Case(lax.random_gamma_grad, variate_by_a, _large_gamma, 100),
     "betainc": Case(lax.betainc, beta, _each(_between(0.5, 30), _between(0.5, 30), _between(0, 1)), 200),
     "betainc, low": Case(lax.betainc, beta, _each(_powers(-4, 1), _powers(-4, 1), _between(0, 0.95)), 2000),
+    "betainc, small": Case(lax.betainc, beta, _small_complement, 200),
     "betainc, high": Case(lax.betainc, beta, _large_beta, 200),
     "bessel_i0e": Case(lax.bessel_i0e, functools.partial(scaled_bessel, 0), _each(_between(-20, 20)), 10),
     "bessel_i1e": Case(lax.bessel_i1e, functools.partial(scaled_bessel, 1), _each(_between(-20, 20)), 10),

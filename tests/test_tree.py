@@ -253,7 +253,7 @@ def test_as_jax(name: str) -> None:
         assert found == EXPECTED[name]
     jax_tree_util = pytest.importorskip("jax.tree_util") if name not in EXPECTED else _jax_tree_util()
     if jax_tree_util is not None:
-        assert found == repr(rows(jax_tree_util)[name]()).replace("<class 'jax.tree_util.", "<class 'hloom.tree_util.")
+        assert found == repr(rows(jax_tree_util)[name]()).replace("jax.tree_util.", "hloom.tree_util.")
 
 
 def _jax_tree_util() -> ModuleType | None:
@@ -279,10 +279,19 @@ def mistakes(t: ModuleType) -> dict[str, tuple[Callable[[], Any], type[Exception
     def of(wanted: Any, given: Any) -> Callable[[], Any]:
         return lambda: t.tree_map(lambda *x: None, {"k": [wanted]}, {"k": [given]})
 
+    def up_to(wanted: Any, given: Any) -> Callable[[], Any]:
+        return lambda: t.tree_structure(wanted).flatten_up_to(given)
+
     at = r"pytree structure error: different {}[\s\S]*tree_map tree\['k'\]\[0\]\n[\s\S]*"
     types, data, count = (at.format(what) for what in ("types", "pytree metadata", "numbers of pytree children"))
     return {
         "lengths": (of((1, 2), (1, 2, 3)), ValueError, at.format("lengths of tuple") + "length 2[\\s\\S]*length 3"),
+        "lengths up to": (up_to((1, 2), (1,)), ValueError, r"Tuple arity mismatch: 1 != 2; tuple: \(1,\)\."),
+        "types up to": (up_to((1,), [1]), ValueError, r"Expected tuple, got \[1\]\."),
+        "none up to": (up_to(None, [1]), ValueError, r"Expected None, got \[1\]\."),
+        "keys up to": (up_to({"a": 1}, {"b": 1}), ValueError, r"Dict key mismatch; expected keys: \['a'\]"),
+        "namedtuple up to": (up_to(Pair(1, 2), (1, 2)), ValueError, r"Expected named tuple, got \(1, 2\)\."),
+        "class up to": (up_to(c.Methods(1), 1), ValueError, "Custom node type mismatch"),
         "types": (of((1, 2), [1, 2]), ValueError, types + "'tuple'>[\\s\\S]*'list'>"),
         "a leaf": (of([1], 1), ValueError, types + "'list'>[\\s\\S]*'int'>"),
         "none": (of(None, 1), ValueError, types + "'NoneType'>[\\s\\S]*'int'>"),
@@ -359,7 +368,8 @@ def test_messages_name_the_line_and_the_remedy() -> None:
     assert "is_leaf=lambda x: x is None" in str(caught.value)
     with pytest.raises(ValueError, match=line) as caught:
         tree.map(lambda *x: None, {"a": 1, "b": 2}, {"a": 1, "c": 2})
-    assert "lacks 'b' and also has 'c' (dict key mismatch)" in str(caught.value)
+    both = "Dict key mismatch; expected keys: ['a', 'b']; got: ['a', 'c']."
+    assert f"lacks 'b' and also has 'c'\n{both}" in str(caught.value)
     with pytest.raises(TreeDefError, match=line):
         tree_util.treedef_tuple([1])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="Expected a class"):

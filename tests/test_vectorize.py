@@ -50,7 +50,7 @@ def test_excluded_arguments() -> None:
         (lambda: jnp.vectorize(lambda x: x, signature="(n)->()")(1.0), ValueError, "does not have enough dimensions"),
         (lambda: jnp.vectorize(lambda x: x, signature="(n)->()")(A), ValueError, "does not match core dimensions"),
         (lambda: jnp.vectorize(lambda x, y: x, signature="(n),(n)->()")(A, A[..., :2]), ValueError, "inconsistent"),
-        (lambda: jnp.vectorize(lambda x: x, signature="(),()->()")(1.0), ValueError, "wrong number of positional"),
+        (lambda: jnp.vectorize(lambda x: x, signature="(),()->()")(1.0), TypeError, "wrong number of positional"),
         (lambda: jnp.vectorize(lambda x: x, excluded={1.5}), TypeError, "can only exclude integer or string"),
         (lambda: jnp.vectorize(lambda x: x, excluded={-1}), ValueError, "negative"),
         (lambda: jnp.vectorize(lambda x: x)(x=1.0), ValueError, "keyword arguments"),

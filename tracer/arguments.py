@@ -35,7 +35,13 @@ from .source import function_line, user_line
 
 
 class ShapeDtypeStruct(HasType):
-    """The type of an array without elements: what `eval_shape` returns, and `lower` and `eval_shape` also take."""
+    """The type of an array without elements: what `eval_shape` returns, and `lower` and `eval_shape` also take.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> x = hloom.ShapeDtypeStruct((2, 3), jnp.float32)
+    >>> x.shape, x.dtype, hloom.eval_shape(jnp.transpose, x)
+    ((2, 3), dtype('float32'), ShapeDtypeStruct(shape=(3, 2), dtype=float32))
+    """
 
     __slots__ = ("aval", "sharding")
     sharding: Sharding | None
@@ -45,7 +51,7 @@ class ShapeDtypeStruct(HasType):
         self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False, vma: Any = None
     ) -> None:
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct: a dtype must be given")
+            raise ValueError("ShapeDtypeStruct: dtype must be specified")
         if isinstance(sharding, Format):
             sharding = sharding.sharding
         if sharding is not None and not isinstance(sharding, Sharding):
@@ -131,11 +137,14 @@ def check_function(fun: object, name: str) -> None:
     if not callable(fun):
         text = repr(fun)
         shown = text if len(text) <= 60 else text[:57] + "..."
-        raise TypeError(f"{name} expects a function, but got {shown} of type {type(fun).__name__}")
+        raise TypeError(
+            f"Expected a callable value: {name} expects a function, but got {shown} of type {type(fun).__name__}"
+        )
     if inspect.isgeneratorfunction(fun) or inspect.iscoroutinefunction(fun) or inspect.isasyncgenfunction(fun):
         kind = "a generator" if not inspect.iscoroutinefunction(fun) else "a coroutine"
         raise TypeError(
-            f"{name} needs a function that returns arrays, but {function_line(fun)} returns {kind}\n"
+            f"Expected a function, got {kind} function: {name} needs a function that returns arrays, but "
+            f"{function_line(fun)} returns {kind}\n"
             "  Return a list of the values, or collect them with hloom.lax.scan."
         )
 
@@ -181,10 +190,24 @@ def _validate(
                 raise ValueError(
                     f"{what}_argnums has {position}, but {function_line(fun)} takes {count} positional arguments"
                 )
-    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
-        known = {p.name for p in parameters}
-        for name in names - known:
+    by_name = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    takes_more = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    others = {p.name for p in parameters} - by_name
+    for name in names - by_name:
+        if name in others:
+            raise ValueError(
+                f"{what}_argnames has {name!r}, which cannot be given to {function_line(fun)} by name: use "
+                f"{what}_argnums"
+            )
+        if not takes_more:
             raise ValueError(f"{what}_argnames has {name!r}, which is no argument of {function_line(fun)}")
+
+
+def check_compiler_options(options: dict[str, Any] | None, what: str) -> None:
+    """ValueError for an option that XLA does not have: the names of its options begin with "xla_"."""
+    for name in options or ():
+        if not name.startswith("xla_"):
+            raise ValueError(f"{what}: no such compile option: {name!r}; those of XLA, xla_..., mean nothing here")
 
 
 class StaticArguments(NamedTuple):
@@ -216,8 +239,9 @@ def split_static(
             hash(value)
         except TypeError:
             raise NonHashableStaticArgumentsError(
-                f"static argument {where!r} of {function_line(fun)} is a {kind.__name__}, which cannot be hashed: "
-                f"jit keeps one program for each value of a static argument\n  at {user_line()}\n"
+                f"Non-hashable static arguments are not supported: static argument {where!r} of {function_line(fun)} "
+                f"is a {kind.__name__}, which cannot be hashed: jit keeps one program for each value of a static "
+                f"argument\n  at {user_line()}\n"
                 "  Pass a hashable value (a tuple, a frozen dataclass), or do not make the argument static."
             ) from None
     dynamic = tuple([a for k, a in enumerate(args) if k not in positions])
@@ -290,8 +314,25 @@ def without_elements(leaf: ShapeDtypeStruct, name: str) -> NonArrayArgumentError
     )
 
 
-def typeof(x: Any) -> ShapedArray:
-    """The type of an array, a tracer or a number: `shape`, `dtype`, `weak_type`. TypeError for anything else."""
+OWN_TYPES: dict[type, Callable[[Any], Any]] = {}
+"""What `typeof` says of values of a library's own classes (`hloom.experimental.hijax`). They are no arguments."""
+
+
+def typeof(x: Any) -> Any:
+    """The type of an array, a tracer or a number: `shape`, `dtype`, `weak_type`; of a reference an `AbstractRef`.
+
+    TypeError for anything else.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.typeof(jnp.ones((2, 3))), hloom.typeof(1.5)
+    (ShapedArray(float32[2,3]), ShapedArray(float32[], weak_type=True))
+    """
+    own = OWN_TYPES.get(type(x)) if OWN_TYPES else None
+    if own is not None:
+        return own(x)
+    aval = getattr(x, "aval", None)
+    if hasattr(aval, "inner_aval"):  # `refs` imports this module
+        return aval
     return abstract(x, lambda: "the argument of typeof")
 
 

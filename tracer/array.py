@@ -37,7 +37,13 @@ READERS = (
 
 
 class Array(ArrayBase):
-    """A concrete array. Made by `hloom.numpy` functions, never directly by users."""
+    """A concrete array, with its elements. Made by `hloom.numpy` functions, never directly by users.
+
+    >>> import numpy as np, hloom.numpy as jnp
+    >>> x = jnp.array([1.5, 2.5])
+    >>> np.asarray(x), float(x[0])
+    (array([1.5, 2.5], dtype=float32), 1.5)
+    """
 
     __slots__ = ("__weakref__", "_buffer", "_numpy", "_placed", "_storage", "_view", "aval")
 
@@ -142,13 +148,30 @@ class Array(ArrayBase):
         return (1, 0)  # kDLCPU
 
     def item(self, *args: int) -> Any:
-        """The only element (or the one at `args`) as a Python scalar."""
+        """The only element (or the one at `args`) as a Python number.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([7]).item(), jnp.array([[1, 2], [3, 4]]).item(1, 0)
+        (7, 3)
+        """
         return self._view.item(*args)
 
     def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         return self._view.tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
+        r"""The elements in memory, in row-major order unless `order` is "F".
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([1, 256], jnp.int16).tobytes()
+        b'\x01\x00\x00\x01'
+        """
         return self._view.tobytes(order)
 
     def _scalar(self, convert: Callable[[Any], Any]) -> Any:
@@ -179,7 +202,9 @@ class Array(ArrayBase):
 
     def __index__(self) -> int:
         if self.aval.dtype.kind not in "iu" or self.aval.shape:
-            raise TypeError(f"only integer arrays without dimensions can be an index; this is {self.aval.str_short()}")
+            raise TypeError(
+                f"Only integer scalar arrays can be converted to a scalar index. This is {self.aval.str_short()}"
+            )
         return int(self._view)
 
     def __format__(self, spec: str) -> str:
@@ -210,7 +235,8 @@ class Array(ArrayBase):
         return _unpickle, (np.array(self._view), self.aval.weak_type)
 
     def __copy__(self) -> Array:
-        return self.with_aval(self.aval)
+        """Not the same memory: one may be deleted or donated, and the other stays."""
+        return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         if self.aval.is_extended:
@@ -218,15 +244,44 @@ class Array(ArrayBase):
         return Array(self.aval, _frozen(allocating(np.array, self._view)))
 
     def block_until_ready(self) -> Self:
-        """Itself: calls return when they are done."""
+        """Itself: calls return when they are done. For programs that time JAX.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).block_until_ready()
+        Array([1., 1.], dtype=float32)
+        """
         return self
 
+    def is_ready(self) -> bool:
+        """True: calls return when they are done.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).is_ready()
+        True
+        """
+        self._refuse_deleted()
+        return True
+
     def is_deleted(self) -> bool:
-        """True once the memory was given away or `delete` was called."""
+        """True once the memory was given away (`donate_argnums`) or `delete` was called.
+
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.ones(2)
+        >>> x.delete()
+        >>> x.is_deleted()
+        True
+        """
         return False
 
     def delete(self) -> None:
-        """Give up the memory now; using the array afterwards raises DeletedArrayError."""
+        """Give up the memory now; using the array afterwards raises DeletedArrayError.
+
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.ones(2)
+        >>> x.delete()
+        >>> x
+        <deleted Array of float32[2]>
+        """
         self._clear()
 
     def given_up(self) -> DeviceBuffer:
@@ -260,11 +315,24 @@ class Array(ArrayBase):
 
     @property
     def addressable_data_pointer(self) -> int:
-        """The address of the first element (dense, row-major)."""
+        """The address of the first element (dense, row-major).
+
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.array([1.5, 2.5])
+        >>> x.addressable_data_pointer == x.unsafe_buffer_pointer()
+        True
+        """
         return self._buffer.address
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the first element. Nobody may write there, and it ends with the array."""
+        """The address of the first element, for foreign functions. Nobody may write there, and it ends with the array.
+
+        >>> import ctypes
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.array([1.5, 2.5])
+        >>> ctypes.c_float.from_address(x.unsafe_buffer_pointer()).value
+        1.5
+        """
         return self._buffer.address
 
     def put(self, sharding: Sharding | None) -> None:
@@ -274,25 +342,50 @@ class Array(ArrayBase):
 
     @property
     def sharding(self) -> Sharding:
-        """Where the array was put (`device_put`, `out_shardings`); else all of it on the CPU."""
+        """Where the array was put (`device_put`, `out_shardings`); else all of it on the CPU.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).sharding
+        SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+        """
         return self._placed if slot_is_set(self, "_placed") else DEFAULT
 
     @property
     def committed(self) -> bool:
-        """Whether the user has put the array somewhere."""
+        """Whether the user has put the array somewhere.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> jnp.ones(2).committed, hloom.device_put(jnp.ones(2), hloom.devices()[0]).committed
+        (False, True)
+        """
         return slot_is_set(self, "_placed")
 
     @property
     def device(self) -> CpuDevice:
-        """The CPU."""
+        """The device that holds the array: the CPU.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).device
+        CpuDevice(id=0)
+        """
         return CPU
 
     def devices(self) -> set[CpuDevice]:
-        """The devices that hold the array: the CPU."""
+        """The devices that hold the array: the CPU.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).devices()
+        {CpuDevice(id=0)}
+        """
         return {CPU}
 
     def to_device(self, device: Any, *, stream: Any = None) -> Array:
-        """The array on a device, or sharded: the same elements."""
+        """The array on a device, or sharded: the same elements.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> jnp.ones(2).to_device(hloom.devices()[0])
+        Array([1., 1.], dtype=float32)
+        """
         if stream is not None:
             raise NotImplementedError("x.to_device: stream must be None, the CPU has no streams")
         other = self.with_aval(self.aval)
@@ -301,41 +394,81 @@ class Array(ArrayBase):
 
     @property
     def is_fully_addressable(self) -> bool:
-        """True: all of it is in this process."""
+        """True: all of it is in this process.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).is_fully_addressable
+        True
+        """
         return True
 
     @property
     def is_fully_replicated(self) -> bool:
-        """True: each device, that is the one, has all of it."""
+        """True: each device, that is the one, has all of it.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).is_fully_replicated
+        True
+        """
         return True
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        """The parts of the array on devices of this process: one, which is the whole."""
+        """The parts of the array on devices of this process: one, which is the whole.
+
+        >>> import hloom.numpy as jnp
+        >>> [shard.data.shape for shard in jnp.ones((2, 3)).addressable_shards]
+        [(2, 3)]
+        """
         self._refuse_deleted()
         return [Shard(self, self.with_aval(self.aval))]
 
     @property
     def global_shards(self) -> list[Shard]:
-        """The parts of the array on all devices."""
+        """The parts of the array on all devices: one, which is the whole.
+
+        >>> import hloom.numpy as jnp
+        >>> [shard.index for shard in jnp.ones((2, 3)).global_shards]
+        [(slice(None, None, None), slice(None, None, None))]
+        """
         return self.addressable_shards
 
     def addressable_data(self, index: int) -> Array:
-        """The part on device number `index` of this process: the whole for 0, IndexError for others."""
+        """The part on device number `index` of this process: the whole for 0, IndexError for others.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).addressable_data(0)
+        Array([1., 1.], dtype=float32)
+        """
         part: Array = [shard.data for shard in self.addressable_shards][index]
         return part
 
     @property
     def format(self) -> Format:
-        """The layout, which is dense and row-major, and the sharding."""
+        """The layout, which is dense and row-major, and the sharding.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones((2, 3)).format.layout
+        Layout(major_to_minor=(0, 1), tiling=(), sub_byte_element_size_in_bits=0)
+        """
         return Format(row_major(len(self.aval.shape)), self.sharding)
 
     def on_device_size_in_bytes(self) -> int:
-        """The size of the elements in memory."""
+        """The size of the elements in memory, in bytes.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones((2, 3)).on_device_size_in_bytes()
+        24
+        """
         return self.aval.storage.size * self.aval.storage.dtype.itemsize
 
     def copy_to_host_async(self) -> None:
-        """Nothing: the elements are in the memory of the process."""
+        """Nothing: the elements are in the memory of the process.
+
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.ones(2)
+        >>> x.copy_to_host_async()
+        """
         self._refuse_deleted()
 
     def _refuse_deleted(self) -> None:
@@ -456,6 +589,7 @@ def refuse_masked(value: object) -> None:
     masked = sys.modules.get("numpy.ma")  # it is imported where there are masked arrays
     if masked is not None and isinstance(value, masked.MaskedArray):
         raise OperandError(
+            "numpy masked arrays are not supported: "
             f"a masked array of {value.dtype} and shape {value.shape} cannot become an array: its mask would be lost\n"
             f"  at {user_line() or '<unknown>'}\n  Replace what is masked first, as in x.filled(0).",
             "masked_array",

@@ -44,6 +44,12 @@ class ShapedArray:
     """Shape, dtype and weak type of an array. Each type has one instance: equal means identical.
 
     A weakly typed value comes from Python scalars and gives way to other dtypes in promotion; booleans never do.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.core import ShapedArray
+    >>> x = ShapedArray((2, 3), jnp.float32)
+    >>> x, hloom.typeof(jnp.ones((2, 3))) is x
+    (ShapedArray(float32[2,3]), True)
     """
 
     __slots__ = ("__weakref__", "_storage", "dtype", "hlo", "is_extended", "shape", "weak_type")

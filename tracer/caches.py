@@ -34,7 +34,11 @@ def on_clear(clear: Callable[[], None]) -> None:
 
 def clear_caches() -> None:
     """Forget the traced and compiled programs of all functions, and those of `run_hlo`; give back the memory that is
-    kept for later use, that of machine code too."""
+    kept for later use, that of machine code too.
+
+    >>> import hloom
+    >>> hloom.clear_caches()
+    """
     for cache in list(_caches):
         cache.clear()
     for clear in _clearing:

@@ -16,9 +16,11 @@ from typing import Any
 from ..hlo import tracebacks
 from ..hlo.backend import default_backend, default_target, set_default_backend, set_default_target
 from ..hlo.errors import UnsupportedError
+from ..hlo.ops.dot import DOT_ALGORITHMS
 from ..hlo.target import Target
 from ..hlo.targets import target_named
 from ..hlo.tracebacks import boundary
+from . import absl_flags
 from . import context as _context
 from .accepted_settings import ACCEPTED, start_from_environment
 from .context import Context, Override, current_context
@@ -28,10 +30,16 @@ MATMUL_PRECISIONS = {
     **{name: name for name in ("default", "high", "highest")},
     "fastest": "default",
     "bfloat16": "default",
+    "bfloat16_3x": "high",
     "tensorfloat32": "high",
     "float32": "highest",
 }
 """What `default_matmul_precision` and the `precision` of a product may be called, and HLO's name of each."""
+DOT_PRESETS = frozenset({
+    "DEFAULT", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+    *(algorithm.removeprefix("dot_").upper() for algorithm in DOT_ALGORITHMS),
+})  # fmt: skip
+"""The algorithms of products that both may name besides: `hloom.lax.DotAlgorithmPreset`."""
 
 
 class Config:
@@ -46,14 +54,17 @@ class Config:
     jax_numpy_dtype_promotion: str
     """"standard", or "strict": only Python numbers give way to other dtypes, all else is a TypePromotionError."""
     jax_default_matmul_precision: str | None
-    """The precision of products that name none: "default", "high", "highest", or a dtype's name. The CPU multiplies in
-    the operands' own precision; programs for other targets carry it."""
+    """The precision of products that name none: "default", "high", "highest", a dtype's name, or an algorithm's
+    (`lax.DotAlgorithmPreset`). The CPU multiplies in the operands' own precision; programs for other targets carry
+    it."""
     jax_default_prng_impl: str
     """Only "threefry2x32"."""
     jax_debug_nans: bool
     """An operation or a jitted function whose result has a NaN raises FloatingPointError, which names the operation."""
     jax_debug_infs: bool
     """The same for infinities."""
+    jax_check_static_indices: bool
+    """An integer out of bounds in an index that is known while tracing is an IndexError, and not moved into bounds."""
     jax_check_tracer_leaks: bool
     """A traced function that leaves a traced value behind, in a list for example, is an error at once."""
     jax_log_compiles: bool
@@ -79,6 +90,11 @@ class Config:
     def context(self) -> Context:
         """The settings on which programs traced by this thread depend: a part of their caches' keys. Not a setting."""
         return current_context()
+
+    @property
+    def x64_enabled(self) -> bool:
+        """The setting jax_enable_x64, by another name of JAX's."""
+        return current_context().enable_x64
 
     @boundary
     def __getattr__(self, name: str) -> Any:
@@ -126,6 +142,15 @@ class Config:
     def values(self) -> dict[str, Any]:
         """All settings by name, as this thread sees them: a copy."""
         return {name: getattr(self, name) for name in _names()}
+
+    def config_with_absl(self) -> None:
+        """Make a flag of absl of each setting; those that are on the command line are set when `absl.app.run` has read
+        them."""
+        absl_flags.define(self)
+
+    def parse_flags_with_absl(self) -> None:
+        """Set what the command line says of settings, as flags of absl: ``--jax_enable_x64``."""
+        absl_flags.parse(self)
 
     def __reduce__(self) -> str:
         """There is one in each process: a copy is itself, and a pickle names it and holds no values."""
@@ -202,14 +227,15 @@ def _check_ranks(mode: str) -> None:
 
 
 def _check_precision(precision: str | None) -> None:
-    if precision is not None and precision not in MATMUL_PRECISIONS:
-        known = ", ".join(MATMUL_PRECISIONS)
+    if precision is not None and precision not in MATMUL_PRECISIONS and precision not in DOT_PRESETS:
+        known = ", ".join([*MATMUL_PRECISIONS, *sorted(DOT_PRESETS)])
         raise ValueError(f"default_matmul_precision is None or one of {known}, not {precision!r}")
 
 
 _SETTINGS = {
     "hloom_backend": _Setting("backend", (str,)),
     "hloom_target": _Setting("target", (str, Target), _check_target),
+    "jax_check_static_indices": _Setting("check_static_indices", (bool,)),
     "jax_check_tracer_leaks": _Setting("check_tracer_leaks", (bool,)),
     "jax_debug_infs": _Setting("debug_infs", (bool,)),
     "jax_debug_nans": _Setting("debug_nans", (bool,)),
@@ -228,67 +254,158 @@ def _override(name: str, value: Any) -> Override:
 
 
 def enable_x64(new_val: bool = True) -> Override:
-    """Within the block 64-bit types are kept (or not), in this thread."""
+    """Within the block 64-bit types are kept (or not), in this thread. Without it arrays have 32 bits, as in JAX.
+
+    For a whole program: ``hloom.config.update("jax_enable_x64", True)``.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.enable_x64():
+    ...     jnp.arange(3.0)
+    Array([0., 1., 2.], dtype=float64)
+    """
     return _override("jax_enable_x64", new_val)
 
 
 def disable_jit(disable: bool = True) -> Override:
-    """Within the block jitted functions run op by op, as the Python they are: for debuggers. In this thread."""
+    """Within the block jitted functions run op by op, as the Python they are: for debuggers. In this thread.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> @hloom.jit
+    ... def f(x):
+    ...     print("x is", x)
+    ...     return 2 * x
+    >>> with hloom.disable_jit():
+    ...     y = f(jnp.array(3))
+    x is 3
+    """
     return _override("jax_disable_jit", disable)
 
 
 def debug_nans(new_val: bool = True) -> Override:
     """Within the block, in this thread, a NaN in the result of an operation, or of a jitted function, is an error:
-    FloatingPointError names the operation that made it and its line. Jitted functions are compiled anew for that."""
+    FloatingPointError names the operation that made it and its line. Jitted functions are compiled anew for that.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.debug_nans(True):
+    ...     jnp.log(jnp.array(-1.0))
+    Traceback (most recent call last):
+        ...
+    FloatingPointError: invalid value (nan) encountered in log ...
+    """
     return _override("jax_debug_nans", new_val)
 
 
 def debug_infs(new_val: bool = True) -> Override:
-    """As `debug_nans`, for infinities."""
+    """As `debug_nans`, for infinities.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.debug_infs(True):
+    ...     1 / jnp.array(0.0)
+    Traceback (most recent call last):
+        ...
+    FloatingPointError: invalid value (inf) encountered in divide ...
+    """
     return _override("jax_debug_infs", new_val)
 
 
 def check_tracer_leaks(new_val: bool = True) -> Override:
-    """Another name of `checking_leaks`."""
+    """Another name of `checking_leaks`.
+
+    >>> import hloom
+    >>> with hloom.check_tracer_leaks():
+    ...     y = hloom.jit(lambda x: 2 * x)(1.0)  # leaves nothing behind
+    """
     return checking_leaks(new_val)
 
 
 def checking_leaks(new_val: bool = True) -> Override:
     """Within the block, in this thread, a traced function that leaves a traced value behind is an error, which says
     where the value was made and what refers to it. Functions are traced anew, and the garbage collector is asked each
-    time: that is slow."""
+    time: that is slow.
+
+    >>> import hloom
+    >>> leaked = []
+    >>> with hloom.checking_leaks():
+    ...     hloom.jit(lambda x: leaked.append(x))(1.0)
+    Traceback (most recent call last):
+        ...
+    hloom.errors.UnexpectedTracerError: Leaked tracers while tracing <lambda> at ...
+    """
     return _override("jax_check_tracer_leaks", new_val)
 
 
 def log_compiles(new_val: bool = True) -> AbstractContextManager[object]:
     """Within the block, in this thread: log what is traced and compiled, and how long that takes, as warnings of the
-    logger "hloom"."""
+    logger "hloom".
+
+    >>> import hloom
+    >>> with hloom.log_compiles():
+    ...     y = hloom.jit(lambda x: 2 * x)(1.0)  # "Compiling jit_lambda with types (f32[]), called at ..."
+    """
     return LOG_COMPILES.within(_checked_flag("jax_log_compiles", new_val))
 
 
 def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[object]:
-    """Within the block, in this thread: log why jitted functions are traced again, as warnings of "hloom"."""
+    """Within the block, in this thread: log why jitted functions are traced again, as warnings of "hloom".
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> f = hloom.jit(lambda x: 2 * x)
+    >>> y = f(jnp.ones(2))
+    >>> with hloom.explain_cache_misses():
+    ...     y = f(jnp.ones(3))  # "... the closest one differs: at x, now float32[3] and before float32[2]"
+    """
     return EXPLAIN_CACHE_MISSES.within(_checked_flag("jax_explain_cache_misses", new_val))
 
 
 def numpy_dtype_promotion(new_val: str) -> Override:
-    """Within the block, in this thread: "strict" promotion, where only Python numbers give way, or "standard"."""
+    """Within the block, in this thread: "strict" promotion, where only Python numbers give way, or "standard".
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.numpy_dtype_promotion("strict"):
+    ...     jnp.ones(2, jnp.float32) + jnp.ones(2, jnp.int32)
+    Traceback (most recent call last):
+        ...
+    hloom.dtypes.TypePromotionError: Input dtypes float32, int32 have no available implicit dtype promotion path: ...
+    """
     return _override("jax_numpy_dtype_promotion", new_val)
 
 
 def numpy_rank_promotion(new_val: str) -> Override:
     """Within the block, in this thread: what happens where arrays of different ranks are broadcast to one another, none
-    of them a scalar. "allow", "warn", or "raise" (a ValueError)."""
+    of them a scalar. "allow", "warn", or "raise" (a ValueError).
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.numpy_rank_promotion("raise"):
+    ...     jnp.ones((2, 3)) + jnp.ones(3)
+    Traceback (most recent call last):
+        ...
+    hloom.errors.OperandError: Operands could not be broadcast together for add on shapes (2, 3) (3,) ...
+    """
     return _override("jax_numpy_rank_promotion", new_val)
 
 
 def default_prng_impl(new_val: str) -> Override:
-    """Within the block, in this thread: the generator of keys that name none."""
+    """Within the block, in this thread: the generator of keys that name none: "threefry2x32", "rbg", ...
+
+    >>> import hloom
+    >>> with hloom.default_prng_impl("rbg"):
+    ...     hloom.random.key(0).dtype
+    key<rbg>
+    """
     return _override("jax_default_prng_impl", new_val)
 
 
 def no_tracing(new_val: bool = True) -> AbstractContextManager[object]:
-    """Within the block, in this thread, a function that jit would trace anew is a RuntimeError."""
+    """Within the block, in this thread, a function that jit would trace anew is a RuntimeError: for programs whose
+    functions should be compiled by now.
+
+    >>> import hloom
+    >>> f = hloom.jit(lambda x: 2 * x)
+    >>> _ = f(1.0)
+    >>> with hloom.no_tracing():
+    ...     f(2.0)
+    Array(4., dtype=float32, weak_type=True)
+    """
     return SWITCHES["jax_no_tracing"].within(_checked_flag("jax_no_tracing", new_val))
 
 
@@ -297,93 +414,198 @@ def _accepted(name: str, value: Any) -> AbstractContextManager[object]:
 
 
 def default_device(new_val: Any) -> AbstractContextManager[object]:
-    """Within the block: the device of new arrays, None or the CPU, which it is anyway. RuntimeError for others."""
+    """Within the block: the device of new arrays, None or the CPU, which it is anyway. RuntimeError for others.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.default_device(hloom.devices()[0]):
+    ...     jnp.ones(2).device
+    CpuDevice(id=0)
+    """
     return _accepted("jax_default_device", new_val)
 
 
 def enable_checks(new_val: bool = True) -> AbstractContextManager[object]:
-    """Accepted: hloom's own checks are always on."""
+    """Accepted: hloom's own checks are always on.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.enable_checks():
+    ...     y = jnp.ones(2) + 1
+    """
     return _accepted("jax_enable_checks", new_val)
 
 
 def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[object]:
-    """UnsupportedError for True: uses of keys are not counted."""
+    """UnsupportedError for True: uses of keys are not counted.
+
+    >>> import hloom
+    >>> with hloom.debug_key_reuse(False):
+    ...     key = hloom.random.key(0)
+    """
     return _accepted("jax_debug_key_reuse", new_val)
 
 
 def enable_custom_prng(new_val: bool = True) -> AbstractContextManager[object]:
-    """UnsupportedError for True: `hloom.random.key` makes typed keys, `PRNGKey` raw ones."""
+    """UnsupportedError for True: `hloom.random.key` makes typed keys, `PRNGKey` raw ones.
+
+    >>> import hloom
+    >>> with hloom.enable_custom_prng(False):
+    ...     hloom.random.PRNGKey(0)
+    Array([0, 0], dtype=uint32)
+    """
     return _accepted("jax_enable_custom_prng", new_val)
 
 
 def legacy_prng_key(new_val: str) -> AbstractContextManager[object]:
-    """Only "allow": raw keys are always accepted."""
+    """Only "allow": raw keys are always accepted.
+
+    >>> import hloom
+    >>> with hloom.legacy_prng_key("allow"):
+    ...     hloom.random.split(hloom.random.PRNGKey(0)).shape
+    (2, 2)
+    """
     return _accepted("jax_legacy_prng_key", new_val)
 
 
 def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[object]:
-    """Only True, JAX's default: the other way makes other bits."""
+    """Only True, JAX's default: the other way makes other bits.
+
+    >>> import hloom
+    >>> with hloom.threefry_partitionable(True):
+    ...     hloom.random.bits(hloom.random.key(0))
+    Array(4070199207, dtype=uint32)
+    """
     return _accepted("jax_threefry_partitionable", new_val)
 
 
 def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[object]:
-    """Accepted: both forms of the derivative of softmax give the same."""
+    """Accepted: both forms of the derivative of softmax give the same.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.softmax_custom_jvp(False):
+    ...     hloom.grad(lambda x: hloom.nn.softmax(x)[0])(jnp.zeros(2))
+    Array([ 0.25, -0.25], dtype=float32)
+    """
     return _accepted("jax_softmax_custom_jvp", new_val)
 
 
 def jax2tf_associative_scan_reductions(new_val: bool = True) -> AbstractContextManager[object]:
-    """Accepted: cumulative sums have one form here."""
+    """Accepted: cumulative sums have one form here.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.jax2tf_associative_scan_reductions():
+    ...     jnp.cumsum(jnp.array([1, 2, 3]))
+    Array([1, 3, 6], dtype=int32)
+    """
     return _accepted("jax2tf_associative_scan_reductions", new_val)
 
 
 def allow_f16_reductions(new_val: bool = True) -> AbstractContextManager[object]:
-    """Accepted: reductions of float16 are computed in float32 inside."""
+    """Accepted: reductions of float16 are computed in float32 inside.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.allow_f16_reductions():
+    ...     jnp.ones(4096, jnp.float16).sum()
+    Array(4.096e+03, dtype=float16)
+    """
     return _accepted("jax_allow_f16_reductions", new_val)
 
 
 def auto_pcast(new_val: bool = True) -> AbstractContextManager[object]:
-    """Accepted: over one device, types do not say along which axes of a mesh a value varies."""
+    """Accepted: over one device, types do not say along which axes of a mesh a value varies.
+
+    >>> import hloom
+    >>> with hloom.auto_pcast(True):
+    ...     y = hloom.jit(lambda x: 2 * x)(1.0)
+    """
     return _accepted("jax_auto_pcast", new_val)
 
 
 def remove_size_one_mesh_axis_from_type(new_val: bool = True) -> AbstractContextManager[object]:
-    """Accepted: types do not carry shardings, since there is one device."""
+    """Accepted: types do not carry shardings, since there is one device.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.remove_size_one_mesh_axis_from_type():
+    ...     hloom.typeof(jnp.ones(2))
+    ShapedArray(float32[2])
+    """
     return _accepted("jax_remove_size_one_mesh_axis_from_type", new_val)
 
 
 def array_garbage_collection_guard(new_val: str) -> AbstractContextManager[object]:
-    """Accepted ("allow", "log", "fatal"): the library makes no cycles that hold arrays."""
+    """Accepted ("allow", "log", "fatal"): the library makes no cycles that hold arrays.
+
+    >>> import hloom
+    >>> with hloom.array_garbage_collection_guard("log"):
+    ...     y = hloom.jit(lambda x: 2 * x)(1.0)
+    """
     return _accepted("jax_array_garbage_collection_guard", new_val)
 
 
 def thread_guard(new_val: bool = True) -> AbstractContextManager[object]:
-    """Accepted: calls from several threads are safe."""
+    """Accepted: calls from several threads are safe.
+
+    >>> import hloom
+    >>> with hloom.thread_guard():
+    ...     y = hloom.jit(lambda x: 2 * x)(1.0)
+    """
     return _accepted("jax_thread_guard", new_val)
 
 
 def transfer_guard(new_val: str) -> AbstractContextManager[object]:
     """Accepted ("allow", "log", "disallow", "log_explicit", "disallow_explicit"): arrays are in the memory of the
-    process, so nothing is transferred."""
+    process, so nothing is transferred.
+
+    >>> import hloom, numpy as np, hloom.numpy as jnp
+    >>> with hloom.transfer_guard("disallow"):
+    ...     jnp.sin(np.zeros(2, np.float32))
+    Array([0., 0.], dtype=float32)
+    """
     return _accepted("jax_transfer_guard", new_val)
 
 
 def transfer_guard_host_to_device(new_val: str) -> AbstractContextManager[object]:
-    """As `transfer_guard`."""
+    """As `transfer_guard`: nothing is transferred.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.transfer_guard_host_to_device("disallow"):
+    ...     jnp.sin(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
     return _accepted("jax_transfer_guard_host_to_device", new_val)
 
 
 def transfer_guard_device_to_device(new_val: str) -> AbstractContextManager[object]:
-    """As `transfer_guard`."""
+    """As `transfer_guard`: nothing is transferred.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.transfer_guard_device_to_device("disallow"):
+    ...     y = hloom.device_put(jnp.ones(2), hloom.devices()[0])
+    """
     return _accepted("jax_transfer_guard_device_to_device", new_val)
 
 
 def transfer_guard_device_to_host(new_val: str) -> AbstractContextManager[object]:
-    """As `transfer_guard`."""
+    """As `transfer_guard`: nothing is transferred.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.transfer_guard_device_to_host("disallow"):
+    ...     float(jnp.array(1.5))
+    1.5
+    """
     return _accepted("jax_transfer_guard_device_to_host", new_val)
 
 
 def default_matmul_precision(new_val: str | None) -> Override:
-    """Within the block, in this thread: the precision of products that name none."""
+    """Within the block, in this thread: the precision of products that name none, which HLO then has.
+
+    The CPU multiplies float32 as float32 in any case.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> x = jnp.ones((2, 2))
+    >>> with hloom.default_matmul_precision("float32"):
+    ...     "operand_precision={highest,highest}" in hloom.jit(jnp.dot).lower(x, x).as_text()
+    True
+    """
     return _override("jax_default_matmul_precision", new_val)
 
 
@@ -409,6 +631,7 @@ def _from_environment() -> Config:
         disable_jit=_flag("JAX_DISABLE_JIT"),
         debug_nans=_flag("JAX_DEBUG_NANS"),
         debug_infs=_flag("JAX_DEBUG_INFS"),
+        check_static_indices=_flag("JAX_CHECK_STATIC_INDICES"),
         check_tracer_leaks=_flag("JAX_CHECK_TRACER_LEAKS"),
         numpy_dtype_promotion=promotion,
         numpy_rank_promotion=ranks,

@@ -46,6 +46,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """`body_fun` applied again and again to a carry (a pytree), from `init_val`, while `cond_fun(carry)` is true.
 
     Shapes and dtypes of the carry stay what they are: TreeStructureError, with both types, otherwise.
+
+    >>> from hloom import lax
+    >>> lax.while_loop(lambda n: n < 100, lambda n: 3 * n, 1)
+    Array(243, dtype=int32, weak_type=True)
     """
     require_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     if runs_in_python(init_val):
@@ -141,6 +145,11 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any 
 
     Both are traced, one is run; their results have the same structure and types (TreeStructureError). Also taken:
     ``cond(pred, x, true_fun, y, false_fun)``, where each function has an operand of its own, and None for none.
+
+    >>> import hloom
+    >>> from hloom import lax
+    >>> hloom.grad(lambda x: lax.cond(x > 0, lambda x: x**2, lambda x: -x, x))(3.0)
+    Array(6., dtype=float32, weak_type=True)
     """
     if not callable(true_fun) and callable(false_fun) and len(operands) == 2 and callable(operands[1]):
         x, on_true, y, on_false = true_fun, false_fun, *operands
@@ -187,7 +196,12 @@ def _with_operand(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[A
 def switch(
     index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NO_OPERAND
 ) -> Any:
-    """`branches[index](*operands)`; an index out of range is clamped. All branches are traced, one is run."""
+    """`branches[index](*operands)`; an index out of range is clamped. All branches are traced, one is run.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.switch(1, [jnp.sin, jnp.square, jnp.negative], 3.0)
+    Array(9., dtype=float32, weak_type=True)
+    """
     operands = _with_operand("switch", operands, operand)
     branches = tuple(branches)
     require_functions("switch", **{f"branches[{k}]": b for k, b in enumerate(branches)})
@@ -302,6 +316,10 @@ def platform_dependent(
 
     With traced arguments, the functions of the other platforms are traced too, so that they must return the same
     types (TreeStructureError). NotImplementedError if there is no function for this platform and no default.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.platform_dependent(jnp.arange(3), cpu=lambda x: x + 1, default=lambda x: x)
+    Array([1, 2, 3], dtype=int32)
     """
     functions = dict(per_platform) if default is None else {**per_platform, "default": default}
     require_functions("platform_dependent", **functions)

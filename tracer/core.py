@@ -227,7 +227,14 @@ def current_trace() -> Trace:
 
 @contextmanager
 def set_current_trace(trace: Trace) -> Iterator[None]:
-    """Make `trace` current within the block."""
+    """Make `trace` current within the block.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import find_top_trace, set_current_trace
+    >>> with set_current_trace(find_top_trace()):
+    ...     jnp.sin(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
     before, direct = _state.trace, _state.direct
     _state.trace, _state.direct = trace, trace is EVAL
     try:

@@ -9,13 +9,27 @@ __all__ = ["current_mesh", "get_abstract_mesh", "get_mesh", "set_mesh", "use_abs
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The current mesh without its devices; an empty one if none is current."""
+    """The current mesh without its devices; an empty one if none is current.
+
+    >>> import hloom
+    >>> from hloom import sharding
+    >>> with hloom.set_mesh(hloom.make_mesh((1,), ("x",))):
+    ...     print(sharding.get_abstract_mesh().axis_names)
+    ('x',)
+    """
     return CURRENT.meshes[0]
 
 
 def get_mesh() -> Mesh:
     """The mesh that `set_mesh` has made current; an empty one if there is none. ValueError while a function is traced:
-    `get_abstract_mesh` works there."""
+    `get_abstract_mesh` works there.
+
+    >>> import hloom
+    >>> from hloom import sharding
+    >>> with hloom.set_mesh(hloom.make_mesh((1,), ("x",))):
+    ...     print(sharding.get_mesh().axis_names)
+    ('x',)
+    """
     if not thread_state().direct:
         raise ValueError(
             "`get_mesh` can only be used outside of `hloom.jit`. Maybe you want `hloom.sharding.get_abstract_mesh()`?"
@@ -24,15 +38,31 @@ def get_mesh() -> Mesh:
 
 
 def current_mesh() -> Mesh | AbstractMesh:
-    """The mesh that completes a PartitionSpec: that of `set_mesh`, of a ``with mesh:`` block, or an abstract one."""
+    """The mesh that completes a PartitionSpec: that of `set_mesh`, of a ``with mesh:`` block, or an abstract one.
+
+    Where `use_abstract_mesh` has given the axes of a mesh with devices other types, it is that mesh with these types.
+    """
     abstract, mesh, block = CURRENT.meshes
-    return mesh if not mesh.empty else block if not block.empty else abstract
+    found = mesh if not mesh.empty else block
+    if found.empty:
+        return abstract
+    if abstract.empty or found.abstract_mesh.axis_types == abstract.axis_types:
+        return found
+    if (found.axis_names, found.axis_sizes) != (abstract.axis_names, abstract.axis_sizes):
+        return abstract
+    return Mesh(found.devices, found.axis_names, abstract.axis_types)
 
 
 class set_mesh:  # JAX's name
     """Make a mesh current in this thread: at once and for good, or within a ``with`` block. None: no mesh.
 
     Functions that take shardings then take a PartitionSpec alone. ValueError while a function is traced.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> mesh = hloom.make_mesh((1,), ("x",))
+    >>> with hloom.set_mesh(mesh):
+    ...     hloom.device_put(jnp.ones(2), hloom.P("x")).sharding.spec
+    P('x',)
     """
 
     __slots__ = ("_before",)
@@ -59,7 +89,13 @@ class set_mesh:  # JAX's name
 
 
 class use_abstract_mesh:  # JAX's name
-    """Within the block, in this thread, an abstract mesh is current."""
+    """Within the block, in this thread, an abstract mesh is current.
+
+    >>> from hloom import sharding
+    >>> with sharding.use_abstract_mesh(sharding.AbstractMesh((4,), ("x",))):
+    ...     print(sharding.get_abstract_mesh().shape["x"])
+    4
+    """
 
     __slots__ = ("_before", "mesh")
 

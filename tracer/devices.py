@@ -87,7 +87,12 @@ class Memory:
 
 
 class CpuDevice:
-    """The CPU. `hloom.devices()` lists it; there is one object of this class."""
+    """The CPU. `hloom.devices()` lists it; there is one object of this class.
+
+    >>> import hloom
+    >>> hloom.devices()
+    [CpuDevice(id=0)]
+    """
 
     __slots__ = ()
 
@@ -157,7 +162,12 @@ def devices(backend: str | Client | None = None) -> list[CpuDevice]:
 def local_devices(
     process_index: int | None = None, backend: str | Client | None = None, host_id: int | None = None
 ) -> list[CpuDevice]:
-    """The devices of one process: ValueError for a process other than 0."""
+    """The devices of one process: ValueError for a process other than 0.
+
+    >>> import hloom
+    >>> hloom.local_devices()
+    [CpuDevice(id=0)]
+    """
     _check_platform(backend)
     index = host_id if process_index is None else process_index
     if index is not None and index != 0:
@@ -166,52 +176,97 @@ def local_devices(
 
 
 def device_count(backend: str | Client | None = None) -> int:
-    """The number of devices: 1. The CPU's cores are not devices; kernels use them by themselves."""
+    """The number of devices: 1. The CPU's cores are not devices; kernels use them by themselves.
+
+    >>> import hloom
+    >>> hloom.device_count()
+    1
+    """
     _check_platform(backend)
     return 1
 
 
 def local_device_count(backend: str | Client | None = None) -> int:
-    """The number of devices of this process: 1."""
+    """The number of devices of this process: 1.
+
+    >>> import hloom
+    >>> hloom.local_device_count()
+    1
+    """
     _check_platform(backend)
     return 1
 
 
 def process_count(backend: str | Client | None = None) -> int:
-    """The number of processes that run a program together: 1."""
+    """The number of processes that run a program together: 1.
+
+    >>> import hloom
+    >>> hloom.process_count()
+    1
+    """
     _check_platform(backend)
     return 1
 
 
 def process_index(backend: str | Client | None = None) -> int:
-    """The number of this process among those that run a program together: 0."""
+    """The number of this process among those that run a program together: 0.
+
+    >>> import hloom
+    >>> hloom.process_index()
+    0
+    """
     _check_platform(backend)
     return 0
 
 
 def process_indices(backend: str | Client | None = None) -> list[int]:
-    """The numbers of all processes: [0]."""
+    """The numbers of all processes: [0].
+
+    >>> import hloom
+    >>> hloom.process_indices()
+    [0]
+    """
     _check_platform(backend)
     return [0]
 
 
 def host_count(backend: str | Client | None = None) -> int:
-    """Another name of `process_count`, which JAX deprecates."""
+    """Another name of `process_count`, which JAX deprecates.
+
+    >>> import hloom
+    >>> hloom.host_count()
+    1
+    """
     return process_count(backend)
 
 
 def host_id(backend: str | Client | None = None) -> int:
-    """Another name of `process_index`, which JAX deprecates."""
+    """Another name of `process_index`, which JAX deprecates.
+
+    >>> import hloom
+    >>> hloom.host_id()
+    0
+    """
     return process_index(backend)
 
 
 def host_ids(backend: str | Client | None = None) -> list[int]:
-    """Another name of `process_indices`, which JAX deprecates."""
+    """Another name of `process_indices`, which JAX deprecates.
+
+    >>> import hloom
+    >>> hloom.host_ids()
+    [0]
+    """
     return process_indices(backend)
 
 
 def default_backend() -> str:
-    """The platform of the default device: "cpu". What compiles programs is named by `hloom.config.hloom_backend`."""
+    """The platform of the default device: "cpu". What compiles programs is named by `hloom.config.hloom_backend`.
+
+    >>> import hloom
+    >>> hloom.default_backend()
+    'cpu'
+    """
     return "cpu"
 
 
@@ -250,7 +305,12 @@ def check_count(count: int) -> None:
 
 def environment_info(return_string: bool = False) -> str | None:
     """The versions of hloom, NumPy, Numba and Python, and the machine: for reports of errors. JAX's
-    `print_environment_info`: printed, or returned as text."""
+    `print_environment_info`: printed, or returned as text.
+
+    >>> import hloom
+    >>> hloom.print_environment_info(return_string=True).split(":")[0]
+    'hloom'
+    """
     from importlib.metadata import PackageNotFoundError, version  # slow to import, and only needed here
 
     lines = []

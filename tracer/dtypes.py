@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
 from .aval import FLOAT0
-from .context import thread
+from .context import Context, thread
 from .errors import OperandError, TypePromotionError
 from .extended import ExtendedDType, extended
 from .operators import ArrayBase
@@ -105,13 +105,15 @@ def _join(nodes: frozenset[str], strict: bool = False) -> str:
         common = (common & nodes) or common
     if not common and strict:
         raise TypePromotionError(
-            f"dtypes {', '.join(sorted(nodes))} have no common dtype in strict promotion, where only Python numbers "
+            f"Input dtypes {', '.join(sorted(nodes))} have no available implicit dtype promotion path: they have no "
+            "common dtype in strict promotion, where only Python numbers "
             "give way to the dtype of an array, and only to one of their kind: convert them, as in "
             "x.astype('float32'), or set jax_numpy_dtype_promotion to standard"
         )
     if not common:
         raise TypePromotionError(
-            f"dtypes {', '.join(sorted(nodes))} have no common dtype: floats of 8 bits or less and integers of less "
+            f"Input dtypes {', '.join(sorted(nodes))} have no available implicit dtype promotion path: they have no "
+            "common dtype, as floats of 8 bits or less and integers of less "
             "than 8 bits are not promoted implicitly; convert them, as in x.astype('float32')"
         )
     least = [n for n in common if upper[n] >= common]
@@ -122,7 +124,10 @@ def _join(nodes: frozenset[str], strict: bool = False) -> str:
 def canonical_dtype(dtype: DTypeLike) -> DType:
     """The dtype that arrays get: 64-bit narrowed unless x64 is on. UnsupportedElementTypeError for strings etc."""
     x64 = thread.settings.context.enable_x64
-    found = _CANONICAL.get((dtype, x64))
+    try:
+        found = _CANONICAL.get((dtype, x64))
+    except TypeError:  # a list, which is a structured dtype if anything
+        found = None
     if found is None:
         if isinstance(dtype, ExtendedDType):
             return dtype
@@ -160,7 +165,10 @@ def requested_dtype(dtype: DTypeLike, function: str) -> DType:
 def _dtype_of_spec(dtype: DTypeLike) -> DType:
     if dtype is int or dtype is float or dtype is complex or dtype is bool:
         return _PYTHON_SCALARS[dtype]
-    return np.dtype(dtype)
+    found = np.dtype(dtype)
+    if found.names is not None:
+        raise TypeError(f"JAX only supports number, bool, and string dtypes, and hloom numbers and bools, not {found}")
+    return found
 
 
 def python_scalar_dtype(kind: type) -> DType:
@@ -184,6 +192,8 @@ def type_of(value: Any) -> tuple[DType, bool]:
         return python_scalar_dtype(type(value)), not isinstance(value, bool)
     if value is int or value is float or value is complex:
         return python_scalar_dtype(value), True
+    if not isinstance(value, type) and hasattr(value, "__jax_array__"):
+        return type_of(value.__jax_array__())
     return canonical_dtype(value), False
 
 
@@ -214,18 +224,27 @@ _BY_NAME: dict[str, DType] = {
 }
 
 
-def promote(types: Iterable[tuple[DType, bool]]) -> tuple[DType, bool]:
-    """The (dtype, weak type) that values of these (dtype, weak type) take together. TypePromotionError if none."""
+def promote(types: Iterable[tuple[DType, bool]], context: Context | None = None) -> tuple[DType, bool]:
+    """The (dtype, weak type) that values of these (dtype, weak type) take together, in this thread's context if it is
+    not given. TypePromotionError if none."""
     distinct = frozenset(types)
     if len(distinct) == 1:
         return next(iter(distinct))
-    context = thread.settings.context
+    context = context or thread.settings.context
     dtype, weak = _promoted(distinct, context.numpy_dtype_promotion == "strict")
     return (dtype if context.enable_x64 else _NARROWER.get(dtype, dtype)), weak
 
 
 def result_type(*args: Any) -> DType:
-    """The dtype that arrays, scalars and dtypes promote to together."""
+    """The dtype that arrays, scalars and dtypes promote to together, by JAX's rules: Python numbers adapt to the
+    others.
+
+    Unlike NumPy's rules these look at dtypes alone, never at values: int32 and float32 give float32 (NumPy: float64).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.result_type(jnp.int32, jnp.float32), jnp.result_type(jnp.ones(2, jnp.float16), 3.5)
+    (dtype('float32'), dtype('float16'))
+    """
     if not args:
         raise ValueError("result_type needs at least one argument")
     dtype, _ = promote(type_of(v) for v in args)
@@ -233,10 +252,24 @@ def result_type(*args: Any) -> DType:
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
-    """The dtype that two dtypes promote to; narrowed only if neither is of 64 bits. Python scalar types are weak."""
+    """The dtype that two dtypes promote to, by JAX's rules; narrowed only if neither is of 64 bits. Python scalar types
+    are weak: they give way to any dtype of their kind.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.promote_types(jnp.int8, jnp.uint8), jnp.promote_types(jnp.bfloat16, jnp.int32)
+    (dtype('int16'), dtype(bfloat16))
+    >>> jnp.promote_types(jnp.float16, float)
+    dtype('float16')
+    """
     types = frozenset([_spec_type(a), _spec_type(b)])
     dtype, _ = _promoted(types, thread.settings.context.numpy_dtype_promotion == "strict")
     return dtype if any(given in _NARROWER for given, _ in types) else canonical_dtype(dtype)
+
+
+def wider(a: DType, b: DType) -> DType:
+    """The dtype that two canonical dtypes promote to within a function, where no mode forbids it."""
+    dtype, _ = _promoted(frozenset([(a, False), (b, False)]), False)
+    return canonical_dtype(dtype)
 
 
 def _spec_type(spec: Any) -> tuple[Any, bool]:
@@ -278,12 +311,23 @@ def real_of(dtype: DType) -> DType:
 
 
 def finfo(dtype: DTypeLike) -> Any:
-    """numpy.finfo, for ml_dtypes' floats too."""
+    """numpy.finfo, for ml_dtypes' floats too: the numbers that describe a floating dtype, as `eps`, `max`, `tiny`,
+    `bits`.
+
+    >>> import hloom.numpy as jnp
+    >>> print(jnp.finfo(jnp.bfloat16).eps, jnp.finfo(jnp.float32).bits)
+    0.0078125 32
+    """
     return ml_dtypes.finfo(element_type_of(_dtype_of_spec(dtype)).dtype)  # type: ignore[no-untyped-call]
 
 
 def iinfo(dtype: DTypeLike) -> Any:
-    """numpy.iinfo, for ml_dtypes' integers too."""
+    """numpy.iinfo, for ml_dtypes' integers too: `min`, `max` and `bits` of an integer dtype.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.iinfo(jnp.int8).min, jnp.iinfo(jnp.uint4).max
+    (-128, 15)
+    """
     element = element_type_of(_dtype_of_spec(dtype))
     return ml_dtypes.iinfo(element.dtype) if element.is_small else np.iinfo(element.dtype)  # type: ignore[no-untyped-call]
 
@@ -335,7 +379,12 @@ def _scalar_type(spec: Any) -> Any:
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """As numpy.issubdtype, with ml_dtypes' floats floating types and its integers integers; keys are `prng_key`."""
+    """As numpy.issubdtype, with ml_dtypes' floats floating types and its integers integers; keys are `prng_key`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.issubdtype(jnp.bfloat16, jnp.floating), jnp.issubdtype(jnp.int8, jnp.floating)
+    (True, False)
+    """
     dtype, kind = arg1, arg2
     if is_extended(kind):
         return dtype is kind

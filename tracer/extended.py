@@ -15,11 +15,21 @@ import numpy as np
 
 
 class extended(np.generic):
-    """The scalar type of all extended dtypes, for `issubdtype`."""
+    """The scalar type of all extended dtypes, for `issubdtype`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> jnp.issubdtype(hloom.random.key(0).dtype, hloom.dtypes.extended)
+    True
+    """
 
 
 class prng_key(extended):
-    """The scalar type of keys of random number generators, for `issubdtype`."""
+    """The scalar type of keys of random number generators, for `issubdtype`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> jnp.issubdtype(hloom.random.key(0).dtype, hloom.dtypes.prng_key)
+    True
+    """
 
 
 class ExtendedDType:

@@ -50,6 +50,8 @@ def index_dtype(largest: int) -> np.dtype[Any]:
 def take_along(x: Value, indices: Value, d: int) -> Value:
     """For each index the element of `x` at that place of dimension `d`; the other dimensions are the same in both."""
     rank = len(x.aval.shape)
+    if 0 in indices.aval.shape:  # a gather's window of size 1 does not fit into an empty array
+        return zeros(ShapedArray(indices.aval.shape, x.aval.dtype))
     others = tuple(k for k in range(rank) if k != d)
     return bind(_O.GATHER, (x, indices), GatherAttributes((), (d,), (d,), rank, (1,) * rank, others, others))
 

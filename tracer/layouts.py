@@ -11,7 +11,12 @@ __all__ = ["Format", "Layout", "Space"]
 
 
 class Space(enum.Enum):
-    """A kind of memory. Both are the memory of the process here."""
+    """A kind of memory. Both are the memory of the process here.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.device_put(jnp.ones(2), hloom.memory.Space.Host)
+    Array([1., 1.], dtype=float32)
+    """
 
     Device = enum.auto()
     Host = enum.auto()

@@ -56,7 +56,13 @@ def make_array_from_callback(
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
 ) -> Value:
-    """The array of `shape` whose part on each device is in `arrays`: a sequence with one array, the whole."""
+    """The array of `shape` whose part on each device is in `arrays`: a sequence with one array, the whole.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> part = jnp.ones(2)
+    >>> hloom.make_array_from_single_device_arrays((2,), part.sharding, [part])
+    Array([1., 1.], dtype=float32)
+    """
     what = "make_array_from_single_device_arrays"
     place = _place(sharding, what)
     if isinstance(arrays, Array) or not isinstance(arrays, Sequence):
@@ -67,11 +73,22 @@ def make_array_from_single_device_arrays(
         raise TypeError(
             f"When creating Arrays from {what} the inputs must be of type hloom.Array, got {type(arrays[0])}"
         )
+    if dtype is not None and arrays[0].aval.dtype != canonical_dtype(dtype):
+        raise ValueError(
+            f"If `dtype` is provided to {what}, it must match the dtype of the addressable shards. Got dtype="
+            f"{np.dtype(dtype).name} and shard dtype={arrays[0].aval.dtype.name}\n  at {user_line()}"
+        )
     return placed(_of_shape(arrays[0], tuple(shape), what), place, what)
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """The arrays (a pytree) of which this process has `local_data`: as there is one process, all of it."""
+    """The arrays (a pytree) of which this process has `local_data`: as there is one process, all of it.
+
+    >>> import hloom, numpy as np, hloom.numpy as jnp
+    >>> sharding = jnp.ones(2).sharding
+    >>> hloom.make_array_from_process_local_data(sharding, np.ones(2, np.float32))
+    Array([1., 1.], dtype=float32)
+    """
     what = "make_array_from_process_local_data"
     place = _place(sharding, what)
     leaves, structure = tree.flatten(local_data)
@@ -105,14 +122,25 @@ def _of_shape(value: Value, shape: tuple[int, ...], what: str) -> Value:
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """All arrays that exist in this process and are not deleted. It looks through all objects: for debugging."""
+    """All arrays that exist in this process and are not deleted. It looks through all objects: for debugging.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> x = jnp.ones(3)
+    >>> any(y is x for y in hloom.live_arrays())
+    True
+    """
     devices(platform)
     return [x for x in gc.get_objects() if isinstance(x, Array) and not isinstance(x, DeletedArray)]
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """x (a pytree): its arrays are in the memory of the process already."""
+    """x (a pytree): its arrays are in the memory of the process already.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.copy_to_host_async([jnp.ones(2)])
+    [Array([1., 1.], dtype=float32)]
+    """
     for leaf in tree.leaves(x):
-        if isinstance(leaf, Array):
+        if hasattr(leaf, "copy_to_host_async"):
             leaf.copy_to_host_async()
     return x

@@ -34,7 +34,13 @@ __all__ = [
 
 class AxisType(enum.Enum):
     """How an axis of a mesh divides arrays: as the compiler likes (Auto), as types say (Explicit), or as the function
-    that `shard_map` maps does itself (Manual)."""
+    that `shard_map` maps does itself (Manual).
+
+    >>> import hloom
+    >>> from hloom import sharding
+    >>> hloom.make_mesh((1,), ("x",), axis_types=(sharding.AxisType.Explicit,)).axis_types
+    (Explicit,)
+    """
 
     Auto = enum.auto()
     Explicit = enum.auto()
@@ -46,7 +52,12 @@ class AxisType(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class AbstractDevice:
-    """A kind of device, without a device."""
+    """A kind of device, without a device.
+
+    >>> from hloom import sharding
+    >>> sharding.AbstractDevice("cpu", None, "cpu").device_kind
+    'cpu'
+    """
 
     device_kind: str
     num_cores: int | None
@@ -235,7 +246,12 @@ def _types(what: str, names: Sequence[Any], axis_types: Any) -> tuple[AxisType, 
 
 
 class AbstractMesh(_AnyMesh):
-    """The names and sizes of a mesh's axes, without devices: enough to trace, not to run where sizes are over 1."""
+    """The names and sizes of a mesh's axes, without devices: enough to trace, not to run where sizes are over 1.
+
+    >>> from hloom import sharding
+    >>> sharding.AbstractMesh((4, 2), ("x", "y"))
+    AbstractMesh('x': 4, 'y': 2, axis_types=(Auto, Auto))
+    """
 
     __slots__ = ("__weakref__", "abstract_device", "axis_names", "axis_sizes", "axis_types")
     abstract_device: AbstractDevice | None

@@ -37,71 +37,172 @@ _lock = threading.Lock()
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Something happened: each listener is called with the event's name and the keywords."""
+    """Something happened: each listener is called with the event's name and the keywords.
+
+    >>> from hloom import monitoring
+    >>> def listener(event, **kwargs):
+    ...     print(event, kwargs)
+    >>> monitoring.register_event_listener(listener)
+    >>> monitoring.record_event("/mine/started", step=3)
+    /mine/started {'step': 3}
+    >>> monitoring.unregister_event_listener(listener)
+    """
     for listener in tuple(_events):
         listener(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Something took `duration` seconds."""
+    """Something took `duration` seconds.
+
+    >>> from hloom import monitoring
+    >>> def listener(event, duration, **kwargs):
+    ...     print(event, duration)
+    >>> monitoring.register_event_duration_secs_listener(listener)
+    >>> monitoring.record_event_duration_secs("/mine/epoch", 1.5)
+    /mine/epoch 1.5
+    >>> monitoring.unregister_event_duration_listener(listener)
+    """
     for listener in tuple(DURATIONS):
         listener(event, duration, **kwargs)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
-    """Something went on from `start_time` to `end_time`, in seconds."""
+    """Something went on from `start_time` to `end_time`, in seconds.
+
+    >>> from hloom import monitoring
+    >>> def listener(event, start_time, end_time, **kwargs):
+    ...     print(event, end_time - start_time)
+    >>> monitoring.register_event_time_span_listener(listener)
+    >>> monitoring.record_event_time_span("/mine/epoch", 10.0, 12.5)
+    /mine/epoch 2.5
+    >>> monitoring.unregister_event_time_span_listener(listener)
+    """
     for listener in tuple(_spans):
         listener(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Something was measured."""
+    """Something was measured.
+
+    >>> from hloom import monitoring
+    >>> def listener(event, value, **kwargs):
+    ...     print(event, value)
+    >>> monitoring.register_scalar_listener(listener)
+    >>> monitoring.record_scalar("/mine/loss", 0.5)
+    /mine/loss 0.5
+    >>> monitoring.unregister_scalar_listener(listener)
+    """
     for listener in tuple(_scalars):
         listener(event, value, **kwargs)
 
 
 def register_event_listener(callback: Listener) -> None:
-    """`callback(event, **kwargs)` is called for each `record_event`."""
+    """`callback(event, **kwargs)` is called for each `record_event`.
+
+    >>> from hloom import monitoring
+    >>> def listener(event, **kwargs):
+    ...     print(event)
+    >>> monitoring.register_event_listener(listener)
+    >>> monitoring.record_event("/mine/started")
+    /mine/started
+    >>> monitoring.unregister_event_listener(listener)
+    """
     _add(_events, callback)
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
-    """`callback(event, duration, **kwargs)` is called for each duration: those of tracing and compiling, too."""
+    """`callback(event, duration, **kwargs)` is called for each duration: those of tracing and compiling, too.
+
+    >>> import hloom
+    >>> from hloom import monitoring
+    >>> names = []
+    >>> def listener(event, duration, **kwargs):
+    ...     names.append(event)
+    >>> monitoring.register_event_duration_secs_listener(listener)
+    >>> y = hloom.jit(lambda x: 3 * x)(1.0)
+    >>> monitoring.unregister_event_duration_listener(listener)
+    >>> any("trace" in name for name in names)
+    True
+    """
     _add(DURATIONS, callback)
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
-    """`callback(event, start_time, end_time, **kwargs)` is called for each `record_event_time_span`."""
+    """`callback(event, start_time, end_time, **kwargs)` is called for each `record_event_time_span`.
+
+    >>> from hloom import monitoring
+    >>> def listener(event, start_time, end_time, **kwargs):
+    ...     print(event, start_time, end_time)
+    >>> monitoring.register_event_time_span_listener(listener)
+    >>> monitoring.record_event_time_span("/mine/epoch", 10.0, 12.5)
+    /mine/epoch 10.0 12.5
+    >>> monitoring.unregister_event_time_span_listener(listener)
+    """
     _add(_spans, callback)
 
 
 def register_scalar_listener(callback: Listener) -> None:
-    """`callback(event, value, **kwargs)` is called for each `record_scalar`."""
+    """`callback(event, value, **kwargs)` is called for each `record_scalar`.
+
+    >>> from hloom import monitoring
+    >>> losses = []
+    >>> def listener(event, value, **kwargs):
+    ...     losses.append(value)
+    >>> monitoring.register_scalar_listener(listener)
+    >>> monitoring.record_scalar("/mine/loss", 0.5)
+    >>> monitoring.unregister_scalar_listener(listener)
+    >>> losses
+    [0.5]
+    """
     _add(_scalars, callback)
 
 
 def unregister_event_listener(callback: Listener) -> None:
-    """`callback` is called no more. ValueError if it is not registered."""
+    """`callback` is called no more. ValueError if it is not registered.
+
+    >>> import hloom
+    >>> hloom.monitoring.register_event_listener(print)
+    >>> hloom.monitoring.unregister_event_listener(print)
+    """
     _remove(_events, callback)
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """`callback` is called no more. ValueError if it is not registered."""
+    """`callback` is called no more. ValueError if it is not registered.
+
+    >>> import hloom
+    >>> hloom.monitoring.register_event_duration_secs_listener(print)
+    >>> hloom.monitoring.unregister_event_duration_listener(print)
+    """
     _remove(DURATIONS, callback)
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """`callback` is called no more. ValueError if it is not registered."""
+    """`callback` is called no more. ValueError if it is not registered.
+
+    >>> import hloom
+    >>> hloom.monitoring.register_event_time_span_listener(print)
+    >>> hloom.monitoring.unregister_event_time_span_listener(print)
+    """
     _remove(_spans, callback)
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """`callback` is called no more. ValueError if it is not registered."""
+    """`callback` is called no more. ValueError if it is not registered.
+
+    >>> import hloom
+    >>> hloom.monitoring.register_scalar_listener(print)
+    >>> hloom.monitoring.unregister_scalar_listener(print)
+    """
     _remove(_scalars, callback)
 
 
 def clear_event_listeners() -> None:
-    """No listener is called any more."""
+    """No listener is called any more.
+
+    >>> import hloom
+    >>> hloom.monitoring.clear_event_listeners()
+    """
     with _lock:
         for listeners in (_events, DURATIONS, _spans, _scalars):
             listeners.clear()

@@ -14,6 +14,13 @@ class Partial(functools.partial[Any]):
     """`functools.partial` as a pytree: the arguments are children, the function is part of the structure.
 
     So the function must be hashable, and functions that compare equal share what is compiled for them.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> scale = hloom.tree_util.Partial(jnp.multiply, jnp.array([1, 2]))
+    >>> hloom.jit(lambda f, x: f(x))(scale, 10)
+    Array([10, 20], dtype=int32)
+    >>> hloom.tree.leaves(scale)
+    [Array([1, 2], dtype=int32)]
     """
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:

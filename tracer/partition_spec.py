@@ -159,6 +159,12 @@ def _canonical(entry: Any) -> Any:
     """An entry as it is compared: no empty tuples, and none of one axis."""
     if isinstance(entry, list | tuple):
         axes = tuple(entry)
+        for axis in axes:
+            if isinstance(axis, list | tuple):
+                raise ValueError(
+                    f"A tuple inside PartitionSpec cannot contain a nested tuple. Got partition: {axes} and the nested "
+                    f"tuple: {axis}"
+                )
         return None if not axes else axes[0] if len(axes) == 1 else axes
     return entry
 

@@ -23,7 +23,16 @@ from .partition_spec import PartitionSpec
 from .shardings import UNSPECIFIED, NamedSharding, Sharding, SingleDeviceSharding
 from .source import user_line
 
-__all__ = ["check_fits", "completed", "device_put", "placed", "reshard", "with_sharding_constraint"]
+__all__ = [
+    "asked_place",
+    "check_fits",
+    "completed",
+    "device_put",
+    "in_asked_place",
+    "placed",
+    "reshard",
+    "with_sharding_constraint",
+]
 
 PLACES = (Sharding, CpuDevice, PartitionSpec, Format, Space)
 
@@ -44,7 +53,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     donated = _spread("device_put donate", donate, x, len(leaves))
     aliases = _spread("device_put may_alias", may_alias, x, len(leaves))
     if any(d and a for d, a in zip(donated, aliases, strict=True)):
-        raise ValueError("device_put: donate and may_alias cannot both be True for one array")
+        raise ValueError("device_put: may_alias and donate cannot be True at the same time.")
     found = []
     for leaf, place, gives, alias in zip(leaves, places, donated, aliases, strict=True):
         value = as_value(leaf)
@@ -97,9 +106,56 @@ def placed(value: Value, sharding: Sharding, where: str) -> Value:
     check_fits(sharding, value.aval.shape, where)
     if not isinstance(value, Array):
         return value
+    if value.committed and value.sharding == sharding:
+        return value
     other = value.with_aval(value.aval)
     other.put(sharding)
     return other
+
+
+def asked_place(given: Any, what: str) -> NamedSharding | None:
+    """The argument `out_sharding` of the function `what`, with the current mesh.
+
+    TypeError unless it is a NamedSharding, a PartitionSpec or None. ValueError if there is no mesh, or another one.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, NamedSharding | PartitionSpec):
+        raise TypeError(
+            f"`out_sharding` argument of {what} only supports instances of `NamedSharding` or `PartitionSpec`. Got "
+            f"{given} of type: {type(given)}\n  at {user_line()}"
+        )
+    mesh = current_mesh()
+    if isinstance(given, PartitionSpec):
+        if mesh.empty:
+            raise ValueError(
+                f"{what}: using PartitionSpec when you are not under a mesh context is not allowed. Please pass a "
+                f"NamedSharding instance or enter into a mesh context via `hloom.set_mesh`. Got {given}\n"
+                f"  at {user_line()}"
+            )
+        given = NamedSharding(mesh, given)
+    place: NamedSharding = given
+    check_runs_here(place.mesh, what)
+    sizes = [(m.axis_names, m.axis_sizes) for m in (mesh, place.mesh)]
+    if not mesh.empty and sizes[0] != sizes[1]:
+        raise ValueError(
+            f"{what}: context mesh {mesh} should match the mesh of sharding {place.mesh}\n  at {user_line()}"
+        )
+    return place
+
+
+def in_asked_place(value: Value, device: Any, out_sharding: Any, what: str) -> Value:
+    """The result of the function `what`, whose arguments `device` and `out_sharding` say where it is. Entries of a
+    spec that say nothing may be more than the result has dimensions."""
+    if device is None and out_sharding is None:
+        return value
+    place = asked_place(out_sharding, what) if device is None else completed(device, what)
+    if isinstance(place, NamedSharding):
+        entries = list(place.spec.partitions)
+        while len(entries) > value.aval.ndim and entries[-1] is None:
+            entries.pop()
+        place = NamedSharding(place.mesh, place.spec.update(partitions=entries), memory_kind=place.memory_kind)
+    return value if place is None else placed(value, place, what)
 
 
 @lru_cache(maxsize=256)
@@ -155,6 +211,12 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     x. Outside of jit arrays are put there. Over one device the values are what they were.
 
     ValueError if a sharding does not fit, or names an axis of the mesh that is not Auto: `hloom.reshard` is for those.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> here = hloom.sharding.SingleDeviceSharding(hloom.devices()[0])
+    >>> hloom.jit(lambda x: lax.with_sharding_constraint(x + 1, here))(jnp.arange(3))
+    Array([1, 2, 3], dtype=int32)
     """
     leaves, structure = tree.flatten(x)
     entries = _spread("with_sharding_constraint shardings", shardings, x, len(leaves))
@@ -188,6 +250,12 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     """xs (a pytree) with other shardings, of which `out_shardings` is a prefix tree. Over one device the values stay.
 
     ValueError if a sharding does not fit, or names an axis of the mesh that is not Explicit.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> mesh = hloom.make_mesh((1,), ("x",), axis_types=(hloom.sharding.AxisType.Explicit,))
+    >>> with hloom.set_mesh(mesh):
+    ...     hloom.reshard(jnp.ones(2), hloom.P("x")).sharding.spec
+    P('x',)
     """
     leaves, structure = tree.flatten(xs)
     found = []

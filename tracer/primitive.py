@@ -101,6 +101,8 @@ class Call:
     """The user's name for it; computations get this name."""
     attributes: tuple[tuple[str, str], ...] = ()
     """The composite's attributes in HLO text."""
+    version: int = 1
+    """The composite's version in HLO text."""
     captured: int = 0
     """How many of the last operands are values that `meaning`, when it was a function, used from outside."""
     batch_trace: Any = None
@@ -117,4 +119,4 @@ class Call:
         """The attributes of the call instruction."""
         if not self.primitive.name:  # a plain call; `params` is the composite that a text gave it
             return CallAttributes(self.computation, self.params)
-        return CallAttributes(self.computation, Composite(self.primitive.name, self.attributes, self))
+        return CallAttributes(self.computation, Composite(self.primitive.name, self.attributes, self, self.version))

@@ -41,7 +41,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass
 class ProfileOptions:
-    """Options of a trace. JAX's are accepted; this library records annotations and its own work at every level."""
+    """Options of a trace. JAX's are accepted; this library records annotations and its own work at every level.
+
+    >>> from hloom import profiler
+    >>> profiler.ProfileOptions().host_tracer_level
+    2
+    """
 
     host_tracer_level: int = 2
     device_tracer_level: int = 1
@@ -99,7 +104,17 @@ def start_trace(
     profiler_options: ProfileOptions | None = None,
 ) -> None:
     """Record from now until `stop_trace`, for a file below `log_dir`/plugins/profile. RuntimeError if a trace is being
-    recorded. `create_perfetto_trace`: write perfetto_trace.json.gz, too. Links to a server come later."""
+    recorded. `create_perfetto_trace`: write perfetto_trace.json.gz, too. Links to a server come later.
+
+    >>> from hloom import numpy as jnp, profiler
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     profiler.start_trace(folder)
+    ...     x = jnp.arange(3) + 1
+    ...     profiler.stop_trace()
+    ...     print([file.suffixes for file in pathlib.Path(folder).rglob("*.*")])
+    [['.trace', '.json', '.gz']]
+    """
     global _session
     if create_perfetto_link:
         raise UnsupportedError(
@@ -115,7 +130,16 @@ def start_trace(
 
 
 def stop_trace() -> None:
-    """End the trace and write its file. RuntimeError if none is being recorded."""
+    """End the trace and write its file. RuntimeError if none is being recorded.
+
+    >>> from hloom import profiler
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     profiler.start_trace(folder)
+    ...     profiler.stop_trace()
+    ...     print(len(list(pathlib.Path(folder).rglob("*.*"))))
+    1
+    """
     global _session
     with _lock:
         if _session is None:
@@ -138,6 +162,14 @@ def trace(
     with hloom.profiler.trace("/tmp/profile"):
         with hloom.profiler.TraceAnnotation("step"):
             f(x)
+
+    >>> from hloom import numpy as jnp, profiler
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with profiler.trace(folder), profiler.TraceAnnotation("step"):
+    ...         x = jnp.arange(3) + 1
+    ...     print(len(list(pathlib.Path(folder).rglob("*.*"))))
+    1
     """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
@@ -147,7 +179,14 @@ def trace(
 
 
 class TraceAnnotation(ContextDecorator):
-    """A name for what happens in a block, or in a decorated function, in traces. Keywords are shown with it."""
+    """A name for what happens in a block, or in a decorated function, in traces. Keywords are shown with it.
+
+    >>> from hloom import numpy as jnp, profiler
+    >>> with profiler.TraceAnnotation("add"):
+    ...     x = jnp.arange(3) + 1
+    >>> x
+    Array([1, 2, 3], dtype=int32)
+    """
 
     def __init__(self, name: str, **kwargs: Any) -> None:
         if not isinstance(name, str):
@@ -170,11 +209,24 @@ class TraceAnnotation(ContextDecorator):
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """A name for one step of a training loop, in traces; `step_num` says which."""
+    """A name for one step of a training loop, in traces; `step_num` says which.
+
+    >>> from hloom import numpy as jnp, profiler
+    >>> with profiler.StepTraceAnnotation("train", step_num=3):
+    ...     x = jnp.arange(3) + 1
+    >>> x
+    Array([1, 2, 3], dtype=int32)
+    """
 
 
 def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any) -> F:
-    """`func`, whose calls are annotated with `name`, or with its own name."""
+    """`func`, whose calls are annotated with `name`, or with its own name.
+
+    >>> from hloom import numpy as jnp, profiler
+    >>> f = profiler.annotate_function(lambda x: x + 1, name="add")
+    >>> f(jnp.arange(3))
+    Array([1, 2, 3], dtype=int32)
+    """
     label = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", None) or str(func)
 
     @functools.wraps(func)
@@ -193,20 +245,44 @@ def _no_memory_profile() -> UnsupportedError:
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """UnsupportedError: `compile().memory_analysis()` shows what a program needs."""
+    """UnsupportedError: `compile().memory_analysis()` shows what a program needs.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> compiled = hloom.jit(lambda x: x + 1).lower(jnp.zeros(1000)).compile()
+    >>> compiled.memory_analysis().argument_size_in_bytes
+    4000
+    """
     raise _no_memory_profile()
 
 
 def save_device_memory_profile(filename: os.PathLike[str] | str, backend: str | None = None) -> None:
-    """UnsupportedError: `compile().memory_analysis()` shows what a program needs."""
+    """UnsupportedError: `compile().memory_analysis()` shows what a program needs.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> compiled = hloom.jit(lambda x: x + 1).lower(jnp.zeros(1000)).compile()
+    >>> compiled.memory_analysis().argument_size_in_bytes
+    4000
+    """
     raise _no_memory_profile()
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """UnsupportedError: traces are files. A server for TensorBoard may come later."""
-    raise UnsupportedError("start_server: there is no server for profiles; hloom.profiler.trace(folder) writes files")
+    """UnsupportedError: traces are files. A server for TensorBoard may come later.
+
+    >>> from hloom import profiler
+    >>> profiler.start_server(9999)
+    Traceback (most recent call last):
+    hloom.errors.UnsupportedError: start_server: there is no server; hloom.profiler.trace(folder) writes files
+    """
+    raise UnsupportedError("start_server: there is no server; hloom.profiler.trace(folder) writes files")
 
 
 def stop_server() -> None:
-    """ValueError: no server was started."""
+    """ValueError: no server was started, as `start_server` starts none.
+
+    >>> from hloom import profiler
+    >>> profiler.stop_server()
+    Traceback (most recent call last):
+    ValueError: No active profiler server.
+    """
     raise ValueError("No active profiler server.")

@@ -191,6 +191,13 @@ class HloTrace(Recorder):
         self._kept.append(value)
         return instruction
 
+    def staged(self, value: Value) -> Value:
+        """A tracer of the instruction that stands for `value`."""
+        inner = storage_of(value)
+        if isinstance(inner, HloTracer) and inner._trace is self:
+            return value
+        return overlaid_all([HloTracer(self, inner.aval, self.lift(inner))], [value.aval])[0]
+
     def captured_reference(self, reference: Any) -> Value:
         """The array of a reference from outside, as a hidden parameter."""
         aval = reference.aval.inner_aval

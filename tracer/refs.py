@@ -22,6 +22,8 @@ from .arguments import ShapeDtypeStruct
 from .array import Array, as_value
 from .aval import ShapedArray
 from .core import EVAL, Trace, Value, current_trace
+from .dslice import Slice
+from .dslice import ds as ds
 from .errors import OperandError
 from .ops import convert, zeros
 from .overlay import overlaid
@@ -37,7 +39,13 @@ __all__ = [
 
 
 class AbstractRef:
-    """The type of a reference: that of its array. Equal types are the same object."""
+    """The type of a reference: that of its array. Equal types are the same object.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> hloom.typeof(hloom.new_ref(jnp.zeros(3)))
+    Ref{float32[3]}
+    """
 
     __slots__ = ("__weakref__", "inner_aval")
     inner_aval: ShapedArray
@@ -168,24 +176,57 @@ class Ref:
         set(self, idx, value)
 
     def get(self, idx: Any = ...) -> Any:
-        """As `ref[idx]`."""
+        """As `ref[idx]`.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.new_ref(jnp.array([1.0, 2.0])).get(1)
+        Array(2., dtype=float32)
+        """
         return get(self, idx)
 
     def set(self, value: Any, idx: Any = ...) -> None:
-        """As `ref[idx] = value`."""
+        """As `ref[idx] = value`.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> ref = hloom.new_ref(jnp.zeros(2))
+        >>> ref.set(5.0, 1)
+        >>> ref[...]
+        Array([0., 5.], dtype=float32)
+        """
         set(self, idx, value)
 
     def swap(self, value: Any, idx: Any = ...) -> Any:
-        """Write `value` at `idx`; what was there before."""
+        """Write `value` at `idx`; what was there before.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> ref = hloom.new_ref(jnp.array([1.0, 2.0]))
+        >>> ref.swap(5.0, 0), ref[...]
+        (Array(1., dtype=float32), Array([5., 2.], dtype=float32))
+        """
         return swap(self, idx, value)
 
     def addupdate(self, x: Any, idx: Any = ...) -> None:
-        """Add `x` at `idx`."""
+        """Add `x` at `idx`.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> ref = hloom.new_ref(jnp.zeros(3))
+        >>> ref.addupdate(jnp.ones(2), slice(1, 3))
+        >>> ref[...]
+        Array([0., 1., 1.], dtype=float32)
+        """
         addupdate(self, idx, x)
 
     @property
     def at(self) -> _At:
-        """`ref.at[idx]` is a part of the reference, which is read and written in the same way."""
+        """`ref.at[idx]` is a part of the reference, which is read and written in the same way.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> ref = hloom.new_ref(jnp.zeros((2, 2)))
+        >>> ref.at[0][1] = 5.0
+        >>> ref[...]
+        Array([[0., 5.],
+               [0., 0.]], dtype=float32)
+        """
         return _At(self)
 
     # ---- for the library
@@ -308,28 +349,36 @@ class RefPart:
         set(self, idx, value)
 
 
-class Slice:
-    """`size` elements from `start`, which may be traced: an index for references. `ds` makes it."""
+def _index_parts(part: RefPart) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The reference and the arrays of the index, and where they are in it: a part as a node of a tree."""
+    entries = part._idx if isinstance(part._idx, tuple) else (part._idx,)
+    children: list[Any] = [part._ref]
+    form: list[Any] = [isinstance(part._idx, tuple)]
+    for entry in entries:
+        fields: tuple[Any, ...] = (entry,)
+        if isinstance(entry, slice):
+            fields = (entry.start, entry.stop, entry.step)
+        elif isinstance(entry, Slice):
+            fields = (entry.start, entry.size, entry.stride)
+        moving = tuple([hasattr(f, "dtype") for f in fields])
+        children += [f for f, m in zip(fields, moving, strict=True) if m]
+        fixed = tuple([_MOVES if m else f for f, m in zip(fields, moving, strict=True)])
+        form.append((type(entry) if len(fields) == 3 else None, fixed))
+    return tuple(children), tuple(form)
 
-    __slots__ = ("size", "start", "stride")
 
-    def __init__(self, start: Any, size: int, stride: int = 1) -> None:
-        self.start, self.size, self.stride = start, size, stride
+def _of_index_parts(form: tuple[Any, ...], children: Sequence[Any]) -> RefPart:
+    arrays = iter(children[1:])
+    entries = []
+    for kind, fields in form[1:]:
+        found = [next(arrays) if f is _MOVES else f for f in fields]
+        entries.append(found[0] if kind is None else kind(*found))
+    return RefPart(children[0], tuple(entries) if form[0] else entries[0])
 
-    def __repr__(self) -> str:
-        return f"Slice(start={self.start}, size={self.size}, stride={self.stride})"
 
-
-def ds(start: Any, size: int | None = None, stride: int | None = None) -> Slice:
-    """The index of `size` elements from `start`, which may be traced, in references; ``ds(n)`` is ``ds(0, n)``.
-
-    >>> import hloom, hloom.numpy as jnp
-    >>> hloom.new_ref(jnp.arange(5))[hloom.ds(1, 3)]
-    Array([1, 2, 3], dtype=int32)
-    """
-    if size is None:
-        start, size = 0, start
-    return Slice(start, int(size), 1 if stride is None else int(stride))
+_MOVES = object()
+"""In the place of an array in an index."""
+tree.register_pytree_node(RefPart, _index_parts, _of_index_parts)
 
 
 def _plain(idx: Any) -> Any:
@@ -396,6 +445,12 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
     """Write `value` at `idx`; the elements that were there before.
 
     ValueError if the value does not have their shape (a scalar has every shape) or dtype.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp, ref
+    >>> x = hloom.new_ref(jnp.arange(3))
+    >>> ref.swap(x, 0, 7), x
+    (Array(0, dtype=int32), Ref([7, 1, 2], dtype=int32))
     """
     _checked(ref, _function_name)
     before = get(ref, idx)
@@ -404,14 +459,30 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 
 
 def set(ref: Any, idx: Any, value: Any) -> None:  # JAX's name
-    """Write `value` at `idx`: as `ref[idx] = value`."""
+    """Write `value` at `idx`: as `ref[idx] = value`.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp, ref
+    >>> x = hloom.new_ref(jnp.zeros(3))
+    >>> ref.set(x, slice(1, 3), 5.0)
+    >>> x
+    Ref([0., 5., 5.], dtype=float32)
+    """
     _checked(ref, "ref_set")
     old = ref.current()
     ref.replace(_written(old, idx, _fitting(value, _indexed(old, idx), "ref_set")))
 
 
 def addupdate(ref: Any, idx: Any, x: Any) -> None:
-    """Add `x` to the elements at `idx`; where an index is there twice, both are added."""
+    """Add `x` to the elements at `idx`; where an index is there twice, both are added.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp, ref
+    >>> x = hloom.new_ref(jnp.zeros(3))
+    >>> ref.addupdate(x, jnp.array([1, 1]), 2.0)
+    >>> x
+    Ref([0., 4., 0.], dtype=float32)
+    """
     _checked(ref, "ref_addupdate")
     old = ref.current()
     new = _fitting(x, _indexed(old, idx), "ref_addupdate")
@@ -466,7 +537,14 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
-    """A reference to a new mutable array of a type (ShapeDtypeStruct), whose elements are to be written: zeros."""
+    """A reference to a new mutable array of a type (ShapeDtypeStruct), whose elements are to be written: zeros.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> ref = hloom.empty_ref(hloom.ShapeDtypeStruct((3,), jnp.float32))
+    >>> ref[1] = 5.0
+    >>> ref[...]
+    Array([0., 5., 0.], dtype=float32)
+    """
     if not isinstance(ty, ShapedArray | ShapeDtypeStruct):
         raise TypeError(f"empty_ref: a type is needed (hloom.ShapeDtypeStruct, hloom.typeof(x)), not {ty!r}")
     aval = ty if isinstance(ty, ShapedArray) else ty.aval
@@ -475,12 +553,24 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
 def freeze(ref: Ref) -> Value:
     """End a reference: its array, as it is now. Only where the reference was made (ValueError): not in a function that
-    has it as an argument or from outside."""
+    has it as an argument or from outside.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> ref = hloom.new_ref(jnp.zeros(2))
+    >>> ref[0] = 3.0
+    >>> hloom.freeze(ref)
+    Array([3., 0.], dtype=float32)
+    """
     return _ended(ref, "freeze", "frozen")
 
 
 def free_ref(ref: Ref) -> None:
-    """End a reference. Only where it was made (ValueError)."""
+    """End a reference. Only where it was made (ValueError).
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> ref = hloom.new_ref(jnp.zeros(2))
+    >>> hloom.free_ref(ref)
+    """
     _ended(ref, "free_ref", "freed")
 
 
@@ -507,6 +597,16 @@ def refuse_result(leaf: Any, what: str, function: str) -> None:
             f"function {function} traced for {what} returned a mutable array reference of type {leaf.aval}, but "
             f"mutable array references cannot be returned.\n\n{leaf.origin()}"
         )
+
+
+def refuse_parts(container: Any, what: str) -> None:
+    """ValueError for parts of references, where each argument is taken apart along an axis."""
+    for leaf in tree.leaves(container, is_leaf=lambda x: isinstance(x, RefPart)):
+        if isinstance(leaf, RefPart):
+            raise ValueError(
+                f"{what}: TransformedRefs are not allowed: a part of a reference, as ref.at[...] makes it, has no axis "
+                f"to map over\n  at {user_line()}\n  Pass the reference, and index it inside."
+            )
 
 
 def check_aliases(leaves: Sequence[Any], names: Sequence[str], captured: Sequence[Any], what: str) -> None:

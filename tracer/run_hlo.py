@@ -30,6 +30,15 @@ def run_hlo(
     target: "cpu" or another whose layouts the program uses inside; None: `hloom.config.hloom_target`.
     HloParseError for malformed text, ExecutionError if the arguments are not of the parameters' types (Python numbers
     are converted).
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> text = '''HloModule double
+    ... ENTRY main {
+    ...   x = f32[3]{0} parameter(0)
+    ...   ROOT y = f32[3]{0} add(x, x)
+    ... }'''
+    >>> hloom.run_hlo(text, jnp.array([1.0, 2.0, 3.0]))
+    [array([2., 4., 6.], dtype=float32)]
     """
     settings = (PassOptions.from_environment(), registry_version())
     context = current_context()

@@ -79,6 +79,10 @@ def scan(
 
     Returns the last carry and the stacked ys. `length` is needed where `xs` has no arrays; `reverse` goes from the last
     x to the first. `unroll` is accepted: how a loop is unrolled is the backend's business.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.scan(lambda total, x: (total + x, total * x), 0.0, jnp.array([1.0, 2.0, 3.0]))
+    (Array(6., dtype=float32), Array([0., 2., 9.], dtype=float32))
     """
     require_functions("scan", f=f)
     _check_unroll("scan", unroll)
@@ -358,6 +362,10 @@ def fori_loop(
     """`body_fun(i, carry)` for i = lower, lower + 1, ... below upper, from `init_val`. Constant bounds make it a scan.
 
     `unroll` is accepted with constant bounds: how a loop is unrolled is the backend's business.
+
+    >>> from hloom import lax
+    >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0)
+    Array(10, dtype=int32, weak_type=True)
     """
     require_functions("fori_loop", body_fun=body_fun)
     start, stop = _bounds(lower, upper)
@@ -370,14 +378,23 @@ def fori_loop(
         for k in range(_steps(first, last)):
             carry = tree.map(as_value, body_fun(convert(array_from_scalar(first + k), dtype, weak), carry))
         return carry
-    if isinstance(start, Array) and isinstance(stop, Array) and math.isfinite(stop.item() - start.item()):
-        return _counted_scan(start, _steps(start.item(), stop.item()), body_fun, init_val)
+    first, last = _known(start), _known(stop)
+    if first is not None and last is not None and math.isfinite(last - first):
+        if isinstance(start, Array):
+            return _counted_scan(start, _steps(first, last), body_fun, init_val)
+        return _scan_from(start, _steps(first, last), body_fun, init_val)
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
             "Can only use `unroll` in fori_loop if the loop bounds are statically known; here they are traced\n"
             f"  at {user_line()}"
         )
     return _while_between(start, stop, body_fun, init_val)
+
+
+def _known(bound: Value) -> float | None:
+    """The number that a bound is, also under a derivative, where only its tangent is traced."""
+    array = bound.to_concrete_value() if isinstance(bound, Tracer) else bound
+    return None if array is None else array.item()
 
 
 def _steps(start: float, stop: float) -> int:
@@ -434,6 +451,17 @@ def _while_between(start: Value, stop: Value, body_fun: Callable[[Any, Any], Any
         described, condition, lambda avals: trace_function(body, treedef, avals), state, treedef, (body_fun,)
     )
     return tree.unflatten(described.tree, leaves[2:])
+
+
+def _scan_from(start: Value, length: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+    """The loop as a scan whose counter has the derivative of its start."""
+
+    def step(state: Any, _: None) -> Any:
+        i, carry = state
+        return (ops.add(i, scalar_like(i, 1)), body_fun(i, carry)), None
+
+    (_, last), _ = scan(step, (start, init_val), None, length)
+    return last
 
 
 def _counted_scan(start: Array, length: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:

@@ -25,6 +25,13 @@ class named_scope(ContextDecorator):
     `metadata=True`, and in `jaxpr.pretty_print(name_stack=True)`.
 
     A function that is traced once for all its calls (jit, scan, cond) has only the names of the scopes inside it.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> def f(x):
+    ...     with hloom.named_scope("wave"):
+    ...         return jnp.sin(x)
+    >>> "wave" in hloom.make_hlo(f)(1.0).as_text(metadata=True)
+    True
     """
 
     def __init__(self, name: str) -> None:
@@ -44,7 +51,13 @@ class named_scope(ContextDecorator):
 
 
 def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
-    """`fun` in a `named_scope` of the given name, or its own."""
+    """`fun` in a `named_scope` of the given name, or its own.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> f = hloom.named_call(lambda x: jnp.sin(x), name="wave")
+    >>> "wave" in hloom.make_hlo(f)(1.0).as_text(metadata=True)
+    True
+    """
     check_function(fun, "named_call")
     label = name if name is not None else getattr(fun, "__name__", type(fun).__name__)
 
@@ -61,6 +74,15 @@ def ensure_compile_time_eval() -> AbstractContextManager[None]:
     """Within the block, operations on concrete arrays are computed at once, also while a function is traced.
 
     An operation on a value that is being traced is traced, as elsewhere.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> @hloom.jit
+    ... def f(x):
+    ...     with hloom.ensure_compile_time_eval():
+    ...         n = int(jnp.sum(jnp.array([1, 2])))  # a number, while f is traced
+    ...     return x * n
+    >>> f(1.5)
+    Array(4.5, dtype=float32, weak_type=True)
     """
     trace = current_trace()
     return set_current_trace(trace if trace is EVAL else _EagerTrace(trace))

@@ -49,7 +49,12 @@ UNSPECIFIED = Unspecified()
 
 
 class Sharding:
-    """Which part of an array lies on which device. Made as a NamedSharding or a SingleDeviceSharding."""
+    """Which part of an array lies on which device. Made as a NamedSharding or a SingleDeviceSharding.
+
+    >>> from hloom import numpy as jnp, sharding
+    >>> isinstance(jnp.zeros(3).sharding, sharding.Sharding)
+    True
+    """
 
     __slots__ = ("__weakref__", "_memory_kind")
     _memory_kind: str | None
@@ -170,7 +175,13 @@ class SingleDeviceSharding(Sharding):
 
 
 def make_single_device_sharding(device: Any, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """The sharding that puts all of an array on `device`."""
+    """The sharding that puts all of an array on `device`.
+
+    >>> import hloom
+    >>> from hloom import sharding
+    >>> sharding.make_single_device_sharding(hloom.devices()[0])
+    SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+    """
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
@@ -302,7 +313,13 @@ DEFAULT = SingleDeviceSharding(CPU)
 
 
 class Shard:
-    """The part of an array on one device: the whole of it."""
+    """The part of an array on one device: the whole of it.
+
+    >>> import hloom.numpy as jnp
+    >>> (shard,) = jnp.ones((2, 3)).addressable_shards
+    >>> shard.device, shard.data.shape
+    (CpuDevice(id=0), (2, 3))
+    """
 
     __slots__ = ("_array", "data")
 

@@ -21,6 +21,7 @@ from .arguments import (
     ShapeDtypeStruct,
     StaticArguments,
     abstract,
+    check_compiler_options,
     leaf_describer,
     leaf_names,
     split_static,
@@ -88,7 +89,8 @@ class Signature:
         if in_tree != self.in_tree:
             name = "the compiled function"
             where = tree.first_difference(self.in_tree, (dynamic, keywords), name, exact=True, place=_place)
-            self._differ(f"arguments {tree.shown(self.in_tree)}", f"{tree.shown(in_tree)}: {where}")
+            trees = "Function compiled with input pytree does not match the input pytree it was called with.\n"
+            self._differ(f"arguments {tree.shown(self.in_tree)}", f"{tree.shown(in_tree)}: {where}", trees)
         describe = leaf_describer(self.fun, dynamic, keywords, statics)
         avals = [
             x.aval if isinstance(x, Ref) else abstract(x, functools.partial(describe, k)) for k, x in enumerate(found)
@@ -96,16 +98,21 @@ class Signature:
         for k, (aval, wanted) in enumerate(zip(avals, self.in_avals, strict=True)):
             if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
                 name = leaf_names(self.fun, dynamic, keywords, statics)[k]
-                self._differ(f"{wanted.str_short()} as argument {name}", aval.str_short())
+                types = f"Argument {name!r} compiled with {wanted.str_short()} and called with {aval.str_short()}"
+                self._differ(
+                    f"{wanted.str_short()} as argument {name}",
+                    aval.str_short(),
+                    f"Argument types differ from those for which this was compiled. The mismatches are:\n{types}\n",
+                )
         arrays: list[Any] = [x if isinstance(x, Ref) else temporary(x) for x in found]
         if None not in arrays:
             return arrays
         values = values_of(found, describe)
         return [v if a is None else a for v, a in zip(values, arrays, strict=True)]
 
-    def _differ(self, wanted: str, found: str) -> None:
+    def _differ(self, wanted: str, found: str, what: str = "") -> None:
         raise TreeStructureError(
-            f"{function_line(self.fun)} was compiled for {wanted}, but called with {found}\n  at {user_line()}\n"
+            f"{what}{function_line(self.fun)} was compiled for {wanted}, but called with {found}\n  at {user_line()}\n"
             "  Call the jitted function itself, which compiles for each combination of types, or lower it for these."
         )
 
@@ -121,7 +128,13 @@ def _listed(statics: StaticArguments) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ArgInfo:
-    """An argument of a traced function."""
+    """An argument of a traced function.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> hloom.jit(lambda x: x + 1).lower(jnp.zeros(3)).args_info
+    ((ArgInfo(_aval=ShapedArray(float32[3]), donated=False),), {})
+    """
 
     _aval: ShapedArray
     donated: bool
@@ -148,7 +161,14 @@ def jaxprs_come_from(load: Callable[[], JaxprView]) -> None:
 
 @boundaries
 class Traced:
-    """A function traced for one combination of argument types."""
+    """A function traced for one combination of argument types.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> traced = hloom.jit(lambda x: 2 * x).trace(jnp.arange(3))
+    >>> traced.jaxpr
+    { lambda ; a:i32[3]. let b:i32[3] = mul 2:i32[] a in (b,) }
+    """
 
     def __init__(
         self, name: str, computation: HloComputation, captured: Sequence[Value], signature: Signature,
@@ -163,7 +183,12 @@ class Traced:
 
     @property
     def jaxpr(self) -> Any:
-        """The program as a ClosedJaxpr: a view of its HLO."""
+        """The program as a ClosedJaxpr: a view of its HLO.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: 2 * x).trace(jnp.arange(3)).jaxpr
+        { lambda ; a:i32[3]. let b:i32[3] = mul 2:i32[] a in (b,) }
+        """
         if self._jaxpr is None:
             assert _load_view is not None, "no library is imported"
             s = self._signature
@@ -171,42 +196,82 @@ class Traced:
         return self._jaxpr
 
     def lower(self, *, lowering_platforms: Any = None) -> Lowered:
-        """The program as HLO. `lowering_platforms` is for JAX's sake: there is one."""
+        """The program as HLO. `lowering_platforms` is for JAX's sake: there is one.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: 2 * x).trace(jnp.ones(3)).lower().compile()(jnp.ones(3))
+        Array([2., 2., 2.], dtype=float32)
+        """
         return self._lower()
 
     @property
-    def in_tree(self) -> Any:
-        """The structure of (positional, keyword) arguments."""
-        return self._signature.in_tree
+    def in_tree(self) -> PyTreeDef:
+        """The structure of (positional, keyword) arguments.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).in_tree
+        PyTreeDef(((*,), {}))
+        """
+        return PyTreeDef(self._signature.in_tree)
 
     @property
-    def out_tree(self) -> Any:
-        """The structure of the result."""
-        return self._signature.out_tree
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the result.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).out_tree
+        PyTreeDef((*, *))
+        """
+        return PyTreeDef(self._signature.out_tree)
 
     @property
     def in_avals(self) -> Any:
-        """The types of (positional, keyword) arguments."""
+        """The types of (positional, keyword) arguments.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).in_avals
+        ((ShapedArray(float32[3]),), {})
+        """
         return self._signature.arguments()
 
     @property
     def out_avals(self) -> Any:
-        """The results' types."""
-        return tree.unflatten(self.out_tree, self._signature.out_avals)
+        """The results' types.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).out_avals
+        (ShapedArray(float32[3]), ShapedArray(float32[3]))
+        """
+        return tree.unflatten(self._signature.out_tree, self._signature.out_avals)
 
     @property
     def args_info(self) -> Any:
-        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo."""
+        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo.
+
+        >>> import hloom
+        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).trace(1.5).args_info
+        ((ArgInfo(_aval=ShapedArray(float32[], weak_type=True), donated=True),), {})
+        """
         return self._signature.args_info()
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The leaves whose memory may be used for results."""
+        """The leaves whose memory may be used for results.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).trace(jnp.ones(3)).donate_argnums
+        (0,)
+        """
         return self._signature.donated
 
     @property
     def out_info(self) -> Any:
-        """The results' types, as ShapeDtypeStruct."""
+        """The results' types, as ShapeDtypeStruct.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).trace(jnp.ones(3)).out_info
+        (ShapeDtypeStruct(shape=(3,), dtype=float32), ShapeDtypeStruct(shape=(3,), dtype=float32))
+        """
         return self._signature.out_info()
 
     def __repr__(self) -> str:
@@ -215,7 +280,15 @@ class Traced:
 
 @boundaries
 class Lowered:
-    """A function traced for one combination of argument types: HLO before any pass."""
+    """A function traced for one combination of argument types: HLO before any pass. ``jit(f).lower(*args)`` makes one.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> lowered = hloom.jit(lambda x: 2 * x).lower(hloom.ShapeDtypeStruct((3,), jnp.float32))
+    >>> lowered.out_info
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    >>> lowered.compile()(jnp.array([1.0, 2.0, 3.0]))
+    Array([2., 4., 6.], dtype=float32)
+    """
 
     def __init__(self, module: HloModule, captured: Sequence[Value], signature: Signature) -> None:
         self.module = module
@@ -224,51 +297,144 @@ class Lowered:
 
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
         """The module as HLO text. `metadata`, which JAX calls `debug_info`: with the line of the user's program that
-        each instruction comes from. UnsupportedError for a `dialect` other than "hlo"."""
+        each instruction comes from. UnsupportedError for a `dialect` other than "hlo".
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> text = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).as_text()
+        >>> "multiply" in text
+        True
+        """
         return self.module.as_text(dialect, metadata=metadata, debug_info=debug_info)
 
     @property
+    def captured(self) -> tuple[Value, ...]:
+        """The arrays that the function holds; they are the module's last parameters.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> w = jnp.array([1.0, 2.0])
+        >>> hloom.jit(lambda x: x * w).lower(1.5).captured
+        (Array([1., 2.], dtype=float32),)
+        """
+        return tuple(self._captured)
+
+    @property
+    def fun(self) -> Callable[..., Any]:
+        """The function that was traced.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(jnp.sin).lower(1.5).fun.__name__
+        'sin'
+        """
+        return self._signature.fun
+
+    @property
+    def with_references(self) -> bool:
+        """True if the function changes mutable arrays.
+
+        >>> import hloom
+        >>> hloom.jit(lambda x: 2 * x).lower(1.5).with_references
+        False
+        """
+        return self._signature.with_references is not None
+
+    @property
     def in_tree(self) -> PyTreeDef:
-        """The structure of (positional, keyword) arguments."""
+        """The structure of (positional, keyword) arguments.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).in_tree
+        PyTreeDef(((*,), {}))
+        """
         return PyTreeDef(self._signature.in_tree)
 
     @property
     def out_tree(self) -> PyTreeDef:
-        """The structure of the result."""
+        """The structure of the result.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).out_tree
+        PyTreeDef((*, *))
+        """
         return PyTreeDef(self._signature.out_tree)
 
     @property
     def out_info(self) -> Any:
-        """The results' types, as ShapeDtypeStruct."""
+        """The results' types, as ShapeDtypeStruct.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).out_info
+        (ShapeDtypeStruct(shape=(3,), dtype=float32), ShapeDtypeStruct(shape=(3,), dtype=float32))
+        """
         return self._signature.out_info()
 
     @property
     def in_avals(self) -> Any:
-        """The types of (positional, keyword) arguments."""
+        """The types of (positional, keyword) arguments.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).in_avals
+        ((ShapedArray(float32[3]),), {})
+        """
         return self._signature.arguments()
 
     @property
     def args_info(self) -> Any:
-        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo."""
+        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo.
+
+        >>> import hloom
+        >>> hloom.jit(lambda x: 2 * x).lower(1.5).args_info
+        ((ArgInfo(_aval=ShapedArray(float32[], weak_type=True), donated=False),), {})
+        """
         return self._signature.args_info()
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The leaves whose memory may be used for results."""
+        """The leaves whose memory may be used for results.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3)).donate_argnums
+        (0,)
+        """
         return self._signature.donated
 
     def compiler_ir(self, dialect: str | None = None) -> HloModule:
-        """The module before any pass. UnsupportedError for a `dialect` other than "hlo"."""
+        """The module before any pass. UnsupportedError for a `dialect` other than "hlo".
+
+        >>> import hloom
+        >>> hloom.jit(lambda x: 2 * x).lower(1.5).compiler_ir().name
+        'jit_lambda'
+        """
         self.module.as_text(dialect)  # refuses other dialects
         return self.module
 
     def cost_analysis(self) -> CostEstimate:
-        """Estimates of the work: "flops", "transcendentals", "bytes accessed"."""
+        """Estimates of the work: "flops", "transcendentals", "bytes accessed".
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(jnp.matmul).lower(jnp.ones((10, 20)), jnp.ones((20, 30))).cost_analysis()["flops"]
+        12000.0
+        """
         return cost_analysis(self.module)
 
-    def compile(self, target: str | Target | None = None) -> Compiled:
+    def compile(
+        self,
+        compiler_options: dict[str, Any] | None = None,
+        *,
+        device_assignment: Any = None,
+        target: str | Target | None = None,
+    ) -> Compiled:
         """Compile for a target, by default `hloom.config.hloom_target`. The result runs on arguments of exactly these
-        types. UnsupportedError, which names those that exist, for an unknown target."""
+        types. UnsupportedError, which names those that exist, for an unknown target.
+
+        compiler_options: those of XLA ("xla_...") mean nothing here; ValueError for others.
+        device_assignment: means nothing, as there is one device.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> double = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()
+        >>> double(jnp.array([1.0, 2.0, 3.0]))
+        Array([2., 4., 6.], dtype=float32)
+        """
+        check_compiler_options(compiler_options, "compile")
         donated = self._signature.donated
         if self._signature.with_references is not None:
             donated = module_with_references(self._signature.with_references)[1]
@@ -284,7 +450,15 @@ class Lowered:
 
 @boundaries
 class Compiled(SharedValue):
-    """A compiled program: call it as the function, with arguments of the types it was lowered for."""
+    """A compiled program: call it as the function, with arguments of the types it was lowered for.
+
+    Its methods show it: `as_text`, `kernels`, `memory_analysis`, `cost_analysis`. Other types raise TypeError.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> double = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()
+    >>> double(jnp.array([1.0, 2.0, 3.0]))
+    Array([2., 4., 6.], dtype=float32)
+    """
 
     def __init__(
         self, executable: Executable, module: HloModule, captured: Sequence[Value], signature: Signature
@@ -305,80 +479,166 @@ class Compiled(SharedValue):
         return self._run(self._signature.leaves(args, kwargs))  # a tracer's _buffer explains what it is
 
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
-        """The module after all passes: fused, with layouts, scheduled. Options as for `Lowered.as_text`."""
+        """The module after all passes: fused, with layouts, scheduled. Options as for `Lowered.as_text`.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> compiled = hloom.jit(lambda x: 2 * jnp.tanh(x) + 1).lower(jnp.ones(3)).compile()
+        >>> "fusion" in compiled.as_text()
+        True
+        """
         return self.executable.as_text(dialect, metadata=metadata, debug_info=debug_info)
 
     def kernels(self) -> KernelTexts:
-        """The Numba source of each distinct kernel, by name: a dictionary, which prints as a table and the sources."""
+        """The Numba source of each distinct kernel, by name: a dictionary, which prints as a table and the sources.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> compiled = hloom.jit(lambda x: 2 * jnp.tanh(x) + 1).lower(jnp.ones(3)).compile()
+        >>> (source,) = compiled.kernels().values()
+        >>> "tanh(" in source
+        True
+        """
         return KernelTexts(self.executable.kernels())
 
     def passes(self) -> PassRecords:
         """What each pass did, in order: name, milliseconds, instructions before and after. A tuple, which prints as a
-        table."""
+        table.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> records = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().passes()
+        >>> records[0].name
+        'call-inliner'
+        """
         return PassRecords(self.executable.passes())
 
     def memory_analysis(self) -> MemoryAnalysis:
-        """The bytes needed, by purpose, the peak, and the map of the memory. It prints as a table and the map."""
+        """The bytes needed, by purpose, the peak, and the map of the memory. It prints as a table and the map.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> memory = hloom.jit(lambda x: 2 * x).lower(jnp.ones(1024)).compile().memory_analysis()
+        >>> memory.argument_size_in_bytes, memory.output_size_in_bytes
+        (4096, 4096)
+        """
         return self.executable.memory_analysis()
 
     def cost_analysis(self) -> CostEstimate:
-        """Estimates of the work, before fusion: "flops", "transcendentals", "bytes accessed"."""
+        """Estimates of the work, before fusion: "flops", "transcendentals", "bytes accessed".
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(jnp.matmul).lower(jnp.ones((10, 20)), jnp.ones((20, 30))).compile().cost_analysis()["flops"]
+        12000.0
+        """
         return cost_analysis(self._module)
 
     @property
     def in_tree(self) -> PyTreeDef:
-        """The structure of (positional, keyword) arguments."""
+        """The structure of (positional, keyword) arguments.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).compile().in_tree
+        PyTreeDef(((*,), {}))
+        """
         return PyTreeDef(self._signature.in_tree)
 
     @property
     def out_tree(self) -> PyTreeDef:
-        """The structure of the result."""
+        """The structure of the result.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).compile().out_tree
+        PyTreeDef((*, *))
+        """
         return PyTreeDef(self._signature.out_tree)
 
     @property
     def out_info(self) -> Any:
-        """The results' types, as ShapeDtypeStruct."""
+        """The results' types, as ShapeDtypeStruct.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).compile().out_info
+        (ShapeDtypeStruct(shape=(3,), dtype=float32), ShapeDtypeStruct(shape=(3,), dtype=float32))
+        """
         return self._signature.out_info()
 
     @property
     def in_avals(self) -> Any:
-        """The types of (positional, keyword) arguments."""
+        """The types of (positional, keyword) arguments.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: (2 * x, x)).lower(jnp.ones(3)).compile().in_avals
+        ((ShapedArray(float32[3]),), {})
+        """
         return self._signature.arguments()
 
     @property
     def args_info(self) -> Any:
-        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo."""
+        """The types of (positional, keyword) arguments, and which are donated, as ArgInfo.
+
+        >>> import hloom
+        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).lower(1.5).compile().args_info
+        ((ArgInfo(_aval=ShapedArray(float32[], weak_type=True), donated=True),), {})
+        """
         return self._signature.args_info()
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The leaves whose memory may be used for results."""
+        """The leaves whose memory may be used for results.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3)).compile().donate_argnums
+        (0,)
+        """
         return self._signature.donated
 
     @property
     def input_shardings(self) -> Any:
-        """Where the (positional, keyword) arguments are expected: on the CPU."""
+        """Where the (positional, keyword) arguments are expected: on the CPU.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().input_shardings
+        ((SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device),), {})
+        """
         return tree.unflatten(self._signature.in_tree, [DEFAULT] * len(self._signature.in_avals))
 
     @property
     def output_shardings(self) -> Any:
-        """Where the results are: on the CPU."""
+        """Where the results are: on the CPU.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().output_shardings
+        SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+        """
         return tree.unflatten(self._signature.out_tree, [DEFAULT] * len(self._signature.out_avals))
 
     @property
     def input_formats(self) -> Any:
-        """Layout and place of the (positional, keyword) arguments: row-major, on the CPU."""
+        """Layout and place of the (positional, keyword) arguments: row-major, on the CPU.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> (x,), _ = hloom.jit(lambda x: 2 * x).lower(jnp.ones((2, 3))).compile().input_formats
+        >>> x.layout.major_to_minor
+        (0, 1)
+        """
         s = self._signature
         return tree.unflatten(s.in_tree, [Format(row_major(a.ndim), DEFAULT) for a in s.in_avals])
 
     @property
     def output_formats(self) -> Any:
-        """Layout and place of the results: row-major, on the CPU."""
+        """Layout and place of the results: row-major, on the CPU.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> hloom.jit(lambda x: x.T).lower(jnp.ones((2, 3))).compile().output_formats.layout.major_to_minor
+        (0, 1)
+        """
         s = self._signature
         return tree.unflatten(s.out_tree, [Format(row_major(a.ndim), DEFAULT) for a in s.out_avals])
 
     def runtime_executable(self) -> Executable:
-        """What runs: the backend's program."""
+        """What runs: the backend's program.
+
+        >>> import hloom
+        >>> type(hloom.jit(lambda x: 2 * x).lower(1.5).compile().runtime_executable()).__name__
+        'NumbaExecutable'
+        """
         return self.executable
 
     def __reduce__(self) -> Any:

@@ -33,7 +33,13 @@ T = TypeVar("T")
 
 
 class Trace(ABC):
-    """The current meaning of operations. `parent`: the trace below, which was current when this one began."""
+    """The current meaning of operations. `parent`: the trace below, which was current when this one began.
+
+    >>> import hloom
+    >>> from hloom.extend.core import find_top_trace
+    >>> isinstance(find_top_trace(), hloom.core.Trace)
+    True
+    """
 
     parent: Trace | None
     differentiates = False
@@ -66,6 +72,10 @@ class Trace(ABC):
         other.aval = value.aval.with_weak_type(weak_type)
         return other
 
+    def staged(self, value: Value) -> Value:
+        """`value` as one of this trace, where a trace has values of its own for what it does not transform."""
+        return value
+
     def outward(self, value: Value, reference: Any) -> Value:
         """`value`, which is written to a reference from outside of this trace, as a value of the parent."""
         if isinstance(value, Tracer) and value._trace is self:
@@ -83,7 +93,12 @@ class Trace(ABC):
 
 
 class Tracer(ArrayBase):
-    """A value that represents an array in a traced program. Transformations subclass it."""
+    """A value that represents an array in a traced program. Transformations subclass it.
+
+    >>> import hloom
+    >>> hloom.jit(lambda x: print(isinstance(x, hloom.core.Tracer)))(1.0)
+    True
+    """
 
     __slots__ = ("__weakref__", "_storage", "_trace", "aval")
 
@@ -147,7 +162,8 @@ class Tracer(ArrayBase):
         return bool(
             self._require(
                 TracerBoolConversionError,
-                "Python's if, while, and, or, not or assert needs a truth value",
+                "Attempted boolean conversion of traced array: Python's if, while, and, or, not or assert needs a "
+                "truth value",
                 "Use hloom.numpy.where, hloom.lax.cond or hloom.lax.while_loop (and &, |, ~ instead of and, or, not); "
                 "or make the argument it depends on static (static_argnums, static_argnames).",
             )
@@ -157,7 +173,8 @@ class Tracer(ArrayBase):
         return self._require(
             ConcretizationTypeError,
             f"a Python {what} was asked for",
-            "Keep it an array (x.astype(...), hloom.numpy functions), or make the argument it depends on static.",
+            "Keep it an array (try using `x.astype(float)`, hloom.numpy functions), or make the argument it depends on "
+            "static.",
         )
 
     def __int__(self) -> int:
@@ -172,7 +189,8 @@ class Tracer(ArrayBase):
     def __index__(self) -> int:
         return self._require(
             TracerIntegerConversionError,
-            "an integer (a size, an index into a Python sequence, a range) was asked for",
+            "The __index__() method was called on traced array: an integer (a size, an index into a Python sequence, a "
+            "range) was asked for",
             "Sizes must be known while tracing: make the argument static, or use hloom.lax.dynamic_slice, "
             "hloom.lax.dynamic_index_in_dim or hloom.lax.fori_loop.",
         ).__index__()
@@ -251,8 +269,9 @@ def leaked(tracer: Value) -> UnexpectedTracerError:
     """The error for a tracer used outside of its trace."""
     assert isinstance(tracer, Tracer), f"{tracer!r} is concrete"
     return UnexpectedTracerError(
-        f"{tracer!r} was used after the function that made it{tracer._trace.described()} had returned, "
-        "or outside of it: the value leaked, perhaps through a global, a list or an attribute.\n"
+        f"Encountered an unexpected tracer. {tracer!r} was used after the function that made it"
+        f"{tracer._trace.described()} had returned, or outside of it: the value leaked, perhaps through global state, "
+        "a list or an attribute.\n"
         f"  used at {user_line() or '<unknown>'}\n"
         + tracer.told_origin()
         + as_text(names_of(tracer, Tracer))

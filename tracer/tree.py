@@ -76,7 +76,12 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """The leaves, in order."""
+    """The leaves, in order. None is an empty container; dictionaries are sorted by their keys.
+
+    >>> import hloom
+    >>> hloom.tree.leaves({"b": [1, 2], "a": 3, "c": None})
+    [3, 1, 2]
+    """
     return flatten(tree, is_leaf)[0]
 
 
@@ -114,7 +119,16 @@ def _with_sorted_keys(node: PyTreeDef) -> PyTreeDef:
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """The tree of f(leaf, leaf of each of rest); ValueError unless `tree` is a prefix of each tree of `rest`."""
+    """The tree of f(leaf, leaf of each of rest); ValueError unless `tree` is a prefix of each tree of `rest`.
+
+    is_leaf: a function that says of a container whether it counts as a leaf. None in a tree stays.
+
+    >>> import hloom
+    >>> hloom.tree.map(lambda x: 10 * x, {"w": [1, 2], "b": 3})
+    {'w': [10, 20], 'b': 30}
+    >>> hloom.tree.map(lambda p, g: p - g, {"w": 5.0}, {"w": 0.5})
+    {'w': 4.5}
+    """
     first, treedef = flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten([f(x) for x in first])
@@ -154,6 +168,10 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     """The tree with the structure of `full_tree` whose leaves are those of `prefix_tree`, each there and below.
 
     ValueError, which says where, unless `prefix_tree` is a prefix of `full_tree`.
+
+    >>> import hloom
+    >>> hloom.tree.broadcast([1, 2], [{"a": 0, "b": 0}, 0])
+    [{'a': 1, 'b': 1}, 2]
     """
     return unflatten(structure(full_tree), broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
@@ -164,7 +182,13 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
 def reduce(
     function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _NOTHING, is_leaf: IsLeaf = None
 ) -> Any:
-    """functools.reduce over the leaves, from `initializer` if it is given."""
+    """functools.reduce over the leaves, from `initializer` if it is given.
+
+    >>> import operator
+    >>> import hloom
+    >>> hloom.tree.reduce(operator.add, {"w": [1, 2], "b": 3})
+    6
+    """
     start = () if initializer is _NOTHING else (initializer,)
     return functools.reduce(function, leaves(tree, is_leaf), *start)
 
@@ -175,6 +199,10 @@ def reduce_associative(
     """The leaves combined pair by pair, halves first: a chain of operations as short as can be.
 
     TypeError for a tree without leaves if no `identity` is given.
+
+    >>> import hloom
+    >>> hloom.tree.reduce_associative(lambda x, y: f"({x}{y})", ["a", "b", "c", "d"])
+    '((ab)(cd))'
     """
     values = leaves(tree, is_leaf)
     if not values:
@@ -192,12 +220,23 @@ def reduce_associative(
 
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
-    """True if all leaves are true."""
+    """True if all leaves are true.
+
+    >>> import hloom
+    >>> hloom.tree.all({"a": True, "b": [1, 0]})
+    False
+    """
     return bool(optree.tree_all(tree, is_leaf=is_leaf, none_is_leaf=False, namespace=NAMESPACE))
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
-    """True if no element is a container (unless `is_leaf` says that it is a leaf)."""
+    """True if no element is a container (unless `is_leaf` says that it is a leaf).
+
+    >>> import hloom
+    >>> from hloom.tree_util import all_leaves
+    >>> all_leaves([1, 2]), all_leaves([1, [2]])
+    (True, False)
+    """
     items = list(iterable)
     found = leaves(items, None if is_leaf is None else lambda x: x is not items and is_leaf(x))
     return len(found) == len(items) and not [None for a, b in zip(items, found, strict=True) if a is not b]
@@ -226,7 +265,12 @@ def flatten_with_path(
 def leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[Any, Any]]:
-    """[(path, leaf), ...], as `flatten_with_path`."""
+    """[(path, leaf), ...], as `flatten_with_path`.
+
+    >>> import hloom
+    >>> [(hloom.tree_util.keystr(path), leaf) for path, leaf in hloom.tree.leaves_with_path({"w": [1, 2]})]
+    [("['w'][0]", 1), ("['w'][1]", 2)]
+    """
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -237,7 +281,12 @@ def map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """The tree of f(path, leaf, leaf of each of rest); as `map`."""
+    """The tree of f(path, leaf, leaf of each of rest); as `map`.
+
+    >>> import hloom
+    >>> hloom.tree.map_with_path(lambda path, x: f"{hloom.tree_util.keystr(path)}={x}", {"w": [1, 2]})
+    {'w': ["['w'][0]=1", "['w'][1]=2"]}
+    """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [flatten_up_to(treedef, r, "tree_map_with_path tree") for r in rest]
     return unflatten(treedef, [f(*pair, *xs) for pair, *xs in zip(pairs, *others, strict=True)])

@@ -33,7 +33,13 @@ class _Key:
 
 
 class SequenceKey(_Key):
-    """A child of a list or tuple, by its position."""
+    """A child of a list or tuple, by its position.
+
+    >>> import hloom
+    >>> path, leaf = hloom.tree.leaves_with_path([5, 6])[1]
+    >>> path
+    (SequenceKey(idx=1),)
+    """
 
     __slots__ = ()
     __match_args__ = ("idx",)
@@ -50,7 +56,13 @@ class SequenceKey(_Key):
 
 
 class DictKey(_Key):
-    """A value of a dictionary, by its key."""
+    """A value of a dictionary, by its key.
+
+    >>> import hloom
+    >>> path, leaf = hloom.tree.leaves_with_path({"w": 1})[0]
+    >>> path
+    (DictKey(key='w'),)
+    """
 
     __slots__ = ()
     __match_args__ = ("key",)
@@ -67,7 +79,13 @@ class DictKey(_Key):
 
 
 class GetAttrKey(_Key):
-    """A field of a namedtuple, a dataclass or another object, by its name."""
+    """A field of a namedtuple, a dataclass or another object, by its name.
+
+    >>> import hloom
+    >>> from hloom.tree_util import GetAttrKey, keystr
+    >>> keystr((GetAttrKey("w"), GetAttrKey("bias")))
+    '.w.bias'
+    """
 
     __slots__ = ()
     __match_args__ = ("name",)
@@ -84,7 +102,13 @@ class GetAttrKey(_Key):
 
 
 class FlattenedIndexKey(_Key):
-    """A child of a registered container that says nothing about its keys, by its position."""
+    """A child of a registered container that says nothing about its keys, by its position.
+
+    >>> import hloom
+    >>> from hloom.tree_util import FlattenedIndexKey, keystr
+    >>> keystr((FlattenedIndexKey(0),))
+    '[<flat index 0>]'
+    """
 
     __slots__ = ()
     __match_args__ = ("key",)
@@ -101,7 +125,13 @@ class FlattenedIndexKey(_Key):
 
 
 def keystr(keys: KeyPath[Any], *, simple: bool = False, separator: str = "") -> str:
-    """A path as text: ``['w'][0].bias``. `simple`: the bare keys, ``w0bias``; `separator` stands between keys."""
+    """A path as text: ``['w'][0].bias``. `simple`: the bare keys, ``w0bias``; `separator` stands between keys.
+
+    >>> import hloom
+    >>> path, leaf = hloom.tree.leaves_with_path({"w": [5, 6]})[1]
+    >>> hloom.tree_util.keystr(path), hloom.tree_util.keystr(path, simple=True, separator="/")
+    ("['w'][1]", 'w/1')
+    """
     return separator.join([_bare(key) if simple else str(key) for key in keys])
 
 

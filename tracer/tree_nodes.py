@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import operator
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 import optree
@@ -32,7 +32,7 @@ class _Registered(NamedTuple):
 _registered: dict[type, _Registered] = {}
 _SEQUENCES = (tuple, list, collections.deque)
 _DICTIONARIES = (dict, collections.OrderedDict, collections.defaultdict)
-_BUILTIN = frozenset((*_SEQUENCES, *_DICTIONARIES, type(None)))
+_BUILTIN: frozenset[type[Any]] = frozenset((*_SEQUENCES, *_DICTIONARIES, type(None)))
 
 
 # ---- registration
@@ -51,6 +51,14 @@ def register_pytree_node(
     Raises:
       TypeError: `nodetype` is no class.
       ValueError: the class is a container already.
+
+    >>> import hloom
+    >>> class Point:
+    ...     def __init__(self, x, y):
+    ...         self.x, self.y = x, y
+    >>> hloom.tree.register_pytree_node(Point, lambda p: ((p.x, p.y), None), lambda _, children: Point(*children))
+    >>> hloom.tree.leaves([Point(1, 2), 3])
+    [1, 2, 3]
     """
     if nodetype in _BUILTIN or nodetype in _registered:
         raise ValueError(f"Duplicate custom PyTreeDef type registration for {nodetype}.")
@@ -58,9 +66,10 @@ def register_pytree_node(
     def flatten(node: Any) -> tuple[Iterable[Any], Any]:
         pair: Any = flatten_func(node)
         if type(pair) is not tuple or len(pair) != 2 or (type(pair[0]) is not tuple and not _is_iterable(pair[0])):
+            where = " where 'children' is iterable" if type(pair) is tuple and len(pair) == 2 else ""
             raise ValueError(
-                f"the flatten function of the pytree node {nodetype.__name__} should return a tuple (children, "
-                f"aux_data), whose children are iterable; it returned {_short(pair)}"
+                "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple"
+                f"{where}, got {short_repr(pair)}: see the flatten function of {nodetype.__name__}"
             )
         return cast(tuple[Iterable[Any], Any], pair)
 
@@ -74,13 +83,28 @@ def _is_iterable(children: object) -> bool:
     return hasattr(children, "__iter__") or hasattr(children, "__getitem__")
 
 
-def _short(value: object) -> str:
+def short_repr(value: object) -> str:
+    """What messages show of an object."""
     text = repr(value)
     return text if len(text) <= 100 else text[:97] + "..."
 
 
 def register_pytree_node_class(cls: C) -> C:
-    """Class decorator for a class with `tree_flatten(self)` and a class method `tree_unflatten(aux, children)`."""
+    """Class decorator for a class with `tree_flatten(self)` and a class method `tree_unflatten(aux, children)`.
+
+    >>> import hloom
+    >>> @hloom.tree.register_pytree_node_class
+    ... class Point:
+    ...     def __init__(self, x, y):
+    ...         self.x, self.y = x, y
+    ...     def tree_flatten(self):
+    ...         return (self.x, self.y), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, aux, children):
+    ...         return cls(*children)
+    >>> hloom.tree.leaves(Point(1, 2))
+    [1, 2]
+    """
     node: Any = cls
     register_pytree_node(node, operator.methodcaller("tree_flatten"), node.tree_unflatten)
     return cls
@@ -95,6 +119,16 @@ def register_pytree_with_keys(
     """Make a class a container that knows its keys: ([(key, child), ...], auxiliary data) = flatten_with_keys(node).
 
     flatten_func: the same without keys, where that is faster; used wherever no path is asked for.
+
+    >>> import hloom
+    >>> from hloom.tree_util import GetAttrKey, keystr, register_pytree_with_keys
+    >>> class Point:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    >>> flatten = lambda p: ([(GetAttrKey("x"), p.x)], None)
+    >>> register_pytree_with_keys(Point, flatten, lambda _, children: Point(*children))
+    >>> [keystr(path) for path, _ in hloom.tree.leaves_with_path([Point(1)])]
+    ['[0].x']
     """
 
     def without_keys(node: Any) -> tuple[Iterable[Any], Hashable]:
@@ -106,7 +140,22 @@ def register_pytree_with_keys(
 
 def register_pytree_with_keys_class(cls: C) -> C:
     """Class decorator for a class with `tree_flatten_with_keys(self)` and a class method `tree_unflatten(aux,
-    children)`; `tree_flatten(self)`, if there is one, is used where no path is asked for."""
+    children)`; `tree_flatten(self)`, if there is one, is used where no path is asked for.
+
+    >>> import hloom
+    >>> from hloom.tree_util import GetAttrKey, keystr, register_pytree_with_keys_class
+    >>> @register_pytree_with_keys_class
+    ... class Point:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    ...     def tree_flatten_with_keys(self):
+    ...         return [(GetAttrKey("x"), self.x)], None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, aux, children):
+    ...         return cls(*children)
+    >>> [keystr(path) for path, _ in hloom.tree.leaves_with_path([Point(1)])]
+    ['[0].x']
+    """
     node: Any = cls
     flatten = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
     register_pytree_with_keys(node, operator.methodcaller("tree_flatten_with_keys"), node.tree_unflatten, flatten)
@@ -114,7 +163,17 @@ def register_pytree_with_keys_class(cls: C) -> C:
 
 
 def register_static(cls: C) -> C:
-    """Class decorator: objects of the class have no leaves, and are part of the structure. They must be hashable."""
+    """Class decorator: objects of the class have no leaves, and are part of the structure. They must be hashable.
+
+    >>> import hloom
+    >>> from dataclasses import dataclass
+    >>> @hloom.tree_util.register_static
+    ... @dataclass(frozen=True)
+    ... class Options:
+    ...     steps: int
+    >>> hloom.tree.leaves([1.5, Options(3)])
+    [1.5]
+    """
     register_pytree_node(cls, lambda node: ((), node), lambda node, _: node, lambda node: ((), node))
     return cls
 
@@ -132,6 +191,16 @@ def register_dataclass(
     Raises:
       TypeError: only one of both lists is given, or none and the class is no dataclass.
       ValueError: a field is in both lists or in none, or the class has no such field.
+
+    >>> import hloom
+    >>> from dataclasses import dataclass
+    >>> @hloom.tree.register_dataclass
+    ... @dataclass
+    ... class Layer:
+    ...     w: float
+    ...     name: str = hloom.tree.static(default="layer")
+    >>> hloom.tree.map(lambda x: 2 * x, Layer(1.5, "first"))
+    Layer(w=3.0, name='first')
     """
     data, meta = dataclass_fields(nodetype, data_fields, meta_fields, tuple(drop_fields))
     keys = [GetAttrKey(name) for name in data]
@@ -168,7 +237,10 @@ def dataclass_fields(
     declared = {f.name: f for f in dataclasses.fields(nodetype) if f.init} if is_dataclass else {}
     if data_fields is None or meta_fields is None:
         if not is_dataclass:
-            raise TypeError(f"register_dataclass: {name} is no dataclass: give data_fields and meta_fields")
+            raise TypeError(
+                "register_dataclass: data_fields and meta_fields are required when nodetype is not a dataclass. Got "
+                f"nodetype={nodetype}"
+            )
         lost = [f.name for f in dataclasses.fields(nodetype) if not f.init and f.name not in drop_fields]
         if lost:
             raise ValueError(
@@ -182,15 +254,15 @@ def dataclass_fields(
     both = sorted({*data} & {*meta})
     missing = sorted(declared.keys() - {*data, *meta, *drop_fields}) if is_dataclass else []
     unknown = sorted({*data, *meta} - (declared.keys() - {*drop_fields})) if is_dataclass else []
-    for what, names in (("in data_fields and in meta_fields", both), ("in neither", missing)):
+    all_once = "data_fields and meta_fields must include all dataclass fields (of __init__), each once"
+    for rule, what, names in (
+        ("data_fields and meta_fields must not overlap", "Overlapping", both),
+        (all_once, "Missing", missing),
+        (f"{all_once}; these are {', '.join(declared)}", "Unexpected", unknown),
+    ):
         if names:
-            fields = ", ".join(names)
-            raise ValueError(f"register_dataclass({name}): the fields {fields} are {what}: name each field once")
-    if unknown:
-        raise ValueError(
-            f"register_dataclass({name}): {', '.join(unknown)} are no fields that its __init__ takes; these are "
-            f"{', '.join(declared)}"
-        )
+            fields = ", ".join([repr(n) for n in names])
+            raise ValueError(f"register_dataclass({name}): {rule}. {what} fields: {{{fields}}}")
     return data, meta
 
 
@@ -204,7 +276,18 @@ def incomparable(error: Exception) -> ValueError:
 
 
 def static_field(**kwargs: Any) -> Any:
-    """A field of a dataclass that `register_dataclass` takes for metadata: as `dataclasses.field`, with its options."""
+    """A field of a dataclass that `register_dataclass` takes for metadata: as `dataclasses.field`, with its options.
+
+    >>> import hloom
+    >>> from dataclasses import dataclass
+    >>> @hloom.tree.register_dataclass
+    ... @dataclass
+    ... class Layer:
+    ...     w: float
+    ...     size: int = hloom.tree.static(default=3)
+    >>> hloom.tree.leaves(Layer(1.5))
+    [1.5]
+    """
     metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
 
@@ -220,8 +303,24 @@ class OneLevel(NamedTuple):
     data: Any
 
 
+def container_classes() -> Iterator[type]:
+    """The classes whose objects are containers, except named tuples."""
+    yield from _BUILTIN
+    yield from _registered
+
+
+def is_container_class(kind: object) -> bool:
+    """Whether it is one of `container_classes`."""
+    return kind in _BUILTIN or kind in _registered
+
+
 def is_tree_node(typ: type) -> bool:
-    """Whether objects of this class are containers, not leaves."""
+    """Whether objects of this class are containers, not leaves.
+
+    >>> import hloom
+    >>> hloom.tree_util.is_tree_node(dict), hloom.tree_util.is_tree_node(int)
+    (True, False)
+    """
     if typ in _BUILTIN or typ in _registered:
         return True
     return bool(optree.is_namedtuple_class(typ) or optree.is_structseq_class(typ))
@@ -297,13 +396,23 @@ def jax_data(kind: type, data: Any) -> Any:
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """(children, auxiliary data) of a container; ValueError for a leaf."""
+    """(children, auxiliary data) of a container; ValueError for a leaf.
+
+    >>> import hloom
+    >>> hloom.tree_util.flatten_one_level({"b": [1, 2], "a": 3})
+    ((3, [1, 2]), ('a', 'b'))
+    """
     found = _container(tree)
     return found.children, found.data
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
-    """([(key, child), ...], auxiliary data) of a container; ValueError for a leaf."""
+    """([(key, child), ...], auxiliary data) of a container; ValueError for a leaf.
+
+    >>> import hloom
+    >>> hloom.tree_util.flatten_one_level_with_keys([10, [20]])
+    (((SequenceKey(idx=0), 10), (SequenceKey(idx=1), [20])), None)
+    """
     found = _container(tree)
     return tuple(zip(found.keys, found.children, strict=True)), found.data
 

@@ -13,9 +13,11 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
+import optree
+
 from .caches import BoundedCache, register_cache
 from .tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr
-from .tree_nodes import jax_data, one_level, structure_says_keys
+from .tree_nodes import jax_data, one_level, short_repr, structure_says_keys
 
 KeyPath: TypeAlias = tuple[Any, ...]
 
@@ -126,7 +128,7 @@ def _differences(
     if type(tree) is not kind:
         yield (
             f"different types at key path\n    {place}\nwhere {name} has a subtree of type\n    {kind}\nbut the other "
-            f"tree has a subtree of different type\n    {type(tree)}{_none_advice(kind)}"
+            f"tree has a subtree of different type\n    {type(tree)}\n{_expected(treedef, tree)}{_none_advice(kind)}"
         )
         return
     parts = one_level(tree)
@@ -137,7 +139,9 @@ def _differences(
         if count != len(parts.children):
             yield (
                 f"different lengths of {kind.__name__} at key path\n    {place}\nwhere {name} has a subtree of type "
-                f"{kind.__name__} of length {count}, but the other tree has one of length {len(parts.children)}"
+                f"{kind.__name__} of length {count}, but the other tree has one of length {len(parts.children)}\n"
+                f"{kind.__name__.capitalize()} arity mismatch: {len(parts.children)} != {count}; {kind.__name__}: "
+                f"{short_repr(tree)}."
             )
             return
     elif count != len(parts.children) or wanted != parts.data:
@@ -156,6 +160,18 @@ def _differences(
         yield from _differences((*path, key), inner, child, name, exact, write)
 
 
+def _expected(treedef: Any, tree: Any) -> str:
+    """What was wanted and what is there, as JAX says it."""
+    kind = treedef.type or type(None)
+    if kind in (tuple, list, dict, type(None)):
+        return f"Expected {'None' if kind is type(None) else kind.__name__}, got {short_repr(tree)}."
+    if not optree.is_namedtuple_class(kind):
+        return f"Custom node type mismatch: expected type: {kind}, value: {short_repr(tree)}."
+    if isinstance(tree, tuple) and optree.is_namedtuple_class(type(tree)):
+        return f"Named tuple type mismatch: expected type: {kind}, tuple: {short_repr(tree)}."
+    return f"Expected named tuple, got {short_repr(tree)}."
+
+
 def _none_advice(kind: type) -> str:
     if kind is not type(None):
         return ""
@@ -172,7 +188,8 @@ def _key_difference(wanted: list[Any], found: list[Any]) -> str:
         return ""
     lacks, has = (", ".join(map(repr, keys)) for keys in (missing, extra))
     differ = " and ".join(([f"lacks {lacks}"] if lacks else []) + ([f"also has {has}"] if has else []))
-    return f"{wanted}\nbut the other tree has\n    {found}\nso it {differ} (dict key mismatch)"
+    mismatch = f"Dict key mismatch; expected keys: {wanted}; got: {found}."
+    return f"{wanted}\nbut the other tree has\n    {found}\nso it {differ}\n{mismatch}"
 
 
 def _metadata_difference(wanted: Any, found: Any) -> str:

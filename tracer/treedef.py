@@ -43,7 +43,12 @@ IsLeaf = Callable[[Any], bool] | None
 
 
 class PyTreeDef:
-    """A tree's structure: hashable, compared by value. Made by `structure` and `flatten`."""
+    """A tree's structure: hashable, compared by value. Made by `structure` and `flatten`.
+
+    >>> import hloom
+    >>> hloom.tree.structure({"w": [1, 2]}), hloom.tree.structure([1]) == hloom.tree.structure([5])
+    (PyTreeDef({'w': [*, *]}), True)
+    """
 
     __slots__ = ("_hash", "_spec")
 
@@ -129,7 +134,14 @@ def _hash_of_node(kind: type, data: Any, children: tuple[int, ...]) -> int:
 
 
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """(leaves, structure)."""
+    """(leaves, structure). The leaves of a pytree are what stands in its lists, tuples, dictionaries and other
+    registered containers.
+
+    >>> import hloom
+    >>> leaves, structure = hloom.tree.flatten({"w": [1, 2], "b": 3})
+    >>> leaves, structure
+    ([3, 1, 2], PyTreeDef({'b': *, 'w': [*, *]}))
+    """
     leaves, spec = _tree.flatten(tree, is_leaf)
     return leaves, PyTreeDef(spec)
 
@@ -140,18 +152,34 @@ def flatten_with_path(
     """([(path, leaf), ...], structure); a path is a tuple of keys (DictKey, SequenceKey, GetAttrKey, ...).
 
     is_leaf_takes_path: `is_leaf` is called with the path and the node.
+
+    >>> import hloom
+    >>> found, structure = hloom.tree.flatten_with_path({"w": [1, 2]})
+    >>> found
+    [((DictKey(key='w'), SequenceKey(idx=0)), 1), ((DictKey(key='w'), SequenceKey(idx=1)), 2)]
     """
     leaves, spec = _tree.flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     return leaves, PyTreeDef(spec)
 
 
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """The structure alone."""
+    """The structure alone, of which trees with other leaves have the same.
+
+    >>> import hloom
+    >>> hloom.tree.structure({"w": [1, 2], "b": 3})
+    PyTreeDef({'b': *, 'w': [*, *]})
+    """
     return PyTreeDef(_tree.structure(tree, is_leaf))
 
 
 def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of this structure with these leaves; ValueError if their number is wrong."""
+    """The tree of this structure with these leaves; ValueError if their number is wrong.
+
+    >>> import hloom
+    >>> leaves, structure = hloom.tree.flatten({"w": [1, 2], "b": 3})
+    >>> hloom.tree.unflatten(structure, [10 * x for x in leaves])
+    {'w': [10, 20], 'b': 30}
+    """
     spec_of(treedef)
     return treedef.unflatten(leaves)
 
@@ -160,6 +188,10 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_
     """A tree of trees turned inside out. `inner_treedef`: by default that of the first inner tree.
 
     TypeError unless the tree has a leaf for each pair of leaves of both structures.
+
+    >>> import hloom
+    >>> hloom.tree.transpose(hloom.tree.structure([0, 0]), None, [{"a": 1, "b": 2}, {"a": 3, "b": 4}])
+    {'a': [1, 3], 'b': [2, 4]}
     """
     outer = spec_of(outer_treedef)
     leaves, found = _tree.flatten(pytree_to_transpose)
@@ -180,18 +212,34 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures below the root."""
+    """The structures below the root.
+
+    >>> import hloom
+    >>> hloom.tree_util.treedef_children(hloom.tree.structure([1, {"a": 2}]))
+    [PyTreeDef(*), PyTreeDef({'a': *})]
+    """
     spec_of(treedef)
     return treedef.children()
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """True for the structure of one leaf, or of an empty container."""
+    """True for the structure of one leaf, or of an empty container.
+
+    >>> import hloom
+    >>> from hloom.tree_util import treedef_is_leaf
+    >>> treedef_is_leaf(hloom.tree.structure(1)), treedef_is_leaf(hloom.tree.structure([1]))
+    (True, False)
+    """
     return bool(spec_of(treedef).num_nodes == 1)
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees of these structures."""
+    """The structure of a tuple of trees of these structures.
+
+    >>> import hloom
+    >>> hloom.tree_util.treedef_tuple([hloom.tree.structure(1), hloom.tree.structure([2, 3])])
+    PyTreeDef((*, [*, *]))
+    """
     return PyTreeDef(optree.treespec_tuple([spec_of(t) for t in treedefs], namespace=NAMESPACE))
 
 

@@ -38,7 +38,17 @@ class ComputesConstants(Protocol):
 
 @boundaries
 class LocalClient:
-    """A client of this process. A computation is compiled when it is first executed, and kept while it is alive."""
+    """A client of this process. A computation is compiled when it is first executed, and kept while it is alive.
+
+    >>> import numpy as np
+    >>> from hloom import hlo, LocalClient
+    >>> builder = hlo.ComputationBuilder("double")
+    >>> x = builder.parameter(0, hlo.Shape.parse("f32[3]"), "x")
+    >>> doubled = builder.add(x, x)
+    >>> client = LocalClient()
+    >>> client.execute_and_transfer(builder.build(), [client.transfer_to_server(np.ones(3, np.float32))])
+    Literal(array([2., 2., 2.], dtype=float32))
+    """
 
     def __init__(self, backend: str | None = None, target: str | Target | None = None) -> None:
         """`backend`: a name such as "numba" or "evaluator"; None: the default (`hloom.config.hloom_backend`,

@@ -93,6 +93,7 @@ def _built_in() -> dict[str, BuiltIn]:
     table["hloom.trace"] = BuiltIn("trace", "trace")
     for name in ("AllocateBuffer", "CreateBuffer"):
         table[name] = BuiltIn("annotations", "unwritten")
+    table["dce_sink"] = BuiltIn("annotations", "identity")  # it stays: what computes its operand must not vanish
     for name in IDENTITIES:
         table[name] = BuiltIn("annotations", "identity")
     return table

@@ -160,6 +160,19 @@ def _imag(x: NDArray) -> Any:
     return x.imag.copy() if x.dtype.kind == "c" else np.zeros_like(x)
 
 
+def _log1p(x: NDArray) -> Any:
+    """log|1 + z| + i arg(1 + z). The first is log(1 + t) / 2; t = |1 + z|**2 - 1 has all its digits for small z."""
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    wide: Any = np.float64 if x.dtype == np.complex64 else np.longdouble
+    a: Any = x.real.astype(wide)
+    b: Any = x.imag.astype(wide)
+    t = a * (2 + a) + b * b
+    is_near = (np.maximum(np.abs(a), np.abs(b)) < 2) & (t > -0.5)
+    size = np.where(is_near, np.log1p(np.where(is_near, t, 0)) / 2, np.log(np.hypot(a + 1, b)))
+    return _joined(size, np.arctan2(b, a + 1)).astype(x.dtype)
+
+
 def _expm1(x: NDArray) -> Any:
     """exp(a) cos b - 1 + i exp(a) sin b; real where the operand is, also where exp(a) is infinite."""
     if x.dtype.kind != "c":
@@ -204,7 +217,7 @@ _function(Opcode.ERF, special.erf)
 _function(Opcode.EXP, np.exp)
 _function(Opcode.EXPM1, _expm1)
 _function(Opcode.LOG, np.log)
-_function(Opcode.LOG1P, np.log1p)
+_function(Opcode.LOG1P, _log1p)
 _function(Opcode.LOGISTIC, lambda x: 1 / (1 + np.exp(-x)))
 _function(Opcode.RSQRT, lambda x: 1 / np.sqrt(x))
 _function(Opcode.SIN, np.sin)

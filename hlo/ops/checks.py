@@ -66,8 +66,11 @@ def require_distinct_dimensions(
     opcode: Opcode, operands: Sequence[Shape], dimensions: Sequence[int], rank: int, what: str, rule: int
 ) -> None:
     """Fail unless each of `dimensions` is in [0, rank) and none occurs twice."""
-    if any(not 0 <= d < rank for d in dimensions) or len(set(dimensions)) != len(dimensions):
-        fail(opcode, operands, f"{what} {list(dimensions)} must be distinct and in [0, {rank})", rule)
+    if any(not 0 <= d < rank for d in dimensions):
+        why = f"Invalid {what} set in {opcode.value} op; valid range is [0, {rank}), got {list(dimensions)}"
+        fail(opcode, operands, why, rule)
+    if len(set(dimensions)) != len(dimensions):
+        fail(opcode, operands, f"{what} in {opcode.value} op must not repeat, got {list(dimensions)}", rule)
 
 
 def require_signature(

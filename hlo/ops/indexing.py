@@ -62,7 +62,7 @@ def _require_sorted(
 ) -> None:
     require_distinct_dimensions(opcode, operands, dimensions, rank, what, rule)
     if list(dimensions) != sorted(dimensions):
-        fail(opcode, operands, f"{what} {list(dimensions)} must be sorted", rule)
+        fail(opcode, operands, f"{what} in {opcode.value} op must be sorted, got {list(dimensions)}", rule)
 
 
 def _index_sizes(
@@ -77,32 +77,50 @@ def _index_sizes(
 
 
 def _require_index_map(
-    opcode: Opcode, operands: Sequence[Shape], index_map: Sequence[int], components: int, rank: int, what: str,
-    rule: int,
+    opcode: Opcode, operands: Sequence[Shape], index_map: Sequence[int], vector: int, components: int, rank: int,
+    what: str, rule: int,
 ) -> None:  # fmt: skip
     if len(index_map) != components:
-        why = f"{what} {list(index_map)} must have one entry for each of the {components} components of an index"
+        why = (
+            f"{_op(opcode)} has {len(index_map)} elements in {what} and the bound of dimension "
+            f"index_vector_dim={vector} of indices is {components}. These two numbers must be equal"
+        )
+        fail(opcode, operands, why, rule)
+    if any(not 0 <= d < rank for d in index_map):
+        why = f"Invalid {what} mapping in {opcode.value} op; valid range is [0, {rank}), got {list(index_map)}"
         fail(opcode, operands, why, rule)
     require_distinct_dimensions(opcode, operands, index_map, rank, what, rule)
 
 
+def _op(opcode: Opcode) -> str:
+    return f"{opcode.value.capitalize()} op"
+
+
 def _require_batching(
     opcode: Opcode, operands: Sequence[Shape], array: Shape, index_sizes: Sequence[int], index_vector_dim: int,
-    array_dims: Sequence[int], index_dims: Sequence[int], taken: Sequence[int], rule: int,
+    array_dims: Sequence[int], index_dims: Sequence[int], left_out: tuple[str, Sequence[int]],
+    index_map: tuple[str, Sequence[int]], rule: int,
 ) -> None:  # fmt: skip
-    """The batching dimensions are sorted dimensions of the array and not `taken` for something else. The indices have
-    the same number of batching dimensions, of the same sizes, without the index vector's dimension."""
-    _require_sorted(opcode, operands, array_dims, array.rank, "batching dimensions of the array", rule)
-    require_distinct_dimensions(
-        opcode, operands, index_dims, len(index_sizes), "batching dimensions of the indices", rule
-    )
-    if set(array_dims) & set(taken):
-        why = f"batching dimensions {list(array_dims)} of the array must not be indexed or left out of the window"
-        fail(opcode, operands, why, rule)
+    """The batching dimensions are sorted dimensions of the array, and are neither `left_out` nor in the `index_map`.
+    The indices have the same number of batching dimensions, of the same sizes, without the index vector's dimension."""
+    op, of_array = _op(opcode), "operand_batching_dims"
+    of_indices = "start_indices_batching_dims" if opcode is Opcode.GATHER else "scatter_indices_batching_dims"
+    _require_sorted(opcode, operands, array_dims, array.rank, of_array, rule)
+    require_distinct_dimensions(opcode, operands, index_dims, len(index_sizes), of_indices, rule)
+    for name, taken in (left_out, index_map):
+        if set(array_dims) & set(taken):
+            why = f"{name} and {of_array} in {opcode.value} op must be disjoint, got {list(taken)}, {list(array_dims)}"
+            fail(opcode, operands, why, rule)
     if index_vector_dim in index_dims:
-        fail(opcode, operands, f"index_vector_dim {index_vector_dim} must not be a batching dimension", rule)
-    if [array.dimensions[d] for d in array_dims] != [index_sizes[d] for d in index_dims]:
-        fail(opcode, operands, "array and indices must have the same batching sizes", rule)
+        why = f"{op} cannot have the index vector dimension as a batching dimension, got {index_vector_dim}"
+        fail(opcode, operands, why, rule)
+    if len(array_dims) != len(index_dims):
+        why = f"{op} requires equal numbers of {of_array} and {of_indices}, got {list(array_dims)}, {list(index_dims)}"
+        fail(opcode, operands, why, rule)
+    sizes = [array.dimensions[d] for d in array_dims], [index_sizes[d] for d in index_dims]
+    if sizes[0] != sizes[1]:
+        why = f"{op} requires operand batching dimensions and indices batching dimensions to have the same shape"
+        fail(opcode, operands, f"{why}, got {sizes[0]} and {sizes[1]}", rule)
 
 
 def _gather_rule(operands: Sequence[Shape], attributes: GatherAttributes, declared: Shape | None) -> Shape:
@@ -123,25 +141,37 @@ def _gather_rule(operands: Sequence[Shape], attributes: GatherAttributes, declar
     index_sizes = _index_sizes(Opcode.GATHER, operands, indices, vector, (1, 2))
     components = index_sizes[vector]
     index_map, collapsed = attributes.start_index_map, attributes.collapsed_slice_dims
-    _require_index_map(Opcode.GATHER, operands, index_map, components, array.rank, "start_index_map", 3)
+    _require_index_map(Opcode.GATHER, operands, index_map, vector, components, array.rank, "start_index_map", 3)
     _require_sorted(Opcode.GATHER, operands, collapsed, array.rank, "collapsed_slice_dims", 4)
     batching = attributes.operand_batching_dims
     _require_batching(
         Opcode.GATHER, operands, array, index_sizes, vector, batching, attributes.start_indices_batching_dims,
-        (*index_map, *collapsed), 5,
+        ("collapsed_slice_dims", collapsed), ("start_index_map", index_map), 5,
     )  # fmt: skip
-    if len(sizes) != array.rank or any(not 0 <= s <= d for s, d in zip(sizes, array.dimensions)):
-        fail(Opcode.GATHER, operands, f"slice sizes {list(sizes)} do not fit in the array", 6)
-    for d in (*collapsed, *batching):
-        if sizes[d] > 1:
-            fail(Opcode.GATHER, operands, f"slice size {sizes[d]} of dimension {d}, which is left out, exceeds 1", 7)
+    if len(sizes) != array.rank:
+        why = f"Gather op must have one slice size for every input dimension, got slice sizes {list(sizes)}"
+        fail(Opcode.GATHER, operands, why, 6)
+    for d, (size, whole) in enumerate(zip(sizes, array.dimensions)):
+        if not 0 <= size <= whole:
+            why = f"Slice size at index {d} in gather op is out of range, must be within [0, {whole}], got {size}"
+            fail(Opcode.GATHER, operands, why, 6)
+    if len(attributes.offset_dims) + len(collapsed) + len(batching) != array.rank:
+        why = (
+            "All components of the offset index in a gather op must either be a offset dimension or explicitly "
+            f"collapsed/batching; got slice sizes {list(sizes)}, offset_dims {list(attributes.offset_dims)}, "
+            f"collapsed_slice_dims {list(collapsed)}, operand_batching_dims {list(batching)}"
+        )
+        fail(Opcode.GATHER, operands, why, 8)
+    limits = ("collapse slice dims with bound 1", "have operand batching dims with bound 0/1")
+    for limit, left_out in zip(limits, (collapsed, batching), strict=True):
+        for place, d in enumerate(left_out):
+            if sizes[d] > 1:
+                why = f"Gather op can only {limit}, but bound is {sizes[d]} for index {d} at position {place}."
+                fail(Opcode.GATHER, operands, why, 7)
     offsets = [sizes[d] for d in range(array.rank) if d not in collapsed and d not in batching]
     batch = [size for d, size in enumerate(index_sizes) if d != vector]
     rank = len(batch) + len(attributes.offset_dims)
     _require_sorted(Opcode.GATHER, operands, attributes.offset_dims, rank, "offset_dims", 8)
-    if len(attributes.offset_dims) != len(offsets):
-        why = f"offset_dims {list(attributes.offset_dims)} must name a dimension for each of the slice's {len(offsets)}"
-        fail(Opcode.GATHER, operands, why, 8)
     offset, rest = iter(offsets), iter(batch)
     return array_of(array.element, tuple(next(offset if d in attributes.offset_dims else rest) for d in range(rank)))
 
@@ -182,14 +212,17 @@ def _scatter_rule(operands: Sequence[Shape], attributes: ScatterAttributes, decl
     index_map = attributes.scatter_dims_to_operand_dims
     _require_batching(
         Opcode.SCATTER, operands, array, index_sizes, vector, batching, attributes.scatter_indices_batching_dims,
-        (*index_map, *inserted), 6,
+        ("inserted_window_dims", inserted), ("scatter_dims_to_operand_dims", index_map), 6,
     )  # fmt: skip
-    if array.rank != len(window) + len(inserted) + len(batching):
-        why = f"{len(window)} window, {len(inserted)} inserted and {len(batching)} batching dimensions do not make the"
-        fail(Opcode.SCATTER, operands, f"{why} {array.rank} of the array", 7)
-    _require_index_map(
-        Opcode.SCATTER, operands, index_map, index_sizes[vector], array.rank, "scatter_dims_to_operand_dims", 8
-    )
+    window_rank = len(window) + len(inserted) + len(batching)
+    if array.rank != window_rank:
+        why = (
+            f"Scatter op has window of size {window_rank}; doesn't match operand of rank {array.rank}. There are "
+            f"{len(window)} window, {len(inserted)} inserted and {len(batching)} batching dimensions"
+        )
+        fail(Opcode.SCATTER, operands, why, 7)
+    components, name = index_sizes[vector], "scatter_dims_to_operand_dims"
+    _require_index_map(Opcode.SCATTER, operands, index_map, vector, components, array.rank, name, 8)
     _require_window(operands, attributes, index_sizes)
     _require_combiner(operands, attributes, arrays)
     results = [in_default_layout(a) for a in arrays]
@@ -202,16 +235,18 @@ def _require_window(operands: Sequence[Shape], attributes: ScatterAttributes, in
     batch = [size for d, size in enumerate(index_sizes) if d != attributes.index_vector_dim]
     window = attributes.update_window_dims
     if update.rank != len(batch) + len(window):
-        why = f"updates of rank {update.rank} do not have {len(window)} window and {len(batch)} index dimensions"
-        fail(Opcode.SCATTER, operands, why, 9)
+        why = f"Updates tensor must be of rank {len(batch) + len(window)}; got {update.rank}. There are"
+        fail(Opcode.SCATTER, operands, f"{why} {len(window)} window and {len(batch)} index dimensions", 9)
     left_out = (*attributes.inserted_window_dims, *attributes.input_batching_dims)
     kept = [size for d, size in enumerate(array.dimensions) if d not in left_out]
     for d, size in zip(window, kept):
         if update.dimensions[d] > size:
-            why = f"window dimension {d} of the updates must not exceed the array's, {size}"
-            fail(Opcode.SCATTER, operands, why, 9)
-    if [size for d, size in enumerate(update.dimensions) if d not in window] != batch:
-        fail(Opcode.SCATTER, operands, "the updates must have the dimensions of the indices besides the window's", 9)
+            why = "Bounds of the window dimensions of updates must not exceed those of the array: dimension"
+            fail(Opcode.SCATTER, operands, f"{why} {d} is {update.dimensions[d]}, more than {size}", 9)
+    rest = [size for d, size in enumerate(update.dimensions) if d not in window]
+    if rest != batch:
+        why = "Bounds of the scatter dimensions of updates must be those of the indices"
+        fail(Opcode.SCATTER, operands, f"{why}, got {rest} and {batch}", 9)
 
 
 def _require_combiner(operands: Sequence[Shape], attributes: ScatterAttributes, arrays: Sequence[Shape]) -> None:

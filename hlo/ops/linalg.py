@@ -22,6 +22,13 @@ from .spec import OpSpec, Trait
 
 
 class FftType(Enum):
+    """The four transforms of `fft`: of complex numbers and back, of real numbers and back.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.fft(jnp.array([1 + 0j, 0, 0, 0]), lax.FftType.FFT, (4,))
+    Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
+
     FFT = "FFT"
     IFFT = "IFFT"
     RFFT = "RFFT"

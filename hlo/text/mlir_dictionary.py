@@ -18,6 +18,12 @@ _PLAIN = (
 """Values without quotes. All others are written as strings."""
 
 
+class Bare(str):
+    """A value that stands without quotes though it looks like text: a type, a list, a dictionary."""
+
+    __slots__ = ()
+
+
 def write_dictionary(pairs: Iterable[tuple[str, str]]) -> str:
     """The dictionary of `pairs`; `read_dictionary` gives them back."""
     return "{" + ", ".join(f"{_key_text(key)} = {_value_text(value)}" for key, value in pairs) + "}"
@@ -28,7 +34,7 @@ def _key_text(key: str) -> str:
 
 
 def _value_text(value: str) -> str:
-    return value if pattern(_PLAIN).fullmatch(value) else _quoted(value)
+    return value if isinstance(value, Bare) or pattern(_PLAIN).fullmatch(value) else _quoted(value)
 
 
 def _quoted(text: str) -> str:
@@ -93,10 +99,10 @@ def read_string(text: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """The contents of a string; any other text unchanged."""
+    """The contents of a string; any other text as it is."""
     match = pattern(_STRING, re.DOTALL).fullmatch(text)
     if match is None:
-        return text
+        return text if pattern(_PLAIN).fullmatch(text) else Bare(text)
     data = match.group(1).encode("utf-8", "surrogateescape").decode("latin-1")
     data = pattern(_ESCAPE).sub(lambda m: chr(int(m.group(1), 16)) if m.group(1) else _LETTERS[m.group(2)], data)
     return data.encode("latin-1").decode("utf-8", "backslashreplace")

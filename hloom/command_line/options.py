@@ -40,7 +40,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"hloom {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (_run, _opt, _check, _bisect, _layout, _jax):
+    for add in (_run, _opt, _check, _bisect, _layout, _aot, _jax):
         add(commands)
     own, program = _split(list(sys.argv[1:] if arguments is None else arguments))
     options = parser.parse_args(own)
@@ -95,6 +95,13 @@ _CHECK_EXAMPLES = """\
 _BISECT_EXAMPLES = """\
   hloom bisect model.hlo                                         what is wrong for random arrays
   hloom bisect model.hlo --input x.npy -o small.hlo              and the smallest program that shows it
+"""
+_AOT_EXAMPLES = """\
+  hloom aot model.hlo --name model -o build/                     an HLO file as C and C++
+  hloom aot matmul.toml -o build/                                what a specification says
+  hloom aot model.hlo --config model.config.pbtxt                with feeds and fetches as tfcompile's Config
+  hloom aot model.hlo --fetch add.3 --target aarch64-linux-gnu   a part of it, for another machine
+  hloom aot train.py:trained --freeze weights.npz -o build/      a Python function
 """
 _JAX_EXAMPLES = """\
   hloom jax train.py --epochs 3                                  a script with its arguments
@@ -219,6 +226,35 @@ def _layout(commands: _Commands[argparse.ArgumentParser]) -> None:
     )
     of_module.add_argument("--all", action="store_true", help="list all buffers, not the 20 that waste most")
     of_module.add_argument("--json", action="store_true", help="print the report for machines, with all buffers")
+
+
+def _aot(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "aot",
+        "compile a program ahead of time: headers, an object file and C source, which need neither Python nor hloom",
+        _AOT_EXAMPLES,
+        "SUBJECT is a specification (.toml, .pbtxt), a file with HLO text, or FILE.py:FUNCTION: docs/aot.md.",
+    )
+    parser.add_argument("subject", metavar="SUBJECT", help="a specification, HLO text, or FILE.py:FUNCTION")
+    parser.add_argument("--config", metavar="FILE", help="feeds and fetches, as a specification")
+    parser.add_argument("--source", metavar="SOURCE", help="HLO text or module:function, where the SUBJECT names none")
+    parser.add_argument("--name", help="of the files and of the C function; by default that of the SUBJECT")
+    parser.add_argument("--cpp-class", metavar="CLASS", help="with namespaces: foo::bar::MatMulComp")
+    for what, meant in (("feed", "an argument"), ("fetch", "a result")):
+        parser.add_argument(
+            f"--{what}", metavar="NAME", dest=f"{what}{'s' if what == 'feed' else 'es'}", action="append",
+            type=_name_or_number, help=f"{meant}, by name, number or path; may be given several times",
+        )  # fmt: skip
+    parser.add_argument("--freeze", metavar="FILE", help="values of arguments, .npz or .safetensors")
+    parser.add_argument("--target", metavar="TRIPLE", help="for example aarch64-linux-gnu; default: this machine")
+    parser.add_argument("--cpu", help="for example x86-64-v3 (default for x86-64), cortex-a72, native")
+    parser.add_argument("--features", help="for example +avx2,-fma")
+    parser.add_argument("-o", "--output", metavar="FOLDER", default=".", help="where to write; default: here")
+
+
+def _name_or_number(text: str) -> str | int:
+    return int(text) if text.lstrip("-").isdecimal() else text
 
 
 def _jax(commands: _Commands[argparse.ArgumentParser]) -> None:

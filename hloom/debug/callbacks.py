@@ -231,6 +231,14 @@ def pure_callback(
 
     It has no derivative: define one with `custom_jvp`. CustomCallError if it returns something else than it promised.
     An exception in it is raised by the jitted function.
+
+    >>> import numpy as np
+    >>> import hloom, hloom.numpy as jnp
+    >>> @hloom.jit
+    ... def sorted_by_numpy(x):
+    ...     return hloom.pure_callback(np.sort, hloom.ShapeDtypeStruct(x.shape, x.dtype), x)
+    >>> sorted_by_numpy(jnp.array([3, 1, 2]))
+    Array([1, 2, 3], dtype=int32)
     """
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(
@@ -252,12 +260,26 @@ def io_callback(
 
     ordered: accepted; all effects have their order. With `ordered=True` it cannot be batched by `vmap`; else `vmap`
     calls it for each element.
+
+    >>> import hloom
+    >>> import numpy as np
+    >>> from hloom import experimental
+    >>> readings = iter([20.5, 21.0])
+    >>> read = lambda: np.float32(next(readings))
+    >>> hloom.jit(lambda: experimental.io_callback(read, hloom.ShapeDtypeStruct((), "float32")))()
+    Array(20.5, dtype=float32)
     """
     return _call(IO, "io_callback", callback, result_shape_dtypes, args, kwargs, ordered=ordered)
 
 
 def effects_barrier() -> None:
-    """Wait until all callbacks have run. They have when a call returns, so there is nothing to wait for."""
+    """Wait until all callbacks have run. They have when a call returns, so there is nothing to wait for.
+
+    >>> import hloom
+    >>> hloom.jit(lambda x: hloom.debug.print("x = {}", x))(3)
+    x = 3
+    >>> hloom.effects_barrier()
+    """
 
 
 def debug_callback(
@@ -274,6 +296,14 @@ def debug_callback(
     function and its arguments: ``callback(ordered=True)(f, x)``.
 
     ordered, partitioned: accepted; effects have the order of the program, and there is one device.
+
+    >>> import hloom
+    >>> from hloom import debug, numpy as jnp
+    >>> seen = []
+    >>> hloom.jit(lambda x: debug.callback(lambda v: seen.append(float(v)), x.sum()))(jnp.arange(3.0))
+    >>> hloom.effects_barrier()
+    >>> seen
+    [3.0]
     """
 
     def call(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> None:

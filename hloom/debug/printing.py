@@ -39,6 +39,12 @@ def debug_print(
     Raises:
       TypeError: `fmt` is no string.
       ValueError, IndexError, KeyError: the format and the arguments do not fit.
+
+    >>> import hloom
+    >>> from hloom import debug, numpy as jnp
+    >>> f = hloom.jit(lambda x: debug.print("x = {x}, largest {}", x.max(), x=x))
+    >>> f(jnp.arange(3))
+    x = [0 1 2], largest 2
     """
 
     def print_it(fmt: str, *args: Any, **kwargs: Any) -> None:
@@ -55,6 +61,25 @@ def debug_print(
             "it takes options only; values come with the format, in the second call."
         )
     return print_it
+
+
+def debug_log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """As `debug.print`, but a message of the logger "hloom.debug" at the level INFO.
+
+    >>> import hloom
+    >>> from hloom import debug, numpy as jnp
+    >>> f = hloom.jit(lambda x: debug.log("x = {}", x))
+    >>> f(jnp.arange(3))  # shown where the logger "hloom.debug" has a handler
+    """
+    options = {"ordered": ordered, "partitioned": partitioned, "skip_format_check": skip_format_check}
+    return debug_print(fmt, *args, _use_logging=True, **options, **kwargs)
 
 
 class _Printer:

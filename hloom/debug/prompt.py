@@ -33,7 +33,7 @@ def breakpoint(
     stdin: IO[str] | None = None,
     stdout: IO[str] | None = None,
 ) -> Any:
-    """Stop when the program comes to this point, and read commands. JAX's `debug.breakpoint`.
+    r"""Stop when the program comes to this point, and read commands. JAX's `debug.breakpoint`.
 
     The prompt knows the local variables of the frames that led here; traced ones have the values of this run. `help`
     lists the commands; anything that is no command is evaluated as an expression. `c` goes on, `q` leaves the program
@@ -43,6 +43,15 @@ def breakpoint(
     filter_frames: leave out the frames of this library. stdin, stdout: files to read from and write to, in place of the
     terminal. token: a tree of arrays, which is returned: the prompt opens when they are computed, if the result is
     used. ordered: accepted; effects have the order of the program.
+
+    >>> import hloom
+    >>> from hloom import debug, numpy as jnp
+    >>> import io
+    >>> f = hloom.jit(lambda x: debug.breakpoint(token=2 * x, stdin=io.StringIO("x + 1\nc\n")))
+    >>> f(jnp.arange(3))
+    Entering jdb:
+    (jdb) Array([1, 2, 3], dtype=int32)
+    (jdb) Array([0, 2, 4], dtype=int32)
     """
     if backend not in (None, "cli"):
         raise ValueError(f"debug.breakpoint has the backend 'cli' only, not {backend!r}")

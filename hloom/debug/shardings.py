@@ -48,7 +48,14 @@ def visualize_array_sharding(
     arr: Any, *, use_color: bool = True, scale: float = 1.0, min_width: int = 9, max_width: int = 80
 ) -> None:
     """Print which part of an array lies on which device, as `visualize_sharding`: also of a
-    traced array, while it is traced."""
+    traced array, while it is traced.
+
+    >>> from hloom import debug, numpy as jnp
+    >>> debug.visualize_array_sharding(jnp.zeros((4, 2)))
+    ┌─────────┐
+    │  CPU 0  │
+    └─────────┘
+    """
     value = as_value(arr)
 
     def show(sharding: Sharding) -> None:
@@ -58,7 +65,12 @@ def visualize_array_sharding(
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
-    """Call `callback` with the sharding of an array (of each, in a pytree): at once, of a traced array too."""
+    """Call `callback` with the sharding of an array (of each, in a pytree): at once, of a traced array too.
+
+    >>> from hloom import debug, numpy as jnp
+    >>> debug.inspect_array_sharding(jnp.arange(3), callback=print)
+    SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+    """
     if not callable(callback):
         raise OperandError(f"inspect_array_sharding: callback must be a function, not {callback!r}\n  at {user_line()}")
     for leaf in tree.leaves(value):

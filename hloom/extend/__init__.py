@@ -7,10 +7,10 @@ from . import core, primitive, protocol, wrapped
 from .primitive import Linear, Primitive
 
 if _typing.TYPE_CHECKING:
-    from . import linear_util, source_info_util
+    from . import linear_util, random, source_info_util
 
-__all__ = ["Linear", "Primitive", "core", "linear_util", "source_info_util"]
+__all__ = ["Linear", "Primitive", "core", "linear_util", "random", "source_info_util"]
 
 del primitive, protocol, wrapped
 
-_publish(__name__, "linear_util", "source_info_util")
+_publish(__name__, "linear_util", "random", "source_info_util")

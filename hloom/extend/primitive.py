@@ -64,6 +64,13 @@ class Primitive(SharedValue):
 
     The operands of `bind` are arrays or numbers. Its parameters are Python values that can be hashed: sizes, flags,
     numbers that are fixed while tracing.
+
+    >>> import hloom
+    >>> from hloom.extend.core import Primitive
+    >>> scaled_add = Primitive("scaled_add", lambda x, y, *, scale: x + scale * y)
+    >>> f = lambda x, y: scaled_add.bind(x, y, scale=2.0)
+    >>> hloom.jit(f)(1.0, 3.0), hloom.grad(f, argnums=1)(1.0, 3.0)
+    (Array(7., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
 
     def __init__(self, name: str, meaning: Callable[..., Any] | None = None) -> None:
@@ -83,6 +90,11 @@ class Primitive(SharedValue):
         return f"<primitive {self.name}>"
 
     @property
+    def has_meaning(self) -> bool:
+        """Whether a function of arrays says what it computes; else a lowering does."""
+        return self._meaning is not None
+
+    @property
     def is_of_library(self) -> bool:
         """Whether hloom's own library made it."""
         return str(getattr(self._meaning, "__module__", "")).partition(".")[0] == _PACKAGE
@@ -95,10 +107,11 @@ class Primitive(SharedValue):
         """The operation on `operands`: what the meaning returns, an array or a container of arrays.
 
         Raises:
-          TypeError: there is no meaning, an operand is no array, or a parameter cannot be hashed.
+          NotImplementedError: there is no meaning, as in JAX where no rule evaluates a primitive.
+          TypeError: an operand is no array, or a parameter cannot be hashed.
         """
         values = [as_value(o) for o in operands]
-        if self._definition is not None and self._meaning is None:
+        if self._definition is not None and not self.has_meaning:
             found = bind_call(self._definition.call(values, params), values)
             return found if self.multiple_results else found[0]
         use = self._use(values, params)
@@ -108,7 +121,7 @@ class Primitive(SharedValue):
     def _use(self, values: Sequence[Value], params: dict[str, Any]) -> _Use:
         meaning = self._meaning
         if meaning is None:
-            raise TypeError(f"the primitive {self.name} has no meaning: set it with def_meaning")
+            raise NotImplementedError(f"the primitive {self.name} has no meaning: set it with def_meaning")
         key = (tuple([v.aval for v in values]), tuple(sorted(params.items())))
         try:
             hash(key)

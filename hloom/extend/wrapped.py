@@ -60,7 +60,13 @@ class Store:
 
 
 class WrappedFun:
-    """`f` with transformations around it, the outermost first, and what is known about its arguments."""
+    """`f` with transformations around it, the outermost first, and what is known about its arguments.
+
+    >>> import hloom
+    >>> from hloom.extend.linear_util import wrap_init
+    >>> wrap_init(lambda x: 2 * x).call_wrapped(3)
+    6
+    """
 
     __slots__ = ("debug_info", "f", "params", "stores", "transforms")
 
@@ -107,12 +113,27 @@ class WrappedFun:
 
 
 def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None) -> WrappedFun:
-    """`f` without transformations; `params` are keyword arguments that each call passes to it."""
+    """`f` without transformations; `params` are keyword arguments that each call passes to it.
+
+    >>> import hloom
+    >>> from hloom.extend.linear_util import wrap_init
+    >>> wrap_init(lambda x, scale: x * scale, {"scale": 10}).call_wrapped(3)
+    30
+    """
     return WrappedFun(f, params=() if params is None else tuple(sorted(params.items())), debug_info=debug_info)
 
 
 def transformation2(step: _Step) -> Callable[..., WrappedFun]:
-    """A function step(f, *known, *args) -> result as a transformation: called with a WrappedFun and `known`."""
+    """A function step(f, *known, *args) -> result as a transformation: called with a WrappedFun and `known`.
+
+    >>> import hloom
+    >>> from hloom.extend.linear_util import transformation2, wrap_init
+    >>> @transformation2
+    ... def shifted(f, by, x):
+    ...     return f(x + by)
+    >>> shifted(wrap_init(lambda x: 10 * x), 1).call_wrapped(3)
+    40
+    """
 
     @wraps(step)
     def around(fun: WrappedFun, *known: Any) -> WrappedFun:
@@ -122,7 +143,18 @@ def transformation2(step: _Step) -> Callable[..., WrappedFun]:
 
 
 def transformation_with_aux2(step: _Step) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
-    """As `transformation2`; step(f, store, *known, *args) leaves a value by `store.store(value)`."""
+    """As `transformation2`; step(f, store, *known, *args) leaves a value by `store.store(value)`.
+
+    >>> import hloom
+    >>> from hloom.extend.linear_util import transformation_with_aux2, wrap_init
+    >>> @transformation_with_aux2
+    ... def counted(f, store, *args):
+    ...     store.store(len(args))
+    ...     return f(*args)
+    >>> f, count = counted(wrap_init(lambda x, y: x + y))
+    >>> f.call_wrapped(3, 4), count()
+    (7, 2)
+    """
 
     @wraps(step)
     def around(fun: WrappedFun, *known: Any) -> tuple[WrappedFun, Callable[[], Any]]:
@@ -133,7 +165,17 @@ def transformation_with_aux2(step: _Step) -> Callable[..., tuple[WrappedFun, Cal
 
 
 def transformation(gen: Callable[..., Generator[Any, Any, None]]) -> Callable[..., WrappedFun]:
-    """A generator as a transformation: called with a WrappedFun and what is known at once."""
+    """A generator as a transformation: called with a WrappedFun and what is known at once.
+
+    >>> import hloom
+    >>> from hloom.extend.linear_util import transformation, wrap_init
+    >>> @transformation
+    ... def shifted(by, x):
+    ...     result = yield (x + by,), {}
+    ...     yield result
+    >>> shifted(wrap_init(lambda x: 10 * x), 1).call_wrapped(3)
+    40
+    """
 
     @wraps(gen)
     def step(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -145,7 +187,18 @@ def transformation(gen: Callable[..., Generator[Any, Any, None]]) -> Callable[..
 def transformation_with_aux(
     gen: Callable[..., Generator[Any, Any, None]],
 ) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
-    """As `transformation`; the generator's last value is a pair (result, what the call leaves)."""
+    """As `transformation`; the generator's last value is a pair (result, what the call leaves).
+
+    >>> import hloom
+    >>> from hloom.extend.linear_util import transformation_with_aux, wrap_init
+    >>> @transformation_with_aux
+    ... def counted(*args):
+    ...     result = yield args, {}
+    ...     yield result, len(args)
+    >>> f, count = counted(wrap_init(lambda x, y: x + y))
+    >>> f.call_wrapped(3, 4), count()
+    (7, 2)
+    """
 
     @wraps(gen)
     def step(f: Callable[..., Any], store: Store, *args: Any, **kwargs: Any) -> Any:
@@ -164,7 +217,18 @@ def _run(steps: Generator[Any, Any, None], f: Callable[..., Any]) -> Any:
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """(True, the first's value), or (False, the second's): that of the two functions that was called."""
+    """(True, the first's value), or (False, the second's): that of the two functions that was called.
+
+    >>> import hloom
+    >>> from hloom.extend.linear_util import merge_linear_aux, transformation_with_aux2, wrap_init
+    >>> @transformation_with_aux2
+    ... def counted(f, store, *args):
+    ...     store.store(len(args))
+    ...     return f(*args)
+    >>> (f, first), (_, second) = counted(wrap_init(max)), counted(wrap_init(min))
+    >>> f.call_wrapped(3, 4), merge_linear_aux(first, second)
+    (4, (True, 2))
+    """
     try:
         first = aux1()
     except StoreException:

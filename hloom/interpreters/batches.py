@@ -41,13 +41,28 @@ fancy_primitive_batchers = Rules("batching rule", Definition.set_batch)
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: None = None) -> Value:
-    """x as a batch of `size` elements along dimension 0: moved there, or repeated if `bdim` is None."""
+    """x as a batch of `size` elements along dimension 0: moved there, or repeated if `bdim` is None.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.interpreters.batching import bdim_at_front
+    >>> bdim_at_front(jnp.ones((2, 3)), 1, 3).shape, bdim_at_front(jnp.ones(2), None, 5).shape
+    ((3, 2), (5, 2))
+    """
     value = as_value(x)
     return with_batch(Axis(None, size), value, False) if bdim is None else to_front(value, bdim)
 
 
 def defvectorized(prim: Any) -> None:
-    """Say that a primitive acts element by element on operands of one shape: a batch of them is such an operand."""
+    """Say that a primitive acts element by element on operands of one shape: a batch of them is such an operand.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import Primitive
+    >>> from hloom.interpreters.batching import defvectorized
+    >>> double = Primitive("double", lambda x: 2 * x)
+    >>> defvectorized(double)
+    >>> hloom.vmap(double.bind)(jnp.array([1, 2]))
+    Array([2, 4], dtype=int32)
+    """
 
     def rule(axis: Any, operands: Any, positions: Any, **params: Any) -> Any:
         given = {p for p in positions if p is not None}
@@ -60,7 +75,16 @@ def defvectorized(prim: Any) -> None:
 
 
 def defbroadcasting(prim: Any) -> None:
-    """Say that a primitive acts element by element, and broadcasts operands as NumPy does."""
+    """Say that a primitive acts element by element, and broadcasts operands as NumPy does.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import Primitive
+    >>> from hloom.interpreters.batching import defbroadcasting
+    >>> add = Primitive("my_add", lambda x, y: x + y)
+    >>> defbroadcasting(add)
+    >>> hloom.vmap(add.bind, in_axes=(0, None))(jnp.array([1, 2]), 10)
+    Array([11, 12], dtype=int32)
+    """
 
     def rule(axis: Any, operands: Any, positions: Any, **params: Any) -> Any:
         values = [as_value(x) for x in operands]

@@ -64,22 +64,49 @@ primitive is linear are `UndefinedPrimal`."""
 
 
 def is_undefined_primal(x: Any) -> bool:
-    """Whether x is an `UndefinedPrimal`."""
+    """Whether x is an `UndefinedPrimal`.
+
+    >>> import hloom
+    >>> from hloom.interpreters.ad import UndefinedPrimal, is_undefined_primal
+    >>> is_undefined_primal(UndefinedPrimal(hloom.typeof(1.5))), is_undefined_primal(1.5)
+    (True, False)
+    """
     return type(x) is UndefinedPrimal
 
 
 def add_jaxvals(x: Value, y: Value) -> Value:
-    """The sum of two arrays of one type."""
+    """The sum of two arrays of one type.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.interpreters.ad import add_jaxvals
+    >>> add_jaxvals(jnp.array([1, 2]), jnp.array([10, 20]))
+    Array([11, 22], dtype=int32)
+    """
     return add(as_value(x), as_value(y))
 
 
 def zeros_like_aval(aval: ShapedArray) -> Value:
-    """Zeros of a type."""
+    """Zeros of a type.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.interpreters.ad import zeros_like_aval
+    >>> zeros_like_aval(hloom.typeof(jnp.ones(2)))
+    Array([0., 0.], dtype=float32)
+    """
     return zeros(aval)
 
 
 def get_primitive_transpose(p: Any) -> Callable[..., Any]:
-    """The transpose rule of a primitive; NotImplementedError if it has none here."""
+    """The transpose rule of a primitive; NotImplementedError if it has none here.
+
+    >>> import hloom
+    >>> from hloom.extend.core import Primitive
+    >>> from hloom.interpreters.ad import deflinear, get_primitive_transpose
+    >>> double = Primitive("double", lambda x: 2 * x)
+    >>> deflinear(double, lambda ct: [2 * ct])
+    >>> callable(get_primitive_transpose(double))
+    True
+    """
     try:
         return primitive_transposes[p]
     except KeyError as error:
@@ -91,7 +118,16 @@ def _zero_of(result: Any) -> Zero:
 
 
 def deflinear2(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
-    """Say that a primitive is linear in all operands together: transpose_rule(cotangent, *operands, **params)."""
+    """Say that a primitive is linear in all operands together: transpose_rule(cotangent, *operands, **params).
+
+    >>> import hloom
+    >>> from hloom.extend.core import Primitive
+    >>> from hloom.interpreters.ad import deflinear2
+    >>> double = Primitive("double", lambda x: 2 * x)
+    >>> deflinear2(double, lambda ct, x: [2 * ct])
+    >>> hloom.grad(lambda x: double.bind(x))(1.5)
+    Array(2., dtype=float32, weak_type=True)
+    """
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         result = primitive.bind(*primals, **params)
@@ -107,12 +143,30 @@ def deflinear2(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
 
 
 def deflinear(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
-    """As `deflinear2`; the rule is transpose_rule(cotangent, **params)."""
+    """As `deflinear2`; the rule is transpose_rule(cotangent, **params).
+
+    >>> import hloom
+    >>> from hloom.extend.core import Primitive
+    >>> from hloom.interpreters.ad import deflinear
+    >>> double = Primitive("double", lambda x: 2 * x)
+    >>> deflinear(double, lambda ct: [2 * ct])
+    >>> hloom.grad(lambda x: double.bind(x))(1.5)
+    Array(2., dtype=float32, weak_type=True)
+    """
     deflinear2(primitive, lambda cotangent, *operands, **params: transpose_rule(cotangent, **params))
 
 
 def defjvp(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
-    """Set a derivative by operand: rule(tangent, *primals, **params) -> its part of the tangent; None: no part."""
+    """Set a derivative by operand: rule(tangent, *primals, **params) -> its part of the tangent; None: no part.
+
+    >>> import hloom
+    >>> from hloom.extend.core import Primitive
+    >>> from hloom.interpreters.ad import defjvp
+    >>> mul = Primitive("mul", lambda x, y: x * y)
+    >>> defjvp(mul, lambda t, x, y: t * y, lambda t, x, y: x * t)
+    >>> hloom.grad(mul.bind, argnums=(0, 1))(2.0, 3.0)
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
     defjvp2(primitive, *[None if r is None else _without_result(r) for r in jvprules])
 
 
@@ -121,7 +175,16 @@ def _without_result(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def defjvp2(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
-    """As `defjvp`; the rules are rule(tangent, result, *primals, **params)."""
+    """As `defjvp`; the rules are rule(tangent, result, *primals, **params).
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import Primitive
+    >>> from hloom.interpreters.ad import defjvp2
+    >>> exp = Primitive("my_exp", jnp.exp)
+    >>> defjvp2(exp, lambda t, result, x: t * result)
+    >>> hloom.grad(exp.bind)(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
     if primitive.multiple_results:
         raise TypeError(f"{primitive} has multiple results: set ad.primitive_jvps[primitive] instead")
 
@@ -141,7 +204,16 @@ def defjvp2(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def defbilinear(prim: Any, lhs_rule: Callable[..., Any], rhs_rule: Callable[..., Any]) -> None:
-    """Say that a primitive of two operands is linear in each: the rules are rule(cotangent, x, y, **params)."""
+    """Say that a primitive of two operands is linear in each: the rules are rule(cotangent, x, y, **params).
+
+    >>> import hloom
+    >>> from hloom.extend.core import Primitive
+    >>> from hloom.interpreters.ad import defbilinear
+    >>> mul = Primitive("mul", lambda x, y: x * y)
+    >>> defbilinear(mul, lambda ct, x, y: ct * y, lambda ct, x, y: ct * x)
+    >>> hloom.grad(mul.bind, argnums=(0, 1))(2.0, 3.0)
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
     defjvp(
         prim,
         lambda g, x, y, **params: prim.bind(g, y, **params),

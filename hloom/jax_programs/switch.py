@@ -40,6 +40,10 @@ def as_jax() -> ModuleType:
 
     Raises:
       JaxImportedError: JAX itself is imported already.
+
+    >>> import hloom
+    >>> jax = hloom.as_jax()  # doctest: +SKIP
+    >>> import jax.numpy as jnp  # doctest: +SKIP
     """
     found = sys.modules.get("jax")
     if isinstance(found, _Jax):
@@ -132,9 +136,7 @@ def _module(package: str, inner: str) -> ModuleType | None:
         return _Jax()
     first, *rest = inner.split(".")
     if first == "_src":
-        name = ".".join([_SOURCES, *rest])
-        folders = importlib.import_module(_SOURCES).__path__
-        return importlib.import_module(name) if PathFinder.find_spec(name, folders) or not rest else None
+        return _source(rest)
     if first in _OWN:
         return None
     if inner in NAMES:  # some of these modules are there only after they were imported
@@ -143,6 +145,18 @@ def _module(package: str, inner: str) -> ModuleType | None:
     for part in [first, *rest]:
         found = getattr(found, part, None) if part in getattr(found, "__all__", ()) else None
     return found if isinstance(found, ModuleType) else None
+
+
+def _source(parts: Sequence[str]) -> ModuleType | None:
+    """The module in place of `jax._src.` and parts."""
+    name = _SOURCES
+    module = importlib.import_module(name)
+    for part in parts:
+        name = f"{name}.{part}"
+        if PathFinder.find_spec(name, module.__dict__.get("__path__", [])) is None:
+            return None
+        module = importlib.import_module(name)
+    return module
 
 
 def _no_own(name: str) -> str:

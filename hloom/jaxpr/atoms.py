@@ -13,7 +13,12 @@ from ..tracer.overlay import storage_of
 
 
 class Var(SharedValue):
-    """A variable: known by its identity, and by its type, `aval`. It gets a name when a jaxpr is printed."""
+    """A variable: known by its identity, and by its type, `aval`. It gets a name when a jaxpr is printed.
+
+    >>> import hloom
+    >>> hloom.make_jaxpr(lambda x: 2 * x)(1.5).jaxpr.invars[0].aval
+    ShapedArray(float32[], weak_type=True)
+    """
 
     __slots__ = ("aval",)
 
@@ -27,7 +32,13 @@ class Var(SharedValue):
 
 
 class DropVar(Var):
-    """A result that nobody uses."""
+    """A result that nobody uses.
+
+    >>> import hloom
+    >>> from hloom.extend.core import DropVar
+    >>> DropVar(hloom.typeof(1.5))
+    _
+    """
 
     __slots__ = ()
 
@@ -36,7 +47,13 @@ class DropVar(Var):
 
 
 class Literal:
-    """A scalar constant as an operand: its value, as a NumPy scalar, and its type."""
+    """A scalar constant as an operand: its value, as a NumPy scalar, and its type.
+
+    >>> import hloom
+    >>> equation = hloom.make_jaxpr(lambda x: 2 * x)(1.5).eqns[0]
+    >>> equation.invars[0].val, equation.invars[0].aval
+    (np.float32(2.0), ShapedArray(float32[]))
+    """
 
     __slots__ = ("aval", "val")
 

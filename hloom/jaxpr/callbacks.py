@@ -16,11 +16,11 @@ from ..tracer import core
 from ..tracer.core import Call, Value
 from .atoms import Atom
 from .calls import CALLS
-from .nodes import Effect, no_effects
+from .nodes import OpEffect, no_effects
 from .primitives import primitive
 from .shown import Body, Shown
 
-DEBUG, ORDERED_DEBUG, IO, ORDERED_IO = map(Effect, ("Debug", "OrderedDebug", "IO", "OrderedIO"))
+DEBUG, ORDERED_DEBUG, IO, ORDERED_IO = map(OpEffect, ("Debug", "OrderedDebug", "IO", "OrderedIO"))
 _EFFECTS = {callbacks.IO: (IO, ORDERED_IO), callbacks.DEBUG: (DEBUG, ORDERED_DEBUG)}
 _EFFECTS[callbacks.PRINT] = _EFFECTS[callbacks.DEBUG]
 

@@ -19,6 +19,7 @@ from ..extend.protocol import Given
 from ..hlo.ir import HloInstruction
 from ..hlo.opcode import Opcode
 from ..jax_names import names
+from ..lax.composite import CompositeUse
 from ..tracer import core, dtypes
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.core import PLAIN_CALL, Call, Value, bind_call, call_of
@@ -27,6 +28,7 @@ from ..tracer.traced import JIT, jit_call
 from .atoms import Atom, Literal, Var
 from .computations import traced
 from .evaluate import eval_jaxpr
+from .factors import linalg_params
 from .nodes import ClosedJaxpr, JaxprEqn
 from .primitives import has_meaning, primitive, primitive_named
 from .shown import SHOWN, Body, Shown
@@ -54,6 +56,8 @@ def _call(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown | li
         return rule(call, i, operands, body)
     if isinstance(call.params, Given):
         return _of_library(call, operands, body)
+    if isinstance(call.params, CompositeUse):
+        return _composite(call, operands, body)
     if call.primitive.axes is not None:
         return _collective(call, operands)
     if f"{call.primitive.name}_p" in names("lax"):
@@ -74,14 +78,40 @@ def _define_collective(name: str) -> None:
         return
 
     @primitive(name)
-    def apply(x: Value, *, axes: Any, axis_index_groups: None = None, call: Call | None = None) -> Any:
+    def apply(*operands: Value, call: Call | None = None, **params: Any) -> Any:
         if call is None:
-            return getattr(import_module("..lax", __package__), name)(x, tuple(axes))
-        (result,) = bind_call(call, [x])
+            bound: Value = _COLLECTIVES[name](import_module("..lax", __package__), *operands, **params)
+            return bound
+        (result,) = bind_call(call, operands)
         return result
 
 
-for _collective_name in ("pmax", "pmin", "psum"):
+def _extremum(name: str) -> Callable[..., Any]:
+    def bound(lax: Any, x: Value, *, axes: Any, axis_index_groups: Any = None) -> Any:
+        return getattr(lax, name)(x, tuple(axes), axis_index_groups=axis_index_groups)
+
+    return bound
+
+
+def _all_gather(lax: Any, x: Value, *, all_gather_dimension: int, axis_name: Any, axis_size: int, **rest: Any) -> Any:
+    return lax.all_gather(x, axis_name, axis=all_gather_dimension, **rest)
+
+
+def _all_to_all(lax: Any, x: Value, *, axis_name: Any, split_axis: int, concat_axis: int, **rest: Any) -> Any:
+    return lax.all_to_all(x, axis_name, split_axis, concat_axis, **rest)
+
+
+_COLLECTIVES: dict[str, Callable[..., Any]] = {
+    **{name: _extremum(name) for name in ("pmax", "pmin", "psum")},
+    "all_gather": _all_gather,
+    "all_to_all": _all_to_all,
+    "axis_index": lambda lax, *, axis_name: lax.axis_index(axis_name),
+    "ppermute": lambda lax, x, *, axis_name, perm: lax.ppermute(x, axis_name, perm),
+    "ragged_all_to_all": lambda lax, *operands, **params: lax.ragged_all_to_all(*operands, **params),
+}
+"""What the collectives bind with JAX's parameters. Those of equations have their call."""
+
+for _collective_name in _COLLECTIVES:
     _define_collective(_collective_name)
 
 
@@ -191,6 +221,18 @@ def _bind_kept(*values: Value, call_jaxpr: ClosedJaxpr, call: Call, **params: An
     return bind_call(replace(call, meaning=found.computation), [*values, *found.captured])
 
 
+def _composite(call: Call, operands: Sequence[Atom], body: Body) -> Shown:
+    """A function that the program names (`hloom/lax/composite.py`)."""
+    use: CompositeUse = call.params
+    params = {"attributes": use.attributes, "name": use.name, "version": use.version, "call": call}
+    return Shown("composite", operands, {"jaxpr": body.nested(call.computation), **params})
+
+
+@primitive("composite", multiple_results=True)
+def _bind_composite(*values: Value, jaxpr: Any, call: Call, **params: Any) -> list[Value]:
+    return _bind_kept(*values, call_jaxpr=jaxpr, call=call)
+
+
 @_shows(CUSTOM_JVP)
 def _custom_jvp(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
     return _as_custom_jvp(call, call.label, _name_of(call.params, "jvp"), operands, body)
@@ -214,7 +256,7 @@ def _name_of(rule: Any, otherwise: str) -> str:
     return str(getattr(rule, "__name__", otherwise))
 
 
-for _custom in ("custom_jvp_call", "custom_vjp_call"):
+for _custom in ("custom_jvp_call", "custom_vjp_call", "custom_linear_solve", "name"):
     primitive(_custom, multiple_results=True)(_bind_kept)
 
 
@@ -246,6 +288,9 @@ def _of_library(call: Call, operands: Sequence[Atom], body: Body) -> Shown:
     name = call.primitive.name
     if f"{name}_p" in names("lax"):
         return Shown(name, own, dict(given.params))
+    factors = linalg_params(name, given.params)
+    if factors is not None:
+        return Shown(name, own, factors)
     if call.primitive.jvp is None:
         return _as_jit(name, body.nested(call.computation), operands)
     return _as_custom_jvp(call, name, f"{name}_jvp", operands, body)

@@ -14,32 +14,19 @@ from ..hlo.ops.dot import DotAttributes
 from ..hlo.shape import Shape
 from ..hlo.window import ConvolutionDimensionNumbers, WindowDimension
 from ..lax.convolution import ConvDimensionNumbers
+from ..lax.precision import hlo_precision, shown_pair, shown_precision
 from ..tracer import dtypes
 from ..tracer.core import Value, bind
 from .atoms import Atom
 from .primitives import primitive
 from .shown import SHOWN, Body, Shown, show_as_hlo
 
-_DEFAULT = ("default", "default")
-
-
-def _precision(pair: tuple[str, str]) -> tuple[str, str] | None:
-    return None if pair == _DEFAULT else pair
-
-
-def _operand_precision(precision: Any) -> tuple[str, str]:
-    """As HLO says it; `precision` may be what `hloom.lax` takes."""
-    if precision is None:
-        return _DEFAULT
-    lhs, rhs = precision if isinstance(precision, tuple) else (precision, precision)
-    return tuple([str(getattr(p, "value", p or "default")) for p in (lhs, rhs)])  # type: ignore[return-value]  # two
-
 
 @SHOWN.register(Opcode.DOT)
 def _dot(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
     a = i.attributes
     numbers = ((a.lhs_contracting_dims, a.rhs_contracting_dims), (a.lhs_batch_dims, a.rhs_batch_dims))
-    params = {"dimension_numbers": numbers, "precision": a.algorithm or _precision(a.operand_precision)}
+    params = {"dimension_numbers": numbers, "precision": shown_precision(a)}
     element = {"preferred_element_type": i.shape.element.dtype, "out_sharding": None}
     return Shown("dot_general", operands, {**params, **element})
 
@@ -51,10 +38,8 @@ def _bind_dot(
 ) -> Value:  # fmt: skip
     (contracting_x, contracting_y), (batch_x, batch_y) = dimension_numbers
     fixed_x, fixed_y = {*contracting_x, *batch_x}, {*contracting_y, *batch_y}
-    algorithm = precision if isinstance(precision, str) and precision.startswith("dot_") else ""
     attributes = DotAttributes(
-        *(tuple(batch_x), tuple(batch_y), tuple(contracting_x), tuple(contracting_y)),
-        *(_DEFAULT if algorithm else _operand_precision(precision), algorithm),
+        *(tuple(batch_x), tuple(batch_y), tuple(contracting_x), tuple(contracting_y)), *hlo_precision(precision)
     )
     if preferred_element_type is None:
         return bind(Opcode.DOT, (x, y), attributes)
@@ -82,7 +67,7 @@ def _convolution(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Sho
         "dimension_numbers": numbers,
         "feature_group_count": a.feature_group_count,
         "batch_group_count": a.batch_group_count,
-        "precision": _precision(a.operand_precision),
+        "precision": shown_pair(a.operand_precision),
         "preferred_element_type": None if same else i.shape.element.dtype,
         "out_sharding": None,
     }
@@ -106,7 +91,7 @@ def _bind_convolution(
     columns = (sizes, window_strides, padding, lhs_dilation, rhs_dilation, rhs_reversed or (False,) * len(sizes))
     window = tuple([WindowDimension(n, s, low, high, b, w, r) for n, s, (low, high), b, w, r in zip(*columns)])
     attributes = ConvolutionAttributes(
-        window, numbers, feature_group_count, batch_group_count, _operand_precision(precision)
+        window, numbers, feature_group_count, batch_group_count, hlo_precision(precision)[0]
     )
     if preferred_element_type is None:
         return bind(Opcode.CONVOLUTION, (x, kernel), attributes)

@@ -20,6 +20,11 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
 
     `consts` are the values of its `constvars`. With `propagate_source_info`, what is recorded keeps the lines that the
     equations come from. TypeError for a wrong number of values.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> closed = hloom.make_jaxpr(lambda x: jnp.sin(2 * x))(jnp.ones(2))
+    >>> hloom.core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.zeros(2))
+    [Array([0., 0.], dtype=float32)]
     """
     if len(consts) != len(jaxpr.constvars) or len(args) != len(jaxpr.invars):
         raise TypeError(
@@ -55,7 +60,14 @@ def literal_value(literal: Literal) -> Any:
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
-    """The jaxpr as a function of arrays."""
+    """The jaxpr as a function of arrays.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import jaxpr_as_fun
+    >>> f = jaxpr_as_fun(hloom.make_jaxpr(lambda x: 2 * x)(jnp.ones(2)))
+    >>> f(jnp.array([1.0, 2.0]))
+    [Array([2., 4.], dtype=float32)]
+    """
 
     def fun(*args: Any) -> list[Any]:
         return eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)

@@ -19,6 +19,7 @@ from ..tracer.arguments import (
 )
 from ..tracer.context import Override, current_context
 from ..tracer.float0 import hide_float0
+from ..tracer.refs import Ref
 from ..tracer.traced import trace_function
 from ..tracer.wrapping import wraps
 from .view import view_of
@@ -36,6 +37,12 @@ def make_jaxpr(
     static_argnums: arguments that are Python values.
     return_shape: also return the results' types, as ShapeDtypeStruct in the structure of the result.
     axis_env: names and sizes of axes that the function's collectives may use.
+
+    Of a reference to a mutable array the program takes the array, and what it writes there is a further result.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.make_jaxpr(lambda x: jnp.sin(2 * x))(jnp.ones(3))
+    { lambda ; a:f32[3]. let b:f32[3] = mul 2.0:f32[] a; c:f32[3] = sin b in (c,) }
     """
     check_function(fun, "make_jaxpr")
     axes = tuple([(name, operator.index(size)) for name, size in axis_env or ()])
@@ -48,7 +55,10 @@ def make_jaxpr(
         dynamic, keywords = hide_float0((dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
         describe = leaf_describer(fun, dynamic, keywords, statics)
-        avals = [abstract_example(x, functools.partial(describe, k)) for k, x in enumerate(leaves)]
+        avals = [
+            x.aval if isinstance(x, Ref) else abstract_example(x, functools.partial(describe, k))
+            for k, x in enumerate(leaves)
+        ]
         with Override(axis_names=(*current_context().axis_names, *axes)):
             traced = trace_function(fun, treedef, avals, statics, float0_results=True)
         closed = view_of(traced.computation, traced.captured, traced.in_avals, traced.out_avals)

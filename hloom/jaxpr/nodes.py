@@ -6,6 +6,7 @@ They are values: nothing changes them, `replace` makes others. Source for names 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from ..hlo.ir import Metadata
@@ -18,8 +19,19 @@ from .printing import Options, equation_text, jaxpr_text
 no_effects: frozenset[Effect] = frozenset()
 
 
-class Effect(NamedTuple):
-    """Something that an equation does besides computing its results, by JAX's name for it, or that of the HLO op."""
+class Effect:
+    """Something that an equation does besides computing its results. A library's own are of classes below this one.
+
+    >>> import hloom
+    >>> f = lambda x: hloom.debug.print("x = {}", x)
+    >>> [isinstance(effect, hloom.extend.core.Effect) for effect in hloom.make_jaxpr(f)(1.0).effects]
+    [True]
+    """
+
+
+@dataclass(frozen=True)
+class OpEffect(Effect):
+    """What an HLO op does, by its name."""
 
     name: str
 
@@ -61,7 +73,13 @@ class _Value(SharedValue):
 
 
 class JaxprEqn(_Value):
-    """An equation: ``outvars = primitive[params] invars``."""
+    """An equation: ``outvars = primitive[params] invars``.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> equation = hloom.make_jaxpr(lambda x: jnp.sin(2 * x))(1.5).eqns[1]
+    >>> equation.primitive.name, equation.outvars[0].aval
+    ('sin', ShapedArray(float32[], weak_type=True))
+    """
 
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "source_info")
 
@@ -89,7 +107,13 @@ class JaxprEqn(_Value):
 
 
 class Jaxpr(_Value):
-    """A function: `eqns` from `constvars` and `invars` to `outvars`."""
+    """A function: `eqns` from `constvars` and `invars` to `outvars`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> jaxpr = hloom.make_jaxpr(lambda x: jnp.sin(2 * x))(1.5).jaxpr
+    >>> [equation.primitive.name for equation in jaxpr.eqns]
+    ['mul', 'sin']
+    """
 
     __slots__ = ("__weakref__", "constvars", "debug_info", "effects", "eqns", "invars", "outvars")
 
@@ -141,7 +165,14 @@ class Jaxpr(_Value):
 
 
 class ClosedJaxpr(_Value):
-    """A jaxpr with the values of its `constvars`."""
+    """A jaxpr with the values of its `constvars`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> w = jnp.array([1.0, 2.0])
+    >>> closed = hloom.make_jaxpr(lambda x: x * w)(1.5)
+    >>> closed.consts, closed.in_avals
+    ([Array([1., 2.], dtype=float32)], [ShapedArray(float32[], weak_type=True)])
+    """
 
     __slots__ = ("_consts", "_jaxpr")
 

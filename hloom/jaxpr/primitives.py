@@ -17,6 +17,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundaries
 from ..tracer.array import as_value
+from ..tracer.token import Token
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,7 +33,7 @@ class JaxprPrimitive(SharedValue):
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """The operation on arrays and numbers, in the current trace: an array, or a list if `multiple_results`."""
-        return self._function()(*[as_value(o) for o in operands], **params)
+        return self._function()(*[o if isinstance(o, Token) else as_value(o) for o in operands], **params)
 
     def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """What `bind` takes before the operands, and as parameters: nothing, and the equation's."""

@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..autodiff.batching import BatchTrace
 from ..tracer import dtypes
-from ..tracer.arguments import abstract
+from ..tracer.arguments import ShapeDtypeStruct, abstract
 from ..tracer.aval import ShapedArray
+from ..tracer.context import current_context
 from ..tracer.core import EVAL, current_trace
 from ..tracer.core import set_current_trace as set_current_trace
-from ..tracer.errors import ConcretizationTypeError, NonArrayArgumentError
+from ..tracer.errors import ConcretizationTypeError, JaxprTypeError, NonArrayArgumentError
 from ..tracer.float0 import float0
+from ..tracer.jit import eval_shape
+from ..tracer.recording import HloTrace
 from ..tracer.tracer import Trace, Tracer
 from . import printing
-from .atoms import Atom, Var
+from .atoms import Atom, DropVar, Var
 from .nodes import Effect, Jaxpr, JaxprEqn, SourceInfo, no_effects
 
 
@@ -31,28 +35,63 @@ def new_jaxpr_eqn(
     source_info: SourceInfo | None = None,
     ctx: None = None,
 ) -> JaxprEqn:
-    """An equation."""
+    """An equation.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import new_jaxpr_eqn
+    >>> old = hloom.make_jaxpr(lambda x: jnp.sin(x))(1.5).eqns[0]
+    >>> new = new_jaxpr_eqn(old.invars, old.outvars, hloom.lax.cos_p, {**old.params})
+    >>> new.primitive.name
+    'cos'
+    """
     return JaxprEqn(invars, outvars, primitive, params, effects, source_info)
 
 
 def gensym() -> Callable[[ShapedArray], Var]:
-    """A function that makes a new variable of a type."""
+    """A function that makes a new variable of a type.
+
+    >>> import hloom
+    >>> from hloom.extend.core import gensym
+    >>> gensym()(hloom.typeof(1.5)).aval
+    ShapedArray(float32[], weak_type=True)
+    """
     return Var
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
-    """The jaxprs among the parameters of an equation."""
+    """The jaxprs among the parameters of an equation.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import jaxprs_in_params
+    >>> branch = lambda x: hloom.lax.cond(x > 0, jnp.sin, jnp.cos, x)
+    >>> cond = hloom.make_jaxpr(branch)(1.5).eqns[-1]
+    >>> len(list(jaxprs_in_params(cond.params)))
+    2
+    """
     return printing.jaxprs_in_params(params)
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
-    """The jaxprs in the parameters of its equations."""
+    """The jaxprs in the parameters of its equations.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import subjaxprs
+    >>> f = lambda x: hloom.lax.cond(x > 0, jnp.sin, jnp.cos, x)
+    >>> [jaxpr.eqns[0].primitive.name for jaxpr in subjaxprs(hloom.make_jaxpr(f)(1.5).jaxpr)]
+    ['cos', 'sin']
+    """
     for equation in jaxpr.eqns:
         yield from jaxprs_in_params(equation.params)
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether x is an array, a tracer or a number."""
+    """Whether x is an array, a tracer or a number.
+
+    >>> import hloom
+    >>> from hloom.extend.core import valid_jaxtype
+    >>> valid_jaxtype(1.5), valid_jaxtype("text")
+    (True, False)
+    """
     try:
         abstract(x, lambda: "it")
     except NonArrayArgumentError:
@@ -61,7 +100,13 @@ def valid_jaxtype(x: Any) -> bool:
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
-    """`force(val)`, or `val` itself, where the value is known; ConcretizationTypeError, with the context, else."""
+    """`force(val)`, or `val` itself, where the value is known; ConcretizationTypeError, with the context, else.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import concrete_or_error
+    >>> concrete_or_error(int, jnp.array(3), "the size")
+    3
+    """
     if isinstance(val, Tracer):
         known = val.to_concrete_value()
         if known is None:
@@ -75,7 +120,13 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
 
 
 def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
-    """The type of a slice along `axis`."""
+    """The type of a slice along `axis`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import mapped_aval
+    >>> mapped_aval(2, 0, hloom.typeof(jnp.ones((2, 3))))
+    ShapedArray(float32[3])
+    """
     if axis is None:
         return aval
     assert aval.shape[axis] == size, f"{aval} has not size {size} along {axis}"
@@ -83,12 +134,25 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
 
 
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
-    """The type of an array with slices of type `aval` along `axis`."""
+    """The type of an array with slices of type `aval` along `axis`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import unmapped_aval
+    >>> unmapped_aval(2, 0, hloom.typeof(jnp.ones(3)))
+    ShapedArray(float32[2,3])
+    """
     return aval if axis is None else aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
 
 
 def find_top_trace(xs: Sequence[Any] = ()) -> Trace:
-    """The current trace."""
+    """The current trace.
+
+    >>> import hloom
+    >>> from hloom.extend.core import find_top_trace
+    >>> outside = find_top_trace()
+    >>> hloom.jit(lambda: print(find_top_trace() is outside))()
+    False
+    """
     return current_trace()
 
 
@@ -106,24 +170,225 @@ class _TraceState:
 
 
 def get_opaque_trace_state(convention: str | None = None) -> _TraceState:
-    """An object that compares equal while the same function is being traced."""
+    """An object that compares equal while the same function is being traced.
+
+    >>> import hloom
+    >>> from hloom.extend.core import get_opaque_trace_state
+    >>> here = get_opaque_trace_state()
+    >>> hloom.jit(lambda: print(get_opaque_trace_state() == here))(), get_opaque_trace_state() == here
+    False
+    (None, True)
+    """
     return _TraceState(current_trace())
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> Any:
-    """The dtype of tangents: float0 for integers, booleans and keys."""
+    """The dtype of tangents: float0 for integers, booleans and keys.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import primal_dtype_to_tangent_dtype
+    >>> primal_dtype_to_tangent_dtype(jnp.ones(1).dtype), primal_dtype_to_tangent_dtype(int) == hloom.float0
+    (dtype('float32'), True)
+    """
     return primal_dtype if dtypes.is_inexact(np.dtype(primal_dtype)) else float0
 
 
 class TraceTag:
-    """An object that tells one trace from another."""
+    """An object that tells one trace from another.
+
+    >>> import hloom
+    >>> from hloom.extend.core import TraceTag
+    >>> TraceTag() == TraceTag()
+    False
+    """
 
     __slots__ = ()
 
 
 @contextmanager
 def take_current_trace() -> Iterator[Trace]:
-    """The current trace, which within the block is not current: operations on arrays are computed at once."""
+    """The current trace, which within the block is not current: operations on arrays are computed at once.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import take_current_trace
+    >>> @hloom.jit
+    ... def f(x):
+    ...     with take_current_trace():
+    ...         n = int(jnp.sum(jnp.ones(3)))  # computed at once
+    ...     return x * n
+    >>> f(2.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
     trace = current_trace()
     with set_current_trace(EVAL):
         yield trace
+
+
+@contextmanager
+def eval_context() -> Iterator[None]:
+    """Within the block no function is traced: operations on arrays are computed at once.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.core import eval_context
+    >>> @hloom.jit
+    ... def f(x):
+    ...     with eval_context():
+    ...         n = int(jnp.sum(jnp.ones(3)))  # computed at once
+    ...     return x * n
+    >>> f(2.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
+    with set_current_trace(EVAL):
+        yield
+
+
+def max_dim(d1: int, d2: int) -> int:
+    """The larger one of two sizes.
+
+    >>> import hloom
+    >>> hloom.core.max_dim(2, 3)
+    3
+    """
+    return max(d1, d2)
+
+
+def min_dim(d1: int, d2: int) -> int:
+    """The smaller one of two sizes.
+
+    >>> import hloom
+    >>> hloom.core.min_dim(2, 3)
+    2
+    """
+    return min(d1, d2)
+
+
+# ---- what is being traced
+
+
+def _traces() -> Iterator[Trace]:
+    """The current trace and those below it."""
+    trace: Trace | None = current_trace()
+    while trace is not None:
+        yield trace
+        trace = trace.parent
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Whether a program is being recorded.
+
+    >>> import hloom
+    >>> hloom.jit(lambda: print(hloom.extend.core.unsafe_am_i_under_a_jit_DO_NOT_USE()))()
+    True
+    """
+    return any(isinstance(trace, HloTrace) for trace in _traces())
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Whether operations are on batches.
+
+    >>> import hloom
+    >>> hloom.extend.core.unsafe_am_i_under_a_vmap_DO_NOT_USE()
+    False
+    """
+    return any(isinstance(trace, BatchTrace) for trace in _traces())
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Whether a named axis is mapped over.
+
+    >>> import hloom
+    >>> hloom.extend.core.nonempty_axis_env_DO_NOT_USE()
+    False
+    """
+    return bool(current_context().axis_names)
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
+    """The named axes that are mapped over, the outermost one first.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.extend.core import unsafe_get_axis_names_DO_NOT_USE
+    >>> y = hloom.vmap(lambda x: print(unsafe_get_axis_names_DO_NOT_USE()) or x, axis_name="i")(jnp.ones(2))
+    ['i']
+    """
+    return [name for name, _ in current_context().axis_names]
+
+
+# ---- tokens
+
+
+class AbstractToken:
+    """The type of tokens (`hloom.lax.create_token`).
+
+    >>> import hloom
+    >>> isinstance(hloom.extend.core.AbstractToken(), hloom.extend.core.AbstractToken)
+    True
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractToken)
+
+    def __hash__(self) -> int:
+        return hash(AbstractToken)
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """As jaxprs show it."""
+        return "Tok"
+
+    def __repr__(self) -> str:
+        return "AbstractToken()"
+
+
+# ---- checks
+
+
+def check_jaxpr(jaxpr: Jaxpr) -> None:
+    """JaxprTypeError unless each variable is bound once and before it is read, and each equation's results have the
+    types that its primitive gives for its operands.
+
+    >>> import hloom
+    >>> hloom.extend.core.check_jaxpr(hloom.make_jaxpr(lambda x: 2 * x)(1.5).jaxpr)
+    """
+    bound: set[Var] = set()
+
+    def bind(var: Var, where: str) -> None:
+        if var in bound:
+            raise JaxprTypeError(f"Variable {var} is bound twice, the second time by {where}")
+        bound.add(var)
+
+    def read(atom: Atom, where: str) -> None:
+        if isinstance(atom, Var) and atom not in bound:
+            raise JaxprTypeError(f"Variable {atom}:{atom.aval.str_short()} of {where} is not defined")
+
+    for var in (*jaxpr.constvars, *jaxpr.invars):
+        bind(var, "the jaxpr's inputs")
+    for equation in jaxpr.eqns:
+        where = f"the equation of {equation.primitive}"
+        for atom in equation.invars:
+            read(atom, where)
+        for inner in jaxprs_in_params(equation.params):
+            check_jaxpr(inner)
+        _check_types(equation)
+        for result in equation.outvars:
+            if not isinstance(result, DropVar):
+                bind(result, where)
+    for atom in jaxpr.outvars:
+        read(atom, "the results")
+
+
+def _check_types(equation: JaxprEqn) -> None:
+    primitive, params = equation.primitive, equation.params
+    if hasattr(params.get("call"), "primitive"):
+        return  # a use that the jaxpr's inner jaxpr describes, which is checked
+    operands = [ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a in equation.invars]
+    try:
+        found = eval_shape(lambda *values: primitive.bind(*values, **params), *operands)
+    except Exception as error:
+        raise JaxprTypeError(f"The equation of {primitive} does not fit its operands: {error}") from error
+    results = found if primitive.multiple_results else [found]
+    given = [(tuple(r.shape), r.dtype) for r in results]
+    said = [(v.aval.shape, v.aval.dtype) for v in equation.outvars]
+    if given != said:
+        raise JaxprTypeError(f"The equation of {primitive} binds {said}, but its results are {given}")

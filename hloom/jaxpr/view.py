@@ -15,6 +15,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from ..tracer.array import Array
 from ..tracer.aval import ShapedArray, aval_of_shape
+from ..tracer.refs import AbstractRef, values_of_references
 from . import (  # each registers its rules
     callbacks,
     calls,
@@ -31,7 +32,7 @@ from .atoms import Atom, DropVar, Literal, Var
 from .computations import remember
 from .folding import Plan, Source, plan_of, ranked
 from .movement import broadcast_in_dim
-from .nodes import ClosedJaxpr, Effect, Jaxpr, JaxprEqn, SourceInfo, no_effects
+from .nodes import ClosedJaxpr, Effect, Jaxpr, JaxprEqn, OpEffect, SourceInfo, no_effects
 from .primitives import primitive_named
 from .shown import SHOWN, Shown
 
@@ -57,12 +58,18 @@ class Views:
 def view_of(
     computation: HloComputation,
     captured: Sequence[Any],
-    in_avals: Sequence[ShapedArray],
+    in_avals: Sequence[ShapedArray | AbstractRef],
     out_avals: Sequence[ShapedArray],
 ) -> ClosedJaxpr:
     """The jaxpr of a traced function. Its parameters are the arguments, then what the function used from outside, which
-    become constants. `in_avals` and `out_avals` say which types are weak."""
-    return _Body(Views(), computation, captured, in_avals, out_avals).closed()
+    become constants. `in_avals` and `out_avals` say which types are weak.
+
+    References to mutable arrays are the arrays that they have now; what is written to them follows the results.
+    """
+    inside = [a.inner_aval if isinstance(a, AbstractRef) else a for a in in_avals]
+    written = len(computation.root.shape.elements) - len(out_avals)
+    results = [*out_avals, *[ShapedArray((), np.dtype(np.float32))] * written]  # theirs are strong types
+    return _Body(Views(), computation, values_of_references(captured), inside, results).closed()
 
 
 class _Body:
@@ -186,7 +193,7 @@ class _Body:
         if not has_side_effect(i):
             return no_effects
         if not i.called_computations():
-            return frozenset({Effect(i.opcode.value)})
+            return frozenset({OpEffect(i.opcode.value)})
         return frozenset(e for c in i.called_computations() for e in self._views.of(c).effects)
 
     def tuple_atoms(self, instruction: HloInstruction) -> list[Atom]:

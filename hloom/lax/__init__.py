@@ -24,7 +24,9 @@ from . import (
     instructions,
     movement,
     parallel,
+    precision,
     primitives,
+    ragged_exchange,
     random,
     shapes,
     solves,
@@ -33,6 +35,7 @@ from . import (
     structure,
     window,
 )
+from . import composite as _composite
 from . import dot as _dot
 from . import fft as _fft
 from . import gather as _gather
@@ -60,6 +63,9 @@ from .incomplete_gamma import (
     igammac as igammac,
     random_gamma_grad as random_gamma_grad,
 )
+from .composite import (
+    composite as composite,
+)
 from .control_flow import (
     associative_scan as associative_scan,
     map as map,
@@ -76,9 +82,13 @@ from .convolution import (
     conv_transpose as conv_transpose,
     conv_with_general_padding as conv_with_general_padding,
 )
-from .dot import (
+from .precision import (
+    DotAlgorithm as DotAlgorithm,
+    DotAlgorithmPreset as DotAlgorithmPreset,
     Precision as Precision,
     PrecisionLike as PrecisionLike,
+)
+from .dot import (
     RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
     batch_matmul as batch_matmul,
     dot as dot,
@@ -231,7 +241,11 @@ from .primitives import (
     acos_p as acos_p,
     acosh_p as acosh_p,
     add_p as add_p,
+    after_all_p as after_all_p,
+    all_gather_p as all_gather_p,
+    all_to_all_p as all_to_all_p,
     and_p as and_p,
+    approx_top_k_p as approx_top_k_p,
     argmax_p as argmax_p,
     argmin_p as argmin_p,
     asin_p as asin_p,
@@ -239,6 +253,7 @@ from .primitives import (
     atan2_p as atan2_p,
     atan_p as atan_p,
     atanh_p as atanh_p,
+    axis_index_p as axis_index_p,
     bessel_i0e_p as bessel_i0e_p,
     bessel_i1e_p as bessel_i1e_p,
     bitcast_convert_type_p as bitcast_convert_type_p,
@@ -256,11 +271,14 @@ from .primitives import (
     copy_p as copy_p,
     cos_p as cos_p,
     cosh_p as cosh_p,
+    create_token_p as create_token_p,
     cumlogsumexp_p as cumlogsumexp_p,
     cummax_p as cummax_p,
     cummin_p as cummin_p,
     cumprod_p as cumprod_p,
     cumsum_p as cumsum_p,
+    dce_sink_p as dce_sink_p,
+    device_put_p as device_put_p,
     digamma_p as digamma_p,
     div_p as div_p,
     dot_general_p as dot_general_p,
@@ -289,6 +307,7 @@ from .primitives import (
     le_p as le_p,
     le_to_p as le_to_p,
     lgamma_p as lgamma_p,
+    linear_solve_p as linear_solve_p,
     log1p_p as log1p_p,
     log_p as log_p,
     logistic_p as logistic_p,
@@ -310,7 +329,9 @@ from .primitives import (
     polygamma_p as polygamma_p,
     population_count_p as population_count_p,
     pow_p as pow_p,
+    ppermute_p as ppermute_p,
     psum_p as psum_p,
+    ragged_all_to_all_p as ragged_all_to_all_p,
     real_p as real_p,
     reduce_and_p as reduce_and_p,
     reduce_max_p as reduce_max_p,
@@ -340,8 +361,11 @@ from .primitives import (
     scatter_mul_p as scatter_mul_p,
     scatter_p as scatter_p,
     scatter_sub_p as scatter_sub_p,
+    select_and_gather_add_p as select_and_gather_add_p,
+    select_and_scatter_add_p as select_and_scatter_add_p,
     select_and_scatter_p as select_and_scatter_p,
     select_n_p as select_n_p,
+    sharding_constraint_p as sharding_constraint_p,
     shift_left_p as shift_left_p,
     shift_right_arithmetic_p as shift_right_arithmetic_p,
     shift_right_logical_p as shift_right_logical_p,
@@ -354,15 +378,22 @@ from .primitives import (
     sqrt_p as sqrt_p,
     square_p as square_p,
     squeeze_p as squeeze_p,
+    stack_p as stack_p,
+    stage_p as stage_p,
     stop_gradient_p as stop_gradient_p,
     sub_p as sub_p,
     tan_p as tan_p,
     tanh_p as tanh_p,
+    tile_p as tile_p,
     top_k_p as top_k_p,
     transpose_p as transpose_p,
+    unstack_p as unstack_p,
     while_p as while_p,
     xor_p as xor_p,
     zeta_p as zeta_p,
+)
+from .ragged_exchange import (
+    ragged_all_to_all as ragged_all_to_all,
 )
 from .random import (
     RandomAlgorithm as RandomAlgorithm,
@@ -412,8 +443,12 @@ from .shapes import (
     shape_as_value as shape_as_value,
 )
 from .structure import (
+    after_all as after_all,
+    create_token as create_token,
+    dce_sink as dce_sink,
     dtype as dtype,
     optimization_barrier as optimization_barrier,
+    stage as stage,
     stop_gradient as stop_gradient,
 )
 from .window import (
@@ -426,6 +461,7 @@ if _typing.TYPE_CHECKING:
 
 __all__ = ["cond", "fori_loop", "linalg", "platform_dependent", "scan", "switch", "while_loop"]
 __all__ += ["with_sharding_constraint"]
+__all__ += _composite.__all__
 __all__ += control_flow.__all__
 __all__ += convolution.__all__
 __all__ += _dot.__all__
@@ -436,9 +472,11 @@ __all__ += indexing.__all__
 __all__ += instructions.__all__
 __all__ += movement.__all__
 __all__ += primitives.__all__
+__all__ += ragged_exchange.__all__
 __all__ += random.__all__
 __all__ += _reduce.__all__
 __all__ += parallel.__all__
+__all__ += precision.__all__
 __all__ += solves.__all__
 __all__ += _sort.__all__
 __all__ += bessel.__all__
@@ -453,7 +491,7 @@ __all__ += window.__all__
 
 _array_functions.load_when_used()
 del bessel, elementwise_functions, error_functions, gamma_functions, incomplete_beta, incomplete_gamma, special_tables
-del control_flow, convolution, elementwise, indexing, instructions, movement, parallel, primitives, solves, special
-del random, shapes, structure, window
+del control_flow, convolution, elementwise, indexing, instructions, movement, parallel, precision, primitives, solves
+del ragged_exchange, random, shapes, special, structure, window
 
 _publish(__name__, "linalg")

@@ -49,13 +49,27 @@ _i1e: ElementwiseFunction = ElementwiseFunction("bessel_i1e", _i1e_meaning, [_i1
 
 @compound()
 def bessel_i0e(x: ArrayLike) -> Value:
-    """exp(-|x|) I0(x), the modified Bessel function of order 0."""
+    """exp(-|x|) I0(x), the modified Bessel function of order 0.
+
+    Element by element, of floating-point arrays of any shape; shape and dtype remain.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> jnp.round(lax.bessel_i0e(jnp.array([0.0, 1.0])), 3)
+    Array([1.   , 0.466], dtype=float32)
+    """
     result: Value = _i0e(x)
     return result
 
 
 @compound()
 def bessel_i1e(x: ArrayLike) -> Value:
-    """exp(-|x|) I1(x), the modified Bessel function of order 1."""
+    """exp(-|x|) I1(x), the modified Bessel function of order 1.
+
+    Element by element, of floating-point arrays of any shape; shape and dtype remain.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> jnp.round(lax.bessel_i1e(jnp.array([0.0, 1.0])), 3)
+    Array([0.   , 0.208], dtype=float32)
+    """
     result: Value = _i1e(x)
     return result

@@ -25,6 +25,10 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     """f applied to each x along the first axis of `xs` (a pytree), one after the other; the stacked results.
 
     `batch_size`: so many at once, by `vmap`; those that are left over are one more batch. 0: all at once.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.map(lambda row: row @ row, jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+    Array([ 5., 25.], dtype=float32)
     """
     if batch_size is None:
         return _loops.map(f, xs)
@@ -69,6 +73,12 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     `elems` is a pytree of arrays with the same size along `axis`; fn takes and returns such trees, and works element by
     element along `axis`. It is called some 2 log2(n) times, on slices. `reverse`: suffixes, [..., fn(c, b), c]; the
     first operand of `fn` is then the later one. Source: Blelloch, Prefix Sums and Their Applications (1990).
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.associative_scan(jnp.maximum, jnp.array([1, 3, 2, 5, 4]))
+    Array([1, 3, 3, 5, 5], dtype=int32)
+    >>> lax.associative_scan(jnp.add, jnp.array([1, 2, 3]), reverse=True)
+    Array([6, 5, 3], dtype=int32)
     """
     require_functions("associative_scan", fn=fn)
     leaves, treedef = tree.flatten(elems)

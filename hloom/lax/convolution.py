@@ -19,8 +19,9 @@ from ..tracer.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
-from .dot import PrecisionLike, dot_general, operand_precision
+from .dot import dot_general
 from .movement import canonical_shape, rev, transpose
+from .precision import DotAlgorithm, PrecisionLike, operand_precision
 from .window import Padding, window_of
 
 __all__ = [
@@ -39,7 +40,12 @@ __all__ = [
 
 class ConvDimensionNumbers(NamedTuple):
     """Which dimensions are what: (batch, feature, spatial...) of input and result, (output feature, input feature,
-    spatial...) of the kernel."""
+    spatial...) of the kernel.
+
+    >>> from hloom import lax
+    >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 16), ("NHWC", "HWIO", "NHWC"))
+    ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
+    """
 
     lhs_spec: Sequence[int]
     rhs_spec: Sequence[int]
@@ -56,6 +62,10 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
     """The dimensions that three strings such as ("NHWC", "HWIO", "NHWC") name: see `ConvDimensionNumbers`.
 
     Spatial dimensions are in the order of the kernel's string.
+
+    >>> from hloom import lax
+    >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+    ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     kernel = dimension_numbers[1]
     found = []
@@ -82,7 +92,12 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """`dimension_numbers` as numbers: three strings, or None for ("NCHW", "OIHW", "NCHW")."""
+    """`dimension_numbers` as numbers: three strings, or None for ("NCHW", "OIHW", "NCHW").
+
+    >>> from hloom import lax
+    >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 16), ("NHWC", "HWIO", "NHWC"))
+    ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
+    """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     rank = len(lhs_shape)
@@ -129,6 +144,14 @@ def conv_general_dilated(
     padding: "VALID", "SAME", "SAME_LOWER", or (low, high) for each spatial dimension. `lhs_dilation` puts holes between
     the input's elements, `rhs_dilation` between the kernel's. Both have one dtype; the result has it too, or
     `preferred_element_type`, in which it is also summed.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> image, kernel, layout = jnp.ones((1, 4, 4, 1)), jnp.ones((3, 3, 1, 1)), ("NHWC", "HWIO", "NHWC")
+    >>> lax.conv_general_dilated(image, kernel, (1, 1), "SAME", dimension_numbers=layout)[0, :, :, 0]
+    Array([[4., 6., 6., 4.],
+           [6., 9., 9., 6.],
+           [6., 9., 9., 6.],
+           [4., 6., 6., 4.]], dtype=float32)
     """
     x, y = as_value(lhs), as_value(rhs)
     numbers = conv_dimension_numbers(x.aval.shape, y.aval.shape, dimension_numbers)
@@ -179,7 +202,19 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Value:
-    """`conv_general_dilated` of an input (N, C, ...) with a kernel (O, I, ...), without dilation."""
+    """`conv_general_dilated` of an input (N, C, ...) with a kernel (O, I, ...), without dilation.
+
+    Both have one dtype, integers or floating point, and n + 2 dimensions; the result is (N, O, ...).
+
+    Both have one dtype, integers or floating point, and n + 2 dimensions; the result is (N, O, ...).
+
+    Both have one dtype, integers or floating point, and n + 2 dimensions; the result is (N, O, ...).
+
+    >>> from hloom import lax, numpy as jnp
+    >>> x, kernel = jnp.arange(5.0).reshape(1, 1, 5), jnp.array([[[1.0, 0.0, -1.0]]])
+    >>> lax.conv(x, kernel, (1,), "VALID")
+    Array([[[-2., -2., -2.]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -195,7 +230,13 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Value:
-    """`conv_general_dilated` of an input (N, C, ...) with a kernel (O, I, ...)."""
+    """`conv_general_dilated` of an input (N, C, ...) with a kernel (O, I, ...).
+
+    >>> from hloom import lax, numpy as jnp
+    >>> x, kernel = jnp.arange(5.0).reshape(1, 1, 5), jnp.array([[[1.0, -1.0]]])
+    >>> lax.conv_with_general_padding(x, kernel, (1,), [(1, 0)], None, (2,))
+    Array([[[-1., -2., -2., -2.]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, None, 1, 1, precision, preferred_element_type
     )
@@ -221,6 +262,11 @@ def conv_transpose(
     "SAME" and "VALID" are the padding of that strided convolution, and so are pairs with `use_consistent_padding`;
     pairs without it are the padding here. By default dimensions are (N, ..., C), (..., I, O). `transpose_kernel`
     reverses the kernel and exchanges its features, so that the result is the gradient of the strided convolution.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> x, kernel = jnp.array([[[1.0], [2.0]]]), jnp.array([[[1.0]], [[10.0]]])
+    >>> lax.conv_transpose(x, kernel, (2,), "VALID")[0, :, 0]
+    Array([10.,  1., 20.,  2.], dtype=float32)
     """
     x, y = as_value(lhs), as_value(rhs)
     rank = x.aval.ndim
@@ -276,7 +322,13 @@ def conv_general_dilated_patches(
     preferred_element_type: DTypeLike | None = None,
 ) -> Value:
     """What a kernel of `filter_shape` sees at each of its positions: for each input feature its elements, row-major, as
-    features of the result."""
+    features of the result.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.conv_general_dilated_patches(jnp.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), "VALID")
+    Array([[[1., 2.],
+            [2., 3.]]], dtype=float32)
+    """
     x = as_value(lhs)
     filter_shape = canonical_shape(filter_shape)
     numbers = conv_dimension_numbers(x.aval.shape, (1, 1, *filter_shape), dimension_numbers)
@@ -302,9 +354,17 @@ def conv_general_dilated_local(
     precision: PrecisionLike = None,
 ) -> Value:
     """A convolution with a separate kernel at each position: rhs has the spatial sizes of the result, and as input
-    features what `conv_general_dilated_patches` has as features."""
+    features what `conv_general_dilated_patches` has as features.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> x, kernels = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[1.0, 2.0], [10.0, 20.0]]])
+    >>> lax.conv_general_dilated_local(x, kernels, (1,), "VALID", (2,))
+    Array([[[21., 64.]]], dtype=float32)
+    """
     x, y = as_value(lhs), as_value(rhs)
-    of_x = precision[0] if isinstance(precision, tuple) else precision
+    of_x: PrecisionLike = precision
+    if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm):
+        of_x = precision[0]
     patches = conv_general_dilated_patches(
         x, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, of_x
     )

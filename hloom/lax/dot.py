@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..hlo.builder import check_shape
 from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
+from ..hlo.ops import spec_of
 from ..hlo.ops.dot import DotAttributes, RaggedDotAttributes
 from ..hlo.shape import Shape
 from ..tracer import dtypes
 from ..tracer.array import as_value
-from ..tracer.config import MATMUL_PRECISIONS
-from ..tracer.context import current_context
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, TypePromotionError, UnsupportedError
 from ..tracer.ops import convert
+from ..tracer.placing import asked_place
 from ..tracer.source import user_line
 from .instructions import all_weak
+from .precision import Algorithm, PrecisionLike, algorithm_of, operand_precision
 
 __all__ = [
-    "Precision",
-    "PrecisionLike",
     "RaggedDotDimensionNumbers",
     "batch_matmul",
     "dot",
@@ -38,33 +35,6 @@ __all__ = [
 
 DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 """((lhs contracting, rhs contracting), (lhs batch, rhs batch))."""
-
-
-class Precision(Enum):
-    """The precision of products; None: as `hloom.default_matmul_precision` says. The CPU always multiplies in the
-    operands' precision; programs for other targets carry the requested one."""
-
-    DEFAULT = "default"
-    HIGH = "high"
-    HIGHEST = "highest"
-
-
-PrecisionLike: TypeAlias = Precision | str | tuple[Any, Any] | None
-
-
-def operand_precision(precision: PrecisionLike) -> tuple[str, str]:
-    lhs, rhs = precision if isinstance(precision, tuple) else (precision, precision)
-    return _precision(lhs), _precision(rhs)
-
-
-def _precision(precision: Any) -> str:
-    if precision is None:
-        precision = current_context().default_matmul_precision or Precision.DEFAULT
-    if isinstance(precision, Precision):
-        return precision.value
-    if precision not in MATMUL_PRECISIONS:
-        raise ValueError(f"unknown precision {precision!r}; known: {', '.join(MATMUL_PRECISIONS)}")
-    return MATMUL_PRECISIONS[precision]
 
 
 def dot_general(
@@ -80,20 +50,41 @@ def dot_general(
 
     The result has the batch dimensions, then lhs's free ones, then rhs's. Its dtype is the wider one of both (the one
     with the larger exponents, then the longer mantissa), or `preferred_element_type`, in which it is also summed.
+    `precision` may name an algorithm, which says in which types it computes (`DotAlgorithm`).
+
+    >>> from hloom import lax, numpy as jnp
+    >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))
+    >>> lax.dot_general(x, y, dimension_numbers=(([2], [1]), ([0], [0]))).shape
+    (5, 2, 4)
     """
+    asked_place(out_sharding, "dot_general")
     x, y = as_value(lhs), as_value(rhs)
     if x.aval.dtype is not y.aval.dtype:
         x, y, preferred_element_type = _mixed(x, y, preferred_element_type)
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    x, y, out, algorithm = _in_types(x, y, preferred_element_type, precision)
     attributes = DotAttributes(
         *(tuple(lhs_batch), tuple(rhs_batch), tuple(lhs_contracting), tuple(rhs_contracting)),
-        operand_precision=operand_precision(precision),
+        *(operand_precision(precision), algorithm.name),
     )
-    if preferred_element_type is None:
+    if out is None:
         return bind(Opcode.DOT, (x, y), attributes)
-    element_type = element_type_of(dtypes.requested_dtype(preferred_element_type, "a product"))
-    dims = _result_dimensions(x, y, attributes)
-    return bind(Opcode.DOT, (x, y), attributes, shape=Shape.array(element_type, dims), weak_type=False)
+    summed = out if algorithm.sums is None else algorithm.sums
+    shape = Shape.array(element_type_of(summed), _result_dimensions(x, y, attributes))
+    return convert(bind(Opcode.DOT, (x, y), attributes, shape=shape, weak_type=False), out)
+
+
+def _in_types(
+    x: Value, y: Value, preferred: DTypeLike | None, precision: PrecisionLike
+) -> tuple[Value, Value, np.dtype[Any] | None, Algorithm]:
+    """The operands in the types of the algorithm; the result's type (None: the operands'); the algorithm."""
+    out = None if preferred is None else dtypes.requested_dtype(preferred, "a product")
+    algorithm = algorithm_of(precision, x.aval.dtype, y.aval.dtype, x.aval.dtype if out is None else out)
+    if not algorithm.name:
+        return x, y, out, algorithm
+    out = x.aval.dtype if out is None else out
+    assert algorithm.lhs is not None and algorithm.rhs is not None, f"{algorithm.name} without types"
+    return convert(x, algorithm.lhs, False), convert(y, algorithm.rhs, False), out, algorithm
 
 
 def _mixed(x: Value, y: Value, preferred: DTypeLike | None) -> tuple[Value, Value, DTypeLike | None]:
@@ -152,6 +143,10 @@ def dot(
     """The product of vectors and matrices: the last dimension of lhs with the first of rhs.
 
     With `dimension_numbers`, `dot_general`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+    Array([12, 34], dtype=int32)
     """
     x, y = as_value(lhs), as_value(rhs)
     if dimension_numbers is not None:
@@ -166,7 +161,12 @@ def dot(
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Value:
-    """Matrix products over equal leading batch dimensions: [..., m, k] and [..., k, n] to [..., m, n]."""
+    """Matrix products over equal leading batch dimensions: [..., m, k] and [..., k, n] to [..., m, n].
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
     x, y = as_value(lhs), as_value(rhs)
     rank = x.aval.ndim
     if rank < 2 or y.aval.ndim != rank:
@@ -182,7 +182,13 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Value:
 @dataclass(frozen=True)
 class RaggedDotDimensionNumbers:
     """Those of `dot_general`, the ragged dimension of the lhs, and that of the groups in the rhs, if the ragged
-    one is neither contracting nor batch."""
+    one is neither contracting nor batch.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
+    >>> lax.ragged_dot_general(jnp.ones((3, 2)), jnp.ones((2, 2, 1)), jnp.array([1, 2]), numbers).shape
+    (3, 1)
+    """
 
     dot_dimension_numbers: DotDimensionNumbers
     lhs_ragged_dimensions: Sequence[int]
@@ -204,6 +210,11 @@ def ragged_dot(
     """A product [m, k] x [g, k, n] to [m, n]: the first ``group_sizes[0]`` rows with the first matrix, and so on.
 
     Rows after the last group are zero.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> rows, matrices = jnp.ones((3, 2)), jnp.array([[[1.0], [1.0]], [[5.0], [5.0]]])
+    >>> lax.ragged_dot(rows, matrices, jnp.array([1, 2]))[:, 0]
+    Array([ 2., 10., 10.], dtype=float32)
     """
     return ragged_dot_general(
         lhs, rhs, group_sizes, _BASIC_RAGGED, precision, preferred_element_type, group_offset, out_sharding
@@ -224,24 +235,30 @@ def ragged_dot_general(
 
     If that is a free dimension, each group has a separate rhs; if it is contracted, the result has a first dimension of
     groups; if it is a batch dimension, groups make no difference.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], [])
+    >>> lax.ragged_dot_general(jnp.ones((3, 1)), jnp.ones((3, 1)), jnp.array([1, 2]), numbers).ravel()
+    Array([1., 2.], dtype=float32)
     """
     if group_offset is not None:
         raise UnsupportedError(f"ragged_dot with group_offset\n  at {user_line()}\n  Slice group_sizes and rhs.")
     x, y, sizes = as_value(lhs), as_value(rhs), as_value(group_sizes)
     if x.aval.dtype is not y.aval.dtype:
         x, y, preferred_element_type = _mixed(x, y, preferred_element_type)
+    x, y, out, algorithm = _in_types(x, y, preferred_element_type, precision)
     numbers = ragged_dot_dimension_numbers
     ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)) = numbers.dot_dimension_numbers
     dot_attributes = DotAttributes(
         *(tuple(lhs_batch), tuple(rhs_batch), tuple(lhs_contracting), tuple(rhs_contracting)),
-        operand_precision=operand_precision(precision),
+        *(operand_precision(precision), algorithm.name),
     )
     attributes = RaggedDotAttributes(
         dot_attributes, tuple(numbers.lhs_ragged_dimensions), tuple(numbers.rhs_group_dimensions)
     )
-    if preferred_element_type is None:
+    if out is None:
         return bind(Opcode.RAGGED_DOT, (x, y, sizes), attributes, weak_type=all_weak(x, y))
-    dtype = dtypes.requested_dtype(preferred_element_type, "a product")
-    dims = check_shape(Opcode.RAGGED_DOT, [v.aval.hlo for v in (x, y, sizes)], attributes, None).dimensions
-    shape = Shape.array(element_type_of(dtype), dims)
-    return bind(Opcode.RAGGED_DOT, (x, y, sizes), attributes, shape=shape, weak_type=False)
+    element = element_type_of(out if algorithm.sums is None else algorithm.sums)
+    inputs, declared = [v.aval.hlo for v in (x, y, sizes)], Shape.array(element, ())
+    shape = Shape.array(element, spec_of(Opcode.RAGGED_DOT).shape_rule(inputs, attributes, declared).dimensions)
+    return convert(bind(Opcode.RAGGED_DOT, (x, y, sizes), attributes, shape=shape, weak_type=False), out)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autodiff.api import jvp
-from ..extend.core import Primitive
+from ..extend.primitive import Primitive
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.config import enable_x64

@@ -89,6 +89,12 @@ def lgamma(x: ArrayLike) -> Value:
     """log |Gamma(x)|; inf at 0, at negative integers and at both infinities.
 
     The error is below 4 ulp for x > 0. For x < 0 it is relative to the larger of the result and 1.
+
+    Element by element, of floating-point arrays of any shape; shape and dtype remain.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> jnp.exp(lax.lgamma(jnp.array([5.0, 6.0]))).round(3)  # 4!, 5!
+    Array([ 24., 120.], dtype=float32)
     """
     result: Value = _lgamma(x)
     return result
@@ -136,6 +142,12 @@ def digamma(x: ArrayLike) -> Value:
 
     The error is below 4 ulp for x > 0, also near the root at 1.46; for x < 0 it is relative to the larger of the
     result and 1.
+
+    Element by element, of floating-point arrays of any shape; shape and dtype remain.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> -lax.digamma(jnp.array([1.0])).round(4)  # Euler's constant
+    Array([0.5772], dtype=float32)
     """
     result: Value = _digamma(x)
     return result
@@ -209,6 +221,12 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Value:
     """Hurwitz's zeta function: the sum of (q + k)**-x for k = 0, 1, ...
 
     inf for x = 1 and for q = 0, -1, ...; NaN for x < 1, for q < 0 unless x is an integer, and for q <= -1,000,000.
+
+    Element by element, of two floating-point arrays of one dtype; a scalar, or a size of 1, meets any size.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> jnp.round(lax.zeta(jnp.array([2.0, 4.0]), 1.0), 3)
+    Array([1.645, 1.082], dtype=float32)
     """
     result: Value = _zeta(x, q)
     return result
@@ -239,6 +257,13 @@ _polygamma: ElementwiseFunction = ElementwiseFunction(
 
 @compound()
 def polygamma(m: ArrayLike, x: ArrayLike) -> Value:
-    """The derivative of order m of `digamma`, for m = 0, 1, ... given as floats; NaN for other m."""
+    """The derivative of order m of `digamma`, for m = 0, 1, ... given as floats; NaN for other m.
+
+    Element by element, of two floating-point arrays of one dtype; a scalar, or a size of 1, meets any size.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> jnp.round(lax.polygamma(1.0, jnp.array([1.0, 2.0])), 3)
+    Array([1.645, 0.645], dtype=float32)
+    """
     result: Value = _polygamma(m, x)
     return result

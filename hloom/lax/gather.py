@@ -54,6 +54,12 @@ class GatherDimensionNumbers(NamedTuple):
     batching dimensions; its other dimensions are those of the indices. Component k of an index is a start along
     dimension ``start_index_map[k]``. Along `operand_batching_dims` the slice is where the index itself is, along
     `start_indices_batching_dims`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+    >>> lax.gather(jnp.array([[1, 2], [3, 4], [5, 6]]), jnp.array([[2], [0]]), numbers, slice_sizes=(1, 2))
+    Array([[5, 6],
+           [1, 2]], dtype=int32)
     """
 
     offset_dims: tuple[int, ...]
@@ -68,6 +74,13 @@ class ScatterDimensionNumbers(NamedTuple):
 
     The updates have windows of the operand along `update_window_dims`, without `inserted_window_dims` (of size 1) and
     batching dimensions; their other dimensions are those of the indices.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.ScatterDimensionNumbers((1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> lax.scatter_add(jnp.zeros((3, 2)), jnp.array([[2], [0]]), jnp.ones((2, 2)), numbers)
+    Array([[1., 1.],
+           [0., 0.],
+           [1., 1.]], dtype=float32)
     """
 
     update_window_dims: Sequence[int]
@@ -92,6 +105,12 @@ def gather(
 
     A slice that does not fit is moved into the operand, or with mode "fill" consists of `fill_value` (by default NaN,
     the lowest signed or the highest unsigned integer, True). `unique_indices`: a promise that is not needed here.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+    >>> lax.gather(jnp.array([[1, 2], [3, 4], [5, 6]]), jnp.array([[2], [0]]), numbers, slice_sizes=(1, 2))
+    Array([[5, 6],
+           [1, 2]], dtype=int32)
     """
     x, indices = as_value(operand), as_value(start_indices)
     handled = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
@@ -111,6 +130,10 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Value:
     """src[idxs[0][k], idxs[1][k], ...] along `axes`, for each k, in front of the other dimensions.
 
     idxs: a vector of integers for each axis; they count on from the start where they are out of bounds.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.index_take(jnp.array([[1, 2], [3, 4]]), [jnp.array([0, 1]), jnp.array([1, 0])], axes=(0, 1))
+    Array([2, 3], dtype=int32)
     """
     x, places = as_value(src), [canonical_axis(axis, as_value(src).aval.ndim) for axis in axes]
     columns = []
@@ -189,6 +212,11 @@ def scatter(
     """The operand with windows replaced by `updates`; of several at one element the last remains.
 
     A window that does not fit is dropped, or with mode "clip" moved into the operand.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> lax.scatter(jnp.zeros(4), jnp.array([[1], [3]]), jnp.array([5.0, 7.0]), numbers)
+    Array([0., 5., 0., 7.], dtype=float32)
     """
     x, u = as_value(operand), as_value(updates)
     options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
@@ -205,7 +233,13 @@ def scatter_add(
     unique_indices: bool = False,
     mode: GatherScatterMode | str | None = None,
 ) -> Value:
-    """The operand with `updates` added to windows of it. Modes: see `scatter`."""
+    """The operand with `updates` added to windows of it. Modes: see `scatter`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> lax.scatter_add(jnp.zeros(3), jnp.array([[1], [1]]), jnp.array([5.0, 7.0]), numbers)
+    Array([ 0., 12.,  0.], dtype=float32)
+    """
     x, u = as_value(operand), as_value(updates)
     options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
     return _scatter("scatter_add", _by(Opcode.ADD, x), x, scatter_indices, u, *options)
@@ -221,7 +255,13 @@ def scatter_sub(
     unique_indices: bool = False,
     mode: GatherScatterMode | str | None = None,
 ) -> Value:
-    """The operand with `updates` subtracted from windows of it. Modes: see `scatter`."""
+    """The operand with `updates` subtracted from windows of it. Modes: see `scatter`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> lax.scatter_sub(jnp.array([3, 3]), jnp.array([[1], [1]]), jnp.array([2, 5]), numbers)
+    Array([ 3, -4], dtype=int32)
+    """
     x, u = as_value(operand), as_value(updates)
     options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
     return _scatter("scatter_sub", _by(Opcode.SUBTRACT, x), x, scatter_indices, u, *options)
@@ -237,7 +277,13 @@ def scatter_mul(
     unique_indices: bool = False,
     mode: GatherScatterMode | str | None = None,
 ) -> Value:
-    """The operand with windows of it multiplied by `updates`. Modes: see `scatter`."""
+    """The operand with windows of it multiplied by `updates`. Modes: see `scatter`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> lax.scatter_mul(jnp.array([3, 3]), jnp.array([[1], [1]]), jnp.array([2, 5]), numbers)
+    Array([ 3, 30], dtype=int32)
+    """
     x, u = as_value(operand), as_value(updates)
     options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
     return _scatter("scatter_mul", _by(Opcode.MULTIPLY, x), x, scatter_indices, u, *options)
@@ -253,7 +299,13 @@ def scatter_min(
     unique_indices: bool = False,
     mode: GatherScatterMode | str | None = None,
 ) -> Value:
-    """The smaller ones of `updates` and windows of the operand. Modes: see `scatter`."""
+    """The smaller ones of `updates` and windows of the operand. Modes: see `scatter`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> lax.scatter_min(jnp.array([3, 3]), jnp.array([[0], [1]]), jnp.array([1, 7]), numbers)
+    Array([1, 3], dtype=int32)
+    """
     x, u = as_value(operand), as_value(updates)
     options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
     return _scatter("scatter_min", _by(Opcode.MINIMUM, x), x, scatter_indices, u, *options)
@@ -269,7 +321,13 @@ def scatter_max(
     unique_indices: bool = False,
     mode: GatherScatterMode | str | None = None,
 ) -> Value:
-    """The larger ones of `updates` and windows of the operand. Modes: see `scatter`."""
+    """The larger ones of `updates` and windows of the operand. Modes: see `scatter`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> lax.scatter_max(jnp.array([3, 3]), jnp.array([[0], [1]]), jnp.array([1, 7]), numbers)
+    Array([3, 7], dtype=int32)
+    """
     x, u = as_value(operand), as_value(updates)
     options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
     return _scatter("scatter_max", _by(Opcode.MAXIMUM, x), x, scatter_indices, u, *options)
@@ -289,6 +347,11 @@ def scatter_apply(
     """The operand with `func`, a function of a scalar, applied to windows of it, as often as an index occurs.
 
     `update_shape`: the dimensions that updates would have. `func` may use constants only from outside.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> lax.scatter_apply(jnp.array([1, 2, 3]), jnp.array([[0], [2]]), lambda x: -x, numbers, update_shape=(2,))
+    Array([-1,  2, -3], dtype=int32)
     """
     x = as_value(operand)
     scalar = ShapedArray((), x.aval.dtype)

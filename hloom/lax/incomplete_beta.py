@@ -9,8 +9,8 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.operators import ArrayLike
 from .elementwise_functions import ElementwiseFunction, first_of, log1p_minus, repeat_while, scalar_value
-from .gamma_functions import digamma, stirling_error
-from .instructions import abs, exp, log, log1p, select, sqrt
+from .gamma_functions import digamma, digamma_positive, log_gamma_one_plus, stirling_error
+from .instructions import abs, exp, expm1, log, log1p, select, sqrt
 from .movement import full_like
 
 __all__ = ["betainc"]
@@ -61,6 +61,45 @@ def _fraction(a: Any, b: Any, x: Any, excess: Any, active: Any) -> Any:
     return repeat_while(going, step, start, _LIMIT, 4)[1]
 
 
+_NODES = 0.5 - math.sqrt(3) / 6, 0.5 + math.sqrt(3) / 6
+"""Of Gauss's quadrature on [0, 1], with equal weights."""
+
+
+def _log_gamma_rise(a: Any, b: Any) -> Any:
+    """log(Gamma(a + b) / Gamma(a)), with an error that is small beside b: by Stirling's formula, or, where the two
+    values are near to each other, as the integral of digamma."""
+    errors = stirling_error(a + b) - stirling_error(a)
+    far = (a - 0.5) * log1p(b / a) + b * log(a + b) - b + errors
+    first, second = (digamma_positive(a + node * b) for node in _NODES)
+    return select(b < 0.002 * a, 0.5 * b * (first + second), far)
+
+
+def _small_complement(a: Any, b: Any, y: Any, active: Any) -> Any:
+    """I(a, b, 1 - y) for b <= 1 and y < 0.1, where 1 - I(b, a, y) would cancel.
+
+    I(b, a, y) is y**b Gamma(a + b) / (Gamma(a) Gamma(b + 1)) (1 + b s), with s the sum over n > 0 of
+    (1 - a)_n y**n / (n! (b + n)) (DLMF 8.17.8). The logarithm of each factor is small, and so is that of the product.
+    """
+
+    def factors(state: Any) -> Any:
+        rise = _log_gamma_rise(select(active, a, full_like(a, 1.0)), b)
+        return state[0] + 1.0, b * log(y) + rise - log_gamma_one_plus(b)
+
+    def going(state: Any) -> Any:
+        return active & (abs(state[1]) > 0.125 * _EPSILON * abs(state[2]))
+
+    def step(state: Any) -> Any:
+        n, term, total = state
+        n = n + 1.0
+        term = term * (n - a) * y / n
+        return n, term, total + term / (b + n)
+
+    zero = full_like(a, 0.0)
+    logarithm = repeat_while(lambda state: active, factors, (scalar_value(0.0), zero), 1, 1)[1]
+    total = repeat_while(going, step, (scalar_value(0.0), full_like(a, 1.0), zero), _LIMIT, 4)[2]
+    return -expm1(logarithm + log1p(select(active, b * total, zero)))
+
+
 def _meaning(a: Any, b: Any, x: Any) -> Any:
     """I(a, b, x), or 1 - I(b, a, 1 - x) where that converges faster."""
     regular = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0) & (a < math.inf) & (b < math.inf)
@@ -70,8 +109,9 @@ def _meaning(a: Any, b: Any, x: Any) -> Any:
     swapped = (u > (p + 1.0) / (p + q + 2.0)) & ((q > 0.7) | (u > 0.99))
     first, second, t = select(swapped, q, p), select(swapped, p, q), select(swapped, 1.0 - u, u)
     excess = first * (1.0 - t) - second * t
-    part = _front(p, q, u) * _fraction(first, second, t, excess, regular)
-    inner = select(swapped, 1.0 - part, part)
+    small = swapped & (q <= 1.0) & (u > 0.9)
+    part = _front(p, q, u) * _fraction(first, second, t, excess, regular & ~small)
+    inner = first_of(small, _small_complement(p, q, t, small), swapped, 1.0 - part, part)
     wrong = (a != a) | (b != b) | (x != x) | (a < 0.0) | (b < 0.0) | (x < 0.0) | (x > 1.0)
     none = ((a == 0.0) & (b == 0.0)) | ((a == math.inf) & (b == math.inf))
     at_zero, at_one = (a == 0.0) | (b == math.inf), (b == 0.0) | (a == math.inf)
@@ -124,6 +164,12 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
     """The regularised incomplete beta function I(x; a, b); NaN for x outside of [0, 1] and for negative a or b.
 
     It has derivatives with respect to all operands; JAX has that with respect to x only.
+
+    Element by element, of floating-point arrays of one dtype; a scalar, or a size of 1, meets any size.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> jnp.round(lax.betainc(2.0, 2.0, jnp.array([0.0, 0.25, 1.0])), 3)
+    Array([0.   , 0.156, 1.   ], dtype=float32)
     """
     result: Value = _betainc(a, b, x)
     return result

@@ -277,27 +277,55 @@ _random_gamma_grad: ElementwiseFunction = ElementwiseFunction("random_gamma_grad
 
 @compound()
 def igamma(a: ArrayLike, x: ArrayLike) -> Value:
-    """The regularised lower incomplete gamma function P(a, x); NaN for negative operands."""
+    """The regularised lower incomplete gamma function P(a, x); NaN for negative operands.
+
+    Element by element, of floating-point arrays of one dtype; a scalar, or a size of 1, meets any size.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> jnp.round(lax.igamma(1.0, jnp.array([0.0, 1.0, 50.0])), 3)  # 1 - exp(-x)
+    Array([0.   , 0.632, 1.   ], dtype=float32)
+    """
     result: Value = _igamma(a, x)
     return result
 
 
 @compound()
 def igammac(a: ArrayLike, x: ArrayLike) -> Value:
-    """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), accurate where it is small."""
+    """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), accurate where it is small.
+
+    Element by element, of floating-point arrays of one dtype; a scalar, or a size of 1, meets any size.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> jnp.round(lax.igammac(1.0, jnp.array([0.0, 1.0])), 3)  # exp(-x)
+    Array([1.   , 0.368], dtype=float32)
+    """
     result: Value = _igammac(a, x)
     return result
 
 
 @compound()
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Value:
-    """The derivative of `igamma` with respect to a."""
+    """The derivative of `igamma` with respect to a.
+
+    Element by element, of floating-point arrays of one dtype.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> jnp.round(lax.igamma_grad_a(jnp.array([1.0]), jnp.array([1.0])), 3)
+    Array([-0.432], dtype=float32)
+    """
     result: Value = _igamma_grad_a(a, x)
     return result
 
 
 @compound()
 def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Value:
-    """The derivative with respect to a of a variate of the gamma distribution with shape a, whose value is x."""
+    """The derivative with respect to a of a variate of the gamma distribution with shape a, whose value is x.
+
+    Element by element, of floating-point arrays of one dtype. It makes `hloom.random.gamma` differentiable.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> jnp.round(lax.random_gamma_grad(jnp.array([1.0]), jnp.array([1.0])), 3)
+    Array([1.174], dtype=float32)
+    """
     result: Value = _random_gamma_grad(a, x)
     return result

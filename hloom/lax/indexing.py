@@ -35,7 +35,13 @@ __all__ = [
 
 
 class GatherScatterMode(Enum):
-    """What becomes of indices out of bounds in `x.at[...]`: see `hloom.numpy.indexing.IndexUpdate`."""
+    """What becomes of indices out of bounds in `x.at[...]`: see `hloom.numpy.indexing.IndexUpdate`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> x = jnp.array([1.0, 2.0])
+    >>> x.at[5].get(mode=lax.GatherScatterMode.CLIP), x.at[5].get(mode="fill")
+    (Array(2., dtype=float32), Array(nan, dtype=float32))
+    """
 
     CLIP = "clip"
     FILL_OR_DROP = "fill"
@@ -65,6 +71,11 @@ def dynamic_slice(
     """The block of `slice_sizes` that begins at `start_indices` (one integer scalar a dimension, or a vector).
 
     Start indices have one integer dtype; Python integers have the default one. OperandError otherwise.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.dynamic_slice(jnp.arange(12).reshape(3, 4), (1, 2), (2, 2))
+    Array([[ 6,  7],
+           [10, 11]], dtype=int32)
     """
     x = as_value(operand)
     return read_block(x, _start_indices(x, start_indices, allow_negative_indices), canonical_shape(slice_sizes))
@@ -73,7 +84,12 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: Negative = True
 ) -> Value:
-    """The operand with the block at `start_indices` replaced by `update`, of the same dtype and rank."""
+    """The operand with the block at `start_indices` replaced by `update`, of the same dtype and rank.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.dynamic_update_slice(jnp.zeros(5), jnp.array([1.0, 2.0]), (3,))
+    Array([0., 0., 0., 1., 2.], dtype=float32)
+    """
     x, block = as_value(operand), as_value(update)
     if not x.aval.shape and not block.aval.shape:
         start_indices = ()
@@ -89,7 +105,13 @@ def _along(x: Value, start: Any, axis: int) -> list[Any]:
 def dynamic_slice_in_dim(
     operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
 ) -> Value:
-    """`slice_size` elements from `start_index` along one axis."""
+    """`slice_size` elements from `start_index` along one axis.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.jit(lambda x, k: lax.dynamic_slice_in_dim(x, k, 2))(jnp.arange(5), 3)
+    Array([3, 4], dtype=int32)
+    """
     x = as_value(operand)
     axis = canonical_axis(axis, x.aval.ndim)
     sizes = list(x.aval.shape)
@@ -101,7 +123,12 @@ def dynamic_slice_in_dim(
 def dynamic_index_in_dim(
     operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Value:
-    """The element at `index` along one axis."""
+    """The element at `index` along one axis.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.dynamic_index_in_dim(jnp.array([[1, 2], [3, 4]]), 1, axis=1, keepdims=False)
+    Array([2, 4], dtype=int32)
+    """
     found = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return found if keepdims else squeeze(found, [axis])
 
@@ -109,7 +136,13 @@ def dynamic_index_in_dim(
 def dynamic_update_slice_in_dim(
     operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Value:
-    """The operand with the elements from `start_index` along one axis replaced by `update`."""
+    """The operand with the elements from `start_index` along one axis replaced by `update`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.dynamic_update_slice_in_dim(jnp.zeros((2, 3)), jnp.ones((2, 1)), 1, axis=1)
+    Array([[0., 1., 0.],
+           [0., 1., 0.]], dtype=float32)
+    """
     x = as_value(operand)
     axis = canonical_axis(axis, x.aval.ndim)
     starts = _along(x, start_index, axis)
@@ -119,7 +152,13 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Value:
-    """The operand with the element at `index` along one axis replaced by `update` (with or without that axis)."""
+    """The operand with the element at `index` along one axis replaced by `update` (with or without that axis).
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.dynamic_update_index_in_dim(jnp.zeros((2, 3)), jnp.ones(2), 1, axis=1)
+    Array([[0., 1., 0.],
+           [0., 1., 0.]], dtype=float32)
+    """
     x, block = as_value(operand), as_value(update)
     axis = canonical_axis(axis, x.aval.ndim)
     if block.aval.ndim < x.aval.ndim:

@@ -90,21 +90,34 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
                 break
         else:
             return shape
-    if isinstance(shape, Sequence | np.ndarray):
-        return tuple(operator.index(s) for s in shape)
     try:
+        is_array = isinstance(shape, (np.ndarray, ArrayBase)) and shape.ndim == 1
+        if is_array or isinstance(shape, Sequence):
+            return tuple([operator.index(s) for s in shape])
         return (operator.index(shape),)
+    except ConcretizationTypeError as error:
+        raise type(error)(
+            f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.\n"
+            f"If using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions.\n{error}"
+        ) from None
     except TypeError as error:
         if type(error) is not TypeError:
             raise
-        raise TypeError(f"a shape must be an integer or a sequence of integers, not {shape!r}") from None
+        raise TypeError(
+            f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}\n  at {user_line()}"
+        ) from None
 
 
 # ---- broadcasting
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape to which all of `shapes` broadcast by NumPy's rule; OperandError if there is none."""
+    """The shape to which all of `shapes` broadcast by NumPy's rule; OperandError (a ValueError) if there is none.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.broadcast_shapes((3, 1), (4,), (2, 1, 1))
+    (2, 3, 4)
+    """
     return _broadcast_shapes(tuple([canonical_shape(s) for s in shapes]))
 
 
@@ -128,7 +141,13 @@ def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
 def broadcast_in_dim(
     operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
 ) -> Value:
-    """Dimension i of the operand becomes dimension `broadcast_dimensions[i]` of the result; size 1 is repeated."""
+    """Dimension i of the operand becomes dimension `broadcast_dimensions[i]` of the result; size 1 is repeated.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
+    """
     x, shape = as_value(operand), canonical_shape(shape)
     dimensions = tuple(broadcast_dimensions)
     if len(dimensions) != x.aval.ndim:
@@ -173,13 +192,27 @@ on_clear(_broadcast_plan.cache_clear)
 
 
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Value:
-    """The operand repeated along new leading dimensions of `sizes`."""
+    """The operand repeated along new leading dimensions of `sizes`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.broadcast(jnp.array([1, 2]), (3,))
+    Array([[1, 2],
+           [1, 2],
+           [1, 2]], dtype=int32)
+    """
     x, sizes = as_value(operand), canonical_shape(sizes)
     return broadcast_in_dim(x, (*sizes, *x.aval.shape), range(len(sizes), len(sizes) + x.aval.ndim))
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Value:
-    """The array broadcast to the shape of another one, its last dimensions to the last ones."""
+    """The array broadcast to the shape of another one, its last dimensions to the last ones.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.broadcast_like(jnp.array([1, 2]), jnp.zeros((3, 2)))
+    Array([[1, 2],
+           [1, 2],
+           [1, 2]], dtype=int32)
+    """
     x, shape = as_value(arr), np.shape(like_arr)
     if broadcast_shapes(x.aval.shape, shape) != shape:
         raise OperandError(
@@ -190,7 +223,13 @@ def broadcast_like(arr: Any, like_arr: Any) -> Value:
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Value:
-    """The array repeated as a whole along each dimension: one number for each."""
+    """The array repeated as a whole along each dimension: one number for each.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.tile(jnp.array([[1, 2]]), (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int32)
+    """
     x, counts = as_value(operand), canonical_shape(reps)
     if len(counts) != x.aval.ndim:
         raise OperandError(
@@ -209,7 +248,15 @@ def tile(operand: Any, reps: Sequence[int]) -> Value:
 def reshape(
     operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
 ) -> Value:
-    """The elements in row-major order under another shape (after transposing by `dimensions`, where given)."""
+    """The elements in row-major order under another shape (after transposing by `dimensions`, where given).
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.reshape(jnp.arange(6), (2, 3))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+    >>> lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,), dimensions=(1, 0))
+    Array([1, 3, 2, 4], dtype=int32)
+    """
     x, sizes = as_value(operand), canonical_shape(new_sizes)
     if dimensions is not None:
         x = transpose(x, dimensions)
@@ -225,7 +272,12 @@ def reshape(
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Value:
-    """Dimension i of the result is dimension `permutation[i]` of the operand."""
+    """Dimension i of the result is dimension `permutation[i]` of the operand.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     x, order = as_value(operand), tuple(operator.index(d) for d in permutation)
     if order == tuple(range(len(x.aval.shape))):
         return x
@@ -233,18 +285,28 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Value:
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Value:
-    """New dimensions of size 1 at these positions of the result's shape."""
+    """New dimensions of size 1 at these positions of the result's shape.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.expand_dims(jnp.zeros((2, 3)), (0, 3)).shape
+    (1, 2, 3, 1)
+    """
     x = as_value(array)
     rank = x.aval.ndim + len(dimensions)
     places = {canonical_axis(d, rank) for d in dimensions}
     if len(places) != len(dimensions):
-        raise ValueError(f"expand_dims: repeated dimensions in {tuple(dimensions)}")
+        raise ValueError(f"expand_dims: repeated axis in {tuple(dimensions)}\n  at {user_line()}")
     sizes = iter(x.aval.shape)
     return reshape(x, [1 if d in places else next(sizes) for d in range(rank)])
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Value:
-    """Without these dimensions, which have size 1."""
+    """Without these dimensions, which have size 1.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.squeeze(jnp.zeros((1, 2, 1)), (0,)).shape
+    (2, 1)
+    """
     x = as_value(array)
     places = {canonical_axis(d, x.aval.ndim) for d in dimensions}
     if len(places) != len(dimensions):
@@ -258,7 +320,12 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Value:
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Value:
-    """Dimensions [start, stop) merged into one."""
+    """Dimensions [start, stop) merged into one.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.collapse(jnp.zeros((2, 3, 4)), 0, 2).shape
+    (6, 4)
+    """
     x = as_value(operand)
     start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(x.aval.ndim)
     shape = x.aval.shape
@@ -266,7 +333,13 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Value:
-    """Elements in reverse order along `dimensions`."""
+    """Elements in reverse order along `dimensions`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (1,))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     dims = tuple(operator.index(d) for d in dimensions)
     x = as_value(operand)
     return bind(Opcode.REVERSE, (x,), ReverseAttributes(dims)) if dims else x
@@ -278,7 +351,12 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Value:
 def slice(
     operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> Value:
-    """Elements start, start + stride, ... below limit, along each dimension."""
+    """Elements start, start + stride, ... below limit, along each dimension.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.slice(jnp.arange(10), (1,), (8,), (3,))
+    Array([1, 4, 7], dtype=int32)
+    """
     x = as_value(operand)
     starts, limits = canonical_shape(start_indices), canonical_shape(limit_indices)
     steps = canonical_shape(strides) if strides is not None else (1,) * len(starts)
@@ -290,7 +368,13 @@ def slice(
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Value:
-    """`slice` along one axis; negative indices count from the end."""
+    """`slice` along one axis; negative indices count from the end.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.slice_in_dim(jnp.arange(6).reshape(2, 3), -2, None, axis=1)
+    Array([[1, 2],
+           [4, 5]], dtype=int32)
+    """
     x = as_value(operand)
     axis = canonical_axis(axis, x.aval.ndim)
     starts, limits, strides = [0] * x.aval.ndim, list(x.aval.shape), [1] * x.aval.ndim
@@ -304,7 +388,12 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Value:
-    """The element at a constant index along one axis."""
+    """The element at a constant index along one axis.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.index_in_dim(jnp.array([[1, 2], [3, 4]]), -1, axis=1, keepdims=False)
+    Array([2, 4], dtype=int32)
+    """
     x = as_value(operand)
     axis = canonical_axis(axis, x.aval.ndim)
     size, number = x.aval.shape[axis], operator.index(index)
@@ -315,7 +404,14 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Value:
-    """Add (low, high, interior) elements of `padding_value` in each dimension; negative low or high remove elements."""
+    """Add (low, high, interior) elements of `padding_value` in each dimension; negative low or high remove elements.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.pad(jnp.array([1, 2, 3]), 0, [(2, 1, 0)])
+    Array([0, 0, 1, 2, 3, 0], dtype=int32)
+    >>> lax.pad(jnp.array([1, 2, 3]), 0, [(-1, 0, 1)])
+    Array([0, 2, 0, 3], dtype=int32)
+    """
     x = as_value(operand)
     value = as_value(padding_value)
     if isinstance(value, Array) and value.aval.weak_type and not value.aval.shape:
@@ -325,7 +421,12 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
 
 def concatenate(operands: Sequence[Any], dimension: int) -> Value:
-    """Arrays of one dtype joined along a dimension."""
+    """Arrays of one dtype joined along a dimension.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.concatenate([jnp.array([1, 2]), jnp.array([3])], 0)
+    Array([1, 2, 3], dtype=int32)
+    """
     if len(operands) == 0:
         raise ValueError("concatenate needs at least one array")
     values = [as_value(o) for o in operands]
@@ -342,7 +443,12 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Value:
 
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
-    """Consecutive pieces of `sizes` along an axis."""
+    """Consecutive pieces of `sizes` along an axis.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.split(jnp.arange(5), (2, 3))
+    [Array([0, 1], dtype=int32), Array([2, 3, 4], dtype=int32)]
+    """
     x = as_value(operand)
     axis, pieces = canonical_axis(axis, x.aval.ndim), canonical_shape(sizes)
     if sum(pieces) != x.aval.shape[axis] or min(pieces, default=0) < 0:
@@ -355,7 +461,13 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Value:
-    """Arrays of one type side by side along a new dimension."""
+    """Arrays of one type side by side along a new dimension.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     arrays = [as_value(x) for x in operands]
     if not arrays:
         raise OperandError(f"lax.stack needs at least one array\n  at {user_line()}", "stack")
@@ -371,19 +483,35 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Value:
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Value, ...]:
-    """The slices along a dimension, without it."""
+    """The slices along a dimension, without it.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.unstack(jnp.array([[1, 2], [3, 4]]))
+    (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
+    """
     value = as_value(x)
     axis = canonical_axis(axis, value.aval.ndim)
     return tuple([index_in_dim(value, k, axis, False) for k in range(value.aval.shape[axis])])
 
 
 def empty(shape: Any, dtype: DTypeLike, *, out_sharding: None = None) -> Value:
-    """An array whose elements say nothing: zeros. `out_sharding` has no meaning on one device."""
+    """An array whose elements say nothing: zeros. `out_sharding` has no meaning on one device.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.empty((2, 3), jnp.float32).shape
+    (2, 3)
+    """
     return full(shape, 0, dtype)
 
 
 def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, sharding: Any = None) -> Value:
-    """An array of one value; `dtype` defaults to the value's, weak type included. Of float0: a NumPy array."""
+    """An array of one value; `dtype` defaults to the value's, weak type included. Of float0: a NumPy array.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.full((2, 2), 7, jnp.int8)
+    Array([[7, 7],
+           [7, 7]], dtype=int8)
+    """
     sizes = canonical_shape(shape)
     found = None if dtype is None else dtypes.requested_dtype(dtype, "full")
     if found is dtypes.float0:
@@ -430,7 +558,13 @@ def _number_as(value: complex, dtype: np.dtype[Any]) -> Array:
 def full_like(
     x: Any, fill_value: Any, dtype: DTypeLike | None = None, shape: Any = None, sharding: Any = None
 ) -> Value:
-    """An array of one value with the shape, dtype and weak type of x, unless others are given."""
+    """An array of one value with the shape, dtype and weak type of x, unless others are given.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.full_like(jnp.zeros((2, 2)), 7)
+    Array([[7., 7.],
+           [7., 7.]], dtype=float32)
+    """
     if is_float0(x):
         return full(x.shape if shape is None else shape, fill_value, dtypes.float0 if dtype is None else dtype)
     x = as_value(x)
@@ -444,12 +578,23 @@ def full_like(
 
 
 def iota(dtype: DTypeLike, size: int) -> Value:
-    """0, 1, ..., size - 1."""
+    """0, 1, ..., size - 1.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.iota(jnp.float32, 4)
+    Array([0., 1., 2., 3.], dtype=float32)
+    """
     return broadcasted_iota(dtype, (size,), 0)
 
 
 def broadcasted_iota(dtype: DTypeLike, shape: Any, dimension: int, *, out_sharding: Any = None) -> Value:
-    """An array whose elements are their own index along `dimension`."""
+    """An array whose elements are their own index along `dimension`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
+    """
     sizes, found = canonical_shape(shape), dtypes.requested_dtype(dtype, "iota")
     if dtypes.is_extended(found):
         raise OperandError(f"iota does not accept dtype {found.name}\n  at {user_line()}", "iota_c1")

@@ -61,6 +61,11 @@ def axis_size(axis_name: AxisName) -> int:
     """The number of elements along a named axis, an int; the product for a tuple of names.
 
     NameError (`UnboundAxisError`) outside of a function that is mapped over the axis.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: x / lax.axis_size("i"), axis_name="i")(jnp.array([1.0, 3.0]))
+    Array([0.5, 1.5], dtype=float32)
     """
     return math.prod([_size(name) for name in _names(axis_name)])
 
@@ -214,6 +219,11 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
     Booleans are summed as int32. A Python number is multiplied by the size of the axis at once, so `psum(1, axis)` is
     an int.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([1.0, 3.0]))
+    Array([0.25, 0.75], dtype=float32)
     """
     _no_groups(axis_index_groups)
     use = _Use(_names(axis_name), axis_size(axis_name))
@@ -230,19 +240,37 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
 
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
-    """The mean over a named axis of each array of `x` (a pytree)."""
+    """The mean over a named axis of each array of `x` (a pytree).
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(jnp.array([1.0, 2.0, 6.0]))
+    Array([-2., -1.,  3.], dtype=float32)
+    """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     size = axis_size(axis_name)
     return tree.map(lambda leaf: leaf / size, total)
 
 
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
-    """The largest value over a named axis, for each array of `x` (a pytree). Ties share its derivative."""
+    """The largest value over a named axis, for each array of `x` (a pytree). Ties share its derivative.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(jnp.array([1, 5, 2]))
+    Array([5, 5, 5], dtype=int32)
+    """
     return _extremum(_PMAX, x, axis_name, axis_index_groups)
 
 
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
-    """The smallest value over a named axis, for each array of `x` (a pytree). Ties share its derivative."""
+    """The smallest value over a named axis, for each array of `x` (a pytree). Ties share its derivative.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(jnp.array([4, 1, 2]))
+    Array([1, 1, 1], dtype=int32)
+    """
     return _extremum(_PMIN, x, axis_name, axis_index_groups)
 
 
@@ -296,6 +324,11 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     """Each array of `x` (a pytree) sent from element `source` to element `target` for each pair (source, target).
 
     An element to which nobody sends gets zeros. ValueError if an element sends or receives twice, or does not exist.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(jnp.array([1, 2, 3]))
+    Array([0, 1, 2], dtype=int32)
     """
     name = _one_name("ppermute", axis_name)
     size = _size(name)
@@ -311,7 +344,13 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
-    """Element k gets the arrays of element `perm[k]`; `perm` is a permutation of all elements."""
+    """Element k gets the arrays of element `perm[k]`; `perm` is a permutation of all elements.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(jnp.array([1, 2, 3]))
+    Array([3, 1, 2], dtype=int32)
+    """
     if sorted(perm) != list(range(len(perm))):
         raise ValueError(f"pshuffle: {list(perm)} must be a permutation of 0 to {len(perm) - 1}\n  at {user_line()}")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
@@ -345,6 +384,12 @@ def all_gather(
 
     tiled: concatenated along the existing dimension `axis` instead. A tuple of names gathers over all of them, the last
     one fastest.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
     """
     _no_groups(axis_index_groups)
 
@@ -380,6 +425,11 @@ def psum_scatter(
 
     That dimension must have the axis's size, and is removed. tiled: its size is a multiple, and it is divided. A tuple
     of names stands for the elements along all of them, the last one fastest.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [30, 40]]))
+    Array([31, 42], dtype=int32)
     """
     _no_groups(axis_index_groups)
     size = axis_size(axis_name)
@@ -425,6 +475,12 @@ def all_to_all(
     `split_axis` must have the axis's size, and is removed. tiled: its size is a multiple, and the parts are
     concatenated along the existing dimension `concat_axis`. A tuple of names stands for the elements along all of them,
     the last one fastest.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     _no_groups(axis_index_groups)
     size = axis_size(axis_name)
@@ -465,7 +521,13 @@ def _exchanged(v: Value, names: Sequence[AxisName], split: int, concat: int) -> 
 
 
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
-    """For each array the one that the element number `source` along the named axis has."""
+    """For each array the one that the element number `source` along the named axis has.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: lax.pbroadcast(x, "i", 1), axis_name="i")(jnp.array([1, 2, 3]))
+    Array([2, 2, 2], dtype=int32)
+    """
     if not 0 <= source < axis_size(axis_name):
         raise ValueError(
             f"pbroadcast: source {source} of the axis {axis_name}, which has {axis_size(axis_name)} elements\n"
@@ -484,6 +546,11 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     """x (a pytree): that its arrays vary along the named axis, or not, is no part of their types here.
 
     to: "varying", "unreduced" or "reduced", checked as JAX does.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: lax.pcast(x, "i", to="varying"), axis_name="i")(jnp.array([1, 2]))
+    Array([1, 2], dtype=int32)
     """
     if to not in ("varying", "unreduced", "reduced"):
         raise ValueError(f'pcast: `to` must be "varying", "unreduced" or "reduced", not {to!r}\n  at {user_line()}')
@@ -492,7 +559,14 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
 
 
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """The named axis and dimension `axis` of each array exchanged."""
+    """The named axis and dimension `axis` of each array exchanged.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: lax.pswapaxes(x, "i", 0), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
@@ -528,7 +602,13 @@ _AXIS_INDEX = _collective("axis_index")
 
 
 def axis_index(axis_name: AxisName) -> Value:
-    """The element's position along a named axis, an int32; for a tuple of names, the last one counts fastest."""
+    """The element's position along a named axis, an int32; for a tuple of names, the last one counts fastest.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> hloom.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(jnp.array([10, 20]))
+    Array([10, 21], dtype=int32)
+    """
     index = None
     for name in _names(axis_name):
         size = _size(name)

@@ -12,7 +12,11 @@ __all__ = [
     "acos_p",
     "acosh_p",
     "add_p",
+    "after_all_p",
+    "all_gather_p",
+    "all_to_all_p",
     "and_p",
+    "approx_top_k_p",
     "argmax_p",
     "argmin_p",
     "asin_p",
@@ -20,6 +24,7 @@ __all__ = [
     "atan2_p",
     "atan_p",
     "atanh_p",
+    "axis_index_p",
     "bessel_i0e_p",
     "bessel_i1e_p",
     "bitcast_convert_type_p",
@@ -37,11 +42,14 @@ __all__ = [
     "copy_p",
     "cos_p",
     "cosh_p",
+    "create_token_p",
     "cumlogsumexp_p",
     "cummax_p",
     "cummin_p",
     "cumprod_p",
     "cumsum_p",
+    "dce_sink_p",
+    "device_put_p",
     "digamma_p",
     "div_p",
     "dot_general_p",
@@ -70,6 +78,7 @@ __all__ = [
     "le_p",
     "le_to_p",
     "lgamma_p",
+    "linear_solve_p",
     "log1p_p",
     "log_p",
     "logistic_p",
@@ -91,7 +100,9 @@ __all__ = [
     "polygamma_p",
     "population_count_p",
     "pow_p",
+    "ppermute_p",
     "psum_p",
+    "ragged_all_to_all_p",
     "real_p",
     "reduce_and_p",
     "reduce_max_p",
@@ -121,8 +132,11 @@ __all__ = [
     "scatter_mul_p",
     "scatter_p",
     "scatter_sub_p",
+    "select_and_gather_add_p",
+    "select_and_scatter_add_p",
     "select_and_scatter_p",
     "select_n_p",
+    "sharding_constraint_p",
     "shift_left_p",
     "shift_right_arithmetic_p",
     "shift_right_logical_p",
@@ -135,12 +149,16 @@ __all__ = [
     "sqrt_p",
     "square_p",
     "squeeze_p",
+    "stack_p",
+    "stage_p",
     "stop_gradient_p",
     "sub_p",
     "tan_p",
     "tanh_p",
+    "tile_p",
     "top_k_p",
     "transpose_p",
+    "unstack_p",
     "while_p",
     "xor_p",
     "zeta_p",
@@ -150,7 +168,11 @@ abs_p = primitive_named("abs")
 acos_p = primitive_named("acos")
 acosh_p = primitive_named("acosh")
 add_p = primitive_named("add")
+after_all_p = primitive_named("after_all")
+all_gather_p = primitive_named("all_gather")
+all_to_all_p = primitive_named("all_to_all")
 and_p = primitive_named("and")
+approx_top_k_p = primitive_named("approx_top_k")
 argmax_p = primitive_named("argmax")
 argmin_p = primitive_named("argmin")
 asin_p = primitive_named("asin")
@@ -158,6 +180,7 @@ asinh_p = primitive_named("asinh")
 atan2_p = primitive_named("atan2")
 atan_p = primitive_named("atan")
 atanh_p = primitive_named("atanh")
+axis_index_p = primitive_named("axis_index")
 bessel_i0e_p = primitive_named("bessel_i0e")
 bessel_i1e_p = primitive_named("bessel_i1e")
 bitcast_convert_type_p = primitive_named("bitcast_convert_type")
@@ -175,11 +198,14 @@ convert_element_type_p = primitive_named("convert_element_type")
 copy_p = primitive_named("copy")
 cos_p = primitive_named("cos")
 cosh_p = primitive_named("cosh")
+create_token_p = primitive_named("create_token")
 cumlogsumexp_p = primitive_named("cumlogsumexp")
 cummax_p = primitive_named("cummax")
 cummin_p = primitive_named("cummin")
 cumprod_p = primitive_named("cumprod")
 cumsum_p = primitive_named("cumsum")
+dce_sink_p = primitive_named("dce_sink")
+device_put_p = primitive_named("device_put")
 digamma_p = primitive_named("digamma")
 div_p = primitive_named("div")
 dot_general_p = primitive_named("dot_general")
@@ -208,6 +234,7 @@ is_finite_p = primitive_named("is_finite")
 le_p = primitive_named("le")
 le_to_p = primitive_named("le_to")
 lgamma_p = primitive_named("lgamma")
+linear_solve_p = primitive_named("custom_linear_solve")
 log1p_p = primitive_named("log1p")
 log_p = primitive_named("log")
 logistic_p = primitive_named("logistic")
@@ -229,7 +256,9 @@ pmin_p = primitive_named("pmin")
 polygamma_p = primitive_named("polygamma")
 population_count_p = primitive_named("population_count")
 pow_p = primitive_named("pow")
+ppermute_p = primitive_named("ppermute")
 psum_p = primitive_named("psum")
+ragged_all_to_all_p = primitive_named("ragged_all_to_all")
 real_p = primitive_named("real")
 reduce_and_p = primitive_named("reduce_and")
 reduce_max_p = primitive_named("reduce_max")
@@ -259,8 +288,11 @@ scatter_min_p = primitive_named("scatter-min")
 scatter_mul_p = primitive_named("scatter-mul")
 scatter_p = primitive_named("scatter")
 scatter_sub_p = primitive_named("scatter-sub")
+select_and_gather_add_p = primitive_named("select_and_gather_add")
+select_and_scatter_add_p = primitive_named("select_and_scatter_add")
 select_and_scatter_p = primitive_named("select_and_scatter")
 select_n_p = primitive_named("select_n")
+sharding_constraint_p = primitive_named("sharding_constraint")
 shift_left_p = primitive_named("shift_left")
 shift_right_arithmetic_p = primitive_named("shift_right_arithmetic")
 shift_right_logical_p = primitive_named("shift_right_logical")
@@ -273,12 +305,16 @@ split_p = primitive_named("split")
 sqrt_p = primitive_named("sqrt")
 square_p = primitive_named("square")
 squeeze_p = primitive_named("squeeze")
+stack_p = primitive_named("stack")
+stage_p = primitive_named("stage")
 stop_gradient_p = primitive_named("stop_gradient")
 sub_p = primitive_named("sub")
 tan_p = primitive_named("tan")
 tanh_p = primitive_named("tanh")
+tile_p = primitive_named("tile")
 top_k_p = primitive_named("top_k")
 transpose_p = primitive_named("transpose")
+unstack_p = primitive_named("unstack")
 while_p = primitive_named("while")
 xor_p = primitive_named("xor")
 zeta_p = primitive_named("zeta")

@@ -25,7 +25,12 @@ __all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """The generators of `rng_bit_generator`."""
+    """The generators of `rng_bit_generator`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.rng_bit_generator(jnp.zeros(4, jnp.uint32), (2,), algorithm=lax.RandomAlgorithm.RNG_PHILOX)[1]
+    Array([1713891541, 3781805453], dtype=uint32)
+    """
 
     RNG_DEFAULT = 0
     """Philox."""
@@ -59,6 +64,11 @@ def rng_bit_generator(
     Args:
       dtype: uint8, uint16, uint32 or uint64 (TypeError for others).
       algorithm: the generator.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> key, bits = lax.rng_bit_generator(jnp.array([0, 1, 2, 3], jnp.uint32), (2, 3))
+    >>> key, bits.shape
+    (Array([0, 1, 4, 3], dtype=uint32), (2, 3))
     """
     found = dtypes.requested_dtype(dtype, "rng_bit_generator")
     if found.name not in _UNSIGNED:
@@ -101,7 +111,13 @@ def _every_other(x: Value, start: int) -> Value:
 
 def rng_uniform(a: Any, b: Any, shape: Any) -> Value:
     """Uniform numbers in [a, b), two scalars of one dtype, from a generator that the process owns: every call, and
-    every run of a program that calls it, draws others."""
+    every run of a program that calls it, draws others.
+
+    >>> from hloom import lax
+    >>> x = lax.rng_uniform(0.0, 1.0, (3,))
+    >>> x.shape, bool(((0 <= x) & (x < 1)).all())
+    ((3,), True)
+    """
     low, high = as_value(a), as_value(b)
     if low.aval.dtype != high.aval.dtype or low.aval.shape or high.aval.shape:
         raise OperandError(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..extend.core import Primitive
+from ..extend.primitive import Primitive
 from ..hlo.builder import make_instruction, make_parameter
 from ..hlo.element_type import ElementType, element_type_of
 from ..hlo.ir import HloComputation
@@ -99,17 +99,32 @@ def _numbers(name: str, operand: Any) -> Value:
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Value:
-    """The sum over `axes`; not of booleans."""
+    """The sum over `axes`; not of booleans.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.reduce_sum(jnp.array([[1, 5], [7, 2]]), (0,))
+    Array([8, 7], dtype=int32)
+    """
     return reduce_monoid(Opcode.ADD, _numbers("reduce_sum", operand), 0, axes)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Value:
-    """The product over `axes`; not of booleans."""
+    """The product over `axes`; not of booleans.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.reduce_prod(jnp.array([[1, 5], [7, 2]]), (0, 1))
+    Array(70, dtype=int32)
+    """
     return reduce_monoid(Opcode.MULTIPLY, _numbers("reduce_prod", operand), 1, axes)
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Value:
-    """The largest value over `axes`; NaN if there is one. Complex numbers: by real, then imaginary part."""
+    """The largest value over `axes`; NaN if there is one. Complex numbers: by real, then imaginary part.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.reduce_max(jnp.array([[1, 5], [7, 2]]), (1,))
+    Array([5, 7], dtype=int32)
+    """
     x = as_value(operand)
     if dtypes.is_complex(x.aval.dtype):
         return _complex_extremum(x, axes, ew.max)
@@ -117,7 +132,12 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Value:
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Value:
-    """The smallest value over `axes`; NaN if there is one. Complex numbers: by real, then imaginary part."""
+    """The smallest value over `axes`; NaN if there is one. Complex numbers: by real, then imaginary part.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.reduce_min(jnp.array([[1, 5], [7, 2]]), (1,))
+    Array([1, 2], dtype=int32)
+    """
     x = as_value(operand)
     if dtypes.is_complex(x.aval.dtype):
         return _complex_extremum(x, axes, ew.min)
@@ -164,7 +184,12 @@ _EXTREMA = {
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Value:
-    """Bitwise (for bool: logical) and over `axes`."""
+    """Bitwise (for bool: logical) and over `axes`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.reduce_and(jnp.array([[True, False], [True, True]]), (1,))
+    Array([False,  True], dtype=bool)
+    """
     x = as_value(operand)
     return _strong(reduce_monoid(Opcode.AND, x, x.aval.dtype == np.bool_ or _all_bits(x.aval.dtype), axes))
 
@@ -178,12 +203,22 @@ def _all_bits(dtype: np.dtype[Any]) -> int:
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Value:
-    """Bitwise (for bool: logical) or over `axes`."""
+    """Bitwise (for bool: logical) or over `axes`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.reduce_or(jnp.array([[True, False], [False, False]]), (1,))
+    Array([ True, False], dtype=bool)
+    """
     return _strong(reduce_monoid(Opcode.OR, operand, 0, axes))
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Value:
-    """Bitwise (for bool: logical) exclusive or over `axes`."""
+    """Bitwise (for bool: logical) exclusive or over `axes`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.reduce_xor(jnp.array([0b1100, 0b1010]), (0,))
+    Array(6, dtype=int32)
+    """
     return _strong(reduce_monoid(Opcode.XOR, operand, 0, axes))
 
 
@@ -209,6 +244,10 @@ def reduce(
 
     `init_values` and what `computation` returns have the same structure; it must be associative, and may not use
     traced values or arrays from outside (UnsupportedError).
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.reduce(jnp.array([[1, 2], [3, 4]]), 1, lax.mul, (1,))
+    Array([ 2, 12], dtype=int32)
     """
     leaves, treedef = tree.flatten(operands)
     inits, init_treedef = tree.flatten(init_values)
@@ -284,7 +323,8 @@ def _arg_reduce(opcode: Opcode, operand: Any, axis: int, index_dtype: DTypeLike)
         raise OperandError(f"index_dtype must be an integer type, but got {dtype.name}\n  at {user_line()}", "argmax")
     axis = canonical_axis(axis, x.aval.ndim)
     if x.aval.shape[axis] == 0:
-        raise ValueError(f"an argmax or argmin over axis {axis} of size 0 has no value\n  at {user_line()}")
+        name = "argmax" if opcode is Opcode.MAXIMUM else "argmin"
+        raise ValueError(f"attempt to get {name} of an empty sequence: axis {axis} has size 0\n  at {user_line()}")
     if dtypes.is_complex(x.aval.dtype):
         return _complex_arg_reduce(opcode, x, axis, dtype)
     worst = limits(x.aval.dtype)[0 if opcode is Opcode.MAXIMUM else 1]
@@ -313,13 +353,23 @@ def _complex_arg_reduce(opcode: Opcode, x: Value, axis: int, dtype: np.dtype[Any
 
 @compound(static=("axis", "index_dtype"))
 def argmax(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
-    """The index of the first largest value along an axis; of the first NaN if there is one."""
+    """The index of the first largest value along an axis; of the first NaN if there is one.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.argmax(jnp.array([[1, 5, 5], [7, 2, 0]]), 1, jnp.int32)
+    Array([1, 0], dtype=int32)
+    """
     return _arg_reduce(Opcode.MAXIMUM, operand, axis, index_dtype)
 
 
 @compound(static=("axis", "index_dtype"))
 def argmin(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
-    """The index of the first smallest value along an axis; of the first NaN if there is one."""
+    """The index of the first smallest value along an axis; of the first NaN if there is one.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.argmin(jnp.array([[1, 5, 5], [7, 2, 0]]), 1, jnp.int32)
+    Array([0, 2], dtype=int32)
+    """
     return _arg_reduce(Opcode.MINIMUM, operand, axis, index_dtype)
 
 
@@ -338,31 +388,58 @@ def _cumulative(op: Callable[[Value, Value], Value], name: str, operand: Any, ax
 
 @compound(static=("axis", "reverse"))
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
-    """Sums of prefixes (of suffixes if `reverse`) along an axis."""
+    """Sums of prefixes (of suffixes if `reverse`) along an axis.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.cumsum(jnp.array([1, 2, 3]))
+    Array([1, 3, 6], dtype=int32)
+    >>> lax.cumsum(jnp.array([1, 2, 3]), reverse=True)
+    Array([6, 5, 3], dtype=int32)
+    """
     return _cumulative(ew.add, "cumsum", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
-    """Products of prefixes along an axis."""
+    """Products of prefixes along an axis.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.cumprod(jnp.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """
     return _cumulative(ew.mul, "cumprod", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
-    """Largest values of prefixes along an axis."""
+    """Largest values of prefixes along an axis.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.cummax(jnp.array([1, 3, 2, 5]))
+    Array([1, 3, 3, 5], dtype=int32)
+    """
     return _cumulative(ew.max, "cummax", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
-    """Smallest values of prefixes along an axis."""
+    """Smallest values of prefixes along an axis.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.cummin(jnp.array([4, 3, 5, 1]))
+    Array([4, 3, 3, 1], dtype=int32)
+    """
     return _cumulative(ew.min, "cummin", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
-    """log(sum(exp(prefix))) along an axis, of floats or complex numbers."""
+    """log(sum(exp(prefix))) along an axis, of floats or complex numbers.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.cumlogsumexp(jnp.log(jnp.array([1.0, 2.0, 3.0]))).round(3)  # log 1, log 3, log 6
+    Array([0.   , 1.099, 1.792], dtype=float32)
+    """
     x = as_value(operand)
     if not dtypes.is_inexact(x.aval.dtype):
         raise OperandError(

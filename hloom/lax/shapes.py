@@ -36,14 +36,24 @@ DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tupl
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Value:
-    """x with dimensions of size 1 before its own, so that it has at least `rank` of them."""
+    """x with dimensions of size 1 before its own, so that it has at least `rank` of them.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.broadcast_to_rank(jnp.zeros((2, 3)), 4).shape
+    (1, 1, 2, 3)
+    """
     value = as_value(x)
     missing = operator.index(rank) - value.aval.ndim
     return reshape(value, (*[1] * missing, *value.aval.shape)) if missing > 0 else value
 
 
 def shape_as_value(shape: Any) -> Value:
-    """A shape as an int32 array (int64 with 64-bit types) of its sizes."""
+    """A shape as an int32 array (int64 with 64-bit types) of its sizes.
+
+    >>> from hloom import lax
+    >>> lax.shape_as_value((2, 3))
+    Array([2, 3], dtype=int32)
+    """
     return as_value(np.asarray(canonical_shape(shape), int))
 
 
@@ -59,7 +69,12 @@ def conv_shape_tuple(
     pads: Padding,
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
-    """The shape of `conv(lhs, rhs, strides, pads)`: batch, features, space, as the operands have them."""
+    """The shape of `conv(lhs, rhs, strides, pads)`: batch, features, space, as the operands have them.
+
+    >>> from hloom import lax
+    >>> lax.conv_shape_tuple((1, 3, 8, 8), (16, 3, 3, 3), (1, 1), [(0, 0), (0, 0)])
+    (1, 16, 6, 6)
+    """
     return _shape(
         lambda x, k: conv_general_dilated(
             x, k, strides, pads, feature_group_count=1, batch_group_count=batch_group_count
@@ -76,7 +91,12 @@ def conv_general_shape_tuple(
     padding: Padding,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> tuple[int, ...]:
-    """The shape of `conv_general_dilated` of operands of these shapes."""
+    """The shape of `conv_general_dilated` of operands of these shapes.
+
+    >>> from hloom import lax
+    >>> lax.conv_general_shape_tuple((1, 8, 8, 3), (3, 3, 3, 16), (2, 2), "SAME", ("NHWC", "HWIO", "NHWC"))
+    (1, 4, 4, 16)
+    """
     return _shape(
         lambda x, k: conv_general_dilated(x, k, window_strides, padding, dimension_numbers=dimension_numbers),
         lhs_shape,
@@ -91,7 +111,12 @@ def conv_transpose_shape_tuple(
     padding: Padding,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> tuple[int, ...]:
-    """The shape of `conv_transpose` of operands of these shapes."""
+    """The shape of `conv_transpose` of operands of these shapes.
+
+    >>> from hloom import lax
+    >>> lax.conv_transpose_shape_tuple((1, 8, 8, 3), (3, 3, 3, 16), (2, 2), "SAME", ("NHWC", "HWIO", "NHWC"))
+    (1, 16, 16, 16)
+    """
     return _shape(
         lambda x, k: conv_transpose(x, k, window_strides, padding, dimension_numbers=dimension_numbers),
         lhs_shape,
@@ -107,7 +132,12 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape of `reduce_window` of an operand of this shape."""
+    """The shape of `reduce_window` of an operand of this shape.
+
+    >>> from hloom import lax
+    >>> lax.reduce_window_shape_tuple((6, 6), (2, 2), (2, 2), [(0, 0), (0, 0)])
+    (3, 3)
+    """
     return _shape(
         lambda x: reduce_window(
             x, np.float32(0), add, window_dimensions, window_strides, padding, base_dilation, window_dilation
@@ -130,6 +160,12 @@ def scaled_dot(
     A scale has the dimensions of its operand; each of its elements is for as many neighbours along a contracted
     dimension as the sizes say. None: 1. `dimension_numbers`: as of `dot_general`; for matrices and batches of matrices
     the product of matrices. The result has the type bfloat16 or `preferred_element_type`; sums are float32.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> x, scale = jnp.ones((2, 4)), jnp.array([[1.0, 10.0], [2.0, 2.0]])  # a scale for two neighbours
+    >>> lax.scaled_dot(x, jnp.ones((4, 1)), lhs_scale=scale, preferred_element_type=jnp.float32)
+    Array([[22.],
+           [ 8.]], dtype=float32)
     """
     x, y = as_value(lhs), as_value(rhs)
     if dimension_numbers is None:

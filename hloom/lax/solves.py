@@ -34,6 +34,15 @@ def custom_root(
 
     Raises:
       TreeStructureError (a TypeError and a ValueError): a function returns what is not like the initial guess.
+
+    >>> import hloom
+    >>> from hloom import lax
+    >>> def newton(f, x):
+    ...     return lax.fori_loop(0, 20, lambda _, x: x - f(x) / hloom.grad(f)(x), x)
+    >>> def sqrt(a):
+    ...     return lax.custom_root(lambda x: x**2 - a, a, newton, lambda g, y: y / g(1.0))
+    >>> sqrt(4.0), hloom.grad(sqrt)(4.0)
+    (Array(2., dtype=float32, weak_type=True), Array(0.25, dtype=float32, weak_type=True))
     """
     return _primitives().custom_root(f, initial_guess, solve, tangent_solve, has_aux)
 
@@ -60,5 +69,10 @@ def custom_linear_solve(
     Raises:
       TreeStructureError (a TypeError and a ValueError): matvec or solve returns something that is not like `b`.
       TypeError: reverse mode without `transpose_solve`.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> halves = lambda matvec, b: b / matvec(jnp.ones_like(b))  # solves any diagonal equation
+    >>> lax.custom_linear_solve(lambda x: jnp.array([2.0, 4.0]) * x, jnp.array([1.0, 2.0]), halves)
+    Array([0.5, 0.5], dtype=float32)
     """
     return _primitives().custom_linear_solve(matvec, b, solve, transpose_solve, symmetric, has_aux)

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..extend.core import Primitive
+from ..extend.primitive import Primitive
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
+from ..tracer.errors import OperandError
 from ..tracer.ops import convert
+from ..tracer.source import user_line
 from .elementwise import bitcast_convert_type
 from .instructions import abs, exp, log, log1p, select, sqrt
 from .movement import broadcast_in_dim, broadcast_shapes, full_like
@@ -56,12 +58,31 @@ _TAIL_64 = (
 )
 
 
+def _require_floats(name: str, *values: Value) -> None:
+    for position, v in enumerate(values):
+        if not dtypes.is_floating(v.aval.dtype) or v.aval.dtype is not values[0].aval.dtype:
+            found = ", ".join([v.aval.dtype.name for v in values])
+            raise OperandError(
+                f"lax.{name} does not accept {found}: position {position} is to have the floating-point dtype that all "
+                f"operands have\n  at {user_line() or '<unknown>'}\n  Convert the operands with astype.",
+                f"{name}_dtypes",
+            )
+
+
 @compound()
 def erf_inv(x: Any) -> Value:
-    """The inverse of erf on [-1, 1]; infinite at the ends, NaN outside. Narrow floats are computed in float32."""
+    """The inverse of erf on [-1, 1]; infinite at the ends, NaN outside. Narrow floats are computed in float32.
+
+    Element by element, of floating-point arrays of any shape; shape and dtype remain.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> jnp.round(lax.erf_inv(jnp.array([0.0, 0.5, 1.0])), 3)
+    Array([0.   , 0.477,   inf], dtype=float32)
+    """
     x = as_value(x)
+    _require_floats("erf_inv", x)
     dtype = x.aval.dtype
-    if dtypes.is_floating(dtype) and dtype.itemsize < 4:
+    if dtype.itemsize < 4:
         return convert(erf_inv(convert(x, dtypes.float32, x.aval.weak_type)), dtype, x.aval.weak_type)
     result: Value = _erf_inv.bind(x)
     return result
@@ -106,8 +127,13 @@ def nextafter(x1: Any, x2: Any) -> Value:
     """The float next to x1 in the direction of x2; NaN if one is NaN.
 
     Floats of one sign have the order of their bits, so the neighbour away from zero has the next higher bits.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> float(lax.nextafter(jnp.float32(1.0), jnp.float32(2.0)) - 1) == 2.0**-23
+    True
     """
     x, target = as_value(x1), as_value(x2)
+    _require_floats("nextafter", x, target)
     shape = broadcast_shapes(x.aval.shape, target.aval.shape)
     x, target = (broadcast_in_dim(v, shape, range(len(shape) - v.aval.ndim, len(shape))) for v in (x, target))
     integers = np.dtype(f"uint{8 * x.aval.dtype.itemsize}")

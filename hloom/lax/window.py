@@ -33,7 +33,12 @@ def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> list[tuple[int, int]]:
     """The padding before and after each dimension. "VALID": none. "SAME": so that there is a result for each stride,
-    with an odd element at the end; "SAME_LOWER": with an odd element at the start."""
+    with an odd element at the end; "SAME_LOWER": with an odd element at the start.
+
+    >>> from hloom import lax
+    >>> lax.padtype_to_pads((8,), (3,), (2,), "SAME")
+    [(0, 1)]
+    """
     if not isinstance(padding, str):
         raise TypeError(f"Unknown padding type: {padding!r}\n  at {user_line()}")
     name = padding.upper()
@@ -107,6 +112,10 @@ def reduce_window(
 
     `init_value` (of the same structure) is where each window begins; padding and holes take no part. `computation` must
     be associative, and may use constants only from outside.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.reduce_window(jnp.array([1.0, 5.0, 2.0, 7.0]), -jnp.inf, lax.max, (2,), (2,))
+    Array([5., 7.], dtype=float32)
     """
     leaves, treedef = tree.flatten(operand)
     inits, init_treedef = tree.flatten(init_value)

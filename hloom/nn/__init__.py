@@ -1,7 +1,7 @@
 """`hloom.nn`: activations, and functions for classifiers. Source for names and meaning: jax.nn."""
 
 from ..namespaces import publish as _publish
-from . import activations, attention, initializers, labels, normalization
+from . import activations, attention, initializers, labels, normalization, scaled
 from .activations import (
     celu as celu,
     elu as elu,
@@ -42,13 +42,19 @@ from .normalization import (
     softmax as softmax,
     standardize as standardize,
 )
+from .scaled import (
+    get_scaled_dot_general_config as get_scaled_dot_general_config,
+    scaled_dot_general as scaled_dot_general,
+    scaled_matmul as scaled_matmul,
+)
 
 __all__ = ["initializers"]
 __all__ += activations.__all__
 __all__ += attention.__all__
 __all__ += labels.__all__
 __all__ += normalization.__all__
+__all__ += scaled.__all__
 
-del activations, attention, labels, normalization
+del activations, attention, labels, normalization, scaled
 
 _publish(__name__)

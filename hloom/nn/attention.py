@@ -52,6 +52,15 @@ def dot_product_attention(
       local_window_size: how many keys to the left and to the right of its own place a query sees.
       implementation: None or "xla", which are the same here; "cudnn" raises UnsupportedError.
       return_residual: also return the logarithm of the sum of exponentials, [B, T, N].
+
+    >>> from hloom import nn, numpy as jnp
+    >>> query, key = jnp.zeros((1, 2, 1, 4)), jnp.zeros((1, 3, 1, 4))  # all keys alike: the mean of the values
+    >>> value = jnp.array([1.0, 2.0, 6.0]).reshape(1, 3, 1, 1) * jnp.ones(4)
+    >>> nn.dot_product_attention(query, key, value)[0, :, 0].round(3)
+    Array([[3., 3., 3., 3.],
+           [3., 3., 3., 3.]], dtype=float32)
+    >>> nn.dot_product_attention(query, key, value, is_causal=True)[0, :, 0, 0].round(3)
+    Array([1. , 1.5], dtype=float32)
     """
     if implementation == "cudnn":
         raise UnsupportedError(f"dot_product_attention: there is no cuDNN on the CPU\n  at {user_line()}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,22 +12,43 @@ from .. import lax
 from .. import numpy as jnp
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
+from ..tracer.errors import ConcretizationTypeError
 from ..tracer.ops import convert
 from ..tracer.source import user_line
+from ..tracer.tracer import Tracer
 
 __all__ = ["one_hot"]
 
 
-@compound(static=("num_classes", "dtype", "axis"))
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Value:
     """1 at index x along a new axis of `num_classes`, else 0; all 0 for an x out of range.
 
-    `axis` may be the name of a mapped axis of this size: each of its elements gets its own entry.
+    `axis` may be the name of a mapped axis of this size: each of its elements gets its own entry. x may be a list.
+
+    >>> from hloom import nn, numpy as jnp
+    >>> nn.one_hot(jnp.array([0, 2, 5]), 3)
+    Array([[1., 0., 0.],
+           [0., 0., 1.],
+           [0., 0., 0.]], dtype=float32)
     """
-    value = as_value(x)
+    if isinstance(num_classes, Tracer):
+        raise ConcretizationTypeError(
+            "a Python integer was asked for in jax.nn.one_hot argument `num_classes`, which decides a shape, but "
+            f"{num_classes.aval.str_short()} is traced\n  at {user_line()}\n"
+            "  Make it a static argument: hloom.jit(..., static_argnames=...)."
+        )
+    value = jnp.asarray(x)
+    if not jnp.issubdtype(value.dtype, np.integer):
+        warnings.warn(
+            f"jax.nn.one_hot input should be integer-typed; got dtype={value.dtype}", DeprecationWarning, stacklevel=2
+        )
+    return _one_hot(value, operator.index(num_classes), dtype=dtype, axis=axis)
+
+
+@compound(static=("num_classes", "dtype", "axis"))
+def _one_hot(value: Any, num_classes: int, *, dtype: Any, axis: Any) -> Value:
     found = dtypes.requested_dtype(dtypes.default_float() if dtype is None else dtype, "one_hot")
     if not isinstance(axis, int | np.integer):
         return _own_class(value, num_classes, axis, found)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
-from ..extend.core import Primitive
+from ..extend.primitive import Primitive
 from ..numpy.promotion import Axis, canonical_axes, check_arraylike, promote_inexact
 from ..tracer.compound import compound
 from ..tracer.core import Value
@@ -27,7 +27,16 @@ __all__ = [
 
 @compound(static=("axis",))
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:
-    """exp(x) normalised to sum 1 over `axis`; elements where `where` is false count as 0."""
+    """exp(x) normalised to sum 1 over `axis`; elements where `where` is false count as 0.
+
+    Integers become floats; the shape remains.
+
+    >>> from hloom import nn, numpy as jnp
+    >>> nn.softmax(jnp.array([0.0, 0.0, 1000.0]))
+    Array([0., 0., 1.], dtype=float32)
+    >>> nn.softmax(jnp.array([1.0, 1.0, 5.0]), where=jnp.array([True, True, False]))
+    Array([0.5, 0.5, 0. ], dtype=float32)
+    """
     (value,) = promote_inexact("softmax", x)
     result: Value = _softmax.bind(value, *_masks(where), axes=canonical_axes(axis, value.ndim))
     return result
@@ -54,7 +63,14 @@ def _softmax_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple
 
 @compound(static=("axis",))
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:
-    """log(softmax(x)), accurate where softmax underflows; -inf where `where` is false."""
+    """log(softmax(x)), accurate where softmax underflows; -inf where `where` is false.
+
+    Integers become floats; the shape remains.
+
+    >>> from hloom import nn, numpy as jnp
+    >>> nn.log_softmax(jnp.array([0.0, 0.0, -200.0])).round(3)
+    Array([  -0.693,   -0.693, -200.693], dtype=float32)
+    """
     (value,) = promote_inexact("log_softmax", x)
     result: Value = _log_softmax.bind(value, *_masks(where), axes=canonical_axes(axis, value.ndim))
     return result
@@ -103,6 +119,12 @@ def logsumexp(
     """log(sum(b * exp(a))) over `axis` without overflow, of elements where `where` is true.
 
     With `return_sign`: (log of the modulus, sign).
+
+    >>> from hloom import nn, numpy as jnp
+    >>> nn.logsumexp(jnp.array([1000.0, 1000.0])).round(2)
+    Array(1000.69, dtype=float32)
+    >>> nn.logsumexp(jnp.log(jnp.array([[1.0, 2.0], [3.0, 4.0]])), axis=1).round(3)
+    Array([1.099, 1.946], dtype=float32)
     """
     check_arraylike("logsumexp", a)
     (x,) = promote_inexact("logsumexp", a)
@@ -123,7 +145,12 @@ def logsumexp(
 
 @compound(static=("axis", "keepdims"))
 def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False) -> Value:
-    """log(mean(exp(x))) over `axis` without overflow, of elements where `where` is true."""
+    """log(mean(exp(x))) over `axis` without overflow, of elements where `where` is true.
+
+    >>> from hloom import nn, numpy as jnp
+    >>> nn.logmeanexp(jnp.array([1000.0, 1000.0]))
+    Array(1000., dtype=float32)
+    """
     total: Any = logsumexp(x, axis, where=where, keepdims=keepdims)
     counted = jnp.ones_like(x) if where is None else jnp.broadcast_to(where, np.shape(x))
     count = jnp.sum(counted, axis, dtype=total.dtype, keepdims=keepdims)
@@ -145,6 +172,12 @@ def standardize(
     """(x - mean) / sqrt(variance + epsilon) over `axis`.
 
     algorithm: "fast" computes the variance from the mean of squares; "stable" from the squared distances to the mean.
+
+    Integers become floats; the shape remains.
+
+    >>> from hloom import nn, numpy as jnp
+    >>> nn.standardize(jnp.array([1.0, 2.0, 3.0, 4.0])).round(3)
+    Array([-1.342, -0.447,  0.447,  1.342], dtype=float32)
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', not {algorithm!r}\n  at {user_line()}")

@@ -29,6 +29,7 @@ from . import (
     movement,
     nan_reduce,
     order,
+    padding,
     parts,
     places,
     polynomials,
@@ -224,7 +225,6 @@ from .movement import (
     hstack as hstack,
     matrix_transpose as matrix_transpose,
     moveaxis as moveaxis,
-    pad as pad,
     permute_dims as permute_dims,
     ravel as ravel,
     reshape as reshape,
@@ -260,6 +260,9 @@ from .order import (
     nanquantile as nanquantile,
     percentile as percentile,
     quantile as quantile,
+)
+from .padding import (
+    pad as pad,
 )
 from .parts import (
     compress as compress,
@@ -543,6 +546,7 @@ __all__ += elementwise.__all__
 __all__ += movement.__all__
 __all__ += nan_reduce.__all__
 __all__ += order.__all__
+__all__ += padding.__all__
 __all__ += parts.__all__
 __all__ += places.__all__
 __all__ += queries.__all__
@@ -568,8 +572,8 @@ __array_api_version__ = array_api.VERSIONS[-1]
 __array_namespace_info__ = array_api.namespace_info
 
 del array_api, array_indexing, assembling, binary, calculus, convolution, creation, cumulative, elementwise, files
-del float_parts, index_tricks, indexing, known, methods, movement, nan_reduce, order, parts, places, polynomials
-del promotion, queries, reduce, repetition, scalar_types, sets, sorting, statistics, taking, ufuncs, vectorizing
-del windows
+del float_parts, index_tricks, indexing, known, methods, movement, nan_reduce, order, padding, parts, places
+del polynomials, promotion, queries, reduce, repetition, scalar_types, sets, sorting, statistics, taking, ufuncs
+del vectorizing, windows
 
 _publish(__name__, "fft", "linalg")

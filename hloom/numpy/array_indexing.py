@@ -19,11 +19,18 @@ from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer.array import Array, as_value
 from ..tracer.context import current_context
 from ..tracer.core import Value
+from ..tracer.dslice import Slice
 from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .promotion import broadcast_to_shape
+
+
+def check_static_index(item: Any, start: int, axis: int, size: int) -> None:
+    """IndexError where the setting jax_check_static_indices asks for it: a known integer is out of bounds."""
+    if not 0 <= start < size:
+        raise IndexError(f"index {item} out of bounds for axis {axis} with size {size}\n  at {user_line()}")
 
 
 def is_array_index(item: Any) -> bool:
@@ -75,7 +82,7 @@ def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
     used = sum(_dimensions_of(item) for item in items)
     if used > len(shape):
         raise IndexError(
-            f"Too many indices: the array has {len(shape)} dimensions, but {used} were indexed\n  at {user_line()}"
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed\n  at {user_line()}"
         )
     ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
     if len(ellipses) > 1:
@@ -91,7 +98,7 @@ def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
     for k, item in enumerate(items if ellipses else [*items, Ellipsis]):
         if item is None:
             basic.append(None)
-        elif item is Ellipsis or isinstance(item, slice):
+        elif item is Ellipsis or isinstance(item, slice | Slice):
             count = len(shape) - used if item is Ellipsis else 1
             basic += [slice(None)] * count if item is Ellipsis else [item]
             axis += count
@@ -134,7 +141,7 @@ def _integers(item: Any, shape: tuple[int, ...], axis: int) -> tuple[Any, ...]:
         mask, sizes = np.asarray(item), shape[axis : axis + item.ndim]
         if len(sizes) != mask.ndim or any(m not in (0, size) for m, size in zip(mask.shape, sizes)):
             raise IndexError(
-                f"boolean index did not match the shape of the indexed array: the mask has shape {mask.shape}, and "
+                f"boolean index did not match shape of indexed array: the mask has shape {mask.shape}, and "
                 f"the dimensions from {axis} on are {sizes}\n  at {user_line()}"
             )
         return tuple(np.nonzero(mask))
@@ -176,7 +183,7 @@ def scattered(
 def _refuse_empty(index: ArrayIndex, shape: tuple[int, ...]) -> None:
     for d, axis in zip(index.dimensions, index.axes, strict=True):
         if not shape[d] and 0 not in index.joint:
-            raise IndexError(f"index is out of bounds: dimension {axis} of the array has size 0\n  at {user_line()}")
+            raise IndexError(f"index is out of bounds for axis {axis} with size 0\n  at {user_line()}")
 
 
 def _starts(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> Value:
@@ -195,6 +202,7 @@ def _starts(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> Value:
 def _counted(array: Any, size: int, dtype: np.dtype[Any], wrap: bool) -> Any:
     """Indices as a tracer, or as a NumPy array where they are known."""
     if isinstance(array, Tracer):
+        wrap = wrap and array.aval.dtype.kind != "u"
         if array.aval.dtype.itemsize < 4:
             array = lax.convert_element_type(array, np.int32)
         return start_index(array, size, dtype, wrap)

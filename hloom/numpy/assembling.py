@@ -47,8 +47,9 @@ def block(arrays: Any) -> Value:
     along the axis before, and so on. All arrays must be at one depth.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.block([[jnp.eye(1), jnp.zeros((1, 2))], [jnp.ones((1, 3))]]).tolist()
-    [[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+    >>> jnp.block([[jnp.eye(1), jnp.zeros((1, 2))], [jnp.ones((1, 3))]])
+    Array([[1., 0., 0.],
+           [1., 1., 1.]], dtype=float32)
     """
     return _block(arrays, _depth(arrays, ()))
 
@@ -127,7 +128,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Value]:
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Value]:
-    """`split` along the third axis.
+    """`split` along the third axis; the array has 3 dimensions at least.
 
     >>> import hloom.numpy as jnp
     >>> [x.shape for x in jnp.dsplit(jnp.ones((1, 2, 4)), 2)]
@@ -149,8 +150,8 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Value, ...]:
     """The arrays that `stack` along this axis puts together.
 
     >>> import hloom.numpy as jnp
-    >>> [y.tolist() for y in jnp.unstack(jnp.array([[1, 2], [3, 4]]))]
-    [[1, 2], [3, 4]]
+    >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]))
+    (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
     check_arraylike("unstack", x)
     value = as_value(x)
@@ -181,8 +182,9 @@ def resize(a: ArrayLike, new_shape: Any) -> Value:
     """The elements in order, as often as it takes to fill the shape.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.resize(jnp.array([1, 2, 3]), (2, 2)).tolist()
-    [[1, 2], [3, 1]]
+    >>> jnp.resize(jnp.array([1, 2, 3]), (2, 2))
+    Array([[1, 2],
+           [3, 1]], dtype=int32)
     """
     check_arraylike("resize", a)
     return _resize(a, canonical_shape(new_shape))
@@ -201,11 +203,13 @@ def _resize(a: ArrayLike, shape: tuple[int, ...]) -> Value:
 
 @compound(static=("N", "increasing"))
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Value:
-    """The powers of a vector's elements as rows of a matrix, [n, N]; the highest first, unless `increasing`.
+    """The powers of a vector's elements as rows of a matrix, [n, N]; the highest first, unless `increasing`. N is n by
+    default.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.vander(jnp.array([2, 3])).tolist()
-    [[2, 1], [3, 1]]
+    >>> jnp.vander(jnp.array([2, 3]), 3)
+    Array([[4, 2, 1],
+           [9, 3, 1]], dtype=int32)
     """
     check_arraylike("vander", x)
     value = as_value(x)
@@ -231,12 +235,13 @@ def _vmap() -> Any:
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Any:
-    """``func1d(vector, *args, **kwargs)`` for each vector along an axis, by vmap. The dimensions of its result stand
-    where the axis was.
+    """``func1d(vector, *args, **kwargs)`` for each vector along an axis, by vmap: it runs once, on a traced vector. The
+    dimensions of its result stand where the axis was.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.apply_along_axis(jnp.sum, 1, jnp.ones((2, 3))).tolist()
-    [3.0, 3.0]
+    >>> jnp.apply_along_axis(lambda v: v / v.sum(), 1, jnp.array([[1, 1], [1, 3]]))
+    Array([[0.5 , 0.5 ],
+           [0.25, 0.75]], dtype=float32)
     """
     check_arraylike("apply_along_axis", arr)
     x = as_value(arr)
@@ -285,9 +290,12 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: int | S
 def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
     """``function(i, j, ..., **kwargs)`` of all indices of an array, which are scalars of the dtype; by vmap.
 
+    The function need not take arrays, as NumPy's must; it runs once, on traced scalars.
+
     >>> import hloom.numpy as jnp
-    >>> jnp.fromfunction(lambda i, j: i - j, (2, 3), dtype=int).tolist()
-    [[0, -1, -2], [1, 0, -1]]
+    >>> jnp.fromfunction(lambda i, j: i - j, (2, 3), dtype=int)
+    Array([[ 0, -1, -2],
+           [ 1,  0, -1]], dtype=int32)
     """
     sizes = canonical_shape(shape)
     target = dtypes.requested_dtype(dtype, "fromfunction")

@@ -38,14 +38,18 @@ __all__ = [
 
 @compound()
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Value:
-    """The differences of neighbours of the flattened array, with values put before and after them.
+    """The differences of neighbours of the flattened array, a vector, with values put before and after them.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.ediff1d(jnp.array([1, 4, 9]), to_end=-1).tolist()
-    [3, 5, -1]
+    >>> jnp.ediff1d(jnp.array([1, 4, 9]), to_end=-1)
+    Array([ 3,  5, -1], dtype=int32)
     """
     check_arraylike("ediff1d", *[v for v in (ary, to_end, to_begin) if v is not None])
     x = ravel(ary)
+    if x.aval.dtype == np.bool_:
+        raise TypeError(
+            f"ediff1d: booleans have no differences, as in NumPy\n  at {user_line()}\n  Use x.astype(int), or diff"
+        )
     steps = diff(x)
     around = [None if v is None else ravel(v) for v in (to_begin, to_end)]
     parts = [p for p in (around[0], steps, around[1]) if p is not None]
@@ -66,8 +70,8 @@ def gradient(
     A list, unless there is one axis.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.gradient(jnp.array([1.0, 4.0, 9.0, 16.0])).tolist()
-    [3.0, 4.0, 6.0, 7.0]
+    >>> jnp.gradient(jnp.array([1.0, 4.0, 9.0, 16.0]))
+    Array([3., 4., 6., 7.], dtype=float32)
     """
     check_arraylike("gradient", f, *varargs)
     order = 1 if edge_order is None else operator.index(edge_order)
@@ -75,7 +79,6 @@ def gradient(
         raise ValueError(f"gradient: edge_order must be 1 or 2, not {edge_order}\n  at {user_line()}")
     (x,) = promote_dtypes_inexact(f)
     rank = x.aval.ndim
-    several = axis is None or isinstance(axis, tuple | list)
     given: Any = range(rank) if axis is None else axis if isinstance(axis, tuple | list) else [axis]
     axes = [canonical_axis(d, rank) for d in given]
     if len(varargs) not in (0, 1, len(axes)):
@@ -88,7 +91,7 @@ def gradient(
                 f"{order + 1}\n  at {user_line()}"
             )
     found = [_gradient(x, d, h, order) for d, h in zip(axes, steps, strict=True)]
-    return found[0] if len(found) == 1 and (not several or rank == 1) else found
+    return found[0] if len(found) == 1 else found
 
 
 def _gradient(x: Value, axis: int, step: ArrayLike, order: int) -> Value:
@@ -140,17 +143,27 @@ def _three_points(y0: Value, y1: Value, y2: Value, a: Value, b: Value) -> Value:
 
 @compound(static=("axis",))
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Value:
-    """The integral of samples along an axis, by straight lines between them, which are dx apart or stand at x.
+    """The integral of samples along an axis, by straight lines between them, which are dx apart or stand at x. A float.
+
+    dx: a number, or an array that is broadcast to the distances of neighbours.
+
+    dx: a number, or an array that is broadcast to the distances of neighbours.
 
     >>> import hloom.numpy as jnp
-    >>> float(jnp.trapezoid(jnp.array([1.0, 2.0, 3.0]), dx=2.0))
-    8.0
+    >>> jnp.trapezoid(jnp.array([1, 2, 3]), dx=2.0)
+    Array(8., dtype=float32)
+    >>> jnp.trapezoid(jnp.array([1, 2, 3]), x=jnp.array([0.0, 1.0, 5.0]))
+    Array(11.5, dtype=float32)
     """
     check_arraylike("trapezoid", y, *([] if x is None else [x]))
     if x is None:
         (samples,) = promote_dtypes_inexact(y)
         width: Any = to_dtype(dx, samples.aval.dtype, False)
         values = moveaxis(samples, axis, -1)
+        if width.aval.ndim:  # one distance for each pair of neighbours
+            sizes = list(samples.aval.shape)
+            sizes[axis] = max(0, sizes[axis] - 1)
+            width = moveaxis(broadcast_to_shape(width, tuple(sizes)), axis, -1)
     else:
         samples, points = promote_dtypes_inexact(y, x)
         values = moveaxis(samples, axis, -1)
@@ -170,8 +183,8 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     (or than `discont`) become the shortest equal ones.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.unwrap(jnp.array([0, 1, 2, -1, 0]), period=4).tolist()
-    [0, 1, 2, 3, 4]
+    >>> jnp.unwrap(jnp.array([0, 1, 2, -1, 0]), period=4)
+    Array([0, 1, 2, 3, 4], dtype=int32)
     """
     check_arraylike("unwrap", p)
     x = as_value(p)
@@ -207,14 +220,14 @@ def interp(
     right: ArrayLike | str | None = None,
     period: ArrayLike | None = None,
 ) -> Value:
-    """The value at x of the straight lines through the points (xp, fp), whose xp increase.
+    """The value at x of the straight lines through the points (xp, fp), whose xp increase. A float of the shape of x.
 
     left, right: the value outside; by default that at the end; "extrapolate": the line goes on.
     period: xp and x are on a circle of this length; then xp have any order.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.interp(jnp.array([0.5, 3.0]), jnp.array([0.0, 1.0, 2.0]), jnp.array([0.0, 10.0, 0.0])).tolist()
-    [5.0, 0.0]
+    >>> jnp.interp(jnp.array([0.5, 3.0]), jnp.array([0.0, 1.0, 2.0]), jnp.array([0.0, 10.0, 0.0]))
+    Array([5., 0.], dtype=float32)
     """
     for name, side in (("left", left), ("right", right)):
         if isinstance(side, str) and side != "extrapolate":

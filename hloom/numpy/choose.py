@@ -13,7 +13,7 @@ import numpy as np
 from .. import lax
 from ..hlo.element_type import element_type_of
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.array import Array, as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
@@ -22,7 +22,15 @@ from ..tracer.source import user_line
 from .binary import equal, maximum, minimum
 from .elementwise import abs, isfinite, isnan, isneginf, isposinf, to_bool
 from .places import nonzero
-from .promotion import broadcast_values, check_arraylike, promote, promote_dtypes, promote_inexact, strong
+from .promotion import (
+    broadcast_to_shape,
+    check_arraylike,
+    of_one_dtype,
+    promote,
+    promote_dtypes,
+    promote_inexact,
+    strong,
+)
 
 __all__ = [
     "allclose",
@@ -53,8 +61,20 @@ def where(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """Elements of x where the condition is true, else of y. Without x and y: `nonzero(condition)`, to which `size` and
-    `fill_value` belong."""
+    """Elements of x where the condition is true, else of y. Shapes broadcast, dtypes of x and y promote.
+
+    Without x and y: `nonzero(condition)`, to which `size` and `fill_value` belong.
+
+    Derivatives pass through the chosen elements only; but NaN times 0 is NaN, so an operation that is not defined for
+    the others must not see them: ``where(x > 0, log(where(x > 0, x, 1)), 0)``.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([-1.5, 0.5, 2.5])
+    >>> jnp.where(x > 0, x, 0)
+    Array([0. , 0.5, 2.5], dtype=float32)
+    >>> jnp.where(x > 0)
+    (Array([1, 2], dtype=int32),)
+    """
     if x is None and y is None:
         check_arraylike("where", condition)
         return nonzero(condition, size=size, fill_value=fill_value)
@@ -69,21 +89,31 @@ def where(
         )
     check_arraylike("where", condition, x, y)
     pred = to_bool(as_value(condition))
-    a, b = promote_dtypes(x, y)
+    a, b = of_one_dtype(x, y)
     if not pred.aval.shape:
-        a, b = broadcast_values([a, b])
+        shape = lax.broadcast_shapes(a.aval.shape, b.aval.shape)
+        a, b = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
     else:
-        pred, a, b = broadcast_values([pred, a, b])
+        shape = lax.broadcast_shapes(pred.aval.shape, a.aval.shape, b.aval.shape)
+        pred, a, b = (broadcast_to_shape(v, shape) for v in (pred, a, b))
     return lax.select(pred, a, b)
 
 
 @compound(small=True)
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Value:
-    """Limited to [min, max], each of which may be None."""
+    """Limited to [min, max], each of which may be None or an array: shapes broadcast, dtypes promote. Not for complex
+    numbers.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.clip(jnp.array([-2, 0, 5]), 0, 3)
+    Array([0, 0, 3], dtype=int32)
+    >>> jnp.clip(jnp.array([-2, 0, 5]), min=jnp.array([-1, 1, 1]))
+    Array([-1,  1,  5], dtype=int32)
+    """
     check_arraylike("clip", *(v for v in (arr, min, max) if v is not None))
     result = as_value(arr)
     if builtins.any(dtypes.is_complex(dtypes.type_of(v)[0]) for v in (arr, min, max) if v is not None):
-        raise ValueError("clip does not support complex numbers: they have no order")
+        raise ValueError("clip: Complex values have no ordering and cannot be clipped: clip their parts")
     if min is not None:
         result = maximum(min, result)
     if max is not None:
@@ -93,8 +123,15 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
 
 @compound(static=("equal_nan",))
 def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
-    """|a - b| <= atol + rtol * |b|, and equal infinities."""
+    """|a - b| <= atol + rtol * |b| for each element, booleans; equal infinities are close, NaN only with `equal_nan`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.isclose(jnp.array([1.0, 1.1, jnp.nan]), jnp.array([1.000001, 1.0, jnp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """
     x, y = promote("isclose", a, b)
+    if x.aval.is_extended:
+        return equal(x, y)
     if not dtypes.is_inexact(x.aval.dtype):
         x, y = promote_inexact("isclose", x, y)
     near = isfinite(x) & isfinite(y) & (abs(x - y) <= abs(y) * rtol + atol)
@@ -104,13 +141,24 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, 
 
 @compound(static=("equal_nan",))
 def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
-    """True if all elements are close."""
+    """True if all elements are close, as a boolean array without dimensions. Arguments: see `isclose`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.000001, 2.0]))
+    Array(True, dtype=bool)
+    """
     close = isclose(a, b, rtol, atol, equal_nan)
     return lax.reduce_and(close, range(close.aval.ndim))
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Value:
-    """True if shapes and all elements are equal."""
+    """True if shapes and all elements are equal, as a boolean array without dimensions; NaN equals NaN only with
+    `equal_nan`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1.0, 2.0])), jnp.array_equal(jnp.ones(2), jnp.ones((1, 2)))
+    (Array(True, dtype=bool), Array(False, dtype=bool))
+    """
     x, y = _as_array(a1), _as_array(a2)
     if x.aval.shape != y.aval.shape:
         return as_value(np.asarray(False))
@@ -121,11 +169,12 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Value:
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Value:
-    """True if the shapes broadcast to one another and all elements are then equal.
+    """True if the shapes broadcast to one another and all elements are then equal, as a boolean array without
+    dimensions.
 
     >>> import hloom.numpy as jnp
-    >>> bool(jnp.array_equiv(jnp.array([1, 1]), 1))
-    True
+    >>> jnp.array_equiv(jnp.array([1, 1]), 1), jnp.array_equiv(jnp.ones(2), jnp.ones(3))
+    (Array(True, dtype=bool), Array(False, dtype=bool))
     """
     x, y = _as_array(a1), _as_array(a2)
     try:
@@ -141,11 +190,40 @@ def _as_array(x: Any) -> Value:
 
 
 def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Value:
-    """x with another dtype, strongly typed; complex numbers drop their imaginary part, but for bool."""
+    """x with another dtype, strongly typed. Floats are cut towards 0 on the way to integers, and those that do not fit
+    become the nearest that does.
+
+    Complex numbers drop their imaginary part, but for bool, which says whether they are not 0. float64 and int64 are
+    narrowed, with a warning, unless x64 is on. `copy`: another array also where nothing changes.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.astype(jnp.array([1.7, -1.7, 0.0]), int)
+    Array([ 1, -1,  0], dtype=int32)
+    >>> jnp.astype(jnp.array([1.7, -1.7, 0.0]), bool)
+    Array([ True,  True, False], dtype=bool)
+    """
     check_arraylike("astype", x)
     value = as_value(x)
     target = dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "astype")
-    return to_bool(value) if target == dtypes.bool_ else lax.convert_element_type(value, target)
+    found = to_bool(value) if target == dtypes.bool_ else lax.convert_element_type(value, target)
+    return copied(value) if copy and found is value else found
+
+
+def copied(x: Value) -> Value:
+    """Another array, with memory of its own; while a program is traced it is the same value."""
+    return x.__copy__() if isinstance(x, Array) else x
+
+
+def byteswap(x: ArrayLike) -> Value:
+    """The same elements with their bytes in the opposite order; each part of a complex number by itself."""
+    value = as_value(x)
+    dtype = value.aval.dtype
+    if dtypes.is_complex(dtype):
+        return lax.complex(byteswap(lax.real(value)), byteswap(lax.imag(value)))
+    if dtype.itemsize == 1:
+        return value
+    swapped = lax.rev(lax.bitcast_convert_type(value, np.uint8), [value.aval.ndim])
+    return lax.bitcast_convert_type(swapped, dtype)
 
 
 def view(x: ArrayLike, dtype: Any = None, type: None = None) -> Value:
@@ -153,6 +231,10 @@ def view(x: ArrayLike, dtype: Any = None, type: None = None) -> Value:
 
     The low bits of an element come first. A boolean is a byte; one that is not 0 is true. ValueError if the bits of the
     last dimension do not make whole elements, or if there is none and the width changes.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.array([1.0, -2.0]).view(jnp.int32)
+    Array([ 1065353216, -1073741824], dtype=int32)
     """
     if type is not None:
         raise UnsupportedError(f"view: there is one class of arrays, so that type must be None\n  at {user_line()}")
@@ -217,7 +299,14 @@ def nan_to_num(
     posinf: ArrayLike | None = None,
     neginf: ArrayLike | None = None,
 ) -> Value:
-    """NaN replaced by `nan`, infinities by `posinf` and `neginf` (default: the largest finite values)."""
+    """NaN replaced by `nan`, infinities by `posinf` and `neginf` (default: the largest finite values). Integers stay.
+
+    `copy` has no effect: arrays are immutable.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan, jnp.inf]), posinf=99.0)
+    Array([ 1.,  0., 99.], dtype=float32)
+    """
     check_arraylike("nan_to_num", x)
     value = as_value(x)
     if not dtypes.is_inexact(value.aval.dtype):
@@ -234,7 +323,16 @@ def nan_to_num(
 
 @compound()
 def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Value:
-    """For each element, the choice whose condition is the first to be true; `default` if none is."""
+    """For each element, the choice whose condition is the first to be true; `default` if none is. Shapes broadcast,
+    dtypes of the choices promote.
+
+    condlist: boolean arrays; choicelist: as many arrays.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([1, 5, 20])
+    >>> jnp.select([x < 3, x < 10], [x, 10 * x], default=-1)
+    Array([ 1, 50, -1], dtype=int32)
+    """
     if len(condlist) != len(choicelist) or not len(condlist):
         raise ValueError(f"select: {len(condlist)} conditions and {len(choicelist)} choices")
     result = default
@@ -245,7 +343,14 @@ def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Value:
 
 @compound(static=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Value:
-    """The polynomial with coefficients p, highest power first, at x. `unroll` is for JAX's sake: no loop is left."""
+    """The polynomial with coefficients p, highest power first, at x: p[0] x**(n-1) + ... + p[n-1], in the shape of x.
+
+    `unroll` is for JAX's sake: no loop is left.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.polyval(jnp.array([1, 0, -1]), jnp.array([2, 3]))
+    Array([3, 8], dtype=int32)
+    """
     check_arraylike("polyval", p, x)
     coefficients, point = promote_dtypes(p, x)
     result = lax.full_like(point, 0)

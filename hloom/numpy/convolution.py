@@ -19,11 +19,17 @@ __all__ = ["convolve", "correlate"]
 def convolve(
     a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Value:
-    """The products of `a` with `v` reversed and shifted, summed. Integers become floats, as in JAX, unless
+    """The products of the vector `a` with `v` reversed and shifted, summed. Integers become floats, as in JAX, unless
     `preferred_element_type` is one of integers.
 
-    mode: "full" has all shifts at which they overlap, "valid" those at which one is inside of the other, and "same" as
-    many, from the middle, as the longer one has elements.
+    mode: "full" has all shifts at which they overlap, len(a) + len(v) - 1; "valid" those at which one is inside of the
+    other; and "same" as many, from the middle, as the longer one has elements.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.convolve(jnp.array([1, 2, 3]), jnp.array([1, 1]))
+    Array([1., 3., 5., 3.], dtype=float32)
+    >>> jnp.convolve(jnp.array([1, 2, 3]), jnp.array([1, 1]), mode="valid")
+    Array([3., 5.], dtype=float32)
     """
     x, y = _pair("convolve", a, v, preferred_element_type)
     if x.aval.size < y.aval.size:
@@ -34,7 +40,12 @@ def convolve(
 def correlate(
     a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Value:
-    """The products of `a` with the conjugate of `v` shifted, summed. `mode` as for `convolve`."""
+    """The products of the vector `a` with the conjugate of `v` shifted, summed. `mode` as for `convolve`, dtypes too.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.correlate(jnp.array([1, 2, 3, 2]), jnp.array([1, 2]))
+    Array([5., 8., 7.], dtype=float32)
+    """
     x, y = _pair("correlate", a, v, preferred_element_type)
     y = conj(y)
     if x.aval.size >= y.aval.size:

@@ -21,6 +21,7 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedElementTypeError
 from ..tracer.operators import ArrayBase, ArrayLike
+from ..tracer.placing import in_asked_place
 from ..tracer.source import user_line
 from .movement import diagonal_number, stack
 from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
@@ -58,10 +59,21 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Value:
-    """An array of numbers, nested sequences or anything with `__array__`; itself if it is one already.
+    """An array of numbers, nested sequences or what has `__jax_array__` or `__array__`; itself if it is one already.
 
-    Python scalars stay weakly typed unless `dtype` is given. NumPy data is copied, unless `copy` is False.
+    The dtype, unless it is given, is that of the data: int32 of Python integers and float32 of floats (64 bits wide
+    with x64), and 64-bit NumPy data is narrowed too. Python numbers stay weakly typed, so that they adapt to other
+    operands. NumPy data is copied, unless `copy` is False.
+
+    >>> import numpy as np, hloom.numpy as jnp
+    >>> jnp.asarray([[1, 2], [3, 4.5]])
+    Array([[1. , 2. ],
+           [3. , 4.5]], dtype=float32)
+    >>> jnp.asarray(np.arange(3))
+    Array([0, 1, 2], dtype=int32)
     """
+    if device is not None or out_sharding is not None:
+        return in_asked_place(asarray(a, dtype, order, copy=copy), device, out_sharding, "asarray")
     target = None if dtype is None else dtypes.requested_dtype(dtype, "asarray")
     if isinstance(a, ArrayBase):
         value = as_value(a)
@@ -74,8 +86,14 @@ def asarray(
         return array_from_numpy(a, copy=False)
     if isinstance(a, list | tuple):
         return _from_sequence(a, target)
-    if a is None or isinstance(a, str | bytes | dict | set):
+    if a is None:
+        raise _none_is_no_value()
+    if hasattr(a, "__jax_array__"):  # before `__array__`, as it may be traced
+        return asarray(a.__jax_array__(), dtype)
+    if isinstance(a, str | bytes | dict | set):
         raise _not_an_array(a)
+    if hasattr(a, "__jax_array__"):
+        return asarray(a.__jax_array__(), dtype)
     refuse_masked(a)
     data = np.asarray(a)
     _check_dtype(a, data)
@@ -92,12 +110,24 @@ def array(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Value:
-    """As `asarray`, but an existing array is copied; with at least `ndmin` dimensions."""
+    """As `asarray`, but an existing array is copied; with at least `ndmin` dimensions.
+
+    dtype: int32 of Python integers and float32 of floats by default, where NumPy has 64 bits. `order` has no effect.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.array([1, 2, 3])
+    Array([1, 2, 3], dtype=int32)
+    >>> jnp.array([[1, 2], [3, 4]], dtype=jnp.float16)
+    Array([[1., 2.],
+           [3., 4.]], dtype=float16)
+    """
     value = asarray(object, dtype)
     if copy and value is object and isinstance(value, Array) and not value.aval.is_extended:
         value = Array(value.aval, value._view.copy())
     missing = ndmin - value.aval.ndim
-    return lax.reshape(value, (*[1] * missing, *value.aval.shape)) if missing > 0 else value
+    return in_asked_place(
+        lax.reshape(value, (*[1] * missing, *value.aval.shape)) if missing > 0 else value, device, out_sharding, "array"
+    )
 
 
 def _from_sequence(a: Sequence[Any], target: np.dtype[Any] | None) -> Value:
@@ -105,6 +135,9 @@ def _from_sequence(a: Sequence[Any], target: np.dtype[Any] | None) -> Value:
         rows = [asarray(item) for item in a]
         return stack(rows, dtype=target if target is not None else dtypes.result_type(*rows))
     try:
+        given = _leaf_types(a)
+        if target is None and given and any(t not in _PYTHON_NUMBERS for t in given):
+            target = dtypes.result_type(*given)  # NumPy's scalars are stronger than Python's
         data = np.array(a)
         _check_dtype(a, data)
         # converted again with the final dtype, so that Python integers that do not fit raise an OverflowError
@@ -115,14 +148,52 @@ def _from_sequence(a: Sequence[Any], target: np.dtype[Any] | None) -> Value:
         raise type(error)(f"{error}\n  at {user_line()}") from None
 
 
+_PYTHON_NUMBERS = frozenset([bool, int, float, complex])
+
+
+def _leaf_types(a: Any) -> set[Any]:
+    """The types of the numbers in a nested sequence, and the dtypes of its arrays; nothing if it has anything else."""
+    found: set[Any] = set()
+    kinds = set(map(type, a))
+    if kinds <= _PYTHON_NUMBERS:
+        return kinds
+    for kind in kinds:
+        if issubclass(kind, list | tuple):
+            parts = [_leaf_types(item) for item in a if type(item) is kind]
+            if not all(parts):
+                return set()
+            found.update(*parts)
+        elif kind in _PYTHON_NUMBERS:
+            found.add(kind)
+        elif issubclass(kind, np.generic) and issubclass(kind, np.number | np.bool_):
+            found.add(np.dtype(kind))
+        elif issubclass(kind, np.ndarray):
+            found.update(item.dtype for item in a if type(item) is kind)
+        else:
+            return set()
+    return found
+
+
 def _holds_values(a: Any) -> bool:
     """True if a nested sequence has an Array or Tracer in it."""
-    return any(_holds_values(x) if isinstance(x, list | tuple) else isinstance(x, ArrayBase) for x in a)
+    return any(
+        _holds_values(x) if isinstance(x, list | tuple) else isinstance(x, ArrayBase) or hasattr(x, "__jax_array__")
+        for x in a
+    )
 
 
 def _check_dtype(a: Any, data: np.ndarray[Any, Any]) -> None:
     if data.dtype.kind in "OSUMm":
+        if data.dtype.kind == "O":
+            if any(v is None for v in data.flat):
+                raise _none_is_no_value()
+            if all(isinstance(v, bool | int | float) for v in data.flat):
+                raise OverflowError(f"Python int too large to convert to {dtypes.default_int()}\n  at {user_line()}")
         raise _not_an_array(a)
+
+
+def _none_is_no_value() -> OperandError:
+    return OperandError(f"None is not a valid value for jnp.array\n  at {user_line()}", "array")
 
 
 def _not_an_array(a: Any) -> UnsupportedElementTypeError:
@@ -134,13 +205,25 @@ def _not_an_array(a: Any) -> UnsupportedElementTypeError:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Value:
-    """An array over (or with a copy of) the memory of another library's array."""
+    """An array over (or with a copy of) the memory of another library's array.
+
+    Without a copy both see the same memory, which must not change any more: arrays are immutable.
+
+    >>> import numpy as np, hloom.numpy as jnp
+    >>> jnp.from_dlpack(np.array([1.5, 2.5], np.float32))
+    Array([1.5, 2.5], dtype=float32)
+    """
     data = np.from_dlpack(x)
     return array_from_numpy(data, copy=bool(copy) or dtypes.canonical_dtype(data.dtype) != data.dtype)
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Value:
-    """A copy."""
+    """A copy, of the same shape and dtype. Arrays are immutable, so that it is rarely needed.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.copy(jnp.array([1, 2]))
+    Array([1, 2], dtype=int32)
+    """
     return array(a, copy=True)
 
 
@@ -150,26 +233,68 @@ def copy(a: ArrayLike, order: str | None = None) -> Value:
 def full(
     shape: Any, fill_value: ArrayLike, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Value:
-    """An array of one value (or of a value broadcast to `shape`)."""
+    """An array of one value (or of a value broadcast to `shape`), in the dtype of the value by default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.full((2, 3), 7)
+    Array([[7, 7, 7],
+           [7, 7, 7]], dtype=int32, weak_type=True)
+    >>> jnp.full((2, 3), jnp.array([1.0, 2.0, 3.0]))
+    Array([[1., 2., 3.],
+           [1., 2., 3.]], dtype=float32)
+    """
     check_arraylike("full", fill_value)
     if np.ndim(fill_value) == 0:
-        return lax.full(shape, fill_value, dtype)
-    return broadcast_to_shape(asarray(fill_value, dtype), canonical_shape(shape))
+        return in_asked_place(lax.full(shape, fill_value, dtype), device, out_sharding, "full")
+    return in_asked_place(
+        broadcast_to_shape(asarray(fill_value, dtype), canonical_shape(shape)), device, out_sharding, "full"
+    )
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
-    """Zeros, float32 by default."""
-    return lax.full(shape, 0, dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "zeros"))
+    """Zeros of a shape, float32 by default (float64 with x64).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.zeros((2, 3))
+    Array([[0., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
+    >>> jnp.zeros(2, dtype=int)
+    Array([0, 0], dtype=int32)
+    """
+    return in_asked_place(lax.full(shape, 0, _dtype_of_constants("zeros", shape, dtype)), device, out_sharding, "zeros")
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
-    """Ones, float32 by default."""
-    return lax.full(shape, 1, dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "ones"))
+    """Ones of a shape, float32 by default (float64 with x64).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.ones((2, 3))
+    Array([[1., 1., 1.],
+           [1., 1., 1.]], dtype=float32)
+    """
+    return in_asked_place(lax.full(shape, 1, _dtype_of_constants("ones", shape, dtype)), device, out_sharding, "ones")
+
+
+def _dtype_of_constants(name: str, shape: Any, dtype: Any) -> np.dtype[Any]:
+    """float32 by default; TypeError for a number, which is meant as a second size."""
+    if dtype is None:
+        return dtypes.default_float()
+    if isinstance(dtype, int | np.integer):
+        raise TypeError(
+            f"{dtype} is no dtype. Did you accidentally write `jax.numpy.{name}({shape}, {dtype})` when you meant "
+            f"`jax.numpy.{name}(({shape}, {dtype}))`?\n  at {user_line()}"
+        )
+    return dtypes.requested_dtype(dtype, name)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
-    """Zeros, as in JAX: there is no memory without contents."""
-    return zeros(shape, dtype)
+    """Zeros, as in JAX: there is no memory without contents. float32 by default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.empty((2, 3)).shape
+    (2, 3)
+    """
+    return zeros(shape, dtype, device=device, out_sharding=out_sharding)
 
 
 def full_like(
@@ -181,34 +306,74 @@ def full_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Value:
-    """An array of one value with the shape and dtype of `a`, unless others are given."""
+    """An array of one value with the shape and dtype of `a`, unless others are given. The value is converted to the
+    dtype.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.full_like(jnp.array([[1, 2], [3, 4]]), 7.9)
+    Array([[7, 7],
+           [7, 7]], dtype=int32)
+    """
+    if _is_described(a):
+        described: Any = a
+        sizes = described.shape if shape is None else shape
+        return full(sizes, fill_value, described.dtype if dtype is None else dtype)
     check_arraylike("full_like", a, fill_value)
     if np.ndim(fill_value) == 0:
-        return lax.full_like(a, fill_value, dtype, shape)
+        return in_asked_place(lax.full_like(a, fill_value, dtype, shape), device, out_sharding, "full_like")
     x = as_value(a)
-    sizes = x.aval.shape if shape is None else canonical_shape(shape)
-    return broadcast_to_shape(asarray(fill_value, x.aval.dtype if dtype is None else dtype), sizes)
+    wanted = x.aval.shape if shape is None else canonical_shape(shape)
+    filled = broadcast_to_shape(asarray(fill_value, x.aval.dtype if dtype is None else dtype), wanted)
+    return in_asked_place(filled, device, out_sharding, "full_like")
 
 
 def zeros_like(
     a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Value:
-    """Zeros with the shape and dtype of `a`, unless others are given."""
+    """Zeros with the shape and dtype of `a`, unless others are given.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.zeros_like(jnp.array([1, 2, 3]))
+    Array([0, 0, 0], dtype=int32)
+    >>> jnp.zeros_like(jnp.array([1, 2, 3]), dtype=float, shape=(2, 2))
+    Array([[0., 0.],
+           [0., 0.]], dtype=float32)
+    """
+    if _is_described(a):
+        return full_like(a, 0, dtype, shape)
     check_arraylike("zeros_like", a)
-    return lax.full_like(a, 0, dtype, shape)
+    return in_asked_place(lax.full_like(a, 0, dtype, shape), device, out_sharding, "zeros_like")
 
 
 def ones_like(
     a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Value:
-    """Ones with the shape and dtype of `a`, unless others are given."""
+    """Ones with the shape and dtype of `a`, unless others are given.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.ones_like(jnp.array([0.5, 2.5]))
+    Array([1., 1.], dtype=float32)
+    """
+    if _is_described(a):
+        return full_like(a, 1, dtype, shape)
     check_arraylike("ones_like", a)
-    return lax.full_like(a, 1, dtype, shape)
+    return in_asked_place(lax.full_like(a, 1, dtype, shape), device, out_sharding, "ones_like")
 
 
 def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Value:
-    """Zeros with the shape and dtype of `prototype`: there is no memory without contents."""
+    """Zeros with the shape and dtype of `prototype`: there is no memory without contents.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.empty_like(jnp.ones((2, 3), jnp.int8))
+    Array([[0, 0, 0],
+           [0, 0, 0]], dtype=int8)
+    """
     return zeros_like(prototype, dtype, shape)
+
+
+def _is_described(a: Any) -> bool:
+    """True for what only has a shape and a dtype, such as `hloom.ShapeDtypeStruct`."""
+    return not isinstance(a, ArrayBase | np.ndarray | np.generic) and hasattr(a, "shape") and hasattr(a, "dtype")
 
 
 # ---- ranges
@@ -217,9 +382,17 @@ def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, de
 def arange(
     start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Value:
-    """start, start + step, ... below stop; the bounds must be known while tracing.
+    """start, start + step, ... below stop, as a vector: int32 of integers, float32 of floats; the bounds must be known
+    while tracing.
 
-    OperandError for bounds that are no real numbers, and for dtypes without arithmetic (bool).
+    Of floats the number of elements depends on rounding, as in NumPy: prefer `linspace`. OperandError for bounds that
+    are no real numbers, and for dtypes without arithmetic (bool).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.arange(4)
+    Array([0, 1, 2, 3], dtype=int32)
+    >>> jnp.arange(1, 2, 0.25)
+    Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
     """
     given = [start, *[b for b in (stop, step) if b is not None]]
     for bound in given:
@@ -238,18 +411,24 @@ def arange(
             raise ValueError(f"arange: the step must not be 0\n  at {user_line()}")
         index = lax.iota(target, max(0, -((first - last) // distance)))
         scaled = index if distance == 1 else index * distance
-        return scaled if first == 0 else scaled + first
+        return in_asked_place(scaled if first == 0 else scaled + first, device, out_sharding, "arange")
     if any(math.isinf(n) for n in numbers):
         raise OverflowError(f"arange: {numbers} has no end\n  at {user_line()}")
-    return array_from_numpy(np.arange(*numbers).astype(target))
+    return in_asked_place(array_from_numpy(np.arange(*numbers).astype(target)), device, out_sharding, "arange")
 
 
 def _check_bound(bound: Any) -> None:
     check_arraylike("arange", bound)
     shape = np.shape(bound)
     if shape or dtypes.is_complex(dtypes.type_of(bound)[0]):
-        what = f"an array of shape {shape}" if shape else "complex"
-        raise OperandError(f"arange takes real numbers, and {bound!r} is {what}\n  at {user_line()}", "arange")
+        if not shape:
+            raise OperandError(
+                f"Passing complex start/stop/step to jnp.arange is no longer supported: {bound!r}\n  at {user_line()}",
+                "arange",
+            )
+        raise OperandError(
+            f"arange takes real numbers, and {bound!r} is an array of shape {shape}\n  at {user_line()}", "arange"
+        )
 
 
 def linspace(
@@ -263,14 +442,22 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """`num` evenly spaced values from start to stop (included if `endpoint`)."""
+    """`num` evenly spaced values from start to stop (included if `endpoint`), float32 by default; with `retstep` also
+    the step.
+
+    start, stop: numbers or arrays; of arrays that broadcast to a shape, the new dimension `axis` is put into it.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    >>> jnp.linspace(0, 1, 4, endpoint=False, retstep=True)
+    (Array([0.  , 0.25, 0.5 , 0.75], dtype=float32), Array(0.25, dtype=float32))
+    """
     return _linspace(start, stop, num, endpoint, retstep, dtype, axis)
 
 
 @compound(static=("num", "endpoint", "retstep", "dtype", "axis"))
-def _linspace(
-    start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int
-) -> Any:
+def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int) -> Any:
     check_arraylike("linspace", start, stop)
     count = operator.index(num)
     if count < 0:
@@ -295,7 +482,7 @@ def _linspace(
         values = lax.transpose(values, [*range(1, place + 1), 0, *range(place + 1, len(sizes))])
     if not retstep:
         return values
-    step = (b - a) / intervals if intervals else lax.full_like(a, math.nan)
+    step = (b - a) / intervals if intervals else lax.full_like(a, math.nan, shape=())
     return values, lax.convert_element_type(step, step.dtype)
 
 
@@ -309,7 +496,12 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Value:
-    """base ** linspace(start, stop)."""
+    """base ** linspace(start, stop): `num` values with equal ratios, float32 by default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.logspace(0, 3, 4, base=2)
+    Array([1., 2., 4., 8.], dtype=float32)
+    """
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     values = lax.pow(lax.full_like(exponents, base), exponents)
     return values if dtype is None else to_dtype(values, dtypes.requested_dtype(dtype, "logspace"), False)
@@ -324,8 +516,8 @@ def geomspace(
     spiral.
 
     >>> import hloom.numpy as jnp
-    >>> [round(x, 3) for x in jnp.geomspace(1.0, 8.0, 4).tolist()]
-    [1.0, 2.0, 4.0, 8.0]
+    >>> jnp.geomspace(1.0, 8.0, 4).round(3)
+    Array([1., 2., 4., 8.], dtype=float32)
     """
     return _geomspace(start, stop, num, endpoint, dtype, axis)
 
@@ -335,7 +527,8 @@ def _geomspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, dtyp
     check_arraylike("geomspace", start, stop)
     a, b = promote_dtypes_inexact(start, stop)
     result = dtypes.requested_dtype(dtype, "geomspace") if dtype is not None else a.aval.dtype
-    a, b = (to_dtype(v, dtypes.result_type(a.aval.dtype, np.float32), False) for v in (a, b))
+    wide = a.aval.dtype if a.aval.dtype.itemsize >= 4 else dtypes.float32
+    a, b = (to_dtype(v, wide, False) for v in (a, b))
     shape = lax.broadcast_shapes(a.aval.shape, b.aval.shape)
     a, b = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
     count = operator.index(num)
@@ -352,24 +545,47 @@ def _geomspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, dtyp
 
 
 def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Value:
-    """Ones on diagonal k (which may be traced), else zeros; [N, M]."""
+    """Ones on diagonal k (which may be traced), else zeros: [N, M], where M is N by default. float32 by default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.eye(2, 3, k=1)
+    Array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
     shape = (operator.index(N), operator.index(N if M is None else M))
     if min(shape) < 0:
         raise OperandError(f"eye: sizes must not be negative: {shape}\n  at {user_line()}", "eye_shape")
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
-    mask = row + diagonal_number("eye", k) == column
+    offset = diagonal_number("eye", k)
+    if isinstance(offset, int):  # any integer is the number of a diagonal: most are outside of the matrix
+        offset = max(-shape[0], min(offset, shape[1]))
+    mask = row + offset == column
     return lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
 
 
 def identity(n: int, dtype: Any = None) -> Value:
-    """The n x n identity matrix."""
+    """The n x n identity matrix, float32 by default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.identity(2, dtype=int)
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
+    """
     return eye(n, dtype=dtype)
 
 
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Value]:
-    """Coordinate arrays of a grid from its axes' coordinates; "xy": the first two axes swapped.
+    """Coordinate arrays of a grid from the coordinates along its axes, a list of as many arrays.
 
-    OperandError unless `copy`: the arrays share no memory with the coordinates.
+    indexing: "xy" (arrays have the shape [len(y), len(x), ...], as for pictures) or "ij" ([len(x), len(y), ...]).
+    sparse: arrays have size 1 along all axes but their own, and broadcast. OperandError unless `copy`: the arrays share
+    no memory with the coordinates.
+
+    >>> import hloom.numpy as jnp
+    >>> x, y = jnp.meshgrid(jnp.array([1, 2, 3]), jnp.array([10, 20]))
+    >>> x + y
+    Array([[11, 12, 13],
+           [21, 22, 23]], dtype=int32)
     """
     if not copy:
         raise OperandError(f"meshgrid: copy=False is not possible: arrays are new\n  at {user_line()}", "meshgrid")
@@ -400,7 +616,15 @@ def _only(sizes: list[int], place: int) -> list[int]:
 
 
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
-    """The index of each element along each dimension, stacked; a tuple of broadcastable arrays if `sparse`."""
+    """The index of each element along each dimension, stacked: [len(dimensions), *dimensions]; a tuple of arrays that
+    broadcast if `sparse`. int32 by default.
+
+    >>> import hloom.numpy as jnp
+    >>> rows, columns = jnp.indices((2, 3))
+    >>> rows * 10 + columns
+    Array([[ 0,  1,  2],
+           [10, 11, 12]], dtype=int32)
+    """
     sizes = canonical_shape(dimensions)
     found = dtypes.default_int() if dtype is None else dtypes.requested_dtype(dtype, "indices")
     if sparse:

@@ -48,13 +48,30 @@ def _cumulative(
 
 @compound(static=("axis", "dtype"))
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
-    """Sums of prefixes along an axis, or of the flattened array."""
+    """Sums of prefixes along an axis, or of the flattened array: as many as there are elements.
+
+    The dtype is that of the array, unless given (booleans: int32); NumPy widens small integers.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.cumsum(jnp.array([1, 2, 3, 4]))
+    Array([ 1,  3,  6, 10], dtype=int32)
+    >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0)
+    Array([[1, 2],
+           [4, 6]], dtype=int32)
+    """
     return _cumulative(lax.cumsum, "cumsum", a, axis, dtype, out)
 
 
 @compound(static=("axis", "dtype"))
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
-    """Products of prefixes along an axis, or of the flattened array."""
+    """Products of prefixes along an axis, or of the flattened array: as many as there are elements.
+
+    The dtype is that of the array, unless given (booleans: int32).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.cumprod(jnp.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """
     return _cumulative(lax.cumprod, "cumprod", a, axis, dtype, out)
 
 
@@ -67,13 +84,23 @@ def _numbers(name: str, a: ArrayLike, stand_in: float) -> Value:
 
 @compound(static=("axis", "dtype"))
 def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
-    """Sums of prefixes along an axis, or of the flattened array, where NaN counts as 0."""
+    """Sums of prefixes along an axis, or of the flattened array, where NaN counts as 0.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nancumsum(jnp.array([1, jnp.nan, 3]))
+    Array([1., 1., 4.], dtype=float32)
+    """
     return _cumulative(lax.cumsum, "nancumsum", _numbers("nancumsum", a, 0), axis, dtype, out)
 
 
 @compound(static=("axis", "dtype"))
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
-    """Products of prefixes along an axis, or of the flattened array, where NaN counts as 1."""
+    """Products of prefixes along an axis, or of the flattened array, where NaN counts as 1.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nancumprod(jnp.array([2, jnp.nan, 3]))
+    Array([2., 2., 6.], dtype=float32)
+    """
     return _cumulative(lax.cumprod, "nancumprod", _numbers("nancumprod", a, 1), axis, dtype, out)
 
 
@@ -81,13 +108,14 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: No
 def cumulative_sum(
     x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Value:
-    """Sums of prefixes along an axis, which only a vector may leave out; the default integers at least.
+    """Sums of prefixes along an axis, which only a vector may leave out. Narrow integers become the default ones,
+    int32.
 
-    include_initial: the empty prefix too, whose sum is 0.
+    include_initial: the empty prefix too, whose sum is 0: the axis is one longer.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True).tolist()
-    [0, 1, 3, 6]
+    >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
+    Array([0, 1, 3, 6], dtype=int32)
     """
     return _from_standard("cumulative_sum", lax.cumsum, 0, x, axis, dtype, include_initial, True)
 
@@ -96,9 +124,13 @@ def cumulative_sum(
 def cumulative_prod(
     x: ArrayLike, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Value:
-    """Products of prefixes along an axis, which only a vector may leave out.
+    """Products of prefixes along an axis, which only a vector may leave out. The dtype stays.
 
-    include_initial: the empty prefix too, whose product is 1.
+    include_initial: the empty prefix too, whose product is 1: the axis is one longer.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True)
+    Array([1, 1, 2, 6], dtype=int32)
     """
     return _from_standard("cumulative_prod", lax.cumprod, 1, x, axis, dtype, include_initial, False)
 
@@ -117,10 +149,11 @@ def _from_standard(
     check_arraylike(name, x)
     value = as_value(x)
     if not value.aval.ndim:
-        raise ValueError(f"{name}: the input must have dimensions, and is a scalar\n  at {user_line()}")
+        raise ValueError(f"{name}: The input must be non-scalar to take a running total\n  at {user_line()}")
     if axis is None and value.aval.ndim > 1:
         raise ValueError(
-            f"{name}: axis is only optional for one-dimensional arrays, not for {value.aval.str_short()}\n"
+            f"{name}: The input array has rank {value.aval.ndim}, however axis was not given: "
+            "it is only optional for one dimension\n"
             f"  at {user_line()}"
         )
     axis = canonical_axis(0 if axis is None else axis, value.aval.ndim)

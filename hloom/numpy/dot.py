@@ -12,6 +12,7 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayLike
+from ..tracer.placing import asked_place
 from ..tracer.source import user_line
 from .binary import multiply
 from .elementwise import conj
@@ -43,7 +44,19 @@ def _pair(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Value, Value]:
 def dot(
     a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
 ) -> Value:
-    """The last dimension of a times the second to last (or only) of b; a plain product if one has no dimensions."""
+    """The last dimension of a times the second to last (or only) of b, summed; a plain product if one has no
+    dimensions.
+
+    Dtypes promote, and products are added in that dtype: give `preferred_element_type` to add integers or float16 in a
+    wider one. `precision` is as in JAX; float32 is multiplied with full precision by default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.dot(jnp.array([1, 2, 3]), jnp.array([4, 5, 6]))
+    Array(32, dtype=int32)
+    >>> jnp.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+    Array([3, 7], dtype=int32)
+    """
+    asked_place(out_sharding, "dot")
     x, y = _pair("dot", a, b)
     if not x.aval.shape or not y.aval.shape:
         shape = x.aval.shape or y.aval.shape
@@ -67,7 +80,19 @@ def _check_sizes(name: str, x: Value, y: Value, lhs: Sequence[int], rhs: Sequenc
 def matmul(
     a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
 ) -> Value:
-    """Matrix products; leading dimensions broadcast. A vector is a row on the left and a column on the right."""
+    """Matrix products, [..., m, k] and [..., k, n]; leading dimensions broadcast. What x @ y is. Dtypes promote.
+
+    A vector is a row on the left and a column on the right, and its dimension is not in the result. OperandError for
+    scalars.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 0], [1, 1]]))
+    Array([[3, 2],
+           [7, 4]], dtype=int32)
+    >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
+    (5, 2, 4)
+    """
+    asked_place(out_sharding, "matmul")
     x, y = _pair("matmul", a, b)
     if not x.aval.shape or not y.aval.shape:
         raise OperandError(
@@ -102,7 +127,12 @@ def _one_batch(x: Value, y: Value, lhs: int, rhs: int, precision: Any, preferred
 
 @compound(static=("precision", "preferred_element_type"), small=True)
 def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
-    """The sum of products of all elements, the first ones conjugated."""
+    """The sum of products of all elements, the first ones conjugated: a number. Arrays are flattened.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 3]))
+    Array(7.+0.j, dtype=complex64)
+    """
     x, y = _pair("vdot", a, b)
     x, y = (lax.reshape(v, (v.aval.size,)) for v in (conj(x), y))
     return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
@@ -110,7 +140,12 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element
 
 @compound(static=("precision", "preferred_element_type"), small=True)
 def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
-    """The last dimension of a times the last of b."""
+    """The last dimension of a times the last of b, summed: [*a.shape[:-1], *b.shape[:-1]]. Nothing is conjugated.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.inner(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
+    Array([21, 43], dtype=int32)
+    """
     x, y = _pair("inner", a, b)
     if not x.aval.shape or not y.aval.shape:
         return dot(x, y)
@@ -119,7 +154,13 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_elemen
 
 @compound()
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Value:
-    """All products of two flattened arrays, [a.size, b.size]."""
+    """All products of two flattened arrays, [a.size, b.size].
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.outer(jnp.array([1, 2]), jnp.array([1, 10, 100]))
+    Array([[  1,  10, 100],
+           [  2,  20, 200]], dtype=int32)
+    """
     no_out("outer", out)
     x, y = _pair("outer", a, b)
     shape = (x.aval.size, y.aval.size)
@@ -137,7 +178,18 @@ def tensordot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Value:
-    """The product over `axes`: a number (the last of a with the first of b), two axes, or two lists of axes."""
+    """The product summed over `axes`: a number (the last ones of a with the first ones of b), two axes, or two lists of
+    axes.
+
+    The result has the other dimensions of a, then those of b.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5))).shape
+    (2, 5)
+    >>> jnp.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 5)), axes=(1, 0)).shape
+    (2, 4, 5)
+    """
+    asked_place(out_sharding, "tensordot")
     x, y = _pair("tensordot", a, b)
     lhs, rhs = _contracted(axes, x, y)
     if len(lhs) != len(rhs) or any(d < 0 for d in (*lhs, *rhs)) or max(rhs, default=-1) >= y.aval.ndim:
@@ -156,6 +208,12 @@ def _contracted(axes: Any, x: Value, y: Value) -> tuple[list[int], list[int]]:
             count = operator.index(axes)
         except TypeError:
             raise _no_axes(axes) from None
+        if count > min(x.aval.ndim, y.aval.ndim):
+            raise OperandError(
+                f"tensordot: Number of tensordot axes, {count}, exceeds input ranks, of {x.aval.str_short()} and "
+                f"{y.aval.str_short()}\n  at {user_line()}",
+                "tensordot_axes",
+            )
         return list(range(x.aval.ndim - count, x.aval.ndim)), list(range(count))
     if len(axes) != 2:
         raise _no_axes(axes)
@@ -183,6 +241,10 @@ def cross(
 
     `axis` gives all three. A vector of 2 elements has 0 as its third; of two such vectors the result is the third
     component alone.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
     """
     x, y = _pair("cross", a, b)
     if axis is not None:
@@ -208,7 +270,12 @@ def cross(
 
 @compound()
 def kron(a: ArrayLike, b: ArrayLike) -> Value:
-    """The Kronecker product."""
+    """The Kronecker product: blocks of b, each times an element of a. Sizes multiply; missing dimensions are in front.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2]))
+    Array([ 1,  2, 10, 20], dtype=int32)
+    """
     x, y = _pair("kron", a, b)
     rank = max(x.aval.ndim, y.aval.ndim)
     p, q = ((*[1] * (rank - v.aval.ndim), *v.aval.shape) for v in (x, y))
@@ -222,7 +289,13 @@ def kron(a: ArrayLike, b: ArrayLike) -> Value:
 def vecdot(
     x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
 ) -> Value:
-    """Sums of products along an axis, the first ones conjugated, in the dtype of the products."""
+    """Sums of products along an axis, the first ones conjugated, in the dtype of the products. Other dimensions
+    broadcast.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+    Array([3, 7], dtype=int32)
+    """
     check_arraylike("vecdot", x1, x2)
     x, y = (moveaxis(v, axis, -1) for v in promote_dtypes(x1, x2))
     if x.aval.shape[-1] != y.aval.shape[-1]:
@@ -236,22 +309,23 @@ def vecdot(
 
 
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Value:
-    """Matrices times vectors, [..., m, n] and [..., n]; leading dimensions broadcast.
+    """Matrices times vectors, [..., m, n] and [..., n], as [..., m]; leading dimensions broadcast, dtypes promote.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])).tolist()
-    [3, 7]
+    >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+    Array([3, 7], dtype=int32)
     """
     x, y = _matrix_and_vector("matvec", x1, x2, 2, 1)
     return lax.squeeze(matmul(x, lax.expand_dims(y, [y.aval.ndim])), [-1])
 
 
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Value:
-    """Vectors, conjugated, times matrices, [..., m] and [..., m, n]; leading dimensions broadcast.
+    """Vectors, conjugated, times matrices, [..., m] and [..., m, n], as [..., n]; leading dimensions broadcast, dtypes
+    promote.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]])).tolist()
-    [4, 6]
+    >>> jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]]))
+    Array([4, 6], dtype=int32)
     """
     x, y = _matrix_and_vector("vecmat", x1, x2, 1, 2)
     return lax.squeeze(matmul(lax.expand_dims(conj(x), [x.aval.ndim - 1]), y), [-2])

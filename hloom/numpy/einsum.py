@@ -12,6 +12,7 @@ from .. import lax
 from ..tracer.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
+from ..tracer.placing import asked_place
 from ..tracer.source import user_line
 from .movement import diagonal
 from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes
@@ -48,8 +49,19 @@ def einsum(
 ) -> Value:
     """Einstein's summation: ``einsum("bij,bjk->bik", x, y)``, or ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
 
+    An index that the result lacks is summed over; ``...`` stands for further dimensions, which broadcast. Several
+    operands are multiplied in an order that needs few operations (`einsum_path` shows it). Dtypes promote.
+
     `_dot_general` multiplies; libraries give a function of their own for other numbers.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> jnp.einsum("ij,j->i", x, jnp.array([1, 10]))
+    Array([21, 43], dtype=int32)
+    >>> jnp.einsum("ii", x)
+    Array(5, dtype=int32)
     """
+    asked_place(out_sharding, "einsum")
     no_out("einsum", out)
     arrays, spec = _arrays_and_spec(subscripts, operands)
     check_arraylike("einsum", *arrays)

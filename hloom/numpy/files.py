@@ -59,8 +59,8 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     >>> file = io.BytesIO()
     >>> jnp.save(file, jnp.arange(3))
     >>> _ = file.seek(0)
-    >>> jnp.load(file).tolist()
-    [0, 1, 2]
+    >>> jnp.load(file)
+    Array([0, 1, 2], dtype=int32)
     """
     found = np.load(file, *args, **kwargs)
     if not isinstance(found, np.ndarray):
@@ -72,8 +72,8 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     """The bytes of a buffer from `offset` as elements of a dtype: `count`, or all. `float` means float64 in the buffer.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.frombuffer(bytes([1, 0, 2, 0]), dtype="int16").tolist()
-    [1, 2]
+    >>> jnp.frombuffer(bytes([1, 0, 2, 0]), dtype="int16")
+    Array([1, 2], dtype=int16)
     """
     return asarray(np.frombuffer(buffer, np.dtype(dtype), count, offset))
 
@@ -82,19 +82,34 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     """The numbers in a text, which `sep` separates: `count`, or all.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.fromstring("1 2 3", dtype=int, sep=" ").tolist()
-    [1, 2, 3]
+    >>> jnp.fromstring("1 2 3", dtype=int, sep=" ")
+    Array([1, 2, 3], dtype=int32)
     """
     return asarray(np.fromstring(string, np.dtype(dtype), count, sep=sep))
 
 
 def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not implemented, as in JAX: reading a file depends on more than arguments. Use asarray(numpy.fromfile(...))."""
+    """Not implemented, as in JAX: reading a file depends on more than arguments. Use asarray(numpy.fromfile(...)).
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import hloom.numpy as jnp
+    >>> with tempfile.TemporaryFile() as file:
+    ...     np.array([1, 2], np.int32).tofile(file)
+    ...     _ = file.seek(0)
+    ...     jnp.asarray(np.fromfile(file, np.int32))
+    Array([1, 2], dtype=int32)
+    """
     raise _impure("fromfile")
 
 
 def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not implemented, as in JAX: an iterator gives its items once. Use asarray(numpy.fromiter(...))."""
+    """Not implemented, as in JAX: an iterator gives its items once. Use asarray(numpy.fromiter(...)).
+
+    >>> import numpy as np, hloom.numpy as jnp
+    >>> jnp.asarray(np.fromiter((k * k for k in range(4)), np.int32))
+    Array([0, 1, 4, 9], dtype=int32)
+    """
     raise _impure("fromiter")
 
 
@@ -143,7 +158,16 @@ def get_printoptions() -> dict[str, Any]:
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Change how arrays are printed, NumPy's too. Arguments as for numpy.set_printoptions: precision, threshold, ..."""
+    """Change how arrays are printed, NumPy's too. Arguments as for numpy.set_printoptions: precision, threshold, ...
+
+    `printoptions` does it for a while.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.set_printoptions(precision=3)
+    >>> jnp.array([1 / 3])
+    Array([0.333], dtype=float32)
+    >>> jnp.set_printoptions(precision=8)
+    """
     np.set_printoptions(*args, **kwargs)
 
 

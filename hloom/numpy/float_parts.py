@@ -19,7 +19,7 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
-from .binary import copysign, floor_divide
+from .binary import copysign
 from .elementwise import abs, isinf, isnan, numbers_only, real_only
 from .promotion import broadcast_values, check_arraylike, no_out, promote, promote_inexact, strong_array, to_dtype
 
@@ -71,8 +71,8 @@ def frexp(x: ArrayLike, /) -> tuple[Value, Value]:
     The derivative of m is 2**-e.
 
     >>> import hloom.numpy as jnp
-    >>> [y.tolist() for y in jnp.frexp(jnp.array([1.0, -6.0, 0.0]))]
-    [[0.5, -0.75, 0.0], [1, 3, 0]]
+    >>> jnp.frexp(jnp.array([1.0, -6.0, 0.0]))
+    (Array([ 0.5 , -0.75,  0.  ], dtype=float32), Array([1, 3, 0], dtype=int32))
     """
     value = _real_floats("frexp", x)
     wide = _wide(value)
@@ -93,8 +93,8 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Value:
     """x1 * 2**x2, rounded once, also where 2**x2 itself has no float; x2 are integers. The inverse of `frexp`.
 
     >>> import hloom.numpy as jnp
-    >>> float(jnp.ldexp(1.5, -3))
-    0.1875
+    >>> jnp.ldexp(1.5, -3)
+    Array(0.1875, dtype=float32)
     """
     check_arraylike("ldexp", x1, x2)
     exponent = as_value(x2)
@@ -133,8 +133,8 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Value, Value]:
     """(fraction, whole part), each with the sign of x. The fraction of an infinity is 0.
 
     >>> import hloom.numpy as jnp
-    >>> [y.tolist() for y in jnp.modf(jnp.array([2.5, -0.25]))]
-    [[0.5, -0.25], [2.0, -0.0]]
+    >>> jnp.modf(jnp.array([2.5, -0.25]))
+    (Array([ 0.5 , -0.25], dtype=float32), Array([ 2., -0.], dtype=float32))
     """
     no_out("modf", out)
     value = strong_array(_real_floats("modf", x))
@@ -144,7 +144,7 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Value, Value]:
 
 
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Value:
-    """The float next to x in the direction of y; NaN if one is NaN.
+    """The float next to x in the direction of y; NaN if one is NaN. Integers become floats. Shapes broadcast.
 
     >>> import hloom.numpy as jnp
     >>> float(jnp.nextafter(1.0, 2.0)) - 1
@@ -161,8 +161,8 @@ def spacing(x: ArrayLike, /) -> Value:
     Of float16 it is the distance to the next larger float, as in NumPy.
 
     >>> import hloom.numpy as jnp
-    >>> float(jnp.spacing(jnp.float32(1.0)))
-    1.1920928955078125e-07
+    >>> jnp.spacing(jnp.float32(1.0))
+    Array(1.1920929e-07, dtype=float32)
     """
     value = _real_floats("spacing", x)
     infinity = lax.full_like(value, math.inf)
@@ -184,11 +184,11 @@ def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Value, Value]:
 
 @compound()
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Value:
-    """The greatest common divisor, element by element; of 0 and 0 it is 0.
+    """The greatest common divisor of integers, element by element; of 0 and 0 it is 0. Shapes broadcast.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.gcd(jnp.array([12, 18, 0]), 8).tolist()
-    [4, 2, 8]
+    >>> jnp.gcd(jnp.array([12, 18, 0]), 8)
+    Array([4, 2, 8], dtype=int32)
     """
     x, y = _integers("gcd", x1, x2)
     weak = x.aval.weak_type and not x.aval.shape
@@ -210,16 +210,16 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Value:
 
 @compound()
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Value:
-    """The least common multiple, element by element; 0 if one is 0.
+    """The least common multiple of integers, element by element; 0 if one is 0. Shapes broadcast.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.lcm(jnp.array([12, 18, 0]), 8).tolist()
-    [24, 72, 0]
+    >>> jnp.lcm(jnp.array([12, 18, 0]), 8)
+    Array([24, 72,  0], dtype=int32)
     """
     x, y = _integers("lcm", x1, x2)
     divisor = gcd(x, y)
     safe = lax.select(divisor == 0, lax.full_like(divisor, 1), divisor)
-    found = abs(x * floor_divide(y, safe))
+    found = abs(x) * lax.div(abs(y), safe)  # of each, so that too large a result wraps as in NumPy
     return to_dtype(found, x.aval.dtype, x.aval.weak_type and not x.aval.shape)
 
 
@@ -228,8 +228,8 @@ def bitwise_count(x: ArrayLike, /) -> Value:
     """The number of bits of |x| that are 1, as uint8.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.bitwise_count(jnp.array([7, -3, 0])).tolist()
-    [3, 2, 0]
+    >>> jnp.bitwise_count(jnp.array([7, -3, 0]))
+    Array([3, 2, 0], dtype=uint8)
     """
     check_arraylike("bitwise_count", x)
     value = as_value(x)
@@ -248,8 +248,8 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Va
     bitorder: "big", the first element is the highest bit, or "little".
 
     >>> import hloom.numpy as jnp
-    >>> jnp.packbits(jnp.array([1, 0, 0, 0, 0, 0, 1, 1, 1])).tolist()
-    [131, 128]
+    >>> jnp.packbits(jnp.array([1, 0, 0, 0, 0, 0, 1, 1, 1]))
+    Array([131, 128], dtype=uint8)
     """
     _check_bit_order("packbits", bitorder)
     check_arraylike("packbits", a)
@@ -276,8 +276,8 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
     count: how many to keep; if negative, how many to drop at the end. More than there are: zeros.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.unpackbits(jnp.array([131], "uint8")).tolist()
-    [1, 0, 0, 0, 0, 0, 1, 1]
+    >>> jnp.unpackbits(jnp.array([131], "uint8"))
+    Array([1, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)
     """
     _check_bit_order("unpackbits", bitorder)
     check_arraylike("unpackbits", a)

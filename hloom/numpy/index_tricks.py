@@ -61,21 +61,23 @@ def _indices(found: tuple[np.ndarray[Any, Any], ...]) -> tuple[Value, ...]:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Value, Value]:
-    """Rows and columns of the elements at and below diagonal k of an [n, m] matrix.
+    """Rows and columns of the elements at and below diagonal k of an [n, m] matrix: two vectors of int32. m is n by
+    default.
 
     >>> import hloom.numpy as jnp
-    >>> [i.tolist() for i in jnp.tril_indices(2)]
-    [[0, 1, 1], [0, 0, 1]]
+    >>> jnp.tril_indices(2)
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     return _triangle("tril_indices", np.tril_indices, n, k, m)
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Value, Value]:
-    """Rows and columns of the elements at and above diagonal k of an [n, m] matrix.
+    """Rows and columns of the elements at and above diagonal k of an [n, m] matrix: two vectors of int32. m is n by
+    default.
 
     >>> import hloom.numpy as jnp
-    >>> [i.tolist() for i in jnp.triu_indices(2)]
-    [[0, 0, 1], [0, 1, 1]]
+    >>> jnp.triu_indices(2)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     return _triangle("triu_indices", np.triu_indices, n, k, m)
 
@@ -98,8 +100,8 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Value, Value]:
     """`tril_indices` for the shape of a matrix.
 
     >>> import hloom.numpy as jnp
-    >>> [i.tolist() for i in jnp.tril_indices_from(jnp.ones((2, 2)))]
-    [[0, 1, 1], [0, 0, 1]]
+    >>> jnp.tril_indices_from(jnp.ones((2, 2)))
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     rows, columns = _matrix_shape("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
@@ -109,19 +111,21 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Value, Value]:
     """`triu_indices` for the shape of a matrix.
 
     >>> import hloom.numpy as jnp
-    >>> [i.tolist() for i in jnp.triu_indices_from(jnp.ones((2, 2)))]
-    [[0, 0, 1], [0, 1, 1]]
+    >>> jnp.triu_indices_from(jnp.ones((2, 2)))
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     rows, columns = _matrix_shape("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Value, ...]:
-    """The indices of the diagonal of an array with `ndim` dimensions of size n.
+    """The indices of the diagonal of an array with `ndim` dimensions of size n: `ndim` vectors of int32.
 
     >>> import hloom.numpy as jnp
-    >>> [i.tolist() for i in jnp.diag_indices(2)]
-    [[0, 1], [0, 1]]
+    >>> x = jnp.ones((2, 2))
+    >>> x.at[jnp.diag_indices(2)].set(0)
+    Array([[0., 1.],
+           [1., 0.]], dtype=float32)
     """
     size, count = _integer("diag_indices", "n", n), _integer("diag_indices", "ndim", ndim)
     if size < 0 or count < 0:
@@ -133,8 +137,8 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Value, ...]:
     """`diag_indices` for an array of two or more dimensions, which have one size.
 
     >>> import hloom.numpy as jnp
-    >>> [i.tolist() for i in jnp.diag_indices_from(jnp.ones((2, 2)))]
-    [[0, 1], [0, 1]]
+    >>> jnp.diag_indices_from(jnp.ones((2, 2)))
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     check_arraylike("diag_indices_from", arr)
     shape = np.shape(arr)
@@ -153,8 +157,8 @@ def mask_indices(
     size: how many to return: the last ones are cut off, or there are zeros at the end. Under `jit` it is needed.
 
     >>> import hloom.numpy as jnp
-    >>> [i.tolist() for i in jnp.mask_indices(2, jnp.tril)]
-    [[0, 1, 1], [0, 0, 1]]
+    >>> jnp.mask_indices(2, jnp.tril)
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     kept = asarray(mask_func(ones((n, n)), k)) != 0
     concrete = kept.to_concrete_value() if isinstance(kept, Tracer) else kept
@@ -181,11 +185,12 @@ def mask_indices(
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Value:
-    """A matrix with the flattened v on diagonal k.
+    """A matrix with the flattened v on diagonal k: [v.size + |k|, v.size + |k|].
 
     >>> import hloom.numpy as jnp
-    >>> jnp.diagflat(jnp.array([[1, 2]])).tolist()
-    [[1, 0], [0, 2]]
+    >>> jnp.diagflat(jnp.array([[1, 2]]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
     """
     check_arraylike("diagflat", v)
     return strong(diag(ravel(v), _integer("diagflat", "k", k)))
@@ -196,8 +201,10 @@ def ix_(*args: ArrayLike) -> tuple[Value, ...]:
     A boolean vector stands for the places where it is true.
 
     >>> import hloom.numpy as jnp
-    >>> [i.shape for i in jnp.ix_(jnp.array([0, 2]), jnp.array([1, 3, 4]))]
-    [(2, 1), (1, 3)]
+    >>> x = jnp.arange(9).reshape(3, 3)
+    >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([0, 1]))]
+    Array([[0, 1],
+           [6, 7]], dtype=int32)
     """
     check_arraylike("ix_", *args)
     found = []
@@ -226,10 +233,11 @@ def ix_(*args: ArrayLike) -> tuple[Value, ...]:
 
 
 def _steps(key: slice) -> tuple[Any, Any, Any]:
-    start = 0 if key.start is None else key.start
-    if key.stop is None:
+    """A whole slice stands for no numbers."""
+    if key.stop is None and key.start is not None:
         raise ValueError(f"a slice that makes numbers needs an end: {key}\n  at {user_line()}")
-    return start, key.stop, 1 if key.step is None else key.step
+    start, stop = (0 if bound is None else bound for bound in (key.start, key.stop))
+    return start, stop, 1 if key.step is None else key.step
 
 
 def _numbers(key: slice, inexact: bool = False) -> Value:
@@ -239,7 +247,7 @@ def _numbers(key: slice, inexact: bool = False) -> Value:
         found: Value = linspace(start, stop, int(abs(step)))
         return found
     given = [v for v in (key.start, key.stop, key.step) if v is not None]
-    dtype = dtypes.result_type(*given, *([1.0] if inexact else []))
+    dtype = dtypes.result_type(*(given or [0]), *([1.0] if inexact else []))
     return arange(start, stop, step, dtype=dtype)
 
 

@@ -22,6 +22,7 @@ from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, d
 from ..tracer.aval import ShapedArray
 from ..tracer.context import current_context
 from ..tracer.core import Value, thread_state
+from ..tracer.dslice import Slice
 from ..tracer.errors import (
     ConcretizationTypeError,
     IndexKindError,
@@ -40,6 +41,7 @@ from ..tracer.tracer import Tracer
 from .array_indexing import (
     ArrayIndex,
     Scatter,
+    check_static_index,
     gathered,
     is_array_index,
     is_flag,
@@ -72,10 +74,18 @@ class _Range:
 
 
 @dataclass(frozen=True, slots=True)
-class _Index:
-    """An index, with one entry for each dimension of the array: a range, or an integer that the program computes."""
+class _Window:
+    """`count` neighbours from an integer that the program computes."""
 
-    entries: tuple[_Range | Value, ...]
+    start: Value
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """An index, with one entry for each dimension of the array: a range, or a window that the program places."""
+
+    entries: tuple[_Range | _Window, ...]
     dropped: tuple[bool, ...]
     """True for dimensions indexed by an integer: they are not in the result."""
     result_shape: tuple[int, ...]
@@ -84,7 +94,7 @@ class _Index:
     @property
     def sizes(self) -> tuple[int, ...]:
         """The size of the block of each dimension of the array."""
-        return tuple([e.count if isinstance(e, _Range) else 1 for e in self.entries])
+        return tuple([e.count for e in self.entries])
 
     @property
     def reversed_dimensions(self) -> list[int]:
@@ -116,30 +126,32 @@ def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index
     used = sum(item is not None and item is not Ellipsis for item in items)
     if used > len(shape):
         raise IndexError(
-            f"Too many indices: the array has {len(shape)} dimensions, but {used} were indexed\n  at {user_line()}"
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed\n  at {user_line()}"
         )
     ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
     if len(ellipses) > 1:
         raise IndexError(f"an index can have one Ellipsis only, not {len(ellipses)}\n  at {user_line()}")
     place = ellipses[0] if ellipses else len(items)
     items[place : place + 1] = [slice(None)] * (len(shape) - used)
-    entries: list[_Range | Value] = []
+    entries: list[_Range | _Window] = []
     dropped: list[bool] = []
     result: list[int] = []
+    strict = current_context().check_static_indices
     for item in items:
         if item is None:
             result.append(1)
             continue
         size = shape[len(entries)]
         entry = _entry(item, size, wrap)
-        if not size and not isinstance(item, slice):
+        if not size and not isinstance(item, slice | Slice):
             raise IndexError(
-                f"index is out of bounds: dimension {len(entries)} of the array has size 0\n  at {user_line()}"
+                f"index is out of bounds for axis {len(entries)} with size 0\n  at {user_line()}"
             )
+        if strict and isinstance(entry, _Range) and not isinstance(item, slice | Slice):
+            check_static_index(item, entry.start, len(entries), size)
         entries.append(entry)
-        dropped.append(not isinstance(item, slice))
-        if isinstance(item, slice):
-            assert isinstance(entry, _Range)
+        dropped.append(not isinstance(item, slice | Slice))
+        if not dropped[-1]:
             result.append(entry.count)
     found = _Index(tuple(entries), tuple(dropped), tuple(result))
     if "oob" in current_context().checks:
@@ -154,14 +166,16 @@ def _report_bounds(index: _Index, shape: tuple[int, ...]) -> None:
     for axis, (entry, dropped) in enumerate(zip(index.entries, index.dropped, strict=True)):
         if not dropped:
             continue
-        check_index(shape, axis, as_value(entry.start if isinstance(entry, _Range) else entry))
+        check_index(shape, axis, as_value(entry.start))
 
 
 def _with_booleans(shape: tuple[int, ...], items: list[Any], wrap: bool) -> _Index:
     """Booleans take no dimension of the array. Together with all integers they make one new dimension of the result,
     of size 1 if all are true and else 0: where the first of them stands, or in front if other entries are between."""
     rest = parse_index(shape, tuple([item for item in items if not is_flag(item)]), wrap)
-    joint = [k for k, item in enumerate(items) if not (item is None or item is Ellipsis or isinstance(item, slice))]
+    joint = [
+        k for k, item in enumerate(items) if not (item is None or item is Ellipsis or isinstance(item, slice | Slice))
+    ]
     place = 0
     if joint[-1] - joint[0] == len(joint) - 1:
         before = items[: joint[0]]
@@ -174,13 +188,16 @@ def _with_booleans(shape: tuple[int, ...], items: list[Any], wrap: bool) -> _Ind
 
 def _check(item: Any) -> None:
     """Refuse anything else than an integer, a slice, None, Ellipsis, a known boolean or an array, and say why."""
-    if item is None or item is Ellipsis or isinstance(item, slice) or is_flag(item):
+    if item is None or item is Ellipsis or isinstance(item, slice | Slice) or is_flag(item):
         return
     if isinstance(item, str):
-        raise TypeError(f"arrays cannot be indexed by strings: {item!r}\n  at {user_line()}")
+        raise TypeError(
+            f"JAX does not support string indexing, and neither does hloom: {item!r}\n  at {user_line()}"
+        )
     if isinstance(item, list):
         raise TypeError(
-            f"Using a non-tuple sequence for multidimensional indexing is not allowed: {item!r}\n  at {user_line()}"
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            f"`arr[{_meant(item)}(seq)]` instead of `arr[seq]`: {item!r}\n  at {user_line()}"
         )
     if isinstance(item, ArrayBase | np.ndarray):
         if item.dtype == np.bool_ and isinstance(item, Tracer):
@@ -192,28 +209,54 @@ def _check(item: Any) -> None:
             return
     elif not hasattr(item, "__index__"):
         raise IndexKindError(
-            f"an index must be an integer, a slice, None or Ellipsis, not {item!r}\n  at {user_line()}"
+            f"Indexer must have integer or boolean type, got indexer with type {type(item).__name__}: {item!r} "
+            f"(it may be a slice, None or Ellipsis, too)\n  at {user_line()}"
         )
     if isinstance(item, ArrayBase | np.ndarray | np.generic) and item.dtype.kind not in "iu":
-        raise TypeError(f"an index must have an integer type, not {item.dtype.name}\n  at {user_line()}")
+        raise TypeError(
+            f"Indexer must have integer or boolean type, got indexer with type {item.dtype.name}\n  at {user_line()}"
+        )
 
 
-def _entry(item: Any, size: int, wrap: bool) -> _Range | Value:
+def _meant(items: list[Any]) -> str:
+    """What a list as an index was meant as: a tuple, if it has anything but integers and truth values in it."""
+    return "tuple" if any(not isinstance(i, int | np.integer | np.bool_) for i in items) else "array"
+
+
+def _window(item: Slice, size: int, wrap: bool) -> _Range | _Window:
+    """A block: a range if its start is known and it fits."""
+    if item.size > size:
+        raise OperandError(f"{item} is larger than the dimension, of size {size}\n  at {user_line()}", "dslice_size")
+    start = item.start
+    if not isinstance(start, Tracer):
+        start = operator.index(start)
+        start += size if start < 0 and wrap else 0
+        if 0 <= start <= size - item.size:
+            return _Range(start, item.size, 1)
+        return _Window(array_from_scalar(start, _INDEX), item.size)
+    _check(start)
+    dtype = start.aval.dtype if start.aval.dtype.itemsize >= 4 else _INDEX
+    return _Window(start_index(start, size, dtype) if wrap else convert(start, dtype, False), item.size)
+
+
+def _entry(item: Any, size: int, wrap: bool) -> _Range | _Window:
+    if isinstance(item, Slice):
+        return _window(item, size, wrap)
     if isinstance(item, slice):
         for bound in (item.start, item.stop, item.step):
             if isinstance(bound, Tracer) and bound.to_concrete_value() is None:
                 raise NonConcreteSliceError(
-                    f"the bounds of a slice must be known while tracing, and {bound.aval.str_short()} is traced"
-                    f"{bound._trace.described()}\n"
-                    f"  at {user_line()}\n  Use hloom.lax.dynamic_slice_in_dim(x, start, size), of a constant size, or "
-                    "make the bound static."
+                    "Array slice indices must have static start/stop/step: the bounds of a slice must be known while "
+                    f"tracing, and {bound.aval.str_short()} is traced{bound._trace.described()}\n"
+                    f"  at {user_line()}\n  Use x[hloom.ds(start, size)] or hloom.lax.dynamic_slice_in_dim(x, start, "
+                    "size), of a constant size, or make the bound static."
                 )
         bounds = [None if v is None else operator.index(v) for v in (item.start, item.stop, item.step)]
         start, stop, step = slice(*bounds).indices(size)
         return _Range(start, len(range(start, stop, step)), step)
     if isinstance(item, Tracer) and item.to_concrete_value() is None:
         dtype = item.aval.dtype if item.aval.dtype.itemsize >= 4 else _INDEX
-        return start_index(item, size, dtype) if wrap else convert(item, dtype, False)
+        return _Window(start_index(item, size, dtype) if wrap else convert(item, dtype, False))
     number = operator.index(item)
     return _Range(number + size if number < 0 and wrap else number, 1, 1)
 
@@ -239,8 +282,15 @@ def index_get(x: Any, index: Any) -> Value:
 def _items(index: Any) -> list[Any]:
     """The entries of an index; a tuple or a list in it is an array, of integers if it is empty."""
     if not isinstance(index, tuple):
-        return [index]
-    return [_sequence(item) if isinstance(item, tuple | list) else item for item in index]
+        return [_spread_out(index)]
+    return [_sequence(item) if isinstance(item, tuple | list) else _spread_out(item) for item in index]
+
+
+def _spread_out(item: Any) -> Any:
+    """A block with a stride as the array of its positions; anything else itself."""
+    if not isinstance(item, Slice) or item.stride == 1:
+        return item
+    return as_value(np.arange(item.size, dtype=np.int32) * item.stride) + item.start
 
 
 def _sequence(item: Any) -> Any:
@@ -257,6 +307,11 @@ def _array_index(shape: tuple[int, ...], index: Any, wrap: bool) -> ArrayIndex |
         _check(item)
     found = split_index(shape, items)
     report_bounds(found, shape, wrap)
+    if current_context().check_static_indices:
+        for item, axis in zip(found.arrays, found.axes, strict=True):
+            if isinstance(item, int | np.integer):
+                start = int(item) + (shape[axis] if item < 0 and wrap else 0)
+                check_static_index(item, start, axis, shape[axis])
     return found
 
 
@@ -358,11 +413,13 @@ def _block(x: Value, index: _Index) -> Value:
     return lax.rev(lax.slice(x, [e.low for e in ranges], limits, index.strides), index.reversed_dimensions)
 
 
-def _starts(entries: tuple[_Range | Value, ...]) -> list[Value]:
+def _starts(entries: tuple[_Range | _Window, ...]) -> list[Value]:
     """Start indices as scalars of one dtype: int64 if one of them is 64 bits wide, else int32."""
-    wide = any(not isinstance(e, _Range) and e.aval.dtype.itemsize == 8 for e in entries)
+    wide = any(isinstance(e, _Window) and e.start.aval.dtype.itemsize == 8 for e in entries)
     dtype = np.dtype(np.int64 if wide else np.int32)
-    return [array_from_scalar(e.start, dtype) if isinstance(e, _Range) else convert(e, dtype, False) for e in entries]
+    return [
+        array_from_scalar(e.start, dtype) if isinstance(e, _Range) else convert(e.start, dtype, False) for e in entries
+    ]
 
 
 # ---- x.at[index].set(y)
@@ -395,7 +452,13 @@ def _wraps(options: Options) -> bool:
 
 @boundaries
 class IndexUpdateHelper:
-    """`x.at`: index it."""
+    """`x.at`: index it, as in ``x.at[2].set(0)``; see the class of `x.at[index]`, `IndexUpdate`.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.arange(4)
+    >>> x.at[1:3].set(0)
+    Array([0, 0, 0, 3], dtype=int32)
+    """
 
     __slots__ = ("_array",)
 
@@ -417,6 +480,11 @@ class IndexUpdate:
         `hloom.lax.GatherScatterMode`. By default reading clips, writing drops.
     wrap_negative_indices: False makes negative integers out of bounds.
     indices_are_sorted, unique_indices: what the user promises of indices that are arrays. Without effect here.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.zeros(3)
+    >>> x.at[1].set(5), x.at[jnp.array([0, 0])].add(1)
+    (Array([0., 5., 0.], dtype=float32), Array([2., 0., 0.], dtype=float32))
     """
 
     __slots__ = ("_array", "_index")
@@ -426,38 +494,86 @@ class IndexUpdate:
         self._index = index
 
     def get(self, *, mode: Mode = None, fill_value: Any = None, **options: Unpack[Options]) -> Value:
-        """x[index]. `fill_value`: what is read out of bounds in mode "fill" (by default NaN, the least signed or
-        largest unsigned integer, True)."""
+        """x[index], with a choice of what an index out of bounds reads: `mode`, see the class.
+
+        `fill_value`: what is read out of bounds in mode "fill" (by default NaN, the least signed or largest unsigned
+        integer, True). x[index] itself clips.
+
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.array([1.0, 2.0, 3.0])
+        >>> x.at[jnp.array([0, 7])].get(mode="fill"), x[jnp.array([0, 7])]
+        (Array([ 1., nan], dtype=float32), Array([1., 3.], dtype=float32))
+        """
         found = _CLIP if mode is None else GatherScatterMode.from_any(mode)
         fill_value = None if fill_value is None else _check_fill(fill_value)
         return _read(self._array, self._index, _wraps(options), found, fill_value)
 
     def set(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
-        """x[index] = values."""
+        """x with x[index] = values: a copy, which costs nothing under jit where x is not used any more.
+
+        Values broadcast to the shape of x[index] and are converted to x's dtype. Where an element is named several
+        times, one of its values is kept.
+
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.array([[1, 2], [3, 4]])
+        >>> x.at[:, 0].set(0)
+        Array([[0, 2],
+               [0, 4]], dtype=int32)
+        >>> x.at[x > 2].set(-1)
+        Array([[ 1,  2],
+               [-1, -1]], dtype=int32)
+        """
         return self._update(values, _SET, mode, options)
 
     def add(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
-        """x[index] += values."""
+        """x with x[index] += values; where an element is named several times, all its values are added, unlike in
+        NumPy.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.zeros(3).at[jnp.array([0, 2, 2])].add(jnp.array([1, 10, 100]))
+        Array([  1.,   0., 110.], dtype=float32)
+        """
         return self._update(values, _ADD, mode, options)
 
     def subtract(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
-        """x[index] -= values."""
+        """x with x[index] -= values; where an element is named several times, all its values are subtracted.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([5, 5, 5]).at[1:].subtract(2)
+        Array([5, 3, 3], dtype=int32)
+        """
         return self._update(values, _SUB, mode, options)
 
     def multiply(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
-        """x[index] *= values."""
+        """x with x[index] *= values; where an element is named several times, it is multiplied by all. `mul` is the
+        same.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([1, 2, 3]).at[-1].multiply(10)
+        Array([ 1,  2, 30], dtype=int32)
+        """
         return self._update(values, _MUL, mode, options)
 
     mul = multiply
 
     def divide(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
-        """x[index] /= values. Integers become floats everywhere, so that all elements have one dtype."""
+        """x with x[index] /= values. Integers become floats everywhere, so that all elements have one dtype.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([2, 4, 6]).at[0].divide(4)
+        Array([0.5, 4. , 6. ], dtype=float32)
+        """
         if self._has_arrays() or not dtypes.is_inexact(self._array.aval.dtype):
             return divide(self._array, self._beside_ones(values, mode, options))
         return self._update(self._converted(values), _Operation(lax.div), mode, options)
 
     def power(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
-        """x[index] **= values. Booleans become integers everywhere."""
+        """x with x[index] **= values. Booleans become integers everywhere.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([2, 3, 4]).at[1:].power(2)
+        Array([ 2,  9, 16], dtype=int32)
+        """
         if self._has_arrays() or self._array.aval.dtype.kind == "b":
             return power(self._array, self._beside_ones(values, mode, options))
         return self._update(self._converted(values), _Operation(power), mode, options)
@@ -476,15 +592,30 @@ class IndexUpdate:
         return any(map(is_array_index, _items(self._index)))
 
     def min(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
-        """x[index] = minimum(x[index], values)."""
+        """x with x[index] = minimum(x[index], values): of all its values, where an element is named several times.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([5, 5, 5]).at[jnp.array([0, 0, 2])].min(jnp.array([3, 4, 9]))
+        Array([3, 5, 5], dtype=int32)
+        """
         return self._update(values, _MIN, mode, options)
 
     def max(self, values: Any, *, mode: Mode = None, **options: Unpack[Options]) -> Value:
-        """x[index] = maximum(x[index], values)."""
+        """x with x[index] = maximum(x[index], values): of all its values, where an element is named several times.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([5, 5, 5]).at[jnp.array([0, 0, 2])].max(jnp.array([7, 9, 3]))
+        Array([9, 5, 5], dtype=int32)
+        """
         return self._update(values, _MAX, mode, options)
 
     def apply(self, func: Callable[[Any], Any], *, mode: Mode = None, **options: Unpack[Options]) -> Value:
-        """x[index] = func(x[index])."""
+        """x with x[index] = func(x[index]); the function takes arrays or single elements, and must work on both.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([1.0, 4.0, 9.0]).at[1:].apply(jnp.sqrt)
+        Array([1., 2., 3.], dtype=float32)
+        """
 
         def scatter(x: Value, indices: Value, new: Value, numbers: Any, mode: Mode) -> Value:
             return lax.scatter_apply(x, indices, func, numbers, update_shape=new.aval.shape, mode=mode)
@@ -572,7 +703,8 @@ def _in_one_dtype(x: Value, values: Any, combine: Combine) -> tuple[Value, Combi
     common, _ = dtypes.promote([dtypes.type_of(x), kind])
     if common is not own:
         warn_user(
-            f"x.at[...]: values of {kind[0].name} are converted to {own.name}, the dtype of x, which cannot hold "
+            f"x.at[...]: scatter inputs have incompatible types: values of {kind[0].name} are converted to {own.name}, "
+            "the dtype of x, which cannot hold "
             f"all of them: later versions of JAX refuse this. Convert them, as in values.astype({own.name!r}), or x.",
             FutureWarning,
         )
@@ -621,7 +753,7 @@ def _only_values(index: _Index, shape: tuple[int, ...]) -> _Index:
 
 def _only_ranges(index: _Index) -> _Index:
     """The index into what `_only_values` leaves: computed integers have become 0."""
-    entries = [e if isinstance(e, _Range) else _Range(0, 1, 1) for e in index.entries]
+    entries = [e if isinstance(e, _Range) else _Range(0, e.count, 1) for e in index.entries]
     return _Index(tuple(entries), index.dropped, index.result_shape)
 
 
@@ -637,7 +769,7 @@ def _dynamic_in_bounds(index: _Index, shape: tuple[int, ...]) -> Value | None:
     result: Value | None = None
     for e, size in zip(index.entries, shape):
         if not isinstance(e, _Range):
-            inside = (e >= 0) & (e < size)
+            inside = (e.start >= 0) & (e.start <= size - e.count)
             result = inside if result is None else result & inside
     return result
 

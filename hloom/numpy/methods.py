@@ -25,7 +25,7 @@ from .binary import (
     right_shift,
     subtract,
 )
-from .choose import astype, clip, view
+from .choose import astype, byteswap, clip, view
 from .creation import copy
 from .cumulative import cumprod, cumsum
 from .dot import dot, matmul
@@ -53,6 +53,7 @@ use_functions(
     bitwise_not,
     bitwise_or,
     bitwise_xor,
+    byteswap,
     clip,
     conj,
     copy,

@@ -1,4 +1,4 @@
-"""NumPy's functions that rearrange elements: shapes, axes, joining, splitting, repeating, padding, triangles.
+"""NumPy's functions that rearrange elements: shapes, axes, joining, splitting, repeating, triangles.
 
 Source for names and meaning: NumPy, and jax.numpy where they differ.
 """
@@ -19,8 +19,9 @@ from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import OperandError, UnsupportedError
+from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase, ArrayLike
+from ..tracer.placing import asked_place
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .binary import mod
@@ -59,7 +60,6 @@ __all__ = [
     "hstack",
     "matrix_transpose",
     "moveaxis",
-    "pad",
     "permute_dims",
     "ravel",
     "reshape",
@@ -88,7 +88,21 @@ def _value(name: str, x: ArrayLike) -> Value:
 
 
 def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Value:
-    """The same elements in another shape; one size may be -1. `order` "F": the first index varies fastest."""
+    """The same elements in another shape; one size may be -1, and follows from the others. `order` "F": the first index
+    varies fastest.
+
+    The result is no view of `a`: arrays are immutable. `copy` has no effect.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.arange(6)
+    >>> jnp.reshape(x, (2, -1))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+    >>> jnp.reshape(x, (2, 3), order="F")
+    Array([[0, 2, 4],
+           [1, 3, 5]], dtype=int32)
+    """
+    asked_place(out_sharding, "reshape")
     x = _value("reshape", a)
     sizes = list(canonical_shape(shape))
     if sizes.count(-1) > 1:
@@ -110,24 +124,50 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
 
 
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Value:
-    """All elements in one dimension."""
+    """All elements in one dimension, [a.size]. `order` "F": the first index varies fastest.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
+    Array([1, 2, 3, 4], dtype=int32)
+    """
+    asked_place(out_sharding, "ravel")
     return reshape(a, -1 if as_value(a).aval.size else 0, order)
 
 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Value:
-    """Dimension i of the result is dimension axes[i]; by default the order is reversed."""
+    """Dimension i of the result is dimension axes[i]; by default the order is reversed.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.transpose(jnp.array([[1, 2, 3], [4, 5, 6]]))
+    Array([[1, 4],
+           [2, 5],
+           [3, 6]], dtype=int32)
+    >>> jnp.transpose(jnp.ones((2, 3, 4)), (1, 0, 2)).shape
+    (3, 2, 4)
+    """
     x = _value("transpose", a)
     order = range(x.aval.ndim)[::-1] if axes is None else [canonical_axis(i, x.aval.ndim) for i in axes]
     return lax.transpose(x, order)
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Value:
-    """Dimension i of the result is dimension axes[i]."""
+    """Dimension i of the result is dimension axes[i]: `transpose` with the arguments of the array API standard.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     return transpose(a, index_tuple("permute_dims: axes", axes))
 
 
 def matrix_transpose(x: ArrayLike, /) -> Value:
-    """The last two dimensions swapped."""
+    """The last two dimensions swapped: of [..., m, n] it is [..., n, m]. What x.mT is.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.matrix_transpose(jnp.array([[[1, 2], [3, 4]]]))
+    Array([[[1, 3],
+            [2, 4]]], dtype=int32)
+    """
     value = _value("matrix_transpose", x)
     if value.aval.ndim < 2:
         raise ValueError(f"matrix_transpose needs at least 2 dimensions, not {value.aval.str_short()}")
@@ -135,7 +175,12 @@ def matrix_transpose(x: ArrayLike, /) -> Value:
 
 
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Value:
-    """Two dimensions swapped."""
+    """Two dimensions swapped.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     x = _value("swapaxes", a)
     order = list(range(x.aval.ndim))
     i, j = canonical_axis(axis1, x.aval.ndim), canonical_axis(axis2, x.aval.ndim)
@@ -144,7 +189,12 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Value:
 
 
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
-    """Dimensions `source` moved to positions `destination`; the others keep their order."""
+    """Dimensions `source` moved to positions `destination`; the others keep their order.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     x = _value("moveaxis", a)
     sources = _axis_list(source, x.aval.ndim)
     targets = _axis_list(destination, x.aval.ndim)
@@ -161,12 +211,22 @@ def _axis_list(axis: int | Sequence[int], rank: int) -> list[int]:
 
 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Value:
-    """New dimensions of size 1 at these positions of the result's shape."""
+    """New dimensions of size 1 at these positions of the result's shape.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.expand_dims(jnp.ones((2, 3)), 0).shape, jnp.expand_dims(jnp.ones((2, 3)), (1, -1)).shape
+    ((1, 2, 3), (2, 1, 3, 1))
+    """
     return lax.expand_dims(_value("expand_dims", a), list(axis) if isinstance(axis, Sequence) else [axis])
 
 
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Value:
-    """Without dimensions of size 1: all, or those given."""
+    """Without dimensions of size 1: all, or those given, which must have size 1.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.squeeze(jnp.ones((1, 3, 1))).shape, jnp.squeeze(jnp.ones((1, 3, 1)), axis=0).shape
+    ((3,), (3, 1))
+    """
     x = _value("squeeze", a)
     if axis is None:
         return lax.reshape(x, [s for s in x.aval.shape if s != 1])
@@ -174,10 +234,21 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Value:
 
 
 def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> Value:
-    """Repeated along new leading dimensions and along those of size 1."""
+    """Repeated along new leading dimensions and along those of size 1.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
+    asked_place(out_sharding, "broadcast_to")
     x, sizes = _value("broadcast_to", array), canonical_shape(shape)
     own = x.aval.shape
-    if len(own) > len(sizes) or any(a not in (1, b) for a, b in zip(own[::-1], sizes[::-1])):
+    if len(own) > len(sizes):
+        raise OperandError(
+            f"Cannot broadcast to shape with fewer dimensions: {own} to {sizes}\n  at {user_line()}", "broadcast_to"
+        )
+    if any(a not in (1, b) for a, b in zip(own[::-1], sizes[::-1])):
         raise OperandError(
             f"Incompatible shapes for broadcasting: {own} and requested shape {sizes}\n  at {user_line()}",
             "broadcast_to",
@@ -186,17 +257,32 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> V
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Value]:
-    """All broadcast to one shape."""
+    """All broadcast to one shape: a list. Dtypes stay.
+
+    >>> import hloom.numpy as jnp
+    >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones((2, 1)), jnp.ones(3))]
+    [(2, 3), (2, 3)]
+    """
     return broadcast_values([_value("broadcast_arrays", a) for a in args]) if args else []
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:
-    """Scalars as vectors of size 1."""
+    """Scalars as vectors of size 1, other arrays as they are. A list, unless there is one argument.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.atleast_1d(jnp.array(3.0))
+    Array([3.], dtype=float32, weak_type=True)
+    """
     return _at_least(1, arys)
 
 
 def atleast_2d(*arys: ArrayLike) -> Any:
-    """Vectors as matrices of one row."""
+    """Scalars and vectors as matrices of one row, other arrays as they are. A list, unless there is one argument.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.atleast_2d(jnp.array([1, 2]))
+    Array([[1, 2]], dtype=int32)
+    """
     return _at_least(2, arys)
 
 
@@ -218,7 +304,15 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Value:
-    """Arrays joined along an axis; flattened first if it is None."""
+    """Arrays joined along an axis; flattened first if it is None. All other sizes must be equal; dtypes promote.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.concatenate([jnp.ones((1, 2)), jnp.zeros((1, 2))])
+    Array([[1., 1.],
+           [0., 0.]], dtype=float32)
+    >>> jnp.concatenate([jnp.ones((1, 2)), jnp.zeros((1, 2))], axis=1)
+    Array([[1., 1., 0., 0.]], dtype=float32)
+    """
     items = _sequence("concatenate", arrays)
     check_arraylike("concatenate", *items)
     if dtype is not None:
@@ -233,12 +327,26 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Value:
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Value:
-    """`concatenate`, with the arguments of the array API standard."""
+    """`concatenate`, with the arguments of the array API standard.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
+    Array([1, 2, 3], dtype=int32)
+    """
     return concatenate(arrays, axis)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Value:
-    """Arrays of one shape joined along a new axis."""
+    """Arrays of one shape joined along a new axis; dtypes promote.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     items = _sequence("stack", arrays)
     check_arraylike("stack", *items)
     values = [as_value(a) for a in items]
@@ -253,29 +361,63 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Va
 
 
 def vstack(tup: Any, dtype: Any = None) -> Value:
-    """Rows (or matrices) on top of each other."""
+    """Rows (or arrays of more dimensions) on top of each other: joined along the first axis. Dtypes promote.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
     return concatenate([atleast_2d(a) for a in _sequence("vstack", tup)], 0, dtype)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Value:
-    """Vectors end to end, or arrays side by side."""
+    """Vectors end to end, or arrays side by side: joined along the second axis. Dtypes promote.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
+    Array([1, 2, 3], dtype=int32)
+    >>> jnp.hstack([jnp.ones((2, 1)), jnp.zeros((2, 2))])
+    Array([[1., 0., 0.],
+           [1., 0., 0.]], dtype=float32)
+    """
     values = [atleast_1d(a) for a in _sequence("hstack", tup)]
     return concatenate(values, 0 if values[0].aval.ndim == 1 else 1, dtype)
 
 
 def column_stack(tup: Any) -> Value:
-    """Vectors as the columns of a matrix."""
+    """Vectors as the columns of a matrix; matrices side by side. Dtypes promote.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     values = [as_value(a) for a in _sequence("column_stack", tup)]
     return concatenate([lax.reshape(v, (v.aval.size, 1)) if v.aval.ndim < 2 else v for v in values], 1)
 
 
 def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Value]:
-    """Pieces along an axis: as many equal ones, or cut at the given indices."""
+    """A list of pieces along an axis: as many equal ones, or cut at the given indices.
+
+    ValueError if the size does not divide: `array_split` allows that.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.split(jnp.arange(4), 2)
+    [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
+    >>> jnp.split(jnp.arange(4), [1, 3])
+    [Array([0], dtype=int32), Array([1, 2], dtype=int32), Array([3], dtype=int32)]
+    """
     return _split("split", ary, indices_or_sections, axis, uneven=False)
 
 
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Value]:
-    """As `split`; the first pieces are one larger where the size does not divide."""
+    """As `split`; the first pieces are one larger where the size does not divide.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.array_split(jnp.arange(5), 3)
+    [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32), Array([4], dtype=int32)]
+    """
     return _split("array_split", ary, indices_or_sections, axis, uneven=True)
 
 
@@ -301,18 +443,39 @@ def _split(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int, uneve
 
 
 def flip(m: ArrayLike, axis: Axis = None) -> Value:
-    """Reversed along all axes or those given."""
+    """Reversed along all axes or those given.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.flip(jnp.array([[1, 2], [3, 4]]))
+    Array([[4, 3],
+           [2, 1]], dtype=int32)
+    >>> jnp.flip(jnp.array([[1, 2], [3, 4]]), axis=1)
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     x = _value("flip", m)
     return lax.rev(x, canonical_axes(axis, x.aval.ndim))
 
 
 def flipud(m: ArrayLike) -> Value:
-    """Reversed along the first axis."""
+    """Reversed along the first axis: rows upside down.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
+    Array([[3, 4],
+           [1, 2]], dtype=int32)
+    """
     return flip(m, 0)
 
 
 def fliplr(m: ArrayLike) -> Value:
-    """Reversed along the second axis."""
+    """Reversed along the second axis: columns from right to left.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     return flip(m, 1)
 
 
@@ -320,6 +483,13 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Value:
     """Elements moved, wrapping around at the end; the flattened array if axis is None.
 
     `shift` and `axis` are integers or sequences of integers, and broadcast with one another. Shifts may be traced.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.roll(jnp.array([1, 2, 3, 4]), 1)
+    Array([4, 1, 2, 3], dtype=int32)
+    >>> jnp.roll(jnp.array([[1, 2], [3, 4]]), 1, axis=0)
+    Array([[3, 4],
+           [1, 2]], dtype=int32)
     """
     x = _value("roll", a)
     if axis is None:
@@ -378,8 +548,19 @@ def _unmatched_shifts(shape: tuple[int, ...], axes: Sequence[int]) -> OperandErr
 
 
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
-    """Turned by k quarter turns in the plane of two axes, from the first towards the second."""
+    """Turned by k quarter turns in the plane of two axes, from the first towards the second (counterclockwise).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
+    Array([[2, 4],
+           [1, 3]], dtype=int32)
+    """
     first, second = axes
+    if (rank := _value("rot90", m).aval.ndim) < 2:
+        raise ValueError(
+            f"rot90 requires its first argument to have ndim at least two, but got first argument of {rank}\n"
+            f"  at {user_line()}"
+        )
     match k % 4:
         case 0:
             return _value("rot90", m)
@@ -392,7 +573,15 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
 
 
 def tile(A: ArrayLike, reps: Any) -> Value:
-    """The whole array repeated `reps` times along each dimension."""
+    """The whole array repeated `reps` times along each dimension; one number is for the last one.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.tile(jnp.array([1, 2]), 2)
+    Array([1, 2, 1, 2], dtype=int32)
+    >>> jnp.tile(jnp.array([[1, 2]]), (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int32)
+    """
     x, counts = _value("tile", A), canonical_shape(reps)
     rank = max(x.aval.ndim, len(counts))
     counts = (*[1] * (rank - len(counts)), *counts)
@@ -402,40 +591,25 @@ def tile(A: ArrayLike, reps: Any) -> Value:
     return lax.reshape(lax.broadcast_in_dim(x, wide, places), [c * s for c, s in zip(counts, sizes)])
 
 
-def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Value:
-    """Constant elements before and after along each axis: an integer, (before, after), or one pair for each axis."""
-    x = _value("pad", array)
-    if mode != "constant":
-        raise UnsupportedError(f"pad mode {mode!r} is not supported; 'constant' is\n  at {user_line()}")
-    given = np.asarray(pad_width)
-    if given.dtype.kind not in "iu":
-        raise OperandError(f"pad: widths must be integers, not {pad_width!r}\n  at {user_line()}", "pad")
-    widths = np.broadcast_to(given, (x.aval.ndim, 2)).tolist()
-    if min((w for pair in widths for w in pair), default=0) < 0:
-        raise ValueError(f"pad: widths must not be negative: {pad_width}\n  at {user_line()}")
-    if not isinstance(constant_values, Sequence | np.ndarray):
-        value = lax.convert_element_type(constant_values, x.aval.dtype)
-        return lax.pad(x, value, [(low, high, 0) for low, high in widths])
-    for axis, (pair, values) in enumerate(zip(widths, np.broadcast_to(constant_values, (x.aval.ndim, 2)), strict=True)):
-        for side, (width, number) in enumerate(zip(pair, values)):
-            config = [(0, 0, 0)] * x.aval.ndim
-            config[axis] = (width, 0, 0) if side == 0 else (0, width, 0)
-            x = lax.pad(x, lax.convert_element_type(number, x.aval.dtype), config)
-    return x
-
-
 # ---- triangles and diagonals
 
 
 def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Value:
-    """Ones at and below diagonal k (which may be traced), else zeros; [N, M]."""
+    """Ones at and below diagonal k (which may be traced), else zeros: [N, M], where M is N by default. float32 by
+    default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.tri(2, 3)
+    Array([[1., 0., 0.],
+           [1., 1., 0.]], dtype=float32)
+    """
     mask = triangle("tri", N, N if M is None else M, k)
     return lax.convert_element_type(mask, dtypes.float32 if dtype is None else dtype)
 
 
 def triangle(name: str, rows: int, columns: int, k: Any) -> Value:
     """True at and below diagonal k."""
-    shape = (operator.index(rows), operator.index(columns))
+    shape = canonical_shape((rows, columns))
     if min(shape) < 0:
         raise OperandError(f"{name}: sizes must not be negative: {shape}\n  at {user_line()}", f"{name}_shape")
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
@@ -461,7 +635,13 @@ def _no_diagonal(name: str, k: str) -> OperandError:
 
 @compound()
 def tril(m: ArrayLike, k: Any = 0) -> Value:
-    """Zeros above diagonal k (which may be traced) of the last two dimensions."""
+    """Zeros above diagonal k (which may be traced) of the last two dimensions, [..., m, n].
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.tril(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 0],
+           [3, 4]], dtype=int32)
+    """
     x = _matrix("tril", m)
     mask = triangle("tril", x.aval.shape[-2], x.aval.shape[-1], k)
     return lax.select(broadcast_to_shape(mask, x.aval.shape), x, lax.full_like(x, 0))
@@ -469,7 +649,13 @@ def tril(m: ArrayLike, k: Any = 0) -> Value:
 
 @compound()
 def triu(m: ArrayLike, k: Any = 0) -> Value:
-    """Zeros below diagonal k (which may be traced) of the last two dimensions."""
+    """Zeros below diagonal k (which may be traced) of the last two dimensions, [..., m, n].
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.triu(jnp.array([[1, 2], [3, 4]]), k=1)
+    Array([[0, 2],
+           [0, 0]], dtype=int32)
+    """
     x = _matrix("triu", m)
     mask = triangle("triu", x.aval.shape[-2], x.aval.shape[-1], diagonal_number("triu", k) - 1)
     return lax.select(broadcast_to_shape(mask, x.aval.shape), lax.full_like(x, 0), x)
@@ -483,8 +669,19 @@ def _matrix(name: str, m: ArrayLike) -> Value:
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
-    """The elements whose index along `axis2` is `offset` more than along `axis1`, as the last dimension."""
-    x = moveaxis(_matrix("diagonal", a), (axis1, axis2), (-2, -1))
+    """The elements whose index along `axis2` is `offset` more than along `axis1`, as the last dimension. A copy, no
+    view.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
+    Array([1, 4], dtype=int32)
+    >>> jnp.diagonal(jnp.ones((2, 3, 4)), axis1=0, axis2=2).shape
+    (3, 2)
+    """
+    x = _matrix("diagonal", a)
+    if canonical_axis(axis1, x.aval.ndim) == canonical_axis(axis2, x.aval.ndim):
+        raise ValueError(f"diagonal: axis1 and axis2 can not be same: {axis1} and {axis2}\n  at {user_line()}")
+    x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, columns = x.aval.shape[-2:]
     low, high = max(0, -offset), max(0, offset)
     size = max(0, min(rows - low, columns - high))
@@ -502,7 +699,15 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> V
 
 
 def diag(v: ArrayLike, k: int = 0) -> Value:
-    """A matrix with the vector v on diagonal k, or diagonal k of a matrix."""
+    """A matrix with the vector v on diagonal k, [n + |k|, n + |k|], or diagonal k of a matrix.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.diag(jnp.array([1, 2]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    >>> jnp.diag(jnp.array([[1, 2], [3, 4]]), k=1)
+    Array([2], dtype=int32)
+    """
     x = _value("diag", v)
     if x.aval.ndim == 2:
         return diagonal(x, k)
@@ -519,7 +724,12 @@ def diag(v: ArrayLike, k: int = 0) -> Value:
 def trace(
     a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
 ) -> Value:
-    """The sum of a diagonal."""
+    """The sum of a diagonal (see `diagonal`), of each matrix if there are more than two dimensions.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
     no_out("trace", out)
     found = diagonal(a, offset, axis1, axis2)
     own = found.aval.dtype
@@ -531,12 +741,24 @@ def trace(
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Value:
-    """Joined along an axis; both flattened if it is None."""
+    """A new array: `values` joined to the end of `arr` along an axis; both flattened if it is None. Nothing changes in
+    place.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.append(jnp.array([1, 2]), 3)
+    Array([1, 2, 3], dtype=int32)
+    """
     return concatenate([arr, values], axis)
 
 
 def dstack(tup: Any, dtype: Any = None) -> Value:
-    """Arrays joined along the third axis."""
+    """Arrays joined along the third axis; vectors become [1, n, 1], matrices [m, n, 1]. Dtypes promote.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[[1, 3],
+            [2, 4]]], dtype=int32)
+    """
     values = [atleast_2d(a) for a in _sequence("dstack", tup)]
     return concatenate([v if v.aval.ndim > 2 else lax.expand_dims(v, [v.aval.ndim]) for v in values], 2, dtype)
 
@@ -545,7 +767,17 @@ def dstack(tup: Any, dtype: Any = None) -> Value:
 def diff(
     a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
 ) -> Value:
-    """Differences between neighbours along an axis, n times, with values put before and after it first."""
+    """Differences between neighbours along an axis, n times, with values put before and after it first. Each time the
+    axis gets one shorter.
+
+    Of booleans: whether they differ. Unsigned integers wrap around.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.diff(jnp.array([1, 4, 9, 16]))
+    Array([3, 5, 7], dtype=int32)
+    >>> jnp.diff(jnp.array([1, 4, 9, 16]), n=2)
+    Array([2, 2], dtype=int32)
+    """
     x, count = _value("diff", a), operator.index(n)
     if count < 0 or (count and not x.aval.shape):
         raise OperandError(

@@ -13,7 +13,7 @@ from ..tracer.core import Value
 from ..tracer.operators import ArrayLike
 from . import elementwise as ew
 from .choose import where as select
-from .promotion import Axis, check_arraylike, mask, no_out
+from .promotion import Axis, broadcast_to_shape, check_arraylike, mask, no_out
 from .reduce import any, argmax, argmin, max, mean, min, prod, sum, var
 
 __all__ = [
@@ -37,6 +37,12 @@ def _without_nan(name: str, a: ArrayLike, stand_in: float) -> tuple[Value, Value
     return select(number, x, stand_in) if dtypes.is_inexact(x.aval.dtype) else x, number
 
 
+def _check_mask(name: str, where: ArrayLike | None) -> None:
+    """The error names the function that the user called."""
+    if where is not None:
+        mask(name, where)
+
+
 @compound(static=("axis", "dtype", "keepdims"))
 def nansum(
     a: ArrayLike,
@@ -47,7 +53,13 @@ def nansum(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Value:
-    """The sum of elements that are not NaN."""
+    """The sum over `axis` of elements that are not NaN; 0 if there are none. Other arguments: see `sum`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nansum(jnp.array([[1, jnp.nan], [3, 4]]), axis=0)
+    Array([4., 4.], dtype=float32)
+    """
+    _check_mask("nansum", where)
     return sum(_without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
 
 
@@ -61,13 +73,19 @@ def nanprod(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Value:
-    """The product of elements that are not NaN."""
+    """The product over `axis` of elements that are not NaN; 1 if there are none. Other arguments: see `prod`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nanprod(jnp.array([[1, jnp.nan], [3, 4]]), axis=0)
+    Array([3., 4.], dtype=float32)
+    """
+    _check_mask("nanprod", where)
     return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, out, keepdims, initial, where)
 
 
-def _also(number: Value, where: ArrayLike | None) -> Value:
+def _also(name: str, number: Value, where: ArrayLike | None) -> Value:
     """Where both are true."""
-    return number if where is None else number & mask("nan reduction", where)
+    return number if where is None else number & broadcast_to_shape(mask(name, where), number.aval.shape)
 
 
 @compound(static=("axis", "dtype", "keepdims"))
@@ -79,8 +97,13 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Value:
-    """The mean of elements that are not NaN."""
-    number = _also(_without_nan("nanmean", a, 0)[1], where)
+    """The mean over `axis` of elements that are not NaN; NaN if there are none, without a warning.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nanmean(jnp.array([[1, jnp.nan], [3, 4]]), axis=0)
+    Array([2., 4.], dtype=float32)
+    """
+    number = _also("nanmean", _without_nan("nanmean", a, 0)[1], where)
     return mean(a, axis, dtype, out, keepdims, where=number)
 
 
@@ -95,9 +118,15 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Value:
-    """The variance of elements that are not NaN."""
+    """The variance over `axis` of elements that are not NaN; NaN if there are none, without a warning. Arguments: see
+    `var`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nanvar(jnp.array([1, jnp.nan, 3]))
+    Array(1., dtype=float32)
+    """
     x, number = _without_nan("nanvar", a, 0)
-    return var(x, axis, dtype, out, ddof, keepdims, where=_also(number, where), mean=mean)
+    return var(x, axis, dtype, out, ddof, keepdims, where=_also("nanvar", number, where), mean=mean)
 
 
 @compound(static=("axis", "dtype", "ddof", "keepdims"))
@@ -111,7 +140,13 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Value:
-    """The standard deviation of elements that are not NaN."""
+    """The standard deviation over `axis` of elements that are not NaN; NaN if there are none. Arguments: see `var`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nanstd(jnp.array([1, jnp.nan, 3]))
+    Array(1., dtype=float32)
+    """
+    _check_mask("nanstd", where)
     return ew.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
@@ -124,7 +159,12 @@ def nanmax(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Value:
-    """The largest element that is not NaN; NaN if all are NaN."""
+    """The largest element over `axis` that is not NaN; NaN if all are NaN, without a warning.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nanmax(jnp.array([[1, jnp.nan], [3, 4]]), axis=1)
+    Array([1., 4.], dtype=float32)
+    """
     return _nan_extremum("nanmax", max, -math.inf, a, axis, out, keepdims, initial, where)
 
 
@@ -137,7 +177,12 @@ def nanmin(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Value:
-    """The smallest element that is not NaN; NaN if all are NaN."""
+    """The smallest element over `axis` that is not NaN; NaN if all are NaN, without a warning.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nanmin(jnp.array([[1, jnp.nan], [3, 4]]), axis=1)
+    Array([1., 3.], dtype=float32)
+    """
     return _nan_extremum("nanmin", min, math.inf, a, axis, out, keepdims, initial, where)
 
 
@@ -152,22 +197,35 @@ def _nan_extremum(
     initial: ArrayLike | None,
     where: ArrayLike | None,
 ) -> Value:
+    _check_mask(name, where)
     x, number = _without_nan(name, a, worst)
     found = extremum(x, axis, out, keepdims, initial, where)
     if not dtypes.is_inexact(x.aval.dtype) or initial is not None:
         return found
-    return select(any(_also(number, where), axis, keepdims=keepdims), found, math.nan)
+    return select(any(_also(name, number, where), axis, keepdims=keepdims), found, math.nan)
 
 
 @compound(static=("axis", "out", "keepdims"))
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
-    """The index of the first largest element that is not NaN, in all or along an axis; -1 if all are NaN."""
+    """The index of the first largest element that is not NaN, in all or along an axis; -1 if all are NaN, where NumPy
+    raises.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nanargmax(jnp.array([1, jnp.nan, 3]))
+    Array(2, dtype=int32)
+    """
     return _nan_index("nanargmax", argmax, -math.inf, a, axis, out, keepdims)
 
 
 @compound(static=("axis", "out", "keepdims"))
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
-    """The index of the first smallest element that is not NaN, in all or along an axis; -1 if all are NaN."""
+    """The index of the first smallest element that is not NaN, in all or along an axis; -1 if all are NaN, where NumPy
+    raises.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nanargmin(jnp.array([jnp.nan, 3, 1]))
+    Array(2, dtype=int32)
+    """
     return _nan_index("nanargmin", argmin, math.inf, a, axis, out, keepdims)
 
 

@@ -60,8 +60,8 @@ def quantile(
       weights: for "inverted_cdf", of the shape of `a` or one for each index of the axes.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.quantile(jnp.array([1.0, 2.0, 4.0]), jnp.array([0.5, 0.75])).tolist()
-    [2.0, 3.0]
+    >>> jnp.quantile(jnp.array([1.0, 2.0, 4.0]), jnp.array([0.5, 0.75]))
+    Array([2., 3.], dtype=float32)
     """
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
 
@@ -78,7 +78,12 @@ def nanquantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Value:
-    """The `quantile` of elements that are not NaN; NaN if all are."""
+    """The `quantile` of elements that are not NaN; NaN if all are.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nanquantile(jnp.array([1, jnp.nan, 3, 5]), 0.5)
+    Array(3., dtype=float32)
+    """
     return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
 
@@ -95,7 +100,14 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Value:
-    """The `quantile` at q / 100. `out_sharding` has no meaning on one device."""
+    """The `quantile` at q / 100, where q is between 0 and 100: the shape is that of q, then that without `axis`.
+
+    `out_sharding` has no meaning on one device.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.percentile(jnp.array([1, 2, 3, 4, 5]), jnp.array([25, 50]))
+    Array([2., 3.], dtype=float32)
+    """
     return _quantile("percentile", a, _hundredth(q), axis, out, overwrite_input, method, keepdims, weights, False)
 
 
@@ -111,7 +123,12 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Value:
-    """The `nanquantile` at q / 100."""
+    """The `quantile` at q / 100 of elements that are not NaN; NaN if all are.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.nanpercentile(jnp.array([1, jnp.nan, 3, 5]), 50)
+    Array(3., dtype=float32)
+    """
     return _quantile("nanpercentile", a, _hundredth(q), axis, out, overwrite_input, method, keepdims, weights, True)
 
 
@@ -119,11 +136,13 @@ def nanpercentile(
 def median(
     a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Value:
-    """The element in the middle, or the mean of the two that are; NaN if one is NaN.
+    """The element in the middle over `axis` (None: of all), or the mean of the two that are; NaN if one is NaN.
+
+    A float: integers have a float32 (float64 with x64).
 
     >>> import hloom.numpy as jnp
-    >>> float(jnp.median(jnp.array([1, 2, 4, 9])))
-    3.0
+    >>> jnp.median(jnp.array([[1, 2, 4, 9], [0, 0, 1, 1]]), axis=1)
+    Array([3. , 0.5], dtype=float32)
     """
     return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False)
 
@@ -132,11 +151,11 @@ def median(
 def nanmedian(
     a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Value:
-    """The `median` of elements that are not NaN; NaN if all are.
+    """The `median` over `axis` of elements that are not NaN; NaN if all are, without a warning.
 
     >>> import hloom.numpy as jnp
-    >>> float(jnp.nanmedian(jnp.array([1.0, jnp.nan, 4.0])))
-    2.5
+    >>> jnp.nanmedian(jnp.array([1.0, jnp.nan, 4.0]))
+    Array(2.5, dtype=float32)
     """
     return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True)
 

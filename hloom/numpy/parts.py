@@ -42,7 +42,13 @@ __all__ = [
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Value:
-    """The elements where the condition is true, as a vector. `size`: see `compress`."""
+    """The elements where the condition is true, as a vector. `size`: see `compress`; it is needed under jit.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([1, 2, 3, 4])
+    >>> jnp.extract(x % 2 == 0, x)
+    Array([2, 4], dtype=int32)
+    """
     check_arraylike("extract", condition, arr, fill_value)
     return compress(ravel(as_value(condition)), ravel(as_value(arr)), size=size, fill_value=fill_value)
 
@@ -63,8 +69,8 @@ def compress(
       ones.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3])).tolist()
-    [1, 3]
+    >>> jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3]))
+    Array([1, 3], dtype=int32)
     """
     check_arraylike("compress", condition, a, fill_value)
     no_out_argument("compress", out)
@@ -81,7 +87,7 @@ def compress(
                 f"{length}\n  at {user_line()}"
             )
         return _compressed(mask, x, as_value(fill_value), axis, count)
-    known = known_array("compress", mask, SIZE_ADVICE)
+    known = known_array("compress", mask, f"The size argument of jnp.compress must be specified. {SIZE_ADVICE}")
     if known[length:].any():
         raise ValueError(f"compress: condition contains entries that are out of bounds\n  at {user_line()}")
     return take(x, np.flatnonzero(known).astype(np.int32), axis, mode="clip")
@@ -108,8 +114,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     trim: "f" for the front, "b" for the back.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0])).tolist()
-    [1, 0, 2]
+    >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]))
+    Array([1, 0, 2], dtype=int32)
     """
     check_arraylike("trim_zeros", filt)
     x, sides = as_value(filt), trim.lower()
@@ -136,8 +142,8 @@ def delete(
       `assume_unique_indices` says that all differ.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.delete(jnp.array([1, 2, 3]), 1).tolist()
-    [1, 3]
+    >>> jnp.delete(jnp.array([1, 2, 3]), 1)
+    Array([1, 3], dtype=int32)
     """
     check_arraylike("delete", arr)
     x = as_value(arr)
@@ -199,8 +205,8 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
     obj: an integer, integers or a slice. One place takes all values; several take one each, or all the same.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9).tolist()
-    [1, 9, 2, 3]
+    >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9)
+    Array([1, 9, 2, 3], dtype=int32)
     """
     check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
     x, new = as_value(arr), as_value(values)
@@ -258,8 +264,8 @@ def piecewise(
 
     >>> import hloom.numpy as jnp
     >>> x = jnp.array([-2.0, 0.5, 3.0])
-    >>> jnp.piecewise(x, [x < 0, x > 1], [lambda t: -t, 1.0]).tolist()
-    [2.0, 0.0, 1.0]
+    >>> jnp.piecewise(x, [x < 0, x > 1], [lambda t: -t, 1.0])
+    Array([2., 0., 1.], dtype=float32)
     """
     check_arraylike("piecewise", x)
     value = as_value(x)

@@ -92,7 +92,12 @@ def _filled(x: Value, found: tuple[Value, ...], values: tuple[Any, ...]) -> tupl
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Value:
-    """The indices of elements that are not 0 in the flattened array. `size` and `fill_value`: see `nonzero`."""
+    """The indices of elements that are not 0 in the flattened array, int32. `size` and `fill_value`: see `nonzero`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.flatnonzero(jnp.array([[0, 5], [7, 0]]))
+    Array([1, 2], dtype=int32)
+    """
     check_arraylike("flatnonzero", a)
     x = as_value(a)
     return nonzero(lax.reshape(x, (x.aval.size,)), size=size, fill_value=fill_value)[0]
@@ -102,8 +107,9 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
     """The indices of elements that are not 0, one a row. `size` and `fill_value`: see `nonzero`.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.argwhere(jnp.eye(2)).tolist()
-    [[0, 0], [1, 1]]
+    >>> jnp.argwhere(jnp.eye(2))
+    Array([[0, 0],
+           [1, 1]], dtype=int32)
     """
     check_arraylike("argwhere", a)
     x = as_value(a)

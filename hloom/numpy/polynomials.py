@@ -65,34 +65,34 @@ def _aligned(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Value, Value]:
 
 @compound()
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Value:
-    """The sum of two polynomials.
+    """The sum of two polynomials, whose coefficients are vectors, highest power first. Dtypes promote.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.polyadd(jnp.array([1, 2, 3]), jnp.array([1, 1])).tolist()
-    [1, 3, 4]
+    >>> jnp.polyadd(jnp.array([1, 2, 3]), jnp.array([1, 1]))
+    Array([1, 3, 4], dtype=int32)
     """
     return add(*_aligned("polyadd", a1, a2))
 
 
 @compound()
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Value:
-    """The difference of two polynomials.
+    """The difference of two polynomials, whose coefficients are vectors, highest power first. Dtypes promote.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([1, 1])).tolist()
-    [1, 1, 2]
+    >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([1, 1]))
+    Array([1, 1, 2], dtype=int32)
     """
     return subtract(*_aligned("polysub", a1, a2))
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Value:
-    """The product of two polynomials, with floats as coefficients.
+    """The product of two polynomials, with floats as coefficients (NumPy keeps integers); highest power first.
 
     trim_leading_zeros: leave out zeros in front, of the factors too; not under jit, where sizes are constant.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, -2])).tolist()
-    [1.0, 0.0, -4.0]
+    >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, -2]))
+    Array([ 1.,  0., -4.], dtype=float32)
     """
     check_arraylike("polymul", a1, a2)
     x, y = (_vector("polymul", atleast_1d(v)) for v in promote_dtypes_inexact(a1, a2))
@@ -121,8 +121,8 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     trim_leading_zeros: leave out those of the remainder that are 0 but for rounding; not under jit.
 
     >>> import hloom.numpy as jnp
-    >>> [p.tolist() for p in jnp.polydiv(jnp.array([1, 0, -4]), jnp.array([1, 2]))]
-    [[1.0, -2.0], [0.0, 0.0, 0.0]]
+    >>> jnp.polydiv(jnp.array([1, 0, -4]), jnp.array([1, 2]))
+    (Array([ 1., -2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
     quotient, rest = _polydiv(u, v)
     if trim_leading_zeros:
@@ -134,7 +134,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Value, Value]:
     check_arraylike("polydiv", u, v)
     rest, divisor = (_vector("polydiv", strong(atleast_1d(x))) for x in promote_dtypes_inexact(u, v))
-    if not divisor.aval.size or not rest.aval.size:
+    if not divisor.aval.size:
         raise OperandError(f"polydiv: a polynomial has one coefficient at least\n  at {user_line()}", "polydiv")
     steps = rest.aval.size - divisor.aval.size + 1
     if steps < 1:
@@ -176,11 +176,11 @@ def _falling(low: int, count: int, order: int) -> np.ndarray[Any, Any]:
 
 @compound(static=("m",))
 def polyder(p: ArrayLike, m: int = 1) -> Value:
-    """The derivative of order m, with floats as coefficients.
+    """The derivative of order m, with floats as coefficients (NumPy keeps integers); highest power first.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.polyder(jnp.array([1.0, 3.0, 5.0])).tolist()
-    [2.0, 3.0]
+    >>> jnp.polyder(jnp.array([1, 3, 5]))
+    Array([2., 3.], dtype=float32)
     """
     check_arraylike("polyder", p)
     order = _order("polyder", m)
@@ -194,11 +194,12 @@ def polyder(p: ArrayLike, m: int = 1) -> Value:
 
 @compound(static=("m",))
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Value:
-    """The integral of order m. k: the constants of integration, first that of the first one; default 0.
+    """The integral of order m, with floats as coefficients. k: the constants of integration, first that of the first
+    one; default 0.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.polyint(jnp.array([2.0, 3.0]), k=7).tolist()
-    [1.0, 3.0, 7.0]
+    >>> jnp.polyint(jnp.array([2, 3]), k=7)
+    Array([1., 3., 7.], dtype=float32)
     """
     order = _order("polyint", m)
     check_arraylike("polyint", p, *([] if k is None else [k]))
@@ -226,12 +227,12 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Value:
 
 @compound()
 def poly(seq_of_zeros: ArrayLike) -> Value:
-    """The coefficients of the polynomial with these zeros, or of a square matrix's characteristic polynomial; the first
-    is 1. Those of a matrix are complex.
+    """The coefficients of the polynomial with these zeros, or of a square matrix's characteristic polynomial: n + 1 of
+    them, the first is 1. Those of a matrix are complex.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.poly(jnp.array([1.0, 2.0])).tolist()
-    [1.0, -3.0, 2.0]
+    >>> jnp.poly(jnp.array([1.0, 2.0]))
+    Array([ 1., -3.,  2.], dtype=float32)
     """
     check_arraylike("poly", seq_of_zeros)
     (zeros,) = promote_dtypes_inexact(seq_of_zeros)
@@ -258,14 +259,14 @@ def poly(seq_of_zeros: ArrayLike) -> Value:
 
 
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Value:
-    """The zeros of a polynomial, complex: the eigenvalues of its companion matrix.
+    """The zeros of a polynomial, complex: the eigenvalues of its companion matrix. In no order.
 
     strip_zeros: leading coefficients that are 0 make no zeros; under jit, where the size is constant, it must be False.
     Then there are NaN at the end in their place.
 
     >>> import hloom.numpy as jnp
-    >>> sorted(jnp.roots(jnp.array([1.0, -3.0, 2.0])).real.tolist())
-    [1.0, 2.0]
+    >>> jnp.sort(jnp.roots(jnp.array([1.0, -3.0, 2.0])).real).round(4)
+    Array([1., 2.], dtype=float32)
     """
     check_arraylike("roots", p)
     (x,) = promote_dtypes_inexact(atleast_1d(as_value(p)))
@@ -335,8 +336,8 @@ def polyfit(
     cov: also the covariance of the coefficients; "unscaled": not multiplied by the variance of the residuals.
 
     >>> import hloom.numpy as jnp
-    >>> [round(c, 4) for c in jnp.polyfit(jnp.array([0.0, 1.0, 2.0]), jnp.array([1.0, 3.0, 5.0]), 1).tolist()]
-    [2.0, 1.0]
+    >>> jnp.polyfit(jnp.array([0.0, 1.0, 2.0]), jnp.array([1.0, 3.0, 5.0]), 1).round(4)
+    Array([2., 1.], dtype=float32)
     """
     return _polyfit(x, y, w, operator.index(deg), None if rcond is None else float(rcond), bool(full), cov)
 
@@ -368,9 +369,9 @@ def _polyfit(x: Any, y: Any, w: Any, deg: int, rcond: float | None, full: bool, 
         lhs = lhs * weights[:, None]
         values = values * (weights if values.aval.ndim == 1 else weights[:, None])
     scale = lax.sqrt(sum(lhs * lhs, 0))
-    lhs = lhs / scale
+    lhs = lhs / scale[None, :]
     found, residuals, rank, singular = _linalg().lstsq(lhs, values, limit)
-    found = transpose(transpose(found) / scale)
+    found = found / (scale if found.aval.ndim == 1 else scale[:, None])
     if full:
         return found, residuals, rank, singular, as_value(np.asarray(limit, points.aval.dtype))
     if not cov:
@@ -387,4 +388,5 @@ def _polyfit(x: Any, y: Any, w: Any, deg: int, rcond: float | None, full: bool, 
         factor = residuals / (count - order)
     if values.aval.ndim == 1:
         return found, base * factor
-    return found, base[:, :, None] * factor
+    each = factor[None, None, :] if np.ndim(factor) else factor
+    return found, base[:, :, None] * each

@@ -16,6 +16,7 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.source import user_line
+from .creation import asarray
 from .promotion import canonical_axes, check_arraylike
 
 __all__ = [
@@ -33,49 +34,82 @@ __all__ = [
 
 
 def ndim(a: Any) -> int:
-    """The number of dimensions."""
+    """The number of dimensions of an array, a number or a nested sequence, as a Python integer.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.ndim(jnp.ones((2, 3))), jnp.ndim(5)
+    (2, 0)
+    """
     return len(shape(a))
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The sizes of all dimensions."""
+    """The sizes of all dimensions, a tuple of Python integers: known while tracing too.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.shape(jnp.ones((2, 3)))
+    (2, 3)
+    """
+    if not hasattr(a, "shape") and hasattr(a, "__jax_array__"):
+        a = a.__jax_array__()
     return a.shape if hasattr(a, "shape") else np.shape(a)
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
-    """The number of elements, or of those along one axis or several axes. ValueError for an axis that is none."""
+    """The number of elements, or of those along one axis or several axes, as a Python integer. ValueError for an axis
+    that is none.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.size(jnp.ones((2, 3))), jnp.size(jnp.ones((2, 3)), axis=1)
+    (6, 3)
+    """
     sizes = shape(a)
     return math.prod([sizes[d] for d in canonical_axes(axis, len(sizes))])
 
 
 def isscalar(element: Any) -> bool:
-    """True for numbers and arrays without dimensions."""
+    """True for numbers and arrays without dimensions, where NumPy says False of the latter.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.isscalar(1.5), jnp.isscalar(jnp.array(1.5)), jnp.isscalar(jnp.ones(1))
+    (True, True, False)
+    """
     return bool(np.isscalar(element)) or (hasattr(element, "ndim") and element.ndim == 0)
 
 
 def iscomplexobj(x: Any) -> bool:
-    """True if the dtype of an array, a number or a sequence is complex."""
+    """True if the dtype of an array, a number or a sequence is complex, whatever its imaginary parts are.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.iscomplexobj(jnp.array([1, 2], complex)), jnp.iscomplexobj(jnp.ones(2))
+    (True, False)
+    """
     if x is None:
         return False
     try:
         dtype = x.dtype
     except AttributeError:
-        dtype = np.asarray(x).dtype
+        dtype = asarray(x).aval.dtype  # a sequence may hold traced values
     return bool(dtype.kind == "c")
 
 
 def isrealobj(x: Any) -> bool:
-    """True if the dtype is not complex."""
+    """True if the dtype of an array, a number or a sequence is not complex.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.isrealobj(jnp.ones(2)), jnp.isrealobj(1j)
+    (True, False)
+    """
     return not iscomplexobj(x)
 
 
 @compound(small=True)
 def iscomplex(x: ArrayLike) -> Value:
-    """True where the imaginary part is not 0.
+    """True where the imaginary part is not 0. Booleans of the shape of x.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.iscomplex(jnp.array([1 + 1j, 2])).tolist()
-    [True, False]
+    >>> jnp.iscomplex(jnp.array([1 + 1j, 2]))
+    Array([ True, False], dtype=bool)
     """
     check_arraylike("iscomplex", x)
     value = as_value(x)
@@ -86,11 +120,11 @@ def iscomplex(x: ArrayLike) -> Value:
 
 @compound(small=True)
 def isreal(x: ArrayLike) -> Value:
-    """True where the imaginary part is 0.
+    """True where the imaginary part is 0. Booleans of the shape of x.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.isreal(jnp.array([1 + 1j, 2])).tolist()
-    [False, True]
+    >>> jnp.isreal(jnp.array([1 + 1j, 2]))
+    Array([False,  True], dtype=bool)
     """
     check_arraylike("isreal", x)
     return lax.bitwise_not(iscomplex(x))

@@ -151,9 +151,18 @@ def sum(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Value:
-    """`initial` plus the sum over `axis` of the elements where `where` is true.
+    """`initial` plus the sum over `axis` (None: all axes) of the elements where `where` is true.
 
-    promote_integers: integers that are narrower than the default integers become these.
+    Integers that are narrower than the default integers, and booleans, become these, unless `promote_integers` is
+    False; float16 and bfloat16 are added in float32 and rounded once. `keepdims` leaves the axes, with size 1.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> jnp.sum(x), jnp.sum(x, axis=0)
+    (Array(10, dtype=int32), Array([4, 6], dtype=int32))
+    >>> jnp.sum(x, axis=1, keepdims=True, where=x > 1)
+    Array([[2],
+           [7]], dtype=int32)
     """
     return _SUM(a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
@@ -169,9 +178,13 @@ def prod(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Value:
-    """`initial` times the product over `axis` of the elements where `where` is true.
+    """`initial` times the product over `axis` (None: all axes) of the elements where `where` is true.
 
-    promote_integers: integers that are narrower than the default integers become these.
+    Dtypes, `promote_integers` and `keepdims` as for `sum`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=1)
+    Array([ 2, 12], dtype=int32)
     """
     return _PROD(a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
@@ -185,7 +198,16 @@ def max(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Value:
-    """The largest of `initial` and the elements over `axis` where `where` is true; NaN if one is NaN."""
+    """The largest of `initial` and the elements over `axis` (None: all axes) where `where` is true; NaN if one is NaN.
+
+    ValueError for no elements without `initial`, which `where` needs too. `amax` is the same.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.max(jnp.array([[1, 5], [3, 4]]), axis=0)
+    Array([3, 5], dtype=int32)
+    >>> jnp.max(jnp.array([1.0, jnp.nan])), jnp.max(jnp.array([1, 5]), initial=7)
+    (Array(nan, dtype=float32), Array(7, dtype=int32))
+    """
     return _MAX(a, axis, None, out, keepdims, initial, where)
 
 
@@ -198,7 +220,14 @@ def min(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Value:
-    """The smallest of `initial` and the elements over `axis` where `where` is true; NaN if one is NaN."""
+    """The smallest of `initial` and the elements over `axis` (None: all axes) where `where` is true; NaN if one is NaN.
+
+    ValueError for no elements without `initial`, which `where` needs too. `amin` is the same.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.min(jnp.array([[1, 5], [3, 4]]), axis=1)
+    Array([1, 3], dtype=int32)
+    """
     return _MIN(a, axis, None, out, keepdims, initial, where)
 
 
@@ -217,7 +246,7 @@ def _truth(combine: Callable[[Value, tuple[int, ...]], Value], neutral: bool) ->
             x = ew.to_bool(as_value(a))
             axes = canonical_axes(axis, x.aval.ndim)
             if where is not None:
-                x = select(mask(name, where), x, neutral)
+                x = select(broadcast_to_shape(mask(name, where), x.aval.shape), x, neutral)
             reduced = combine(x, axes)
             return keep_dimensions(reduced, x.aval.shape, axes) if keepdims else reduced
 
@@ -230,18 +259,35 @@ def _truth(combine: Callable[[Value, tuple[int, ...]], Value], neutral: bool) ->
 def all(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Value:
-    """True if all of the elements over `axis` (where `where` is true) are not 0."""
+    """True if all of the elements over `axis` (where `where` is true) are not 0. A boolean array; of no elements True.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([[1, 0], [2, 3]])
+    >>> jnp.all(x), jnp.all(x, axis=1)
+    (Array(False, dtype=bool), Array([False,  True], dtype=bool))
+    """
 
 
 @_truth(lax.reduce_or, False)
 def any(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Value:
-    """True if any of the elements over `axis` (where `where` is true) are not 0."""
+    """True if any of the elements over `axis` (where `where` is true) are not 0. A boolean array; of no elements False.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([[0, 0], [2, 3]])
+    >>> jnp.any(x), jnp.any(x, axis=1)
+    (Array(True, dtype=bool), Array([False,  True], dtype=bool))
+    """
 
 
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
-    """The number of elements over `axis` that are not 0."""
+    """The number of elements over `axis` that are not 0, int32 (int64 with x64).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.count_nonzero(jnp.array([[1, 0], [2, 3]]), axis=0)
+    Array([2, 1], dtype=int32)
+    """
     check_arraylike("count_nonzero", a)
     return sum(ew.to_bool(as_value(a)), axis, dtypes.default_int(), keepdims=keepdims)
 
@@ -264,7 +310,15 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Value:
-    """The mean over `axis`; a float for integers; NaN if there are no elements."""
+    """The mean over `axis` (None: all axes) of the elements where `where` is true; NaN if there are none.
+
+    Integers have the mean as a float32 (float64 with x64); float16 and bfloat16 are added in float32.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([[1, 2], [3, 6]])
+    >>> jnp.mean(x), jnp.mean(x, axis=0)
+    (Array(3., dtype=float32), Array([2., 4.], dtype=float32))
+    """
     no_out("mean", out)
     check_arraylike("mean", a)
     x = as_value(a)
@@ -285,7 +339,12 @@ def average(
 ) -> Any:
     """The mean over `axis`, weighted by `weights`; with `returned`, also the sum of weights.
 
-    Weights have the array's shape, or one dimension for each axis of `axis`, in its order.
+    Weights have the array's shape, or one dimension for each axis of `axis`, in its order. Integers become floats. A
+    sum of weights that is 0 gives NaN or infinity, where NumPy raises.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.average(jnp.array([1, 2, 3]), weights=jnp.array([3, 1, 0]))
+    Array(1.25, dtype=float32)
     """
     if weights is None:
         check_arraylike("average", a)
@@ -332,7 +391,13 @@ def var(
 ) -> Value:
     """The mean squared distance from the mean, over n - ddof (or n - correction); NaN unless that is positive.
 
-    `mean`: the mean, with the reduced axes as dimensions of size 1, if it is known.
+    A float, also of integers and of complex numbers. `mean`: the mean, with the reduced axes as dimensions of size 1,
+    if it is known. `where`: the elements that take part.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([1, 2, 3, 6])
+    >>> jnp.var(x), jnp.var(x, ddof=2)
+    (Array(3.5, dtype=float32), Array(7., dtype=float32))
     """
     no_out("var", out)
     check_arraylike("var", a)
@@ -345,8 +410,13 @@ def var(
         raise ValueError(f"var: ddof and correction can't be provided simultaneously\n  at {user_line()}")
     result = dtypes.requested_dtype(dtype, "var") if dtype is not None else dtypes.real_of(own)
     wide = dtypes.float32 if dtypes.is_floating(own) and own.itemsize < 4 else own
-    if dtype is not None and dtypes.is_floating(own):
-        wide = dtypes.promote_types(wide, result)
+    if dtype is not None:
+        if dtypes.is_complex(own) and not dtypes.is_complex(result):
+            raise ValueError(
+                f"var: the variance of complex numbers is computed with a complex dtype, not {result.name}: give none, "
+                f"and convert the result\n  at {user_line()}"
+            )
+        wide = dtypes.wider(wide, result)
     x = to_dtype(x, wide, False)
     average = _mean(x, axes, keepdims=True, where=where) if mean is None else to_dtype(mean, wide, False)
     centered = x - average
@@ -372,13 +442,23 @@ def std(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Value:
-    """The square root of the variance."""
+    """The square root of the variance. Arguments: see `var`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.std(jnp.array([[1, 3], [2, 6]]), axis=1)
+    Array([1., 2.], dtype=float32)
+    """
     return ew.sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
 @compound(static=("axis", "keepdims"))
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Value:
-    """The largest minus the smallest value."""
+    """The largest minus the smallest value over `axis`, in the dtype of the array.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.ptp(jnp.array([[1, 5], [3, 4]]), axis=1)
+    Array([4, 1], dtype=int32)
+    """
     return max(a, axis, out, keepdims) - min(a, axis, out, keepdims)
 
 
@@ -389,7 +469,7 @@ def _arg(
     check_arraylike(name, a)
     x = as_value(a)
     if x.aval.size == 0 and axis is None:
-        raise ValueError(f"{name} of an empty array has no value\n  at {user_line()}")
+        raise ValueError(f"attempt to get {name} of an empty sequence, which has none\n  at {user_line()}")
     flat = lax.reshape(x, (x.aval.size,)) if axis is None else x
     number = 0 if axis is None else axis
     found = function(flat, number, dtypes.default_int())
@@ -401,11 +481,25 @@ def _arg(
 
 @compound(static=("axis", "keepdims"))
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
-    """The index of the first largest element (of the first NaN), in the flattened array or along an axis."""
+    """The index of the first largest element (of the first NaN), in the flattened array or along an axis. int32 (int64
+    with x64).
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([[1, 5], [7, 4]])
+    >>> jnp.argmax(x), jnp.argmax(x, axis=1)
+    (Array(2, dtype=int32), Array([1, 0], dtype=int32))
+    """
     return _arg(lax.argmax, "argmax", a, axis, out, keepdims)
 
 
 @compound(static=("axis", "keepdims"))
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
-    """The index of the first smallest element (of the first NaN), in the flattened array or along an axis."""
+    """The index of the first smallest element (of the first NaN), in the flattened array or along an axis. int32 (int64
+    with x64).
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([[1, 5], [7, 4]])
+    >>> jnp.argmin(x), jnp.argmin(x, axis=1)
+    (Array(0, dtype=int32), Array([0, 1], dtype=int32))
+    """
     return _arg(lax.argmin, "argmin", a, axis, out, keepdims)

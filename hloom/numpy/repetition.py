@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..extend.core import Linear, Primitive
+from ..extend.primitive import Linear, Primitive
 from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
@@ -50,6 +50,16 @@ def repeat(
     Raises:
       ConcretizationTypeError: traced counts without `total_repeat_length`.
       OperandError: counts that are no integers, or not one for each element.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.repeat(jnp.array([1, 2]), 2)
+    Array([1, 1, 2, 2], dtype=int32)
+    >>> jnp.repeat(jnp.array([[1, 2], [3, 4]]), jnp.array([2, 1]), axis=0)
+    Array([[1, 2],
+           [1, 2],
+           [3, 4]], dtype=int32)
+    >>> jnp.repeat(jnp.array([1, 2]), jnp.array([2, 1]), total_repeat_length=5)
+    Array([1, 1, 2, 2, 2], dtype=int32)
     """
     check_arraylike("repeat", a, repeats)
     x = as_value(a)

@@ -104,12 +104,53 @@ class ScalarType(type):
         return isinstance(instance, cls.dtype.type)
 
 
+_FLOATS = {
+    "bfloat16": "floats of 16 bits, 8 of them significant, up to 3.4e38",
+    "float16": "floats of 16 bits, 11 of them significant, up to 65504",
+    "float32": "floats of 32 bits, 24 of them significant, up to 3.4e38",
+    "float64": "floats of 64 bits, 53 of them significant, up to 1.8e308",
+    "complex64": "pairs of float32, the real and the imaginary part",
+    "complex128": "pairs of float64, the real and the imaginary part",
+    "float4_e2m1fn": "floats of 4 bits, up to 6, without infinity and NaN",
+    "float6_e2m3fn": "floats of 6 bits, up to 7.5, without infinity and NaN",
+    "float6_e3m2fn": "floats of 6 bits, up to 28, without infinity and NaN",
+    "float8_e3m4": "floats of 8 bits, 5 of them significant, up to 15.5",
+    "float8_e4m3": "floats of 8 bits, 4 of them significant, up to 240",
+    "float8_e4m3fn": "floats of 8 bits, 4 of them significant, up to 448, without infinity",
+    "float8_e4m3fnuz": "floats of 8 bits, 4 of them significant, up to 240, without infinity and -0",
+    "float8_e4m3b11fnuz": "floats of 8 bits, 4 of them significant, up to 30, without infinity and -0",
+    "float8_e5m2": "floats of 8 bits, 3 of them significant, up to 57344",
+    "float8_e5m2fnuz": "floats of 8 bits, 3 of them significant, up to 57344, without infinity and -0",
+    "float8_e8m0fnu": "powers of two from 2**-127 to 2**127, and NaN: scales of blocks of small floats",
+}
+
+
 def _scalar_type(scalar: type) -> ScalarType:
-    found = ScalarType(
-        scalar.__name__, (), {"dtype": np.dtype(scalar), "__doc__": f"Arrays of dtype {scalar.__name__}."}
-    )
+    found = ScalarType(scalar.__name__, (), {"dtype": np.dtype(scalar), "__doc__": _text(scalar.__name__)})
     found.__module__ = "hloom.numpy"
     return found
+
+
+def _text(name: str) -> str:
+    """What `help` says of a dtype."""
+    kind, digits = name.rstrip("0123456789"), name.lstrip("uint")
+    if name == "bool":
+        numbers = "truth values, of one byte"
+    elif kind in ("int", "uint"):
+        bits = int(digits)
+        low, high = (0, 2**bits - 1) if kind == "uint" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        numbers = f"integers from {low} to {high}; results beyond wrap around"
+    else:
+        numbers = _FLOATS[name]
+    first, example = f"The dtype of {numbers}.", f">>> jnp.zeros(3, jnp.{name}).dtype.name\n'{name}'"
+    use = f"{name}(x) is an array of it, of what `asarray` takes; and it stands where a dtype is asked for."
+    if name.startswith("float6_"):
+        use, example = "XLA has no such type: no array can be made.", f">>> jnp.dtype(jnp.{name}).name\n'{name}'"
+    elif digits == "64" or name in ("float64", "complex128"):
+        use += " Without x64 it is\nnarrowed to half its width, with a warning."
+        example = f">>> with hloom.enable_x64():\n...     jnp.zeros(3, jnp.{name}).dtype.name\n'{name}'"
+        return f"{first}\n\n{use}\n\n>>> import hloom, hloom.numpy as jnp\n{example}\n"
+    return f"{first}\n\n{use}\n\n>>> import hloom.numpy as jnp\n{example}\n"
 
 
 bool = bool_ = _scalar_type(np.bool_)

@@ -90,11 +90,12 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
-    """The distinct elements, or the distinct slices along an axis, in ascending order. Under jit, `size` is required.
+    """The distinct elements as a vector, or the distinct slices along an axis, in ascending order. Under jit, `size` is
+    required: the number of elements depends on values.
 
     Args:
-      return_index: also the index of the first of each.
-      return_inverse: also the index into the result for each element.
+      return_index: also the index of the first of each, int32.
+      return_inverse: also the index into the result for each element, in the shape of the array.
       return_counts: also how often each occurs.
       equal_nan: all NaN are one.
       size: how many there are in the result: those above it are cut off.
@@ -102,11 +103,10 @@ def unique(
       sorted: without effect, they always are.
 
     >>> import hloom.numpy as jnp
-    >>> values, counts = jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
-    >>> values.tolist(), counts.tolist()
-    ([1, 3], [1, 2])
-    >>> jnp.unique(jnp.array([3, 1, 3]), size=3, fill_value=0).tolist()
-    [1, 3, 0]
+    >>> jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
+    (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+    >>> jnp.unique(jnp.array([3, 1, 3]), size=3, fill_value=0)
+    Array([1, 3, 0], dtype=int32)
     """
     check_arraylike("unique", ar)
     x = as_value(ar)
@@ -189,7 +189,12 @@ class UniqueInverseResult(NamedTuple):
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAllResult:
     """The distinct elements (no two NaN are equal), the first index of each, the inverse, and how often each occurs.
 
-    `size` and `fill_value`: see `unique`.
+    A named tuple; the inverse has the shape of x. `size` and `fill_value`: see `unique`.
+
+    >>> import hloom.numpy as jnp
+    >>> found = jnp.unique_all(jnp.array([3, 1, 3]))
+    >>> found.values, found.indices, found.inverse_indices, found.counts
+    (Array([1, 3], dtype=int32), Array([1, 0], dtype=int32), Array([1, 0, 1], dtype=int32), Array([1, 2], dtype=int32))
     """
     return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
 
@@ -197,19 +202,38 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCountsResult:
-    """The distinct elements (no two NaN are equal), and how often each occurs. Arguments: see `unique`."""
+    """The distinct elements (no two NaN are equal), and how often each occurs. Arguments: see `unique`.
+
+    >>> import hloom.numpy as jnp
+    >>> values, counts = jnp.unique_counts(jnp.array([3, 1, 3]))
+    >>> values, counts
+    (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverseResult:
-    """The distinct elements (no two NaN are equal), and for each element its index there. Arguments: see `unique`."""
+    """The distinct elements (no two NaN are equal), and for each element its index there. Arguments: see `unique`.
+
+    >>> import hloom.numpy as jnp
+    >>> values, inverse = jnp.unique_inverse(jnp.array([3, 1, 3]))
+    >>> values[inverse]
+    Array([3, 1, 3], dtype=int32)
+    """
     return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Value:
-    """The distinct elements (no two NaN are equal). Arguments: see `unique`."""
+    """The distinct elements in ascending order (no two NaN are equal). Arguments: see `unique`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.unique_values(jnp.array([3, 1, 3]))
+    Array([1, 3], dtype=int32)
+    >>> jnp.unique_values(jnp.array([3, 1, 3]), size=3, fill_value=0)
+    Array([1, 3, 0], dtype=int32)
+    """
     found: Value = unique(x, equal_nan=False, size=size, fill_value=fill_value)
     return found
 
@@ -224,11 +248,11 @@ def _vectors(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Value, Value]:
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Value:
-    """The distinct elements of both arrays. `size` and `fill_value`: see `unique`.
+    """The distinct elements of both arrays, in ascending order; dtypes promote. `size` and `fill_value`: see `unique`.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 1])).tolist()
-    [1, 2, 3]
+    >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 1]))
+    Array([1, 2, 3], dtype=int32)
     """
     a, b = _vectors("union1d", ar1, ar2)
     found: Value = unique(lax.concatenate([a, b], 0), size=size, fill_value=fill_value)
@@ -260,13 +284,14 @@ def isin(
     *,
     method: str = "auto",
 ) -> Value:
-    """For each element whether it is one of `test_elements` (is none of them, if `invert`); NaN is not.
+    """For each element whether it is one of `test_elements` (is none of them, if `invert`), in the shape of `element`;
+    NaN is not.
 
     method: "compare_all" compares each with each, "binary_search" and "sort" sort. `assume_unique` is without effect.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 1])).tolist()
-    [True, False, True]
+    >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 1]))
+    Array([ True, False,  True], dtype=bool)
     """
     a, b = _vectors("isin", element, test_elements)
     if method not in ("auto", "compare_all", "binary_search", "sort"):
@@ -290,8 +315,8 @@ def setdiff1d(
     `size` and `fill_value`: see `unique`, but the default of `fill_value` is 0.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.setdiff1d(jnp.array([3, 1, 2]), jnp.array([2, 9])).tolist()
-    [1, 3]
+    >>> jnp.setdiff1d(jnp.array([3, 1, 2]), jnp.array([2, 9]))
+    Array([1, 3], dtype=int32)
     """
     check_arraylike("setdiff1d", ar1, ar2)
     a, b = ravel(as_value(ar1)), ravel(as_value(ar2))
@@ -335,7 +360,13 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Value:
-    """The distinct elements that only one of both arrays has. `size` and `fill_value`: see `unique`."""
+    """The distinct elements that only one of both arrays has, in ascending order. `size` and `fill_value`: see
+    `unique`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.setxor1d(jnp.array([1, 2, 3]), jnp.array([2, 3, 4]))
+    Array([1, 4], dtype=int32)
+    """
     a, b = _vectors("setxor1d", ar1, ar2)
     line, mask = _once(a, b, bool(assume_unique))
     line = line if size is None else strong(line)
@@ -372,13 +403,16 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """The distinct elements that both arrays have; with `return_indices` also the first index of each, in both.
+    """The distinct elements that both arrays have, in ascending order; with `return_indices` also the first index of
+    each, in both. Dtypes promote.
 
     `size` and `fill_value`: see `unique`; the places of missing indices have the size of their array.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 9])).tolist()
-    [2, 3]
+    >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 9]))
+    Array([2, 3], dtype=int32)
+    >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 9]), return_indices=True)[1:]
+    (Array([2, 0], dtype=int32), Array([0, 1], dtype=int32))
     """
     a, b = _vectors("intersect1d", ar1, ar2)
     line, mask, first, second = _common(a, b)

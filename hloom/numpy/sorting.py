@@ -65,13 +65,17 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Value:
-    """The elements in ascending order along an axis, or of the flattened array (None).
+    """The elements in ascending order along an axis, or of the flattened array (None). NaN are at the end.
 
-    descending: in the reverse order, NaN first.
+    descending: in the reverse order, NaN first. Complex numbers are ordered by their real part, then by the imaginary
+    part.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.sort(jnp.array([3, 1, 2]), descending=True).tolist()
-    [3, 2, 1]
+    >>> jnp.sort(jnp.array([[3, 1, 2], [9, 8, 7]]))
+    Array([[1, 2, 3],
+           [7, 8, 9]], dtype=int32)
+    >>> jnp.sort(jnp.array([3, 1, 2]), descending=True)
+    Array([3, 2, 1], dtype=int32)
     """
     check_arraylike("sort", a)
     _no_kind("sort", kind, order)
@@ -91,13 +95,15 @@ def argsort(
     descending: bool = False,
     dtype: Any = None,
 ) -> Value:
-    """The indices that sort an array along an axis, or the flattened array (None): integers of `dtype`.
+    """The indices that sort an array along an axis, or the flattened array (None): integers of `dtype`, int32 by
+    default.
 
     Of equal elements the one with the lower index is first, also if `descending`, unless `stable` is false.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.argsort(jnp.array([3, 1, 2])).tolist()
-    [1, 2, 0]
+    >>> x = jnp.array([30, 10, 20])
+    >>> jnp.argsort(x), x[jnp.argsort(x)]
+    (Array([1, 2, 0], dtype=int32), Array([10, 20, 30], dtype=int32))
     """
     check_arraylike("argsort", a)
     _no_kind("argsort", kind, order)
@@ -112,11 +118,13 @@ def argsort(
 
 @compound(static=("axis",))
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Value:
-    """The indices that sort by several keys along an axis: by the last key, then by the one before it, and so on.
+    """The indices (int32) that sort by several keys along an axis: by the last key, then by the one before it, and so
+    on.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.lexsort((jnp.array([2, 1, 0]), jnp.array([0, 5, 0]))).tolist()
-    [2, 0, 1]
+    >>> first, last = jnp.array([2, 1, 0]), jnp.array([0, 5, 0])
+    >>> jnp.lexsort((first, last))
+    Array([2, 0, 1], dtype=int32)
     """
     arrays = [as_value(key) for key in keys]  # type: ignore[union-attr]
     check_arraylike("lexsort", *arrays)
@@ -136,7 +144,13 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Value:
 
 @compound()
 def sort_complex(a: ArrayLike) -> Value:
-    """The elements in ascending order along the last axis, as complex numbers."""
+    """The elements in ascending order along the last axis, by real part first, as complex numbers: complex64 of real
+    ones.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.sort_complex(jnp.array([2 + 1j, 1, 2 - 1j]))
+    Array([1.+0.j, 2.-1.j, 2.+1.j], dtype=complex64)
+    """
     check_arraylike("sort_complex", a)
     found = lax.sort(as_value(a))
     return lax.convert_element_type(found, dtypes.to_complex(found.aval.dtype))
@@ -157,11 +171,11 @@ def _split_at(name: str, x: Value, kth: int, axis: int) -> tuple[int, int]:
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Value:
     """The element that sorting would put at `kth` is there, no larger one before it, and no smaller one after it.
 
-    Those before it are in ascending order, those after it in descending order.
+    Those before it are in ascending order, those after it in descending order; NumPy has another order.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.partition(jnp.array([5, 1, 4, 2]), 1).tolist()
-    [1, 2, 5, 4]
+    >>> jnp.partition(jnp.array([5, 1, 4, 2]), 1)
+    Array([1, 2, 5, 4], dtype=int32)
     """
     check_arraylike("partition", a)
     x = as_value(a)
@@ -173,7 +187,15 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Value:
 
 @compound(static=("kth", "axis"))
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Value:
-    """The indices (int32) of `partition`; those after `kth` are in ascending order."""
+    """The indices (int32) of `partition`: the element of rank `kth` stands at its place, smaller ones before it.
+
+    Those after `kth` are in ascending order. To get the k largest ones, `hloom.lax.top_k` is faster.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([5, 1, 4, 2])
+    >>> jnp.sort(x[jnp.argpartition(x, 1)[:2]])
+    Array([1, 2], dtype=int32)
+    """
     check_arraylike("argpartition", a)
     x = as_value(a)
     axis, split = _split_at("argpartition", x, kth, axis)
@@ -194,8 +216,8 @@ def searchsorted(
       method: one of JAX's. There is one here, a binary search.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.searchsorted(jnp.array([1, 3, 5]), jnp.array([0, 3, 9]), side="right").tolist()
-    [0, 2, 3]
+    >>> jnp.searchsorted(jnp.array([1, 3, 5]), jnp.array([0, 3, 9]), side="right")
+    Array([0, 2, 3], dtype=int32)
     """
     check_arraylike("searchsorted", a, v)
     if side not in ("left", "right"):
@@ -242,8 +264,8 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     The bins ascend or descend. `method`: see `searchsorted`.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([0.0, 1.0, 2.0])).tolist()
-    [1, 2, 3]
+    >>> jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([0.0, 1.0, 2.0]))
+    Array([1, 2, 3], dtype=int32)
     """
     check_arraylike("digitize", x, bins)
     edges = as_value(bins)
@@ -266,6 +288,6 @@ def check_integers(name: str, what: str, x: Any) -> Value:
     value = x if isinstance(x, ArrayBase) else as_value(x)
     if not dtypes.is_integer(value.aval.dtype):
         raise OperandError(
-            f"{name}: {what} must be of integer type, got {value.aval.str_short()}\n  at {user_line()}", name
+            f"{name} {what} must be of integer type, got {value.aval.str_short()}\n  at {user_line()}", name
         )
     return value

@@ -24,7 +24,7 @@ from .dot import dot
 from .elementwise import abs, conj, real, sqrt
 from .known import known_array, known_size
 from .movement import atleast_2d, diag, diff
-from .promotion import check_arraylike, promote_dtypes_inexact, to_dtype
+from .promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact, to_dtype
 from .reduce import average, sum
 from .sorting import searchsorted
 from .taking import ravel_multi_index
@@ -51,7 +51,7 @@ def cov(
     aweights: ArrayLike | None = None,
     dtype: Any = None,
 ) -> Value:
-    """The covariances of the rows of m (of its columns, if not `rowvar`) and of y, over n - ddof.
+    """The covariances of the rows of m (of its columns, if not `rowvar`) and of y, over n - ddof: [k, k] for k rows.
 
     Args:
       bias: the default of ddof is 0 instead of 1.
@@ -60,8 +60,9 @@ def cov(
       dtype: of the result, floating or complex.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.cov(jnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
+    >>> jnp.cov(jnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
     """
     given = (m,) if y is None else (m, y)
     check_arraylike("cov", *given)
@@ -89,6 +90,8 @@ def cov(
         kind = dtypes.requested_dtype(dtype, "cov")
         x = convert(x, kind, False)
         weights = None if weights is None else convert(weights, kind, False)
+    if weights is not None:
+        x, weights = _in_one_dtype(x, weights)
     centre, sums = average(x, 1, weights, returned=True)
     centred = x - lax.expand_dims(centre, [1])
     freedom: Any = count - ddof
@@ -97,7 +100,7 @@ def cov(
         if ddof:
             spent = sum(weights * abs(as_value(aweights))) / freedom if aweights is not None else 1
             freedom = freedom - ddof * spent
-    other = centred if weights is None else centred * weights
+    other = centred if weights is None else centred * lax.expand_dims(weights, [0])
     return lax.squeeze(
         found := dot(centred, conj(other).T) / freedom, [d for d in range(2) if found.aval.shape[d] == 1]
     )
@@ -105,7 +108,9 @@ def cov(
 
 def _inexact_or_none(name: str, dtype: Any) -> None:
     if dtype is not None and not dtypes.is_inexact(dtypes.requested_dtype(dtype, name)):
-        raise ValueError(f"{name}: dtype must be floating or complex; got dtype={dtype!r}\n  at {user_line()}")
+        raise ValueError(
+            f"{name}: dtype must be a subclass of float or complex; got dtype={dtype!r}\n  at {user_line()}"
+        )
 
 
 def _weights_of(fweights: ArrayLike | None, aweights: ArrayLike | None, count: int) -> Value | None:
@@ -124,13 +129,28 @@ def _weights_of(fweights: ArrayLike | None, aweights: ArrayLike | None, count: i
             )
         if name == "fweights" and not dtypes.is_integer(w.aval.dtype):
             raise OperandError(f"cov: fweights must be integer, not {w.aval.str_short()}\n  at {user_line()}", "cov")
+        if found is not None:
+            w, found = _in_one_dtype(w, found)
         found = abs(w) if found is None else found * abs(w)
     return found
 
 
+def _in_one_dtype(x: Value, y: Value) -> tuple[Value, Value]:
+    """Both in the dtype to which they promote, which a function decides for itself."""
+    dtype = dtypes.wider(x.aval.dtype, y.aval.dtype)
+    return to_dtype(x, dtype, False), to_dtype(y, dtype, False)
+
+
 @compound(static=("rowvar", "dtype"))
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Any = None) -> Value:
-    """The coefficients of correlation of the rows of x (of its columns, if not `rowvar`) and of y, from -1 to 1."""
+    """The coefficients of correlation of the rows of x (of its columns, if not `rowvar`) and of y, from -1 to 1.
+    The result is [n, n] for n variables, with ones on its diagonal, in the floating or complex dtype of the data.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.corrcoef(jnp.array([[1, 2, 3], [3, 2, 1]])).round(3)
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
     check_arraylike("corrcoef", x)
     _inexact_or_none("corrcoef", dtype)
     found = cov(x, y, rowvar, dtype=dtype)
@@ -165,10 +185,10 @@ def bincount(
       out_sharding: has no meaning on one device.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.bincount(jnp.array([0, 1, 1, 3])).tolist()
-    [1, 2, 0, 1]
-    >>> jnp.bincount(jnp.array([0, 1, 1, 3]), length=2).tolist()
-    [1, 2]
+    >>> jnp.bincount(jnp.array([0, 1, 1, 3]))
+    Array([1, 2, 0, 1], dtype=int32)
+    >>> jnp.bincount(jnp.array([0, 1, 1, 3]), length=2)
+    Array([1, 2], dtype=int32)
     """
     check_arraylike("bincount", x)
     numbers = as_value(x)
@@ -221,12 +241,22 @@ Bins = Any
 
 def histogram_bin_edges(a: ArrayLike, bins: Bins = 10, range: Any = None, weights: ArrayLike | None = None) -> Value:
     """The edges of bins of equal width, from the least to the largest element or over `range`; or `bins`, if they are
-    edges themselves. `weights` have no effect."""
+    edges themselves. `weights` have no effect.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.histogram_bin_edges(jnp.array([0, 1, 4]), bins=4)
+    Array([0., 1., 2., 3., 4.], dtype=float32)
+    """
     if isinstance(bins, str):
         raise NotImplementedError(f"histogram_bin_edges: string values for `bins` not implemented\n  at {user_line()}")
     check_arraylike("histogram_bin_edges", a, bins)
     x = as_value(a)
     dtype = dtypes.to_inexact(x.aval.dtype)
+    if not x.aval.size and range is None and np.ndim(bins) == 0:
+        raise ValueError(
+            f"histogram: zero-size array to reduction operation min which has no identity: an array without elements "
+            f"has no range\n  at {user_line()}\n  Give `range`, or the edges of the bins."
+        )
     if np.ndim(bins) == 1:
         return to_dtype(bins, dtype, False)
     if isinstance(bins, Tracer):
@@ -313,6 +343,12 @@ def histogram2d(
     """How many pairs of elements of two vectors each bin of a plane has; and the edges along x and y.
 
     bins: for both, a number or edges; or two of them. `range`: for both a pair. Others: see `histogram`.
+
+    >>> import hloom.numpy as jnp
+    >>> counts, xedges, yedges = jnp.histogram2d(jnp.array([0, 1, 1]), jnp.array([0, 0, 2]), bins=2)
+    >>> counts
+    Array([[1, 0],
+           [1, 1]], dtype=int32)
     """
     check_arraylike("histogram2d", x, y)
     try:
@@ -321,7 +357,7 @@ def histogram2d(
         several = 1
     if several not in (1, 2):
         bins = [asarray(bins)] * 2
-    sample = lax.concatenate([lax.expand_dims(v, [1]) for v in promote_dtypes_inexact(x, y)], 1)
+    sample = lax.concatenate([lax.expand_dims(v, [1]) for v in promote_dtypes(x, y)], 1)
     counts, edges = histogramdd(sample, bins, range, weights, density)
     return counts, edges[0], edges[1]
 
@@ -336,6 +372,13 @@ def histogramdd(
     """How many rows of `sample` each bin of a space has, one dimension for each column; and the edges along each.
 
     bins: for all, a number; or a number or edges for each. range: for each a pair or None. Others: see `histogram`.
+
+    >>> import hloom.numpy as jnp
+    >>> points = jnp.array([[0, 0], [1, 0], [1, 2]])
+    >>> counts, edges = jnp.histogramdd(points, bins=2)
+    >>> counts
+    Array([[1, 0],
+           [1, 1]], dtype=int32)
     """
     check_arraylike("histogramdd", sample)
     if np.ndim(sample) != 2:

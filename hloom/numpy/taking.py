@@ -94,8 +94,8 @@ def take(
     unique_indices, indices_are_sorted: what the user promises.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.take(jnp.array([10.0, 20.0, 30.0]), jnp.array([2, -1, 7])).tolist()
-    [30.0, 30.0, nan]
+    >>> jnp.take(jnp.array([10.0, 20.0, 30.0]), jnp.array([2, -1, 7]))
+    Array([30., 30., nan], dtype=float32)
     """
     check_arraylike("take", a, indices)
     no_out_argument("take", out)
@@ -109,7 +109,9 @@ def take(
     handled = _FILL
     if not size:
         if index.aval.size:
-            raise IndexError(f"take of elements from axis {axis} of {x.aval.str_short()}\n  at {user_line()}")
+            raise IndexError(
+                f"cannot do a non-empty jnp.take from the empty axis {axis} of {x.aval.str_short()}\n  at {user_line()}"
+            )
     elif mode is None or mode == "fill":
         index = from_end(index, size)
     elif mode == "wrap":
@@ -153,8 +155,9 @@ def take_along_axis(
     wrap_negative_indices: negative ones count from the end; false by default if mode is "promise_in_bounds".
 
     >>> import hloom.numpy as jnp
-    >>> jnp.take_along_axis(jnp.array([[1, 9], [8, 2]]), jnp.array([[1], [0]]), axis=1).tolist()
-    [[9], [8]]
+    >>> jnp.take_along_axis(jnp.array([[1, 9], [8, 2]]), jnp.array([[1], [0]]), axis=1)
+    Array([[9],
+           [8]], dtype=int32)
     """
     check_arraylike("take_along_axis", arr, indices)
     x, index = as_value(arr), check_integers("take_along_axis", "indices", indices)
@@ -227,8 +230,9 @@ def put_along_axis(
     mode: what becomes of indices out of bounds, as for `x.at[...].set()`; by default they are dropped.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.put_along_axis(jnp.zeros((2, 2)), jnp.array([[1], [0]]), 7, axis=1, inplace=False).tolist()
-    [[0.0, 7.0], [7.0, 0.0]]
+    >>> jnp.put_along_axis(jnp.zeros((2, 2)), jnp.array([[1], [0]]), 7, axis=1, inplace=False)
+    Array([[0., 7.],
+           [7., 0.]], dtype=float32)
     """
     not_in_place("put_along_axis", inplace)
     check_arraylike("put_along_axis", arr, indices, values)
@@ -273,8 +277,8 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
     mode: "clip" or "wrap" for indices out of bounds; by default they are dropped.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.put(jnp.zeros(4), jnp.array([0, 2]), 5, inplace=False).tolist()
-    [5.0, 0.0, 5.0, 0.0]
+    >>> jnp.put(jnp.zeros(4), jnp.array([0, 2]), 5, inplace=False)
+    Array([5., 0., 5., 0.], dtype=float32)
     """
     not_in_place("put", inplace)
     check_arraylike("put", a, ind, v)
@@ -301,8 +305,8 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     """A copy of `arr` with `vals`, repeated, one after the other where the mask is true. `inplace` must be False.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.place(jnp.zeros(4), jnp.array([True, False, True, True]), jnp.array([1, 2]), inplace=False).tolist()
-    [1.0, 0.0, 2.0, 1.0]
+    >>> jnp.place(jnp.zeros(4), jnp.array([True, False, True, True]), jnp.array([1, 2]), inplace=False)
+    Array([1., 0., 2., 1.], dtype=float32)
     """
     not_in_place("place", inplace)
     check_arraylike("place", arr, mask, vals)
@@ -329,8 +333,8 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
         must be known for it.
 
     >>> import hloom.numpy as jnp
-    >>> jnp.choose(jnp.array([0, 1, 0]), [jnp.array([1, 2, 3]), 10]).tolist()
-    [1, 10, 3]
+    >>> jnp.choose(jnp.array([0, 1, 0]), [jnp.array([1, 2, 3]), 10])
+    Array([ 1, 10,  3], dtype=int32)
     """
     no_out_argument("choose", out)
     check_arraylike("choose", a, *choices)
@@ -364,6 +368,11 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     """A copy of `a` with `val`, repeated, on its diagonal. `inplace` must be False: arrays are immutable.
 
     An array of more than two dimensions must have the same size along all. `wrap` must be False.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fill_diagonal(jnp.ones((2, 3)), 7, inplace=False)
+    Array([[7., 1., 1.],
+           [1., 7., 1.]], dtype=float32)
     """
     not_in_place("fill_diagonal", inplace, NotImplementedError)
     if wrap:
@@ -389,8 +398,8 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Value, ...]:
     Negative ones count from the end. The sizes may be traced, their number may not.
 
     >>> import hloom.numpy as jnp
-    >>> [int(i) for i in jnp.unravel_index(5, (2, 3))]
-    [1, 2]
+    >>> jnp.unravel_index(jnp.array([0, 5]), (2, 3))
+    (Array([0, 1], dtype=int32), Array([0, 2], dtype=int32))
     """
     check_arraylike("unravel_index", indices)
     rest = check_integers("unravel_index", "indices", indices)
@@ -430,8 +439,8 @@ def ravel_multi_index(
       dtype: of the result.
 
     >>> import hloom.numpy as jnp
-    >>> int(jnp.ravel_multi_index((1, 2), (2, 3)))
-    5
+    >>> jnp.ravel_multi_index((1, 2), (2, 3))
+    Array(5, dtype=int32)
     """
     check_arraylike("ravel_multi_index", *multi_index)
     if len(multi_index) != len(dims):
@@ -455,7 +464,10 @@ def ravel_multi_index(
     if mode == "raise":
         for index, size in zip(columns, sizes, strict=True):
             values = known_array(
-                "ravel_multi_index with mode='raise'", index, "Use mode='wrap' or mode='clip' instead."
+                "ravel_multi_index with mode='raise'",
+                index,
+                "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. "
+                "Use mode='wrap' or mode='clip' instead.",
             )
             if ((values < 0) | (values >= size)).any():
                 raise ValueError(f"invalid entry in coordinates array: ravel_multi_index\n  at {user_line()}")

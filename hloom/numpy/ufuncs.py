@@ -92,12 +92,9 @@ class ufunc:
         self.__module__ = getattr(func, "__module__", __name__)
         # No other wrapper has these names: functools.update_wrapper copies all that is in `__dict__`.
         self._ufunc_func = func
-        self.nin = operator.index(nin)
-        """How many arguments it takes."""
-        self.nout = operator.index(nout)
-        """How many results it has."""
-        self.nargs = self.nin if nargs is None else operator.index(nargs)
-        self.identity = identity
+        self._ufunc_nin, self._ufunc_nout = operator.index(nin), operator.index(nout)
+        self._ufunc_nargs = self._ufunc_nin if nargs is None else operator.index(nargs)
+        self._ufunc_identity = identity
         self._ufunc_call = functools.partial(_vectorized, self) if call is None else call
         self._ufunc_ways = (call, reduce, accumulate, at, reduceat)
         self._ufunc_reduce, self._ufunc_accumulate = reduce, accumulate
@@ -115,6 +112,51 @@ class ufunc:
         except BaseException as error:
             hide(error)
             raise
+
+    @property
+    def nin(self) -> int:
+        """How many arguments it takes.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.add.nin, jnp.negative.nin
+        (2, 1)
+        """
+        return self._ufunc_nin
+
+    @property
+    def nout(self) -> int:
+        """How many results it has.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.add.nout
+        1
+        """
+        return self._ufunc_nout
+
+    @property
+    def nargs(self) -> int:
+        """How many arguments it takes in all.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.add.nargs
+        2
+        """
+        return self._ufunc_nargs
+
+    @property
+    def identity(self) -> Any:
+        """The value that changes nothing, if there is one.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.add.identity, jnp.multiply.identity, jnp.maximum.identity
+        (0, 1, None)
+        """
+        return self._ufunc_identity
+
+    @property
+    def _func(self) -> Callable[..., Any]:
+        """The function of scalars, under JAX's name."""
+        return self._ufunc_func
 
     def _no_argument(self, argument: str, method: str = "") -> NotImplementedError:
         what = {"out": "arrays are immutable, so nothing can be written to one"}
@@ -200,7 +242,9 @@ class ufunc:
         self._check("outer", None)
         check_arraylike(f"{self.__name__}.outer", A, B)
         x, y = as_value(A), as_value(B)
-        found: Value = self._ufunc_call(lax.reshape(x, (*x.aval.shape, *[1] * y.aval.ndim)), y)
+        rows = lax.reshape(x, (*x.aval.shape, *[1] * y.aval.ndim))
+        columns = lax.reshape(y, (*[1] * x.aval.ndim, *y.aval.shape)) if y.aval.ndim else y
+        found: Value = self._ufunc_call(rows, columns)
         return found
 
     def at(self, a: ArrayLike, indices: Any, b: ArrayLike | None = None, /, *, inplace: bool = True) -> Value:
@@ -438,7 +482,7 @@ def _reduced_pieces(a: Value, starts: Value, f: ufunc, axis: int, dtype: Any) ->
 
     def step(k: Value, found: Value) -> Value:
         number = to_dtype(k, starts.aval.dtype, False)
-        combined = to_dtype(f._ufunc_call(found, rows[k]), target, False)
+        combined = to_dtype(f._ufunc_call(found, rows[k][None]), target, False)
         return choose((number > low) & (number < high), combined, found)
 
     return moveaxis(lax.fori_loop(0, size, step, rows[starts]), 0, axis)

@@ -14,9 +14,10 @@ from ..hlo.tracebacks import boundary
 from ..lax import broadcast_shapes
 from ..tracer import tree
 from ..tracer.array import as_value
+from ..tracer.context import current_context
 from ..tracer.core import Value
 from ..tracer.ops import reshape
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line, user_line, warn_user
 
 __all__ = ["vectorize"]
 
@@ -36,12 +37,17 @@ def vectorize(
     Args:
       pyfunc: takes arrays, returns one or a tuple of them.
       excluded: the arguments, by position or name, that are passed as they are.
-      signature: the dimensions of each argument and result of one call, as in ``(m,n),(n)->(m)``; by default all are
-        scalars. The other dimensions are in front, and broadcast.
+      signature: the dimensions of each argument and result of one call, as in ``(m,n),(n)->(m)``; by default all
+        arguments are scalars, or None, and results have any shape. The other dimensions are in front, and broadcast.
 
     Raises:
       ValueError: the signature has another form, or arrays or results do not fit it.
       TypeError: `excluded` has something else than positions and names.
+
+    >>> import hloom.numpy as jnp
+    >>> clipped_dot = jnp.vectorize(lambda x, y: jnp.minimum(x @ y, 10), signature="(n),(n)->()")
+    >>> clipped_dot(jnp.array([[1, 2], [3, 4]]), jnp.array([2, 2]))
+    Array([ 6, 10], dtype=int32)
     """
     if any(not isinstance(e, str | int) for e in excluded):
         raise TypeError(f"jax.numpy.vectorize can only exclude integer or string arguments, but excluded={excluded!r}")
@@ -65,19 +71,37 @@ def vectorize(
             given = dict(zip(places, arrays, strict=True)) | fixed
             return pyfunc(*[given[k] for k in range(len(args))], **kwargs)
 
+        absent = {k for k in places if args[k] is None}
+        if absent and cores is not None:
+            raise ValueError(f"Cannot pass None at locations {absent} with signature={signature!r}\n  at {user_line()}")
+        places = [k for k in places if k not in absent]
+        fixed |= dict.fromkeys(absent)
         values = [as_value(args[k]) for k in places]
         inputs, outputs = ([()] * len(values), None) if cores is None else cores
         if len(inputs) != len(values):
-            raise ValueError(
+            raise TypeError(
                 f"wrong number of positional arguments: {signature} says {len(inputs)}, got {len(values)}"
                 f"\n  at {user_line()}"
             )
         sizes: dict[str, int] = {}
         outer = [_outer(v, core, sizes, k) for k, (v, core) in enumerate(zip(values, inputs, strict=True))]
+        _check_ranks(outer)
         full = broadcast_shapes(*outer) if outer else ()
         return _mapped(_checking(function, outputs, sizes), full, values, outer)
 
     return vectorized
+
+
+def _check_ranks(shapes: list[tuple[int, ...]]) -> None:
+    """What `numpy_rank_promotion` says about arguments of different ranks; scalars have all ranks."""
+    mode = current_context().numpy_rank_promotion
+    if mode == "allow" or len({len(shape) for shape in shapes if shape}) < 2:
+        return
+    listed = ", ".join(map(str, shapes))
+    text = f"operands with shapes {listed} require rank promotion, which numpy_rank_promotion={mode!r} does not allow"
+    if mode == "raise":
+        raise ValueError(f"vectorize: {text}\n  at {user_line()}\n  Give each the dimensions that it lacks.")
+    warn_user(f"vectorize: {text} without this warning", UserWarning)
 
 
 def _parsed(signature: str) -> tuple[list[Core], list[Core]]:
@@ -110,7 +134,7 @@ def _note(core: Core, shape: Sequence[int], sizes: dict[str, int], what: str) ->
         wanted = int(name) if name.isdigit() else sizes.setdefault(name, size)
         if size != wanted:
             raise ValueError(
-                f"inconsistent size for core dimension {name}: {wanted} and {size} ({what})\n  at {user_line()}"
+                f"inconsistent size for core dimension '{name}': {wanted} and {size} ({what})\n  at {user_line()}"
             )
 
 
@@ -119,12 +143,21 @@ def _checking(function: Callable[..., Any], outputs: list[Core] | None, sizes: d
 
     def checked(*arrays: Any) -> Any:
         result = function(*arrays)
+        if outputs is None:
+            return result
+        if len(outputs) > 1 and not isinstance(result, tuple):
+            raise TypeError(
+                f"output must be a tuple, of {len(outputs)} arrays as in the signature, not a "
+                f"{type(result).__name__}\n  at {user_line()}"
+            )
         results = result if isinstance(result, tuple) else (result,)
-        cores = [()] * len(results) if outputs is None else outputs
-        if len(cores) != len(results):
-            raise ValueError(f"wrong number of results: the signature says {len(cores)}, got {len(results)}")
+        if len(outputs) != len(results):
+            raise TypeError(
+                f"wrong number of output arguments: the signature says {len(outputs)}, got {len(results)}"
+                f"\n  at {user_line()}"
+            )
         found = [as_value(r) for r in results]
-        for k, (value, core) in enumerate(zip(found, cores, strict=True)):
+        for k, (value, core) in enumerate(zip(found, outputs, strict=True)):
             if value.aval.ndim != len(core):
                 raise ValueError(
                     f"output shape {value.aval.shape} does not match core dimensions {core} of result {k}\n"

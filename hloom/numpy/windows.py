@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..extend.core import Primitive
+from ..extend.primitive import Primitive
 from ..tracer import dtypes
 from ..tracer.array import array_from_numpy
 from ..tracer.compound import compound
@@ -53,41 +53,41 @@ def _window(name: str, M: int, weights: Callable[[np.ndarray[Any, Any]], np.ndar
 
 
 def bartlett(M: int) -> Value:
-    """A triangle of M weights, 0 at both ends.
+    """A triangle of M weights, 0 at both ends: a window for a signal before `fft`. float32 (float64 with x64).
 
     >>> import hloom.numpy as jnp
-    >>> jnp.bartlett(5).tolist()
-    [0.0, 0.5, 1.0, 0.5, 0.0]
+    >>> jnp.bartlett(5)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
     return _window("bartlett", M, lambda t: 1 - np.abs(t))
 
 
 def blackman(M: int) -> Value:
-    """M weights of two cosines, 0 at both ends.
+    """M weights of two cosines, 0 at both ends (but for rounding). float32 (float64 with x64).
 
     >>> import hloom.numpy as jnp
-    >>> [round(w, 2) for w in jnp.blackman(5).tolist()]
-    [-0.0, 0.34, 1.0, 0.34, -0.0]
+    >>> jnp.blackman(7)[2:5].round(2)
+    Array([0.63, 1.  , 0.63], dtype=float32)
     """
     return _window("blackman", M, lambda t: 0.42 + 0.5 * np.cos(np.pi * t) + 0.08 * np.cos(2 * np.pi * t))
 
 
 def hamming(M: int) -> Value:
-    """M weights of a raised cosine, 0.08 at both ends.
+    """M weights of a raised cosine, 0.08 at both ends. float32 (float64 with x64).
 
     >>> import hloom.numpy as jnp
-    >>> [round(w, 2) for w in jnp.hamming(5).tolist()]
-    [0.08, 0.54, 1.0, 0.54, 0.08]
+    >>> jnp.hamming(5).round(2)
+    Array([0.08, 0.54, 1.  , 0.54, 0.08], dtype=float32)
     """
     return _window("hamming", M, lambda t: 0.54 + 0.46 * np.cos(np.pi * t))
 
 
 def hanning(M: int) -> Value:
-    """M weights of a raised cosine, 0 at both ends.
+    """M weights of a raised cosine, 0 at both ends. float32 (float64 with x64).
 
     >>> import hloom.numpy as jnp
-    >>> [round(w, 2) for w in jnp.hanning(5).tolist()]
-    [0.0, 0.5, 1.0, 0.5, 0.0]
+    >>> jnp.hanning(5).round(2)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
     return _window("hanning", M, lambda t: 0.5 + 0.5 * np.cos(np.pi * t))
 
@@ -95,9 +95,11 @@ def hanning(M: int) -> Value:
 def kaiser(M: int, beta: ArrayLike) -> Value:
     """M weights ``i0(beta * sqrt(1 - t**2)) / i0(beta)`` for t from -1 to 1. A larger beta makes a narrower window.
 
+    float32 (float64 with x64); beta is a number and may be traced, M is known while tracing.
+
     >>> import hloom.numpy as jnp
-    >>> [round(w, 2) for w in jnp.kaiser(5, 2.0).tolist()]
-    [0.44, 0.83, 1.0, 0.83, 0.44]
+    >>> jnp.kaiser(5, 2.0).round(2)
+    Array([0.44, 0.83, 1.  , 0.83, 0.44], dtype=float32)
     """
     return _kaiser(beta, sample_count("kaiser", M))
 
@@ -115,11 +117,12 @@ def _kaiser(beta: ArrayLike, count: int) -> Value:
 
 @compound()
 def i0(x: ArrayLike) -> Value:
-    """The modified Bessel function of the first kind of order 0; `lax.bessel_i0e` is without overflow.
+    """The modified Bessel function of the first kind of order 0, for each element; integers become floats, not for
+    complex numbers. `lax.bessel_i0e` is without overflow.
 
     >>> import hloom.numpy as jnp
-    >>> round(float(jnp.i0(2.0)), 4)
-    2.2796
+    >>> jnp.i0(jnp.array([0.0, 2.0])).round(4)
+    Array([1.    , 2.2796], dtype=float32)
     """
     (value,) = promote_inexact("i0", x)
     found: Value = _i0.bind(real_only("i0", value))

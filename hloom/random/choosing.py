@@ -35,6 +35,14 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     """The elements of `x` along an axis in random order; of ``arange(x)`` if x is an integer.
 
     independent: each vector along the axis has its own order; otherwise slices stay whole.
+
+    >>> from hloom import numpy as jnp, random
+    >>> random.permutation(random.key(0), 5)
+    Array([0, 1, 4, 3, 2], dtype=int32)
+    >>> random.permutation(random.key(1), jnp.array([[1, 2], [3, 4], [5, 6]]))
+    Array([[5, 6],
+           [1, 2],
+           [3, 4]], dtype=int32)
     """
     check_arraylike("permutation", x)
     axis = canonical_axis(axis, np.ndim(x) or 1)
@@ -99,6 +107,12 @@ def choice(
       replace: whether a slice can be drawn several times.
       p: the probabilities, a vector; uniform if it is None.
       mode: for `p` without replacement, the mode of `gumbel`.
+
+    >>> from hloom import numpy as jnp, random
+    >>> random.choice(random.key(0), jnp.array([10, 20, 30, 40]), (3,), replace=False)
+    Array([10, 20, 40], dtype=int32)
+    >>> random.choice(random.key(0), 3, (6,), p=jnp.array([0.0, 0.5, 0.5]))
+    Array([1, 1, 2, 2, 1, 2], dtype=int32)
     """
     if not isinstance(shape, Sequence):
         raise TypeError(f"shape argument of random.choice must be a sequence, got {shape}\n  at {user_line()}")
@@ -181,6 +195,10 @@ def categorical(
       shape: the result's shape, which ends with that of `logits` without the axis; the default is that.
       replace: if False, the dimensions of `shape` in front hold different indices.
       mode: the mode of `gumbel`.
+
+    >>> from hloom import numpy as jnp, random
+    >>> random.categorical(random.key(0), jnp.log(jnp.array([0.1, 0.1, 0.8])), shape=(8,))
+    Array([1, 2, 2, 1, 2, 2, 2, 2], dtype=int32)
     """
     check_arraylike("categorical", logits)
     key, x = single_key("categorical", key), as_value(logits)
@@ -203,7 +221,7 @@ def _categories_without(
     count, size = math.prod(prefix), x.aval.shape[axis]
     if count > size:
         raise ValueError(
-            f"categorical: number of samples without replacement ({count}) cannot exceed number of categories "
+            f"categorical: Number of samples without replacement ({count}) cannot exceed number of categories "
             f"({size})\n  at {user_line()}"
         )
     noisy: Any = gumbel(key, x.aval.shape, x.aval.dtype, mode) + x

@@ -36,7 +36,16 @@ def uniform(
     *,
     out_sharding: Any = None,
 ) -> Value:
-    """Uniform on [minval, maxval): random mantissas of floats in [1, 2), shifted and scaled."""
+    """Uniform on [minval, maxval): random mantissas of floats in [1, 2), shifted and scaled.
+
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.uniform(random.key(0), (3,)).round(3)
+    Array([0.948, 0.979, 0.332], dtype=float32)
+    >>> random.uniform(random.key(0), (3,), minval=-1.0, maxval=1.0).round(3)
+    Array([ 0.895,  0.957, -0.335], dtype=float32)
+    """
     key, found, sizes = single_key("uniform", key), float_dtype(dtype, "uniform"), canonical_shape(shape)
     low, high = spread(found, sizes, minval, maxval)
     width, mantissa = 8 * found.itemsize, int(dtypes.finfo(found).nmant)
@@ -60,7 +69,16 @@ def _tiny(found: np.dtype[Any]) -> float:
 
 @compound_draw()
 def normal(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """Normal of mean 0 and variance 1; complex dtypes: both parts have variance 1/2."""
+    """Normal of mean 0 and variance 1; complex dtypes: both parts have variance 1/2.
+
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+
+    >>> from hloom import numpy as jnp, random
+    >>> random.normal(random.key(0), (3,)).round(3)
+    Array([ 1.623,  2.025, -0.434], dtype=float32)
+    >>> random.normal(random.key(0), (2, 2), jnp.complex64).dtype
+    dtype('complex64')
+    """
     key = single_key("normal", key)
     if dtype is not None and dtypes.is_complex(dtypes.canonical_dtype(dtype)):
         found = dtypes.requested_dtype(dtype, "normal")
@@ -76,7 +94,15 @@ def normal(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sha
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Value:
-    """Normal of mean 0 and variance 1, given that it lies in (lower, upper)."""
+    """Normal of mean 0 and variance 1, given that it lies in (lower, upper).
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.truncated_normal(random.key(0), -1.0, 1.0, (3,)).round(3)
+    Array([ 0.862,  0.941, -0.291], dtype=float32)
+    """
     key, found = single_key("truncated_normal", key), float_dtype(dtype, "truncated_normal")
     sizes = sized("truncated_normal", shape, lower, upper)
     low, high = spread(found, sizes, lower, upper)
@@ -90,7 +116,14 @@ def truncated_normal(
 
 @compound_draw()
 def exponential(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """Exponential of mean 1."""
+    """Exponential of mean 1.
+
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.exponential(random.key(0), (3,)).round(3)
+    Array([2.95 , 3.843, 0.404], dtype=float32)
+    """
     u: Any = uniform(single_key("exponential", key), shape, float_dtype(dtype, "exponential"))
     drawn: Value = -lax.log1p(-u)
     return drawn
@@ -103,6 +136,12 @@ def gumbel(
 
     mode: how small a probability may be for its event to be drawn (in float32): "low" about 1e-7, "high" about 1e-14,
     for twice the random bits; "highest" (float32 only, else as "high") about 1e-19. None is "low".
+
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.gumbel(random.key(0), (3,)).round(3)
+    Array([ 2.923,  3.833, -0.097], dtype=float32)
     """
     if mode not in (None, "low", "high", "highest"):
         raise ValueError(f"gumbel: mode must be 'low', 'high' or 'highest', not {mode!r}\n  at {user_line()}")
@@ -152,7 +191,14 @@ def _fraction(word: Any) -> Any:
 
 @compound_draw()
 def laplace(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """Laplace of mean 0 and scale 1."""
+    """Laplace of mean 0 and scale 1.
+
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.laplace(random.key(0), (3,)).round(3)
+    Array([-2.257, -3.15 ,  0.409], dtype=float32)
+    """
     found = float_dtype(dtype, "laplace")
     u: Any = uniform(single_key("laplace", key), shape, found, _above_minus_one(found), 1.0)
     drawn: Value = lax.sign(u) * lax.log1p(-lax.abs(u))
@@ -161,7 +207,14 @@ def laplace(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sh
 
 @compound_draw()
 def logistic(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """Logistic of mean 0 and scale 1."""
+    """Logistic of mean 0 and scale 1.
+
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.logistic(random.key(0), (3,)).round(3)
+    Array([ 2.896,  3.822, -0.698], dtype=float32)
+    """
     found = float_dtype(dtype, "logistic")
     u: Any = uniform(single_key("logistic", key), shape, found, _tiny(found), 1.0)
     drawn: Value = lax.log(u) - lax.log1p(-u)

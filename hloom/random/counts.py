@@ -38,7 +38,15 @@ FEW = 10.0
 def geometric(
     key: Any, p: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Value:
-    """The number of trials up to the first success, each of probability `p`: at least 1."""
+    """The number of trials up to the first success, each of probability `p`: at least 1.
+
+    Integers of `dtype`, int32 by default; `shape`, by default that of the parameters, is one to which they broadcast.
+    The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.geometric(random.key(0), 0.5, (8,))
+    Array([1, 1, 2, 2, 1, 3, 2, 1], dtype=int32)
+    """
     check_arraylike("geometric", p)
     one, found = single_key("geometric", key), integer_dtype(dtype, "geometric")
     sizes = sized("geometric", shape, p)
@@ -56,7 +64,15 @@ def geometric(
 def poisson(
     key: Any, lam: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Value:
-    """Poisson of mean `lam`, computed in float32; -1 where `lam` is NaN."""
+    """Poisson of mean `lam`, computed in float32; -1 where `lam` is NaN.
+
+    Integers of `dtype`, int32 by default; `shape`, by default that of the parameters, is one to which they broadcast.
+    The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.poisson(random.key(0), 4.0, (6,))
+    Array([0, 1, 5, 5, 2, 2], dtype=int32)
+    """
     one, found = single_key("poisson", key), integer_dtype(dtype, "poisson")
     sizes = sized("poisson", shape, lam)
     (mean,) = (_any(v) for v in spread(dtypes.float32, sizes, lam))
@@ -116,7 +132,15 @@ def _poisson_by_rejection(key: Value, mean: Any, is_few: Any) -> Any:
 
 @compound(static=("shape", "dtype"))
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Value:
-    """The number of successes in `n` trials of probability `p`, as a float; NaN where a parameter is out of range."""
+    """The number of successes in `n` trials of probability `p`, as a float; NaN where a parameter is out of range.
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.binomial(random.key(0), 10, 0.5, (5,))
+    Array([6., 7., 5., 6., 7.], dtype=float32)
+    """
     check_arraylike("binomial", n, p)
     one, found = single_key("binomial", key), float_dtype(dtype, "binomial")
     return _binomial(one, n, p, sized("binomial", shape, n, p), found)
@@ -218,6 +242,10 @@ def multinomial(
 
     `shape`: of the result, with the outcomes as its last dimension; by default that of `p`. Each outcome's number is
     binomial among the trials that are left.
+
+    >>> from hloom import numpy as jnp, random
+    >>> random.multinomial(random.key(0), 100.0, jnp.array([0.2, 0.3, 0.5]))
+    Array([14., 25., 61.], dtype=float32)
     """
     check_arraylike("multinomial", n, p)
     one = single_key("multinomial", key)

@@ -31,7 +31,14 @@ __all__ = ["bernoulli", "bits", "rademacher", "randint"]
 
 @compound_draw()
 def bits(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """Random unsigned integers; by default as wide as default integers are (uint32 without x64)."""
+    """Random unsigned integers; by default as wide as default integers are (uint32 without x64).
+
+    >>> from hloom import numpy as jnp, random
+    >>> random.bits(random.key(0), (2,))
+    Array([4070199207, 4202968722], dtype=uint32)
+    >>> random.bits(random.key(0), (4,), jnp.uint8)
+    Array([167, 146,  40,  53], dtype=uint8)
+    """
     default = np.dtype(f"uint{8 * dtypes.default_int().itemsize}")
     found = default if dtype is None else dtypes.requested_dtype(dtype, "bits")
     if found.kind != "u":
@@ -44,6 +51,10 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
 
     mode: with "low" probabilities below about 1e-7 (in float32) never come true; "high" takes twice the bits and is
     right down to about 1e-14.
+
+    >>> from hloom import random
+    >>> random.bernoulli(random.key(0), 0.5, (5,))
+    Array([False, False,  True,  True, False], dtype=bool)
     """
     if mode not in ("low", "high"):
         raise ValueError(f"bernoulli: mode must be 'low' or 'high', not {mode!r}\n  at {user_line()}")
@@ -79,7 +90,14 @@ def _probability(p: Any) -> Value:
 
 @compound_draw()
 def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """-1 or 1, each with probability 1/2."""
+    """-1 or 1, each with probability 1/2.
+
+    Of `dtype`, int32 by default, in an array of `shape`.
+
+    >>> from hloom import random
+    >>> random.rademacher(random.key(0), (5,))
+    Array([-1, -1,  1,  1, -1], dtype=int32)
+    """
     found = dtypes.requested_dtype(dtypes.default_int() if dtype is None else dtype, "rademacher")
     heads: Any = convert(bernoulli(single_key("rademacher", key), 0.5, canonical_shape(shape)), found, False)
     drawn: Value = heads * 2 - 1
@@ -90,7 +108,14 @@ def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out
 def randint(
     key: Any, shape: Any, minval: Any, maxval: Any, dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Value:
-    """Integers in [minval, maxval), from twice as many random bits as they have; minval if the range is empty."""
+    """Integers in [minval, maxval), from twice as many random bits as they have; minval if the range is empty.
+
+    Of `dtype`, int32 by default; the bounds broadcast to `shape`. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.randint(random.key(0), (6,), 1, 7)
+    Array([2, 1, 3, 2, 6, 4], dtype=int32)
+    """
     key, found = single_key("randint", key), integer_dtype(dtype, "randint")
     if found.itemsize < 4:  # drawn from 32 bits, which makes the bias of the remainder small
         smallest, largest = limits(found)

@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 from .. import lax
 from .. import numpy as jnp
 from ..autodiff.vmap import vmap
-from ..extend.core import Primitive
+from ..extend.primitive import Primitive
 from ..lax.movement import canonical_shape
 from ..numpy.promotion import check_arraylike
 from ..tracer import dtypes
@@ -54,13 +54,31 @@ __all__ = [
 
 @compound_draw()
 def gamma(key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """Gamma of shape parameter `a` and scale 1. Differentiable in `a`, with the distribution function held fixed."""
+    """Gamma of shape parameter `a` and scale 1. Differentiable in `a`, with the distribution function held fixed.
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import numpy as jnp, random
+    >>> random.gamma(random.key(0), 2.0, (3,)).round(2)
+    Array([1.59, 1.76, 1.13], dtype=float32)
+    >>> random.gamma(random.key(0), jnp.array([0.5, 1.0, 50.0])).shape
+    (3,)
+    """
     return _gamma("gamma", key, a, shape, dtype, False)
 
 
 @compound_draw()
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """The logarithm of a gamma number, exact where the number itself would underflow, as it does for small `a`."""
+    """The logarithm of a gamma number, exact where the number itself would underflow, as it does for small `a`.
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.loggamma(random.key(0), 0.001, (2,)).round()
+    Array([-111.,  -96.], dtype=float32)
+    """
     return _gamma("loggamma", key, a, shape, dtype, True)
 
 
@@ -168,7 +186,15 @@ def _random_gamma_batch(size: int, batched: Any, keys: Any, a: Any, *, log_space
 def beta(
     key: Any, a: Any, b: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Value:
-    """Beta of parameters `a` and `b`: x / (x + y) for gamma numbers x and y of these parameters."""
+    """Beta of parameters `a` and `b`: x / (x + y) for gamma numbers x and y of these parameters.
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.beta(random.key(0), 2.0, 5.0, (3,)).round(3)
+    Array([0.17 , 0.274, 0.497], dtype=float32)
+    """
     key, found = single_key("beta", key), float_dtype(dtype, "beta")
     sizes = sized("beta", shape, a, b)
     first, second = spread(found, sizes, a, b)
@@ -183,7 +209,13 @@ def beta(
 def dirichlet(
     key: Any, alpha: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Value:
-    """Dirichlet: vectors of gamma numbers of parameters `alpha` [..., n], divided by their sums: [*shape, n]."""
+    """Dirichlet: vectors of gamma numbers of parameters `alpha` [..., n], divided by their sums: [*shape, n].
+
+    >>> from hloom import numpy as jnp, random
+    >>> x = random.dirichlet(random.key(0), jnp.array([1.0, 2.0, 3.0]), (5,))
+    >>> x.shape, x.sum(axis=1).round(3)
+    ((5, 3), Array([1., 1., 1., 1., 1.], dtype=float32))
+    """
     from ..nn.normalization import softmax
 
     check_arraylike("dirichlet", alpha)
@@ -202,7 +234,15 @@ def dirichlet(
 def chisquare(
     key: Any, df: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Value:
-    """Chi-square with `df` degrees of freedom."""
+    """Chi-square with `df` degrees of freedom.
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.chisquare(random.key(0), 3.0, (3,)).round(2)
+    Array([2.21, 2.49, 1.46], dtype=float32)
+    """
     key, found = single_key("chisquare", key), float_dtype(dtype, "chisquare")
     sizes = sized("chisquare", shape, df)
     half: Any = lax.convert_element_type(df, found)
@@ -212,7 +252,15 @@ def chisquare(
 
 @compound_draw()
 def t(key: Any, df: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """Student's t with `df` degrees of freedom."""
+    """Student's t with `df` degrees of freedom.
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.t(random.key(0), 4.0, (3,)).round(2)
+    Array([ 0.72, -2.42, -1.41], dtype=float32)
+    """
     key, found = single_key("t", key), float_dtype(dtype, "t")
     sizes = sized("t", shape, df)
     (half,) = (_any(v) / 2 for v in spread(found, sizes, df))
@@ -232,7 +280,15 @@ def f(
     *,
     out_sharding: Any = None,
 ) -> Value:
-    """F: the quotient of two chi-square numbers, each divided by its degrees of freedom `dfnum` and `dfden`."""
+    """F: the quotient of two chi-square numbers, each divided by its degrees of freedom `dfnum` and `dfden`.
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.f(random.key(0), 3.0, 5.0, (3,)).round(2)
+    Array([2.58, 0.19, 0.16], dtype=float32)
+    """
     key, found = single_key("f", key), float_dtype(dtype, "f")
     sizes = sized("f", shape, dfnum, dfden)
     above, below = spread(found, sizes, dfnum, dfden)
@@ -247,7 +303,14 @@ def f(
 def generalized_normal(
     key: Any, p: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Value:
-    """With a density proportional to exp(-abs(x) ** p)."""
+    """With a density proportional to exp(-abs(x) ** p).
+
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.generalized_normal(random.key(0), 1.5, (3,)).round(2)
+    Array([ 1.06,  0.09, -1.38], dtype=float32)
+    """
     key, found = single_key("generalized_normal", key), float_dtype(dtype, "generalized_normal")
     sizes = canonical_shape(shape)
     for_gamma, for_sign = split(key)
@@ -262,6 +325,13 @@ def ball(
     """Uniform in the unit ball of the p-norm in `d` dimensions: [*shape, d].
 
     Source: Barthe, Guédon, Mendelson, Naor, "A probabilistic approach to the geometry of the l_p^n-ball" (2005).
+
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+
+    >>> from hloom import numpy as jnp, random
+    >>> x = random.ball(random.key(0), 3, shape=(100,))
+    >>> x.shape, bool((jnp.linalg.norm(x, axis=1) <= 1).all())
+    ((100, 3), True)
     """
     return _ball(key, p, operator.index(d), canonical_shape(shape), dtype)
 

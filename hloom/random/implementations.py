@@ -75,6 +75,11 @@ def register_implementation(impl: PRNGImpl) -> PRNGImpl:
     return impl
 
 
+def spec_of(impl: PRNGImpl) -> str | PRNGImpl:
+    """What means the generator as an argument `impl`: its name if it is registered, else itself."""
+    return impl.name if _IMPLEMENTATIONS.get(impl.name) is impl else impl
+
+
 def implementation(spec: Any) -> PRNGImpl:
     """The generator that an argument `impl` means: None (the setting `jax_default_prng_impl`), a name, the dtype of
     keys, or a PRNGImpl."""

@@ -22,7 +22,7 @@ from ..tracer.overlay import overlaid, storage_of
 from ..tracer.source import user_line
 from . import counter_based, rbg, threefry  # noqa: F401  # the generators are registered
 from .drawing import compound_draw
-from .implementations import KeyDType, PRNGImpl, implementation
+from .implementations import KeyDType, PRNGImpl, implementation, spec_of
 
 __all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"]
 
@@ -34,13 +34,25 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Value:
 
     `impl` or `dtype` (one of them: ValueError) tells the generator: its name, or the dtype of its keys. The default is
     the setting `jax_default_prng_impl`, "threefry2x32" at first.
+
+    >>> from hloom import random
+    >>> random.key(42)
+    Array((), dtype=key<fry>) overlaying:
+    [ 0 42]
+    >>> random.normal(random.key(42), (2,)).round(3)
+    Array([-0.028,  0.467], dtype=float32)
     """
     chosen = _chosen("key", impl, dtype)
     return _keys(_seeded(_seed(seed), chosen), chosen)
 
 
 def key_dtype(impl_spec: Any = None) -> KeyDType:
-    """The dtype of the keys of a generator: ``key<fry>`` by default."""
+    """The dtype of the keys of a generator: ``key<fry>`` by default.
+
+    >>> from hloom import random
+    >>> random.key_dtype() == random.key(0).dtype
+    True
+    """
     return implementation(impl_spec).dtype
 
 
@@ -54,6 +66,10 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
     """A key from an integer seed, as a plain array of words: uint32[2] for the default generator.
 
     Functions take such an array for a key of the default generator.
+
+    >>> from hloom import random
+    >>> random.PRNGKey(42)
+    Array([ 0, 42], dtype=uint32)
     """
     return key_data(key(seed, impl=impl))
 
@@ -100,12 +116,22 @@ def _impl_of(keys: Value) -> PRNGImpl:
 
 
 def key_data(keys: Any) -> Value:
-    """The keys' words: uint32, with `key_shape` as last dimensions."""
+    """The keys' words: uint32, with `key_shape` as last dimensions.
+
+    >>> from hloom import random
+    >>> random.key_data(random.key(42))
+    Array([ 0, 42], dtype=uint32)
+    """
     return storage_of(as_keys(keys))
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Value:
-    """The keys whose words these are: the inverse of `key_data`. `impl`, `dtype`: as for `key`."""
+    """The keys whose words these are: the inverse of `key_data`. `impl`, `dtype`: as for `key`.
+
+    >>> from hloom import numpy as jnp, random
+    >>> random.wrap_key_data(jnp.array([0, 42], jnp.uint32)) == random.key(42)
+    Array(True, dtype=bool)
+    """
     words, chosen = as_value(key_bits_array), _chosen("wrap_key_data", impl, dtype)
     shape, wanted = words.aval.shape, chosen.key_shape
     if words.aval.dtype != _UINT32 or shape[max(0, len(shape) - len(wanted)) :] != wanted:
@@ -140,13 +166,24 @@ def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
     return _impl_of(key).random_bits(storage_of(key), bit_width, shape)
 
 
-def key_impl(keys: Any) -> str:
-    """The name of the generator."""
-    return _impl_of(as_keys(keys)).name
+def key_impl(keys: Any) -> Any:
+    """The name of the generator, or the generator itself if it has no name of its own (`define_prng_impl`).
+
+    >>> from hloom import random
+    >>> random.key_impl(random.key(0))
+    'threefry2x32'
+    """
+    return spec_of(_impl_of(as_keys(keys)))
 
 
 def clone(key: Any) -> Any:
-    """The key itself."""
+    """The key itself: nothing watches here that keys are used once, which `jax.random.clone` is about.
+
+    >>> from hloom import random
+    >>> key = random.key(0)
+    >>> random.clone(key) == key
+    Array(True, dtype=bool)
+    """
     return key
 
 
@@ -160,7 +197,13 @@ def _as_given(new: Value, old: Any) -> Value:
 
 @compound_draw(static=("num",))
 def split(key: Any, num: Any = 2) -> Value:
-    """`num` (an integer or a shape) new keys from one key, which should not be used again."""
+    """`num` (an integer or a shape) new keys from one key, which should not be used again.
+
+    >>> from hloom import random
+    >>> key, for_weights, for_noise = random.split(random.key(0), 3)
+    >>> random.normal(for_noise, (2,)).round(3)
+    Array([1.296, 1.355], dtype=float32)
+    """
     one = single_key("split", key)
     impl = _impl_of(one)
     return _as_given(_keys(impl.split(storage_of(one), canonical_shape(num)), impl), key)
@@ -168,7 +211,13 @@ def split(key: Any, num: Any = 2) -> Value:
 
 @compound()
 def fold_in(key: Any, data: Any) -> Value:
-    """A new key from a key and an integer."""
+    """A new key from a key and an integer.
+
+    >>> from hloom import numpy as jnp, random
+    >>> keys = [random.fold_in(random.key(0), step) for step in range(2)]  # a key for each step of a loop
+    >>> jnp.stack([random.normal(key) for key in keys]).round(3)
+    Array([ 1.004, -2.442], dtype=float32)
+    """
     one = single_key("fold_in", key)
     number = array_from_scalar(data % 2**32, _UINT32) if isinstance(data, int) else as_value(data)
     if number.aval.shape:

@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from .. import lax
+from ..tracer.config import enable_x64
 from ..tracer.core import Value
-from ..tracer.errors import UnsupportedError
 from ..tracer.ops import convert, scalar_like
 from .implementations import PRNGImpl, register_implementation
 
@@ -48,10 +48,18 @@ def counters(shape: tuple[int, ...]) -> tuple[Value, Value]:
     """The high and low words of each element's index in row-major order."""
     size = math.prod(shape)
     if size > 2**32:
-        raise UnsupportedError(f"random arrays have at most 2**32 elements; shape {shape} has {size}")
+        return wide_counters(shape)
     zero = lax.full((), 0, UINT32)
     low = lax.reshape(lax.iota(UINT32, size), shape) if shape else zero
     return lax.broadcast(zero, shape), low
+
+
+def wide_counters(shape: tuple[int, ...]) -> tuple[Value, Value]:
+    """The same for more elements than a word can count."""
+    with enable_x64(True):
+        index = lax.reshape(lax.iota(np.uint64, math.prod(shape)), shape)
+        high = convert(lax.shift_right_logical(index, scalar_like(index, 32)), UINT32, False)
+        return high, convert(lax.bitwise_and(index, scalar_like(index, 0xFFFFFFFF)), UINT32, False)
 
 
 def seed_words(seed: Value) -> Value:

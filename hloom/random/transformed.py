@@ -43,7 +43,14 @@ _ONE = np.float32(1)
 
 @compound_draw()
 def cauchy(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """Cauchy of location 0 and scale 1: tan(pi (u - 1/2))."""
+    """Cauchy of location 0 and scale 1: tan(pi (u - 1/2)).
+
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.cauchy(random.key(0), (3,)).round(2)
+    Array([ 6.03, 14.84, -0.58], dtype=float32)
+    """
     found = float_dtype(dtype, "cauchy")
     u: Any = uniform(single_key("cauchy", key), shape, found, float(dtypes.finfo(found).eps), 1.0)
     return lax.tan(math.pi * (u - 0.5))
@@ -51,7 +58,15 @@ def cauchy(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sha
 
 @compound_draw()
 def pareto(key: Any, b: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """Pareto with density b / x**(b + 1) above 1. `shape`: that of `b` by default."""
+    """Pareto with density b / x**(b + 1) above 1. `shape`: that of `b` by default.
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.pareto(random.key(0), 3.0, (3,)).round(2)
+    Array([2.67, 3.6 , 1.14], dtype=float32)
+    """
     key, found = single_key("pareto", key), float_dtype(dtype, "pareto")
     sizes = sized("pareto", shape, b)
     return lax.exp(lax.div(exponential(key, sizes, found), *spread(found, sizes, b)))
@@ -61,7 +76,15 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: DTypeLike | None = None, 
 def rayleigh(
     key: Any, scale: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Value:
-    """Rayleigh: the length of a vector of two normal numbers of standard deviation `scale`."""
+    """Rayleigh: the length of a vector of two normal numbers of standard deviation `scale`.
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.rayleigh(random.key(0), 2.0, (3,)).round(2)
+    Array([0.66, 0.42, 2.97], dtype=float32)
+    """
     key, found = single_key("rayleigh", key), float_dtype(dtype, "rayleigh")
     sizes = sized("rayleigh", shape, scale)
     (sigma,) = spread(found, sizes, scale)
@@ -78,7 +101,15 @@ def lognormal(
     *,
     out_sharding: Any = None,
 ) -> Value:
-    """exp of a normal number of mean 0 and standard deviation `sigma`; complex dtypes: of a complex normal one."""
+    """exp of a normal number of mean 0 and standard deviation `sigma`; complex dtypes: of a complex normal one.
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.lognormal(random.key(0), 0.5, (3,)).round(2)
+    Array([2.25, 2.75, 0.81], dtype=float32)
+    """
     key, found = single_key("lognormal", key), dtypes.default_float()
     if dtype is not None:
         found = dtypes.requested_dtype(dtype, "lognormal")
@@ -93,7 +124,12 @@ def lognormal(
 
 @compound(static=("shape", "dtype"))
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
-    """Weibull: scale * e ** (1 / concentration) for exponential e. `shape`: of the draws, with which both broadcast."""
+    """Weibull: scale * e ** (1 / concentration) for exponential e. `shape`: of the draws, with which both broadcast.
+
+    >>> from hloom import random
+    >>> random.weibull_min(random.key(0), 1.0, 2.0, (3,)).round(2)
+    Array([1.72, 1.96, 0.64], dtype=float32)
+    """
     key, found = single_key("weibull_min", key), float_dtype(dtype, "weibull_min")
     u: Any = uniform(key, canonical_shape(shape), found)
     drawn: Value = jnp.power(-lax.log1p(-u), 1.0 / jnp.asarray(concentration)) * scale
@@ -111,7 +147,15 @@ def triangular(
     *,
     out_sharding: Any = None,
 ) -> Value:
-    """With a density that rises from 0 at `left` to its maximum at `mode`, and falls to 0 at `right`."""
+    """With a density that rises from 0 at `left` to its maximum at `mode`, and falls to 0 at `right`.
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.triangular(random.key(0), 0.0, 1.0, 4.0, (3,)).round(2)
+    Array([3.21, 3.49, 1.17], dtype=float32)
+    """
     key, found = single_key("triangular", key), float_dtype(dtype, "triangular")
     sizes = sized("triangular", shape, left, mode, right)
     low, top, high = (_any(v) for v in spread(found, sizes, left, mode, right))
@@ -126,6 +170,13 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: DTypeLike | None = None,
     """Wald (inverse Gaussian) of scale 1.
 
     Source: Michael, Schucany, Haas, "Generating random variates using transformations with multiple roots" (1976).
+
+    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
+    they broadcast. The numbers are those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.wald(random.key(0), 2.0, (3,)).round(2)
+    Array([0.53, 0.6 , 0.73], dtype=float32)
     """
     key, found = single_key("wald", key), float_dtype(dtype, "wald")
     sizes = sized("wald", shape, mean)
@@ -141,7 +192,14 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: DTypeLike | None = None,
 
 @compound_draw()
 def maxwell(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """Maxwell: the length of a vector of three standard normal numbers."""
+    """Maxwell: the length of a vector of three standard normal numbers.
+
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+
+    >>> from hloom import random
+    >>> random.maxwell(random.key(0), (3,)).round(2)
+    Array([2.63, 0.99, 0.96], dtype=float32)
+    """
     key, found = single_key("maxwell", key), float_dtype(dtype, "maxwell")
     return jnp.linalg.norm(normal(key, (*canonical_shape(shape), 3), found), axis=-1)
 
@@ -151,6 +209,10 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
     """Maxwell with a random sign, times `scale`, plus `loc`.
 
     The result's shape is `shape` (by default that of the parameters), followed by that of the parameters.
+
+    >>> from hloom import random
+    >>> random.double_sided_maxwell(random.key(0), 0.0, 1.0, (3,)).round(2)
+    Array([ 1.55,  1.57, -2.08], dtype=float32)
     """
     key, found = single_key("double_sided_maxwell", key), float_dtype(dtype, "double_sided_maxwell")
     own = lax.broadcast_shapes(np.shape(loc), np.shape(scale))

@@ -35,6 +35,11 @@ def _native_target() -> tuple[str, str, str]:
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
+def host_target() -> tuple[str, str, str]:
+    """(triple, CPU name, feature string) of this process."""
+    return _native_target()
+
+
 @functools.cache
 def target_description() -> str:
     """What the machine code depends on besides its source: llvmlite's version, the triple, the CPU and its features."""
@@ -89,12 +94,13 @@ def widens_straight_lines(text: str) -> bool:
     return _NARROW.search(text) is None
 
 
-def optimise(module: Any, straight_lines: bool) -> None:
-    """Run LLVM's pipeline, once, on a parsed module. `straight_lines`: see `widens_straight_lines`."""
+def optimise(module: Any, straight_lines: bool, machine: Any = None) -> None:
+    """Run LLVM's pipeline, once, on a parsed module. `straight_lines`: see `widens_straight_lines`. `machine`: another
+    target machine than this thread's."""
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = True
     options.slp_vectorization = straight_lines
-    builder = llvm.create_pass_builder(target_machine(), options)
+    builder = llvm.create_pass_builder(machine or target_machine(), options)
     _unlocked(ffi.lib.LLVMPY_RunNewModulePassManager)(builder.getModulePassManager(), module, builder)
 
 

@@ -74,7 +74,8 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = No
 
 
 @functools.cache
-def _rules() -> Rules:
+def dialect_rules() -> Rules:
+    """What Numba says about the operations of kernels; of this process."""
     return Rules(numba_compiler())
 
 
@@ -86,7 +87,7 @@ def _by_one_pass(kernel: KernelSource, scope: dict[str, object], arguments: list
         except NotALoopProgram as error:
             raise Refused(str(error)) from error
     result = None if kernel.convention == "kernel" else types.int64
-    return OnePass(_rules(), scope, new_module()).lower(program, arguments, result)
+    return OnePass(dialect_rules(), scope, new_module()).lower(program, arguments, result)
 
 
 def _by_numba(kernel: KernelSource, scope: dict[str, object], arguments: list[Any]) -> Any:

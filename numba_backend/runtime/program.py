@@ -114,6 +114,10 @@ class _Row(NamedTuple):
         return " ".join([self.op.name.lower(), *map(str, self.shown), *([targets] if targets else [])])
 
 
+class RowRefused(Exception):
+    """A builder cannot have this row; the text says why."""
+
+
 class ProgramBuilder:
     """Collects rows; `build` makes a Program of them. Rows run in the order in which they were added."""
 

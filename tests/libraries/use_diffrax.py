@@ -1,4 +1,4 @@
-"""diffrax: explicit and adaptive solvers, dense output, events, derivatives through a solution, SDEs."""
+"""diffrax: explicit, implicit and adaptive solvers, dense output, events, derivatives through a solution, SDEs."""
 
 import diffrax
 import jax
@@ -40,3 +40,17 @@ terms = diffrax.MultiTerm(
 )
 walk = diffrax.diffeqsolve(terms, diffrax.Euler(), 0.0, 1.0, 0.01, jnp.array(1.0))
 assert abs(walk.ys[-1] - np.exp(-1)) < 0.4
+
+
+def robertson(t, y, rate):
+    fast, slow = 1e4 * y[1] * y[2], 3e7 * y[1] ** 2
+    return jnp.stack([-rate * y[0] + fast, rate * y[0] - fast - slow, slow])
+
+
+with jax.enable_x64(True):
+    start = jnp.array([1.0, 0.0, 0.0])
+    control = diffrax.PIDController(rtol=1e-6, atol=1e-9)
+    stiff = diffrax.diffeqsolve(
+        diffrax.ODETerm(robertson), diffrax.Kvaerno3(), 0.0, 10.0, None, start, 0.04, stepsize_controller=control
+    )
+np.testing.assert_allclose(stiff.ys[0], [0.841369868, 1.62339050e-5, 0.158613898], rtol=1e-7)

@@ -46,9 +46,13 @@ __all__ = [
 ]
 
 OptimizerState = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
-"""The state of an optimizer: for each leaf of the parameters the leaves of its state, and the structures of both.
+OptimizerState.__doc__ = """The state of an optimizer: for each leaf of the parameters the leaves of its state, and the
+structures of both. It is a pytree, whose leaves are those of `packed_state`.
 
-It is a pytree, whose leaves are those of `packed_state`.
+>>> from hloom import numpy as jnp
+>>> from hloom.example_libraries import optimizers
+>>> optimizers.momentum(0.1, 0.9).init_fn({"w": jnp.array([1.0])}).packed_state
+([Array([1.], dtype=float32), Array([0.], dtype=float32)],)
 """
 register_pytree_node(
     OptimizerState,
@@ -71,6 +75,12 @@ class Optimizer(NamedTuple):
     """What an optimizer is.
 
     init_fn(params) -> state; update_fn(step, gradients, state) -> state; params_fn(state) -> params.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> found = optimizers.sgd(0.25)
+    >>> found.params_fn(found.update_fn(0, jnp.array([4.0]), found.init_fn(jnp.array([3.0]))))
+    Array([2.], dtype=float32)
     """
 
     init_fn: InitFn
@@ -83,6 +93,14 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
 
     opt_maker: a function that returns (init, update, get_params): init(x) -> state of one array, a pytree;
       update(step, gradient, state) -> state of the same structure; get_params(state) -> x.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> def halving():  # a rule for one array
+    ...     return lambda x: x, lambda i, g, x: x - 0.5 * g, lambda x: x
+    >>> init, update, get_params = optimizers.optimizer(halving)()
+    >>> get_params(update(0, [jnp.array(2.0)], init([jnp.array(5.0)])))
+    [Array(4., dtype=float32, weak_type=True)]
     """
 
     @functools.wraps(opt_maker)
@@ -140,14 +158,32 @@ def _first(state: State) -> Any:
 
 @optimizer
 def sgd(step_size: float | Schedule) -> Any:
-    """Gradient descent: x - step_size g. `step_size` of each optimizer is a number, or a function of the step."""
+    """Gradient descent: x - step_size g. `step_size` of each optimizer is a number, or a function of the step.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> init, update, get_params = optimizers.sgd(0.1)
+    >>> state = init(jnp.array([1.0, 2.0]))
+    >>> state = update(0, jnp.array([0.5, -2.0]), state)
+    >>> get_params(state).round(3)
+    Array([0.95, 2.2 ], dtype=float32)
+    """
     size = make_schedule(step_size)
     return lambda x: x, lambda i, g, x: x - size(i) * g, lambda x: x
 
 
 @optimizer
 def momentum(step_size: float | Schedule, mass: float) -> Any:
-    """Gradient descent with momentum: v = mass v + g, x - step_size v."""
+    """Gradient descent with momentum: v = mass v + g, x - step_size v.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> init, update, get_params = optimizers.momentum(0.1, mass=0.9)
+    >>> state = init(jnp.array([1.0, 2.0]))
+    >>> state = update(0, jnp.array([0.5, -2.0]), state)
+    >>> get_params(state).round(3)
+    Array([0.95, 2.2 ], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: State) -> State:
@@ -160,7 +196,16 @@ def momentum(step_size: float | Schedule, mass: float) -> Any:
 
 @optimizer
 def nesterov(step_size: float | Schedule, mass: float) -> Any:
-    """Gradient descent with Nesterov's momentum: v = mass v + g, x - step_size (mass v + g)."""
+    """Gradient descent with Nesterov's momentum: v = mass v + g, x - step_size (mass v + g).
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> init, update, get_params = optimizers.nesterov(0.1, mass=0.9)
+    >>> state = init(jnp.array([1.0, 2.0]))
+    >>> state = update(0, jnp.array([0.5, -2.0]), state)
+    >>> get_params(state).round(3)
+    Array([0.905, 2.38 ], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: State) -> State:
@@ -173,7 +218,16 @@ def nesterov(step_size: float | Schedule, mass: float) -> Any:
 
 @optimizer
 def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Any:
-    """Adagrad (Duchi, Hazan, Singer 2011) with momentum: g is divided by the root of the sum of all g^2 so far."""
+    """Adagrad (Duchi, Hazan, Singer 2011) with momentum: g is divided by the root of the sum of all g^2 so far.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> init, update, get_params = optimizers.adagrad(0.1)
+    >>> state = init(jnp.array([1.0, 2.0]))
+    >>> state = update(0, jnp.array([0.5, -2.0]), state)
+    >>> get_params(state).round(3)
+    Array([0.99, 2.01], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: State) -> State:
@@ -188,7 +242,16 @@ def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Any:
 
 @optimizer
 def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) -> Any:
-    """RMSProp: g is divided by the root of a running mean of g^2, which decays with `gamma`."""
+    """RMSProp: g is divided by the root of a running mean of g^2, which decays with `gamma`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> init, update, get_params = optimizers.rmsprop(0.1)
+    >>> state = init(jnp.array([1.0, 2.0]))
+    >>> state = update(0, jnp.array([0.5, -2.0]), state)
+    >>> get_params(state).round(3)
+    Array([0.684, 2.316], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: State) -> State:
@@ -201,7 +264,16 @@ def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) 
 
 @optimizer
 def rmsprop_momentum(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9) -> Any:
-    """RMSProp, whose steps have momentum."""
+    """RMSProp, whose steps have momentum.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> init, update, get_params = optimizers.rmsprop_momentum(0.1)
+    >>> state = init(jnp.array([1.0, 2.0]))
+    >>> state = update(0, jnp.array([0.5, -2.0]), state)
+    >>> get_params(state).round(3)
+    Array([0.684, 2.316], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: State) -> State:
@@ -215,7 +287,16 @@ def rmsprop_momentum(step_size: float | Schedule, gamma: float = 0.9, eps: float
 
 @optimizer
 def adam(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """Adam (Kingma, Ba 2014): running means of g and g^2 without bias; x - step_size m / (sqrt(v) + eps)."""
+    """Adam (Kingma, Ba 2014): running means of g and g^2 without bias; x - step_size m / (sqrt(v) + eps).
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> init, update, get_params = optimizers.adam(0.1)
+    >>> state = init(jnp.array([1.0, 2.0]))
+    >>> state = update(0, jnp.array([0.5, -2.0]), state)
+    >>> get_params(state).round(3)
+    Array([0.9, 2.1], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: State) -> State:
@@ -230,7 +311,16 @@ def adam(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: f
 
 @optimizer
 def adamax(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """AdaMax (Kingma, Ba 2014): Adam with a running maximum of |g| in place of the root of the mean of g^2."""
+    """AdaMax (Kingma, Ba 2014): Adam with a running maximum of |g| in place of the root of the mean of g^2.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> init, update, get_params = optimizers.adamax(0.1)
+    >>> state = init(jnp.array([1.0, 2.0]))
+    >>> state = update(0, jnp.array([0.5, -2.0]), state)
+    >>> get_params(state).round(3)
+    Array([0.9, 2.1], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: State) -> State:
@@ -249,7 +339,16 @@ def _rest(mean: Any, decay: float, i: Any) -> Any:
 
 @optimizer
 def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Any:
-    """SM3 (Anil, Gupta, Koren, Singer 2019): Adagrad that keeps one vector for each dimension instead of an array."""
+    """SM3 (Anil, Gupta, Koren, Singer 2019): Adagrad that keeps one vector for each dimension instead of an array.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> init, update, get_params = optimizers.sm3(0.1)
+    >>> state = init(jnp.array([1.0, 2.0]))
+    >>> state = update(0, jnp.array([0.5, -2.0]), state)
+    >>> get_params(state).round(3)
+    Array([0.99, 2.01], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def init(x: Any) -> State:
@@ -276,24 +375,47 @@ def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Any:
 
 
 def constant(step_size: float) -> Schedule:
-    """The same size in every step."""
+    """The same size in every step.
+
+    >>> from hloom.example_libraries import optimizers
+    >>> optimizers.constant(0.1)(1000)
+    0.1
+    """
     return lambda i: step_size
 
 
 def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
-    """step_size decay_rate^(i / decay_steps)."""
+    """step_size decay_rate^(i / decay_steps).
+
+    >>> from hloom.example_libraries import optimizers
+    >>> size = optimizers.exponential_decay(1.0, decay_steps=10, decay_rate=0.5)
+    >>> size(0), size(10), size(20)
+    (1.0, 0.5, 0.25)
+    """
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
 def inverse_time_decay(step_size: float, decay_steps: float, decay_rate: float, staircase: bool = False) -> Schedule:
-    """step_size / (1 + decay_rate i / decay_steps); with `staircase` i / decay_steps is rounded down."""
+    """step_size / (1 + decay_rate i / decay_steps); with `staircase` i / decay_steps is rounded down.
+
+    >>> from hloom.example_libraries import optimizers
+    >>> size = optimizers.inverse_time_decay(1.0, decay_steps=10, decay_rate=1.0)
+    >>> size(0), size(10), size(30)
+    (1.0, 0.5, 0.25)
+    """
     if staircase:
         return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
     return lambda i: step_size / (1 + decay_rate * i / decay_steps)
 
 
 def polynomial_decay(step_size: float, decay_steps: float, final_step_size: float, power: float = 1.0) -> Schedule:
-    """From step_size to final_step_size, in `decay_steps` steps, along (1 - i / decay_steps)^power."""
+    """From step_size to final_step_size, in `decay_steps` steps, along (1 - i / decay_steps)^power.
+
+    >>> from hloom.example_libraries import optimizers
+    >>> size = optimizers.polynomial_decay(1.0, decay_steps=10, final_step_size=0.5)
+    >>> [float(size(i)) for i in (0, 5, 20)]
+    [1.0, 0.75, 0.5]
+    """
 
     def schedule(step_num: Any) -> Any:
         part = jnp.minimum(step_num, decay_steps) / decay_steps
@@ -303,7 +425,13 @@ def polynomial_decay(step_size: float, decay_steps: float, final_step_size: floa
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """values[k] in the steps after boundaries[k - 1], up to boundaries[k]. ValueError unless the lengths fit."""
+    """values[k] in the steps after boundaries[k - 1], up to boundaries[k]. ValueError unless the lengths fit.
+
+    >>> from hloom.example_libraries import optimizers
+    >>> size = optimizers.piecewise_constant([100, 200], [1.0, 0.5, 0.25])
+    >>> size(50), size(150), size(250)
+    (Array(1., dtype=float32), Array(0.5, dtype=float32), Array(0.25, dtype=float32))
+    """
     steps, sizes = jnp.array(boundaries), jnp.array(values)
     if steps.ndim != 1 or sizes.ndim != 1:
         raise ValueError(f"boundaries and values must be sequences\n  at {user_line()}")
@@ -313,7 +441,12 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
-    """A function of the step: the given one, or that of a number. TypeError for anything else."""
+    """A function of the step: the given one, or that of a number. TypeError for anything else.
+
+    >>> from hloom.example_libraries import optimizers
+    >>> optimizers.make_schedule(0.1)(5), optimizers.make_schedule(lambda i: 1 / (i + 1))(3)
+    (0.1, 0.25)
+    """
     if callable(scalar_or_schedule):
         return scalar_or_schedule
     if jnp.ndim(scalar_or_schedule) == 0:
@@ -325,7 +458,13 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
 
 
 def l2_norm(tree: Any) -> Any:
-    """The root of the sum of the squares of all leaves."""
+    """The root of the sum of the squares of all leaves.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> optimizers.l2_norm({"w": jnp.array([3.0]), "b": jnp.array([4.0])})
+    Array(5., dtype=float32)
+    """
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in _leaves(tree)))
 
 
@@ -333,13 +472,26 @@ _leaves = tree.leaves
 
 
 def clip_grads(grad_tree: Any, max_norm: float) -> Any:
-    """The gradients, scaled so that their norm is at most `max_norm`."""
+    """The gradients, scaled so that their norm is at most `max_norm`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> optimizers.clip_grads([jnp.array([3.0]), jnp.array([4.0])], 2.5)
+    [Array([1.5], dtype=float32), Array([2.], dtype=float32)]
+    """
     norm = l2_norm(grad_tree)
     return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
 
 
 class JoinPoint:
-    """A leaf of a pytree that holds another pytree, `subtree`."""
+    """A leaf of a pytree that holds another pytree, `subtree`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> state = optimizers.sgd(0.1).init_fn(jnp.array([1.0]))
+    >>> optimizers.unpack_optimizer_state(state).subtree
+    Array([1.], dtype=float32)
+    """
 
     def __init__(self, subtree: Any) -> None:
         self.subtree = subtree
@@ -349,12 +501,26 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """The state as a pytree like the parameters, with a JoinPoint for each leaf: a form to be written to files."""
+    """The state as a pytree like the parameters, with a JoinPoint for each leaf: a form to be written to files.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> state = optimizers.momentum(0.1, 0.9).init_fn({"w": jnp.array([1.0])})
+    >>> optimizers.unpack_optimizer_state(state)["w"].subtree
+    (Array([1.], dtype=float32), Array([0.], dtype=float32))
+    """
     return tree.unflatten(opt_state.tree_def, [JoinPoint(state) for state in _states(opt_state)])
 
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The inverse of `unpack_optimizer_state`. TypeError for leaves that are not JoinPoints."""
+    """The inverse of `unpack_optimizer_state`. TypeError for leaves that are not JoinPoints.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import optimizers
+    >>> state = optimizers.momentum(0.1, 0.9).init_fn({"w": jnp.array([1.0])})
+    >>> optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(state)).packed_state
+    ([Array([1.], dtype=float32), Array([0.], dtype=float32)],)
+    """
     leaves, outer = tree.flatten(marked_pytree)
     for leaf in leaves:
         if not isinstance(leaf, JoinPoint):

@@ -84,7 +84,15 @@ logsoftmax = log_softmax
 
 
 def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:  # noqa: B008
-    """x W + b, W: [in, out_dim]."""
+    """x W + b, W: [in, out_dim].
+
+    >>> from hloom import numpy as jnp, random
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.Dense(10)
+    >>> shape, (w, b) = init(random.key(0), (32, 4))
+    >>> shape, w.shape, apply((w, b), jnp.ones((32, 4))).shape
+    ((32, 10), (4, 10), (32, 10))
+    """
 
     def init_fun(rng: Any, input_shape: Shape) -> Any:
         first, second = random.split(rng)
@@ -113,6 +121,13 @@ def GeneralConv(
     """A convolution and a bias for each channel of the result.
 
     dimension_numbers: those of the input, the filter and the output, such as ("NHWC", "HWIO", "NHWC").
+
+    >>> from hloom import random
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.GeneralConv(("NHWC", "HWIO", "NHWC"), 8, (3, 3), padding="SAME")
+    >>> shape, (w, b) = init(random.key(0), (1, 28, 28, 1))
+    >>> shape, w.shape
+    ((1, 28, 28, 8), (3, 3, 1, 8))
     """
 
     def convolve(inputs: Any, w: Any, strides: Shape) -> Any:
@@ -130,7 +145,14 @@ def GeneralConvTranspose(
     W_init: Any = None,
     b_init: Any = normal(1e-6),  # noqa: B008
 ) -> Layer:
-    """As `GeneralConv`, with the transposed convolution `lax.conv_transpose`."""
+    """As `GeneralConv`, with the transposed convolution `lax.conv_transpose`.
+
+    >>> from hloom import random
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.GeneralConvTranspose(("NHWC", "HWIO", "NHWC"), 8, (3, 3), strides=(2, 2), padding="SAME")
+    >>> init(random.key(0), (1, 14, 14, 1))[0]
+    (1, 28, 28, 8)
+    """
 
     def convolve(inputs: Any, w: Any, strides: Shape) -> Any:
         return lax.conv_transpose(inputs, w, strides, padding, dimension_numbers=dimension_numbers)
@@ -182,6 +204,30 @@ def _shape_of(fun: Callable[[Any], Any], input_shape: Shape, batch: int) -> Shap
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+Conv.__doc__ = """`GeneralConv` of images [batch, height, width, channels].
+
+>>> from hloom import random
+>>> from hloom.example_libraries import stax
+>>> init, apply = stax.Conv(8, (3, 3), strides=(2, 2), padding="SAME")
+>>> init(random.key(0), (1, 28, 28, 1))[0]
+(1, 14, 14, 8)
+"""
+ConvTranspose.__doc__ = """`GeneralConvTranspose` of images [batch, height, width, channels].
+
+>>> from hloom import random
+>>> from hloom.example_libraries import stax
+>>> init, apply = stax.ConvTranspose(8, (3, 3), strides=(2, 2), padding="SAME")
+>>> init(random.key(0), (1, 14, 14, 1))[0]
+(1, 28, 28, 8)
+"""
+Conv1DTranspose.__doc__ = """`GeneralConvTranspose` of sequences [batch, length, channels].
+
+>>> from hloom import random
+>>> from hloom.example_libraries import stax
+>>> init, apply = stax.Conv1DTranspose(8, (3,), strides=(2,), padding="SAME")
+>>> init(random.key(0), (1, 10, 1))[0]
+(1, 20, 8)
+"""
 
 
 # ---- normalization, element-wise layers
@@ -195,7 +241,17 @@ def BatchNorm(
     beta_init: Any = zeros,
     gamma_init: Any = ones,
 ) -> Layer:
-    """Mean 0 and variance 1 along the axes, then gamma x + beta: beta if `center`, gamma if `scale`."""
+    """Mean 0 and variance 1 along the axes, then gamma x + beta: beta if `center`, gamma if `scale`.
+
+    >>> from hloom import numpy as jnp, random
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.BatchNorm(axis=0)
+    >>> shape, params = init(random.key(0), (3, 1))
+    >>> apply(params, jnp.array([[1.0], [2.0], [3.0]])).round(2)
+    Array([[-1.22],
+           [ 0.  ],
+           [ 1.22]], dtype=float32)
+    """
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
 
     def init_fun(rng: Any, input_shape: Shape) -> Any:
@@ -215,7 +271,14 @@ def BatchNorm(
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """A layer without parameters: fun(inputs, **fun_kwargs), which keeps the shape."""
+    """A layer without parameters: fun(inputs, **fun_kwargs), which keeps the shape.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.elementwise(jnp.square)
+    >>> apply((), jnp.array([1.0, -3.0]))
+    Array([1., 9.], dtype=float32)
+    """
     return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(inputs, **fun_kwargs)
 
 
@@ -280,6 +343,13 @@ def MaxPool(
 
     window_shape, strides: of the dimensions that are not batch or channels. spec: the dimensions' letters, such as
     "NHWC", which is the default's order.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.MaxPool((2, 2), strides=(2, 2))
+    >>> apply((), jnp.arange(16.0).reshape(1, 4, 4, 1))[0, :, :, 0]
+    Array([[ 5.,  7.],
+           [13., 15.]], dtype=float32)
     """
     return _max_pool(window_shape, strides, padding, spec)
 
@@ -287,14 +357,30 @@ def MaxPool(
 def SumPool(
     window_shape: Shape, strides: Shape | None = None, padding: Any = "VALID", spec: str | None = None
 ) -> Layer:
-    """The sum of each window; the arguments are those of `MaxPool`."""
+    """The sum of each window; the arguments are those of `MaxPool`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.SumPool((2, 2), strides=(2, 2))
+    >>> apply((), jnp.arange(16.0).reshape(1, 4, 4, 1))[0, :, :, 0]
+    Array([[10., 18.],
+           [42., 50.]], dtype=float32)
+    """
     return _sum_pool(window_shape, strides, padding, spec)
 
 
 def AvgPool(
     window_shape: Shape, strides: Shape | None = None, padding: Any = "VALID", spec: str | None = None
 ) -> Layer:
-    """The mean of each window, of those of its elements that are inside of the array; arguments as of `MaxPool`."""
+    """The mean of each window, of those of its elements that are inside of the array; arguments as of `MaxPool`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.AvgPool((2, 2), strides=(2, 2))
+    >>> apply((), jnp.arange(16.0).reshape(1, 4, 4, 1))[0, :, :, 0]
+    Array([[ 2.5,  4.5],
+           [10.5, 12.5]], dtype=float32)
+    """
     return _avg_pool(window_shape, strides, padding, spec)
 
 
@@ -311,12 +397,26 @@ FanInSum: Layer = (lambda rng, input_shape: (input_shape[0], ()), lambda params,
 
 
 def FanOut(num: int) -> Layer:
-    """The input `num` times, as a list."""
+    """The input `num` times, as a list.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.FanOut(2)
+    >>> apply((), jnp.array([1.0]))
+    [Array([1.], dtype=float32), Array([1.], dtype=float32)]
+    """
     return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """A list of inputs, concatenated along `axis`."""
+    """A list of inputs, concatenated along `axis`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.FanInConcat()
+    >>> apply([()], [jnp.array([1.0]), jnp.array([2.0, 3.0])])
+    Array([1., 2., 3.], dtype=float32)
+    """
 
     def init_fun(rng: Any, input_shape: Sequence[Shape]) -> Any:
         first = list(input_shape[0])
@@ -328,7 +428,14 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
     """Keeps each element with probability `rate`, divided by it, and sets others to 0; in other modes than "train" the
-    identity. `apply_fun` takes a key, `rng=`."""
+    identity. `apply_fun` takes a key, `rng=`.
+
+    >>> from hloom import numpy as jnp, random
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.Dropout(0.5)
+    >>> apply((), jnp.ones(6), rng=random.key(0))
+    Array([0., 0., 2., 2., 0., 2.], dtype=float32)
+    """
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         rng = kwargs.get("rng")
@@ -348,7 +455,15 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 
 def serial(*layers: Layer) -> Layer:
-    """The layers one after another."""
+    """The layers one after another.
+
+    >>> from hloom import numpy as jnp, random
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.serial(stax.Dense(16), stax.Relu, stax.Dense(1))
+    >>> shape, params = init(random.key(0), (8, 3))
+    >>> shape, apply(params, jnp.ones((8, 3))).shape
+    ((8, 1), (8, 1))
+    """
     inits, applies = [init for init, _ in layers], [apply for _, apply in layers]
 
     def init_fun(rng: Any, input_shape: Shape) -> Any:
@@ -368,7 +483,15 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """The layers beside one another: a list of inputs to a list of outputs."""
+    """The layers beside one another: a list of inputs to a list of outputs.
+
+    >>> from hloom import random
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.parallel(stax.Dense(2), stax.Identity)
+    >>> shapes, params = init(random.key(0), [(1, 4), (1, 5)])
+    >>> shapes
+    [(1, 2), (1, 5)]
+    """
     inits, applies = [init for init, _ in layers], [apply for _, apply in layers]
 
     def init_fun(rng: Any, input_shape: Sequence[Shape]) -> Any:
@@ -387,7 +510,14 @@ def _keys(rng: Any, count: int) -> Any:
 
 
 def shape_dependent(make_layer: Callable[[Shape], Layer]) -> Layer:
-    """The layer that make_layer(input shape) returns, made when that shape is known."""
+    """The layer that make_layer(input shape) returns, made when that shape is known.
+
+    >>> from hloom import random
+    >>> from hloom.example_libraries import stax
+    >>> init, apply = stax.shape_dependent(lambda shape: stax.Dense(2 * shape[-1]))
+    >>> init(random.key(0), (1, 5))[0]
+    (1, 10)
+    """
     return (
         lambda rng, input_shape: make_layer(input_shape)[0](rng, input_shape),
         lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs),

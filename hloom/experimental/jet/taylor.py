@@ -42,6 +42,12 @@ def jet(
 
     Raises:
       ValueError: a primal or a term is not an array, or the lists have different lengths.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental.jet import jet
+    >>> jet(jnp.exp, (0.0,), ([1.0, 0.0, 0.0],))  # exp and its derivatives at 0
+    (Array(1., dtype=float32), [Array(1., dtype=float32), Array(1., dtype=float32), Array(1., dtype=float32)])
     """
     if len(primals) != len(series):
         raise ValueError(f"jet: {len(primals)} primals and {len(series)} series: a series for each\n  at {user_line()}")
@@ -80,7 +86,13 @@ def jet2(
     factorial_scaled: bool = False,
     **_: Any,
 ) -> tuple[Any, Any]:
-    """`jet` with Taylor coefficients, divided by the factorials of their orders, unless `factorial_scaled`."""
+    """`jet` with Taylor coefficients, divided by the factorials of their orders, unless `factorial_scaled`.
+
+    >>> import hloom
+    >>> from hloom.experimental.jet import jet2
+    >>> jet2(lambda x: x**3, (2.0,), ([1.0, 0.0],))  # (2 + t)**3 = 8 + 12 t + 6 t**2 + ...
+    (Array(8., dtype=float32), [Array(12., dtype=float32), Array(6., dtype=float32)])
+    """
     return jet(fun, primals, series, factorial_scaled)
 
 

@@ -23,6 +23,7 @@ from ...numpy.promotion import promote_dtypes_inexact
 from ...ravel import ravel_pytree
 from ...tracer import dtypes
 from ...tracer.array import as_value
+from ...tracer.compound import library_function, of_user
 from ...tracer.jit import jit
 from ...tracer.operators import ArrayBase
 from ...tracer.source import user_line
@@ -88,6 +89,15 @@ def odeint(
 
     Raises:
       TypeError: t is not an array of floats, or args hold what is no array.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental.ode import odeint
+    >>> decay = lambda y, t, rate: -rate * y
+    >>> odeint(decay, jnp.array(1.0), jnp.array([0.0, 1.0, 2.0]), 0.5).round(3)
+    Array([1.   , 0.607, 0.368], dtype=float32)
+    >>> hloom.grad(lambda rate: odeint(decay, 1.0, jnp.array([0.0, 1.0]), rate)[-1])(0.5).round(3)
+    Array(-0.607, dtype=float32, weak_type=True)
     """
     for arg in tree.leaves(args):
         if not isinstance(arg, ArrayBase | np.ndarray | np.generic | bool | int | float | complex):
@@ -101,7 +111,7 @@ def odeint(
     if times.ndim != 1 or not times.shape[0]:
         raise ValueError(f"t must be a vector with at least one time, not of shape {times.shape}\n  at {user_line()}")
     y0 = tree.map(lambda leaf: promote_dtypes_inexact(leaf)[0], y0)
-    converted, captured = closure_convert(func, y0, times[0], *args)
+    converted, captured = closure_convert(of_user(func), y0, times[0], *args)
     leaves, structure = tree.flatten((args, tuple(captured)))
     values = [as_value(leaf) for leaf in leaves]
     moving = [dtypes.is_inexact(v.aval.dtype) for v in values]
@@ -118,7 +128,8 @@ def odeint(
         return _unraveled(found, y0)
 
     inputs = [v for v, m in zip(values, moving) if m]
-    return jit(run)(y0, times, inputs, [v for v, m in zip(values, moving) if not m])
+    with library_function("odeint"):
+        return jit(run)(y0, times, inputs, [v for v, m in zip(values, moving) if not m])
 
 
 def _unraveled(rows: Any, like: Any) -> Any:
@@ -273,9 +284,10 @@ def _adjoint(
     func: Function, control: _Control, ys: Any, times: Any, inputs: list[Any], fixed: list[Any], ct: Any
 ) -> tuple[Any, Any, list[Any]]:
     """The cotangents of y0, times and inputs. Between two times a state of (y, and the cotangents of y, of the first
-    time and of the inputs so far) moves backwards: time is its negative."""
+    time and of the inputs so far) moves backwards: time is its negative. This movement is solved as any other, so it
+    has an adjoint of its own: derivatives may be of any order."""
 
-    def backward(state: Any, negative: Any) -> Any:
+    def backward(state: Any, negative: Any, inputs: list[Any], fixed: list[Any]) -> Any:
         y, y_bar, _, _ = state
         slope, pull = vjp(lambda y, t, inputs: func(y, t, inputs, fixed), y, -negative, inputs)
         return (-slope, *pull(y_bar))
@@ -286,10 +298,10 @@ def _adjoint(
         start = (ys[i], y_bar, first_bar - time_bar, inputs_bar)
         flat, unravel = ravel_pytree(start)
 
-        def moved(y: Any, t: Any) -> Any:
-            return ravel_pytree(backward(unravel(y), t))[0]
+        def moved(y: Any, t: Any, inputs: list[Any], fixed: list[Any]) -> Any:
+            return ravel_pytree(backward(unravel(y), t, inputs, fixed))[0]
 
-        found = _forward(moved, control, flat, jnp.stack([-times[i], -times[i - 1]]))
+        found = _solver(moved, control)(flat, jnp.stack([-times[i], -times[i - 1]]), inputs, fixed)
         _, y_bar, first_bar, inputs_bar = unravel(found[1])
         return (y_bar + ct[i - 1], first_bar, inputs_bar), time_bar
 

@@ -1,7 +1,7 @@
 """`hloom.experimental.sparse`: sparse arrays with batch and dense dimensions."""
 
 from ...namespaces import publish as _publish
-from . import arrays, layout, operators, transform
+from . import arrays, layout, matrices, operators, random_arrays, transform
 from .arrays import (
     BCOO as BCOO,
     BCSR as BCSR,
@@ -21,11 +21,25 @@ from .layout import (
     bcsr_sum_duplicates as bcsr_sum_duplicates,
     bcsr_todense as bcsr_todense,
 )
+from .matrices import (
+    COO as COO,
+    CSC as CSC,
+    CSR as CSR,
+    coo_fromdense as coo_fromdense,
+    coo_matmat as coo_matmat,
+    coo_matvec as coo_matvec,
+    coo_todense as coo_todense,
+    csr_fromdense as csr_fromdense,
+    csr_matmat as csr_matmat,
+    csr_matvec as csr_matvec,
+    csr_todense as csr_todense,
+)
 from .operators import (
     bcoo_broadcast_in_dim as bcoo_broadcast_in_dim,
     bcoo_concatenate as bcoo_concatenate,
     bcoo_dot_general as bcoo_dot_general,
     bcoo_dot_general_sampled as bcoo_dot_general_sampled,
+    bcoo_dynamic_slice as bcoo_dynamic_slice,
     bcoo_multiply_dense as bcoo_multiply_dense,
     bcoo_multiply_sparse as bcoo_multiply_sparse,
     bcoo_reduce_sum as bcoo_reduce_sum,
@@ -41,6 +55,9 @@ from .operators import (
     eye as eye,
     todense as todense,
 )
+from .random_arrays import (
+    random_bcoo as random_bcoo,
+)
 from .transform import (
     grad as grad,
     jacfwd as jacfwd,
@@ -53,9 +70,11 @@ from .transform import (
 __all__: list[str] = []
 __all__ += arrays.__all__
 __all__ += layout.__all__
+__all__ += matrices.__all__
 __all__ += operators.__all__
+__all__ += random_arrays.__all__
 __all__ += transform.__all__
 
-del arrays, layout, operators, transform
+del arrays, layout, matrices, operators, random_arrays, transform
 
 _publish(__name__)

@@ -38,7 +38,13 @@ def _rules() -> Any:
 
 
 class JAXSparse:
-    """What sparse arrays have in common."""
+    """What sparse arrays have in common.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> isinstance(sparse.BCOO.fromdense(jnp.eye(2)), sparse.JAXSparse)
+    True
+    """
 
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
@@ -165,6 +171,15 @@ class BCOO(JAXSparse):
 
     BCOO((data, indices), shape=...); made of dense arrays by `fromdense`. `indices_sorted` and `unique_indices` promise
     that the places are in order, and that none occurs twice.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.BCOO.fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> m.nse, m.indices
+    (2, Array([[0, 1],
+           [1, 0]], dtype=int32))
+    >>> m @ jnp.array([1.0, 10.0])
+    Array([20.,  3.], dtype=float32)
     """
 
     def __init__(
@@ -256,7 +271,16 @@ class BCOO(JAXSparse):
 
 
 class BCSR(JAXSparse):
-    """A sparse array in compressed rows, with batch and dense dimensions: BCSR((data, indices, indptr), shape=...)."""
+    """A sparse array in compressed rows, with batch and dense dimensions: BCSR((data, indices, indptr), shape=...).
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.BCSR.fromdense(jnp.array([[0.0, 2.0], [3.0, 4.0]]))
+    >>> m.data, m.indices, m.indptr
+    (Array([2., 3., 4.], dtype=float32), Array([1, 0, 1], dtype=int32), Array([0, 1, 3], dtype=int32))
+    >>> m @ jnp.array([1.0, 10.0])
+    Array([20., 43.], dtype=float32)
+    """
 
     def __init__(
         self,

@@ -80,6 +80,12 @@ def bcoo_fromdense(
 
     nse: how many elements there are in each batch, by default the most that any has; under jit it must be given.
     n_batch, n_dense: how many of the first dimensions are batch dimensions, and of the last ones dense.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> m.data, m.indices.tolist()
+    (Array([2., 3.], dtype=float32), [[0, 1], [1, 0]])
     """
     dense = jnp.asarray(mat)
     n_sparse = dense.ndim - n_batch - n_dense
@@ -113,7 +119,14 @@ def with_flags(x: BCOO, is_sorted: bool, unique: bool) -> BCOO:
 
 @compound()
 def bcoo_todense(mat: BCOO) -> Any:
-    """The dense array."""
+    """The dense array.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.BCOO((jnp.array([1.0, 2.0]), jnp.array([[3], [0]])), shape=(4,))
+    >>> sparse.bcoo_todense(m)
+    Array([2., 0., 0., 1.], dtype=float32)
+    """
 
     def of_one(data: Any, indices: Any) -> Any:
         zeros = jnp.zeros((*mat._sizes, *data.shape[1:]), data.dtype)
@@ -130,6 +143,12 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
 
     assume_unique: whether no place occurs twice; else all but one of the same place get 0, so that the array's elements
     are those of `arr`. By default the array's own promise.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> sparse.bcoo_extract(m, jnp.array([[1.0, 5.0], [7.0, 8.0]])).data
+    Array([5., 7.], dtype=float32)
     """
     dense = jnp.asarray(arr)
     if dense.shape != sparr.shape:
@@ -170,7 +189,14 @@ def _sorted(indices: Any) -> tuple[Any, Any]:
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """The elements in the order of their places."""
+    """The elements in the order of their places.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.BCOO((jnp.array([1.0, 2.0]), jnp.array([[3], [0]])), shape=(4,))
+    >>> sparse.bcoo_sort_indices(m).data
+    Array([2., 1.], dtype=float32)
+    """
 
     def of_one(data: Any, indices: Any) -> Any:
         ordered, order = _sorted(indices)
@@ -185,6 +211,12 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = 
 
     nse: how many elements the result has, by default the most that any batch needs; under jit it must be given, and
     elements beyond it are lost. remove_zeros: whether places whose elements are all 0 are left out.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.BCOO((jnp.array([1.0, 2.0, 4.0]), jnp.array([[3], [0], [3]])), shape=(4,))
+    >>> sparse.bcoo_sum_duplicates(m).data
+    Array([2., 5.], dtype=float32)
     """
     keep = inside(mat)
     if remove_zeros:
@@ -224,6 +256,12 @@ def bcoo_update_layout(
 
     on_inefficient: "error" (SparseEfficiencyError), "warn" or None, where sparse dimensions become batch or dense ones,
     which makes the array larger.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.ones((3, 4)))
+    >>> sparse.bcoo_update_layout(m, n_batch=1, on_inefficient=None).data.shape
+    (3, 4)
     """
     wanted_batch = mat.n_batch if n_batch is None else n_batch
     wanted_dense = mat.n_dense if n_dense is None else n_dense
@@ -310,17 +348,38 @@ def coordinates(mat: BCSR) -> BCOO:
 def bcsr_fromdense(
     mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = jnp.int32
 ) -> BCSR:
-    """The BCSR array of a dense one. Arguments as those of `bcoo_fromdense`."""
+    """The BCSR array of a dense one. Arguments as those of `bcoo_fromdense`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcsr_fromdense(jnp.array([[0.0, 2.0], [3.0, 4.0]]))
+    >>> m.data, m.indices, m.indptr
+    (Array([2., 3., 4.], dtype=float32), Array([1, 0, 1], dtype=int32), Array([0, 1, 3], dtype=int32))
+    """
     return BCSR.fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
 
 def bcsr_todense(mat: BCSR) -> Any:
-    """The dense array."""
+    """The dense array.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> sparse.bcsr_todense(sparse.bcsr_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]])))
+    Array([[0., 2.],
+           [3., 0.]], dtype=float32)
+    """
     return bcoo_todense(coordinates(mat))
 
 
 def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
-    """The elements of a dense array at the places of a BCSR array."""
+    """The elements of a dense array at the places of a BCSR array.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcsr_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> sparse.bcsr_extract(m.indices, m.indptr, jnp.array([[1.0, 5.0], [7.0, 8.0]]))
+    Array([5., 7.], dtype=float32)
+    """
     dense = jnp.asarray(mat)
     k = jnp.ndim(indices) - 1
     data = jnp.zeros((*jnp.shape(indices), *dense.shape[k + 2 :]), dense.dtype)
@@ -328,5 +387,12 @@ def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """Each place once, in order. See `bcoo_sum_duplicates`."""
+    """Each place once, in order. See `bcoo_sum_duplicates`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.BCSR((jnp.array([1.0, 2.0]), jnp.array([0, 0]), jnp.array([0, 2])), shape=(1, 3))
+    >>> sparse.bcsr_sum_duplicates(m).data
+    Array([3.], dtype=float32)
+    """
     return mat.sum_duplicates(nse)

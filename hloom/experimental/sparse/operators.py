@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ __all__ = [
     "bcoo_concatenate",
     "bcoo_dot_general",
     "bcoo_dot_general_sampled",
+    "bcoo_dynamic_slice",
     "bcoo_multiply_dense",
     "bcoo_multiply_sparse",
     "bcoo_reduce_sum",
@@ -66,7 +68,9 @@ _USED_BY_METHODS = (compressed, coordinates)
 
 
 def as_coordinates(x: Any) -> BCOO:
-    return coordinates(x) if isinstance(x, BCSR) else x
+    if isinstance(x, BCSR):
+        return coordinates(x)
+    return x if isinstance(x, BCOO) or not hasattr(x, "to_bcoo") else x.to_bcoo()  # type: ignore[no-any-return]
 
 
 def _like(x: Any, found: BCOO) -> Any:
@@ -78,7 +82,15 @@ def _like(x: Any, found: BCOO) -> Any:
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """The array with its dimensions in another order. Batch, sparse and dense dimensions keep to themselves."""
+    """The array with its dimensions in another order. Batch, sparse and dense dimensions keep to themselves.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [0.0, 5.0]]))
+    >>> sparse.bcoo_transpose(m, permutation=(1, 0)).todense()
+    Array([[0., 0.],
+           [2., 5.]], dtype=float32)
+    """
     order = [operator.index(d) for d in permutation]
     k, n = mat.n_batch, mat.n_batch + mat.n_sparse
     if sorted(order) != list(range(mat.ndim)):
@@ -105,7 +117,16 @@ def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCOO:
     """As `lax.broadcast_in_dim`. New dimensions are batch dimensions before the others, else sparse or dense ones; a
-    sparse dimension of size 1 that grows, or a new one inside, copies the elements."""
+    sparse dimension of size 1 that grows, or a new one inside, copies the elements.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))
+    >>> sparse.bcoo_broadcast_in_dim(m, shape=(3, 2), broadcast_dimensions=(1,)).todense()
+    Array([[0., 2.],
+           [0., 2.],
+           [0., 2.]], dtype=float32)
+    """
     places = list(broadcast_dimensions)
     if len(places) != mat.ndim or sorted(set(places)) != places:
         raise ValueError(f"broadcast_dimensions {places} do not fit {mat!r}\n  at {user_line()}")
@@ -115,8 +136,6 @@ def bcoo_broadcast_in_dim(
     last = sparse[-1] + 1 if sparse else first
     if mat.n_dense == 0:
         last = len(shape)
-    if not k:
-        first = 0
     lead, tail = list(shape[:first]), list(shape[last:])
     inner = list(range(first, last))
     data_shape = (*lead, mat.nse, *tail)
@@ -144,7 +163,14 @@ def bcoo_broadcast_in_dim(
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding: Any = None
 ) -> BCOO:
-    """The array with another shape. The sizes of batch and dense dimensions stay products of their own."""
+    """The array with another shape. The sizes of batch and dense dimensions stay products of their own.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> sparse.bcoo_reshape(m, new_sizes=(4,)).todense()
+    Array([0., 2., 3., 0.], dtype=float32)
+    """
     if dimensions is not None:
         mat = bcoo_transpose(mat, permutation=dimensions)
     sizes = [int(n) for n in new_sizes]
@@ -196,7 +222,13 @@ def reshape(x: BCOO, sizes: Sequence[int]) -> BCOO:
 
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
-    """The array without dimensions of size 1."""
+    """The array without dimensions of size 1.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> sparse.bcoo_squeeze(sparse.bcoo_fromdense(jnp.array([[1.0, 0.0, 3.0]])), dimensions=(0,)).shape
+    (3,)
+    """
     gone = {canonical_axis(d, arr.ndim) for d in dimensions}
     if any(arr.shape[d] != 1 for d in gone):
         raise ValueError(f"squeeze: dimensions {tuple(dimensions)} of {arr!r} must have size 1\n  at {user_line()}")
@@ -213,7 +245,13 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """The array backwards along dimensions."""
+    """The array backwards along dimensions.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> sparse.bcoo_rev(sparse.bcoo_fromdense(jnp.array([1.0, 0.0, 3.0])), (0,)).todense()
+    Array([3., 0., 1.], dtype=float32)
+    """
     k, n = operand.n_batch, operand.n_batch + operand.n_sparse
     along = {canonical_axis(d, operand.ndim) for d in dimensions}
     batch, dense = [d for d in along if d < k], [d - operand.n_sparse + 1 for d in along if d >= n]
@@ -229,7 +267,14 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
 def bcoo_slice(
     mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> BCOO:
-    """As `lax.slice`. Elements outside of it become padding."""
+    """As `lax.slice`. Elements outside of it become padding.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([1.0, 0.0, 3.0, 4.0]))
+    >>> sparse.bcoo_slice(m, start_indices=(1,), limit_indices=(3,)).todense()
+    Array([0., 3.], dtype=float32)
+    """
     steps = [1] * mat.ndim if strides is None else list(strides)
     if not len(start_indices) == len(limit_indices) == len(steps) == mat.ndim:
         raise ValueError(f"slice: each dimension of {mat!r} needs a start, a limit and a stride\n  at {user_line()}")
@@ -248,6 +293,38 @@ def bcoo_slice(
     data = jnp.where(spread(keep, data), data, 0)
     result = made(data, found, sizes, unique=mat.unique_indices)
     places = math.prod(sizes)
+    return bcoo_sum_duplicates(result, nse=places, remove_zeros=False) if places < result.nse else result
+
+
+def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
+    """As `lax.dynamic_slice`: the starts may be traced, and are moved so that the slice is inside of the array.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([1.0, 0.0, 3.0, 4.0]))
+    >>> sparse.bcoo_dynamic_slice(m, (1,), (2,)).todense()
+    Array([0., 3.], dtype=float32)
+    """
+    sizes = [operator.index(n) for n in slice_sizes]
+    if not len(start_indices) == len(sizes) == mat.ndim or any(not 0 <= n <= m for n, m in zip(sizes, mat.shape)):
+        raise ValueError(
+            f"bcoo_dynamic_slice: each dimension of {mat!r} needs a start and a size in it, not {sizes}\n"
+            f"  at {user_line()}"
+        )
+    k, n = mat.n_batch, mat.n_batch + mat.n_sparse
+    starts = [jnp.clip(jnp.asarray(s), 0, m - size) for s, m, size in zip(start_indices, mat.shape, sizes)]
+    zero = [jnp.zeros_like(s) for s in starts[:1]]
+    data = lax.dynamic_slice(mat.data, [*starts[:k], *zero, *starts[n:]], [*sizes[:k], mat.nse, *sizes[n:]])
+    indices = lax.dynamic_slice(mat.indices, [*starts[:k], *zero * 2], [*sizes[:k], mat.nse, mat.n_sparse])
+    if not mat.n_sparse:
+        return made(data, indices, (), unique=mat.unique_indices)
+    size = jnp.array(sizes[k:n], indices.dtype)
+    was_inside = (indices < jnp.array(mat._sizes, indices.dtype)).all(-1)
+    place = indices - jnp.stack(starts[k:n]).astype(indices.dtype)
+    keep = was_inside & ((place >= 0) & (place < size)).all(-1)
+    found = jnp.where(keep[..., None], place, size)
+    result = made(jnp.where(spread(keep, data), data, 0), found, sizes[k:n], unique=mat.unique_indices)
+    places = math.prod(sizes[k:n])
     return bcoo_sum_duplicates(result, nse=places, remove_zeros=False) if places < result.nse else result
 
 
@@ -304,7 +381,14 @@ def getitem(x: Any, index: Any) -> Any:
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
-    """The arrays one after another along a dimension. They must have the same layout."""
+    """The arrays one after another along a dimension. They must have the same layout.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))
+    >>> sparse.bcoo_concatenate([m, m], dimension=0).todense()
+    Array([0., 2., 0., 2.], dtype=float32)
+    """
     mats = list(operands)
     if len({(m.n_batch, m.n_sparse, m.n_dense) for m in mats}) != 1:
         raise OperandError(f"concatenate: the layouts of {mats} differ\n  at {user_line()}", "sparse_layout")
@@ -342,12 +426,29 @@ def _with_nse(mat: BCOO, nse: int) -> BCOO:
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """As `bcoo_concatenate`."""
+    """As `bcoo_concatenate`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcsr_fromdense(jnp.array([[0.0, 2.0]]))
+    >>> sparse.bcsr_concatenate([m, m], dimension=0).todense()
+    Array([[0., 2.],
+           [0., 2.]], dtype=float32)
+    """
     return compressed(bcoo_concatenate([coordinates(m) for m in operands], dimension=dimension))
 
 
 def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> BCSR:
-    """As `bcoo_broadcast_in_dim`."""
+    """As `bcoo_broadcast_in_dim`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcsr_fromdense(jnp.array([[0.0, 2.0]]))
+    >>> sparse.bcsr_broadcast_in_dim(m, shape=(3, 2), broadcast_dimensions=(0, 1)).todense()
+    Array([[0., 2.],
+           [0., 2.],
+           [0., 2.]], dtype=float32)
+    """
     return compressed(bcoo_broadcast_in_dim(coordinates(mat), shape=shape, broadcast_dimensions=broadcast_dimensions))
 
 
@@ -355,7 +456,14 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensio
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """The sum over dimensions. The result has the elements of `mat`, at places that may occur more than once."""
+    """The sum over dimensions. The result has the elements of `mat`, at places that may occur more than once.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> sparse.bcoo_reduce_sum(m, axes=(0,)).todense()
+    Array([3., 2.], dtype=float32)
+    """
     gone = {canonical_axis(d, mat.ndim) for d in axes}
     lowest = min([d for d in gone if d < mat.n_batch], default=mat.n_batch)
     if lowest < mat.n_batch:
@@ -384,7 +492,14 @@ def sum_of(x: Any, axis: Any) -> Any:
 
 @compound()
 def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
-    """The numbers of `sp_mat` times those of a dense array that broadcasts to its shape, at the same places."""
+    """The numbers of `sp_mat` times those of a dense array that broadcasts to its shape, at the same places.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> sparse.bcoo_multiply_dense(m, jnp.array([10.0, 100.0]))
+    Array([200.,  30.], dtype=float32)
+    """
     dense = jnp.asarray(v)
     if dense.ndim == 0:
         return sp_mat.data * dense
@@ -405,7 +520,14 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The products of two arrays of one shape: all pairs of elements are compared."""
+    """The products of two arrays of one shape: all pairs of elements are compared.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> a, b = sparse.bcoo_fromdense(jnp.array([0.0, 2.0])), sparse.bcoo_fromdense(jnp.array([5.0, 7.0]))
+    >>> sparse.bcoo_multiply_sparse(a, b).todense()
+    Array([ 0., 14.], dtype=float32)
+    """
     if lhs.shape != rhs.shape:
         raise OperandError(f"multiply: the shapes of {lhs!r} and {rhs!r} differ\n  at {user_line()}", "sparse_shape")
     batch, dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
@@ -470,7 +592,14 @@ def bcoo_dot_general(
     out_sharding: Any = None,
 ) -> Any:
     """As `lax.dot_general`, of which one operand or both are sparse. The result is dense, of two sparse operands
-    sparse, with an element for each pair."""
+    sparse, with an element for each pair.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> sparse.bcoo_dot_general(m, jnp.array([1.0, 10.0]), dimension_numbers=(((1,), (0,)), ((), ())))
+    Array([20.,  3.], dtype=float32)
+    """
     (lc, rc), (lb, rb) = [[tuple(map(int, s)) for s in pair] for pair in dimension_numbers]
     for a, b in zip((*lc, *lb), (*rc, *rb), strict=True):
         if lhs.shape[a] != rhs.shape[b]:
@@ -500,7 +629,14 @@ def bcsr_dot_general(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """As `bcoo_dot_general`."""
+    """As `bcoo_dot_general`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcsr_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> sparse.bcsr_dot_general(m, jnp.array([1.0, 10.0]), dimension_numbers=(((1,), (0,)), ((), ())))
+    Array([20.,  3.], dtype=float32)
+    """
     return bcoo_dot_general(
         lhs,
         rhs,
@@ -567,7 +703,14 @@ def _sparse_product(lhs: BCOO, rhs: BCOO, lc: Any, rc: Any, lb: Any, rb: Any) ->
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
-    """The elements of `lax.dot_general(A, B)` at `indices` [*batch, nse, n]."""
+    """The elements of `lax.dot_general(A, B)` at `indices` [*batch, nse, n].
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> a, b, numbers = jnp.array([[1.0, 2.0]]), jnp.array([[3.0, 5.0], [4.0, 6.0]]), (((1,), (0,)), ((), ()))
+    >>> sparse.bcoo_dot_general_sampled(a, b, jnp.array([[0, 1]]), dimension_numbers=numbers)
+    Array([17.], dtype=float32)
+    """
     dense = lax.dot_general(jnp.asarray(A), jnp.asarray(B), dimension_numbers)
     places = jnp.asarray(indices)
     k, n = places.ndim - 2, places.shape[-1]
@@ -605,7 +748,14 @@ def matmul(x: Any, y: Any) -> Any:
 
 
 def todense(arr: Any) -> Any:
-    """A sparse array as a dense one; a dense one as it is."""
+    """A sparse array as a dense one; a dense one as it is.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> sparse.todense(sparse.eye(2)), sparse.todense(jnp.array([1.0]))
+    (Array([[1., 0.],
+           [0., 1.]], dtype=float32), Array([1.], dtype=float32))
+    """
     if isinstance(arr, JAXSparse):
         return bcoo_todense(as_coordinates(arr))
     return jnp.asarray(arr)
@@ -614,7 +764,13 @@ def todense(arr: Any) -> Any:
 def empty(
     shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32", sparse_format: str = "bcoo", **kwds: Any
 ) -> Any:
-    """An array of zeros without specified elements. sparse_format: "bcoo" or "bcsr"."""
+    """An array of zeros without specified elements. sparse_format: "bcoo", "bcsr", "coo", "csr" or
+    "csc".
+
+    >>> from hloom.experimental import sparse
+    >>> sparse.empty((1000, 1000)).nse
+    0
+    """
     found = BCOO._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
     return _in_format(found, sparse_format)
 
@@ -628,7 +784,13 @@ def eye(
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> Any:
-    """1 on diagonal k of an N by M array. `n_batch` and `n_dense` as for `bcoo_fromdense`."""
+    """1 on diagonal k of an N by M array. `n_batch` and `n_dense` as for `bcoo_fromdense`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> sparse.eye(1000).nse, (sparse.eye(3) @ jnp.arange(3.0))
+    (1000, Array([0., 1., 2.], dtype=float32))
+    """
     columns = N if M is None else M
     if kwds.get("n_batch") or kwds.get("n_dense"):
         found = bcoo_fromdense(jnp.eye(N, columns, k, dtype), index_dtype=index_dtype, **kwds)
@@ -645,4 +807,8 @@ def _in_format(found: BCOO, name: str) -> Any:
         return found
     if name == "bcsr":
         return compressed(found)
-    raise ValueError(f"sparse_format={name!r}: there are 'bcoo' and 'bcsr'\n  at {user_line()}")
+    if name in ("coo", "csr", "csc"):
+        return getattr(import_module(".matrices", __package__), name.upper()).from_bcoo(found)
+    raise ValueError(
+        f"sparse_format={name!r}: there are 'bcoo', 'bcsr', 'coo', 'csr' and 'csc'\n  at {user_line()}"
+    )

@@ -36,6 +36,13 @@ def sparsify(f: Function, use_tracer: bool = False) -> Function:
 
     There are rules for products, element-wise products, sums and quotients, reductions by sum, functions that keep 0,
     and movement of dimensions. An operation without a rule raises UnsupportedError. `use_tracer` is ignored.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> f = sparse.sparsify(lambda m, x: jnp.sum((2.0 * m) @ x))
+    >>> f(m, jnp.array([1.0, 10.0]))
+    Array(46., dtype=float32)
     """
 
     @functools.wraps(f)
@@ -228,7 +235,14 @@ def _like_arguments(found: Any, arguments: list[Any], is_one: bool) -> Any:
 
 
 def grad(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs: Any) -> Function:
-    """`hloom.grad` by dense and sparse arguments. The derivative by a sparse argument is sparse, at its places."""
+    """`hloom.grad` by dense and sparse arguments. The derivative by a sparse argument is sparse, at its places.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> sparse.grad(lambda m: (m @ jnp.array([1.0, 10.0])).sum())(m).data
+    Array([10.,  1.], dtype=float32)
+    """
 
     def rewrap(found: Any, arguments: list[Any], is_one: bool) -> Any:
         if has_aux:
@@ -239,7 +253,15 @@ def grad(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs:
 
 
 def value_and_grad(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs: Any) -> Function:
-    """`hloom.value_and_grad` by dense and sparse arguments."""
+    """`hloom.value_and_grad` by dense and sparse arguments.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))
+    >>> value, slope = sparse.value_and_grad(lambda m: (m.todense() ** 2).sum())(m)
+    >>> value, slope.data
+    (Array(4., dtype=float32), Array([4.], dtype=float32))
+    """
 
     def rewrap(found: Any, arguments: list[Any], is_one: bool) -> Any:
         return found[0], _like_arguments(found[1], arguments, is_one)
@@ -272,12 +294,27 @@ def _jacobian(transformation: Function, fun: Function, argnums: Any, has_aux: bo
 
 def jacfwd(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs: Any) -> Function:
     """`hloom.jacfwd` by dense and sparse arguments, of a function that returns one array. The Jacobian by a sparse
-    argument has the result's dimensions as batch dimensions."""
+    argument has the result's dimensions as batch dimensions.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))
+    >>> sparse.jacfwd(lambda m: m.todense() * 3.0)(m).shape
+    (2, 2)
+    """
     return _jacobian(of_vectors.jacfwd, fun, argnums, has_aux, **kwargs)
 
 
 def jacrev(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs: Any) -> Function:
-    """`hloom.jacrev` by dense and sparse arguments, as `jacfwd`."""
+    """`hloom.jacrev` by dense and sparse arguments, as `jacfwd`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.experimental import sparse
+    >>> m = sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))
+    >>> sparse.jacrev(lambda m: m.todense() * 3.0)(m).todense()
+    Array([[0., 0.],
+           [0., 3.]], dtype=float32)
+    """
     return _jacobian(of_vectors.jacrev, fun, argnums, has_aux, **kwargs)
 
 

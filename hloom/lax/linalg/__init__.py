@@ -1,7 +1,7 @@
 """`hloom.lax.linalg`: factorisations and solvers of matrices, most of them by LAPACK."""
 
 from ...namespaces import publish as _publish
-from . import eigen, lapack, polar, reduced, triangular
+from . import eigen, lapack, polar, primitives, reduced, triangular
 from . import lu as _lu
 from . import qr as _qr
 from . import svd as _svd
@@ -17,6 +17,24 @@ from .lu import (
 )
 from .polar import (
     qdwh as qdwh,
+)
+from .primitives import (
+    cholesky_p as cholesky_p,
+    cholesky_update_p as cholesky_update_p,
+    eig_p as eig_p,
+    eigh_p as eigh_p,
+    hessenberg_p as hessenberg_p,
+    householder_product_p as householder_product_p,
+    lu_p as lu_p,
+    lu_pivots_to_permutation_p as lu_pivots_to_permutation_p,
+    ormqr_p as ormqr_p,
+    qr_p as qr_p,
+    schur_p as schur_p,
+    svd_p as svd_p,
+    symmetric_product_p as symmetric_product_p,
+    triangular_solve_p as triangular_solve_p,
+    tridiagonal_p as tridiagonal_p,
+    tridiagonal_solve_p as tridiagonal_solve_p,
 )
 from .qr import (
     householder_product as householder_product,
@@ -44,11 +62,12 @@ __all__: list[str] = []
 __all__ += eigen.__all__
 __all__ += _lu.__all__
 __all__ += polar.__all__
+__all__ += primitives.__all__
 __all__ += _qr.__all__
 __all__ += reduced.__all__
 __all__ += _svd.__all__
 __all__ += triangular.__all__
 
-del eigen, lapack, polar, reduced, triangular
+del eigen, lapack, polar, primitives, reduced, triangular
 
 _publish(__name__)

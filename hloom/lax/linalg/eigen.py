@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from ...extend.core import Primitive
+from ...extend.primitive import Primitive
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcode import Opcode
 from ...hlo.ops.movement import IotaAttributes
@@ -53,7 +53,12 @@ __all__ = [
 
 
 class EighImplementation(Enum):
-    """How `eigh` computes; on a CPU always by LAPACK, which is QR here."""
+    """How `eigh` computes; on a CPU always by LAPACK, which is QR here.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.linalg.eigh(jnp.array([[2.0, 0.0], [0.0, 1.0]]), implementation=lax.linalg.EighImplementation.QR)[1]
+    Array([1., 2.], dtype=float32)
+    """
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -61,7 +66,12 @@ class EighImplementation(Enum):
 
 
 class EigImplementation(Enum):
-    """How `eig` computes; on a CPU always by LAPACK."""
+    """How `eig` computes; on a CPU always by LAPACK.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.linalg.eig(jnp.array([[1.0]]), implementation=lax.linalg.EigImplementation.LAPACK)[0]
+    Array([1.+0.j], dtype=complex64)
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -84,6 +94,12 @@ def eigh(
 
     With `symmetrize_input` x is replaced by (x + x^H) / 2; without it, only one triangle is read: `lower` says which.
     NaN where LAPACK finds none. Derivatives of v are infinite or NaN where eigenvalues are equal.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> v, w = lax.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> w.round(3), abs(v).round(3)
+    (Array([1., 3.], dtype=float32), Array([[0.707, 0.707],
+           [0.707, 0.707]], dtype=float32))
     """
     a = matrices("eigh", x, square=True)
     if implementation is not None and EighImplementation(implementation) is not EighImplementation.QR:
@@ -160,6 +176,11 @@ def eig(
     x v = v w and u^H x = w u^H; each column of v and u has length 1, and its largest element is real. The derivative of
     w is that of simple eigenvalues; vectors have one only with `enable_eigvec_derivs`, since it assumes that their
     largest elements stay where they are. `use_magma` is ignored.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> w, left, right = lax.linalg.eig(jnp.array([[0.0, 1.0], [-1.0, 0.0]]))  # a rotation by 90 degrees
+    >>> w.imag, right.shape
+    (Array([ 1., -1.], dtype=float32), (2, 2))
     """
     a = matrices("eig", x, square=True)
     if implementation is not None and EigImplementation(implementation) is not EigImplementation.LAPACK:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...extend.core import Primitive
+from ...extend.primitive import Primitive
 from ...hlo.element_type import ElementType, element_type_of
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcode import Opcode
@@ -82,6 +82,10 @@ def matrices(name: str, x: Any, *, square: bool = False) -> Value:
     return value
 
 
+class UnsupportedDtypeError(UnsupportedError, TypeError):
+    """LAPACK has no routine for a dtype; JAX raises a TypeError."""
+
+
 def inexact(name: str, x: Any) -> Value:
     """The argument as floats or complex numbers of 32 bits or more, strongly typed."""
     value = as_value(x)
@@ -89,8 +93,9 @@ def inexact(name: str, x: Any) -> Value:
         fail(name, [value], "it must be an array of numbers", "dtype")
     value = convert(value, dtypes.to_inexact(value.aval.dtype), False)
     if element_type_of(value.aval.dtype) not in _LETTERS:
-        raise UnsupportedError(
-            f"{name} of {value.aval.str_short()}: LAPACK has no routine for this dtype\n  at {user_line()}\n"
+        raise UnsupportedDtypeError(
+            f"{name} does not accept dtype {value.aval.dtype.name}: LAPACK has no routine for "
+            f"{value.aval.str_short()}\n  at {user_line()}\n"
             "  Convert the argument, as in x.astype('float32')."
         )
     return value

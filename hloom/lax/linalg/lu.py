@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...extend.core import Linear, Primitive
+from ...extend.primitive import Linear, Primitive
 from ...hlo.element_type import element_type_of
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
@@ -63,6 +63,12 @@ def lu(x: Any) -> tuple[Value, Value, Value]:
 
     The factors are in one matrix [..., m, n]: U on and above the diagonal, L below it; L's diagonal is 1. Row i was
     exchanged with row `pivots[..., i]`, one after the other; so row i of P x is row `permutation[..., i]` of x.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> factors, pivots, permutation = lax.linalg.lu(jnp.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> factors, pivots, permutation
+    (Array([[4.  , 4.  ],
+           [0.25, 1.  ]], dtype=float32), Array([1, 1], dtype=int32), Array([1, 0], dtype=int32))
     """
     a = matrices("lu", x)
     found: tuple[Value, Value, Value] = _lu.bind(a)
@@ -124,7 +130,12 @@ def _unit_lower(factors: Value) -> Value:
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Value:
-    """The permutation that exchanges of rows make: row i with row `pivots[..., i]`, one after the other. int32."""
+    """The permutation that exchanges of rows make: row i with row `pivots[..., i]`, one after the other. int32.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.linalg.lu_pivots_to_permutation(jnp.array([2, 2, 2]), 3)
+    Array([2, 0, 1], dtype=int32)
+    """
     value = as_value(pivots)
     if value.aval.dtype is not dtypes.int32 or value.aval.ndim < 1:
         fail("lu_pivots_to_permutation", [value], "the pivots must be an array of int32", "dtype")

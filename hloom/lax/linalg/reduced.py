@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...extend.core import Linear, Primitive
+from ...extend.primitive import Linear, Primitive
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcode import Opcode
 from ...hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
@@ -36,6 +36,13 @@ def schur(
 
     T is upper triangular; that of a real matrix has 2 x 2 blocks on its diagonal for pairs of complex eigenvalues.
     UnsupportedError for sorted eigenvalues. NaN where LAPACK finds none. It has no derivative.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> t, z = lax.linalg.schur(jnp.array([[1.0, 5.0], [0.0, 2.0]]))
+    >>> t, z
+    (Array([[1., 5.],
+           [0., 2.]], dtype=float32), Array([[1., 0.],
+           [0., 1.]], dtype=float32))
     """
     a = matrices("schur", x, square=True)
     if sort_eig_vals or select_callable is not None:
@@ -60,7 +67,16 @@ def _schur_meaning(x: Value, *, vectors: bool) -> tuple[Value, ...]:
 
 def hessenberg(a: Any) -> tuple[Value, Value]:
     """(H, taus) of square matrices a = Q H Q^H: H is zero below the first subdiagonal, where the result has the
-    Householder vectors of Q instead; `householder_product(H[1:, :-1], taus)` is Q without its first row and column."""
+    Householder vectors of Q instead; `householder_product(H[1:, :-1], taus)` is Q without its first row and column.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> a = jnp.array([[1.0, 2.0, 3.0], [3.0, 1.0, 1.0], [4.0, 1.0, 2.0]])
+    >>> h, taus = lax.linalg.hessenberg(a)
+    >>> jnp.triu(h, -1).round(3)
+    Array([[ 1. , -3.6,  0.2],
+           [-5. ,  2.6, -0.2],
+           [ 0. , -0.2,  0.4]], dtype=float32)
+    """
     x = matrices("hessenberg", a, square=True)
     found: tuple[Value, Value] = _hessenberg.bind(x)
     return found
@@ -86,6 +102,12 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Value, Value, Value, Val
 
     Only the triangle that `lower` names is read; the first result has the form there, and the Householder vectors that
     led to it beyond it.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> a = jnp.array([[1.0, 3.0, 4.0], [3.0, 0.0, 0.0], [4.0, 0.0, 0.0]])
+    >>> _, d, e, taus = lax.linalg.tridiagonal(a)
+    >>> d.shape, abs(e).round(3)
+    ((3,), Array([5., 0.], dtype=float32))
     """
     x = matrices("tridiagonal", a, square=True)
     found: tuple[Value, Value, Value, Value] = _tridiagonal.bind(x, lower=bool(lower))
@@ -114,6 +136,13 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
 
     dl, d, du: [..., n]; b: [..., n, k]. With `perturb_singular` pivots that are about zero are moved away from it; else
     x is NaN where T is singular.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> dl, d, du = jnp.array([0.0, 1.0, 1.0]), jnp.array([2.0, 2.0, 2.0]), jnp.array([1.0, 1.0, 0.0])
+    >>> lax.linalg.tridiagonal_solve(dl, d, du, jnp.array([[3.0], [4.0], [3.0]])).round(3)
+    Array([[1.],
+           [1.],
+           [1.]], dtype=float32)
     """
     values = [inexact("tridiagonal_solve", v) for v in (dl, d, du, b)]
     low, middle, up, right = values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from ...extend.core import Primitive
+from ...extend.primitive import Primitive
 from ...hlo.errors import UnsupportedError
 from ...tracer import dtypes
 from ...tracer.core import Value
@@ -43,7 +43,12 @@ __all__ = [
 
 
 class SvdAlgorithm(Enum):
-    """How `svd` computes: DEFAULT and DIVIDE_AND_CONQUER by LAPACK's gesdd, QR by gesvd. Others are not for CPUs."""
+    """How `svd` computes: DEFAULT and DIVIDE_AND_CONQUER by LAPACK's gesdd, QR by gesvd. Others are not for CPUs.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.linalg.svd(jnp.diag(jnp.array([2.0, 3.0])), compute_uv=False, algorithm=lax.linalg.SvdAlgorithm.QR)
+    Array([3., 2.], dtype=float32)
+    """
 
     DEFAULT = "default"
     QR = "QR"
@@ -72,6 +77,11 @@ def svd(
     s descends. u has m columns and v^H n rows with `full_matrices`, else both have min(m, n). NaN where LAPACK finds
     none. Derivatives of vectors are infinite or NaN where singular values are equal; with `full_matrices` of matrices
     that are not square there are none.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> u, s, vh = lax.linalg.svd(jnp.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), full_matrices=False)
+    >>> s.round(3), u.shape, vh.shape
+    (Array([4., 3.], dtype=float32), (3, 2), (2, 2))
     """
     a = matrices("svd", x)
     routine = _ROUTINES.get(SvdAlgorithm.DEFAULT if algorithm is None else SvdAlgorithm(algorithm))

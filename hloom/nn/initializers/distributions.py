@@ -27,17 +27,40 @@ Initializer: TypeAlias = Callable[..., Value]
 
 
 def zeros(key: Any, shape: Any, dtype: Any = None) -> Value:
-    """Zeros."""
+    """Zeros: an initializer without a key's use, for the biases of layers.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> initializers.zeros(random.key(0), (2, 2))
+    Array([[0., 0.],
+           [0., 0.]], dtype=float32)
+    """
     return jnp.zeros(shape, dtype)
 
 
 def ones(key: Any, shape: Any, dtype: Any = None) -> Value:
-    """Ones."""
+    """Ones: an initializer without a key's use, for the scales of normalising layers.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> initializers.ones(random.key(0), (2, 2))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return jnp.ones(shape, dtype)
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """An array of one value."""
+    """An array of one value.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> initializers.constant(0.5)(random.key(0), (2, 2))
+    Array([[0.5, 0.5],
+           [0.5, 0.5]], dtype=float32)
+    """
     default = dtype
 
     @boundary
@@ -48,38 +71,66 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     return init
 
 
+def _scaled(draws: Any, scale: Any) -> Value:
+    """Of the dtype of the draws, whatever that of the scale is."""
+    scaled: Value = draws * jnp.asarray(scale).astype(draws.dtype)
+    return scaled
+
+
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Uniform on [0, scale)."""
+    """Uniform on [0, scale).
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> w = initializers.uniform(scale=2.0)(random.key(0), (1000, 100))
+    >>> w.shape, bool((0 <= w).all()), float(w.mean().round(1))
+    ((1000, 100), True, 1.0)
+    """
     default = dtype
 
     @boundary
     def init(key: Any, shape: Any, dtype: Any = None) -> Value:
-        draws: Value = random.uniform(key, shape, default if dtype is None else dtype) * scale
-        return draws
+        return _scaled(random.uniform(key, shape, default if dtype is None else dtype), scale)
 
     return init
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Normal of mean 0."""
+    """normal(stddev)(key, shape, dtype): normal numbers of mean 0, floating-point or complex; float32 by default.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> w = initializers.normal(stddev=0.1)(random.key(0), (1000, 100))
+    >>> w.shape, w.std().round(2)
+    ((1000, 100), Array(0.1, dtype=float32))
+    """
     default = dtype
 
     @boundary
     def init(key: Any, shape: Any, dtype: Any = None) -> Value:
-        draws: Value = random.normal(key, shape, default if dtype is None else dtype) * stddev
-        return draws
+        return _scaled(random.normal(key, shape, default if dtype is None else dtype), stddev)
 
     return init
 
 
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
-    """Normal of mean 0, given that it lies within (lower, upper) standard deviations."""
+    """Normal of mean 0, given that it lies within (lower, upper) standard deviations.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> w = initializers.truncated_normal(stddev=1.0, lower=-1.0, upper=1.0)(random.key(0), (1000,))
+    >>> w.shape, bool((abs(w) <= 1).all())
+    ((1000,), True)
+    """
     default = dtype
 
     @boundary
     def init(key: Any, shape: Any, dtype: Any = None) -> Value:
         draws = random.truncated_normal(key, lower, upper, canonical_shape(shape), default if dtype is None else dtype)
-        scaled: Value = draws * stddev
-        return scaled
+        return _scaled(draws, stddev)
 
     return init

@@ -22,6 +22,14 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
     Source: Saxe, McClelland, Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural
     networks" (2014).
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import numpy as jnp, random
+    >>> from hloom.nn import initializers
+    >>> w = initializers.orthogonal()(random.key(0), (4, 3))
+    >>> w.shape, bool(jnp.allclose(w.T @ w, jnp.eye(3), atol=1e-5))
+    ((4, 3), True)
     """
     default = dtype
 
@@ -36,6 +44,14 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     """Kernels of convolutions in 1 to 3 dimensions: zero but for an orthogonal matrix at the center.
 
     Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import numpy as jnp, random
+    >>> from hloom.nn import initializers
+    >>> kernel = initializers.delta_orthogonal()(random.key(0), (3, 3, 4, 4))  # height, width, inputs, outputs
+    >>> bool((kernel[0] == 0).all()), bool(jnp.allclose(kernel[1, 1] @ kernel[1, 1].T, jnp.eye(4), atol=1e-5))
+    (True, True)
     """
     default = dtype
 

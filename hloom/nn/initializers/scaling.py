@@ -51,6 +51,14 @@ def variance_scaling(
     """Variance scale / n, where n is the number of inputs ("fan_in"), outputs ("fan_out") or their mean ("fan_avg").
 
     "fan_geo_avg" is their geometric mean. `distribution`: "normal", "truncated_normal" or "uniform".
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> w = initializers.variance_scaling(2.0, "fan_out", "uniform")(random.key(0), (300, 100))
+    >>> w.shape, float((w.std() ** 2 * 100).round(1))
+    ((300, 100), 2.0)
     """
     default = dtype
 
@@ -107,8 +115,8 @@ def _fans(
     """Inputs and outputs of each unit: a kernel's other dimensions count for both."""
     if len(shape) < 2 and in_axis == -2:
         raise ValueError(
-            f"variance_scaling needs at least 2 dimensions, not shape {shape}, or an in_axis that says which is the "
-            f"inputs'\n  at {user_line()}"
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor with default in_axis. "
+            f"Must be at least 2D or specify in_axis explicitly. The shape is {shape}\n  at {user_line()}"
         )
 
     def size(axes: int | Sequence[int]) -> float:
@@ -119,32 +127,86 @@ def _fans(
 
 
 def glorot_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
-    """Uniform of variance 2 / (inputs + outputs); also known as Xavier."""
+    """Uniform of variance 2 / (inputs + outputs); also known as Xavier.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> w = initializers.glorot_uniform()(random.key(0), (300, 100))
+    >>> w.shape, float((w.std() ** 2 * 200).round(1))
+    ((300, 100), 1.0)
+    """
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def glorot_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
-    """Truncated normal of variance 2 / (inputs + outputs); also known as Xavier."""
+    """Truncated normal of variance 2 / (inputs + outputs); also known as Xavier.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> w = initializers.glorot_normal()(random.key(0), (300, 100))
+    >>> w.shape, float((w.std() ** 2 * 200).round(1))
+    ((300, 100), 1.0)
+    """
     return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def lecun_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
-    """Uniform of variance 1 / inputs."""
+    """Uniform of variance 1 / inputs.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> w = initializers.lecun_uniform()(random.key(0), (300, 100))
+    >>> w.shape, float((w.std() ** 2 * 300).round(1))
+    ((300, 100), 1.0)
+    """
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def lecun_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
-    """Truncated normal of variance 1 / inputs."""
+    """Truncated normal of variance 1 / inputs.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> w = initializers.lecun_normal()(random.key(0), (300, 100))
+    >>> w.shape, float((w.std() ** 2 * 300).round(1))
+    ((300, 100), 1.0)
+    """
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
-    """Uniform of variance 2 / inputs; also known as Kaiming."""
+    """Uniform of variance 2 / inputs; also known as Kaiming.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> w = initializers.he_uniform()(random.key(0), (300, 100))
+    >>> w.shape, float((w.std() ** 2 * 150).round(1))
+    ((300, 100), 1.0)
+    """
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
-    """Truncated normal of variance 2 / inputs; also known as Kaiming."""
+    """Truncated normal of variance 2 / inputs; also known as Kaiming.
+
+    The initializer is called with (key, shape, dtype); the dtype is float32 by default.
+
+    >>> from hloom import random
+    >>> from hloom.nn import initializers
+    >>> w = initializers.he_normal()(random.key(0), (300, 100))
+    >>> w.shape, float((w.std() ** 2 * 150).round(1))
+    ((300, 100), 1.0)
+    """
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 

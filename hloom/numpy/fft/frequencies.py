@@ -23,6 +23,10 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
     """The frequencies of `fft` of n samples, d apart, in cycles a unit: 0, 1, ..., -2, -1 divided by n d.
 
     n: int; d: scalar; dtype: the result's, the default float's by default; `device` is ignored.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.fftfreq(4, d=0.5)
+    Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
     count = _count(n, "fftfreq")
     places = arange(count)
@@ -32,20 +36,29 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
-    """The frequencies of `rfft` of n samples: 0, 1, ..., n // 2 divided by n d. Arguments as those of `fftfreq`."""
+    """The frequencies of `rfft` of n samples: 0, 1, ..., n // 2 divided by n d. Arguments as those of `fftfreq`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.rfftfreq(4, d=0.5)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     count = _count(n, "rfftfreq")
     return _frequencies(arange(count // 2 + 1), count, d, dtype, "rfftfreq")
 
 
 def _count(n: Any, name: str) -> int:
     if isinstance(n, list | tuple):
-        raise ValueError(f"The n argument of fft.{name} only takes an int, got {list(n)}\n  at {user_line()}")
+        raise ValueError(
+            f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {list(n)}.\n  at {user_line()}"
+        )
     return operator.index(n)
 
 
 def _frequencies(numbers: Value, count: int, d: Any, dtype: Any, name: str) -> Value:
     if isinstance(d, list | tuple):
-        raise ValueError(f"The d argument of fft.{name} only takes a single value, got {list(d)}\n  at {user_line()}")
+        raise ValueError(
+            f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}.\n  at {user_line()}"
+        )
     result = dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, name)
     inexact = dtypes.to_inexact(result)
     found: Value = to_dtype(numbers, inexact, False) / to_dtype(d * count, inexact, False)

@@ -19,7 +19,8 @@ from ...tracer.core import Value
 from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import elementwise as ew
-from ..movement import moveaxis, pad, roll
+from ..movement import moveaxis, roll
+from ..padding import pad
 from ..promotion import check_arraylike, index_tuple, promote_dtypes_inexact
 
 __all__ = [
@@ -48,95 +49,192 @@ _MOST = 3
 
 @compound(static=("n", "axis", "norm"))
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
-    """The transform along one axis: `sum_j a[j] exp(-2 pi i j k / n)`. Complex."""
+    """The transform along one axis: `sum_j a[j] exp(-2 pi i j k / n)`. complex64 (complex128 of 64-bit data).
+
+    n: the axis is cut or padded with zeros to this size. norm: "backward" (also None), "ortho" divides by sqrt(n),
+    "forward" by n.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.fft(jnp.array([1, 0, -1, 0]))
+    Array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], dtype=complex64)
+    """
     return _along_one("fft", a, n, axis, norm)
 
 
 @compound(static=("n", "axis", "norm"))
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
-    """The inverse of `fft`."""
+    """The inverse of `fft`: divided by n. Complex. Arguments: see `fft`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.ifft(jnp.array([0, 2, 0, 2]))
+    Array([ 1.+0.j,  0.+0.j, -1.+0.j,  0.+0.j], dtype=complex64)
+    """
     return _along_one("ifft", a, n, axis, norm)
 
 
 @compound(static=("n", "axis", "norm"))
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
-    """The transform of real numbers along one axis: the n // 2 + 1 frequencies that are not negative."""
+    """The transform of real numbers along one axis: the n // 2 + 1 frequencies that are not negative. Arguments: see
+    `fft`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.rfft(jnp.array([1, 0, -1, 0]))
+    Array([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
+    """
     return _along_one("rfft", a, n, axis, norm)
 
 
 @compound(static=("n", "axis", "norm"))
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
-    """The inverse of `rfft`, with n real values, by default 2 (m - 1) from m frequencies."""
+    """The inverse of `rfft`, with n real values, by default 2 (m - 1) from m frequencies: give n if it is odd.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.irfft(jnp.array([0, 2, 0]))
+    Array([ 1.,  0., -1.,  0.], dtype=float32)
+    >>> jnp.fft.irfft(jnp.fft.rfft(jnp.array([1, 2, 3])), n=3).round(3)
+    Array([1., 2., 3.], dtype=float32)
+    """
     return _along_one("irfft", a, n, axis, norm)
 
 
 @compound(static=("n", "axis", "norm"))
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
-    """The transform of a signal with Hermitian symmetry, of which a has one half: n real values."""
-    return _along_one("irfft", ew.conj(_checked("hfft", a)), n, axis, _opposite(norm))
+    """The transform of a signal with Hermitian symmetry, of which a has one half: n real values, by default 2 (m - 1).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.hfft(jnp.array([1, 1j, 0]))
+    Array([ 1.,  3.,  1., -1.], dtype=float32)
+    """
+    return _along_one("irfft", ew.conj(_checked("hfft", a)), n, axis, _opposite(norm), "hfft")
 
 
 @compound(static=("n", "axis", "norm"))
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
-    """The inverse of `hfft`: one half of the signal of which real frequencies are given."""
-    return ew.conj(_along_one("rfft", _checked("ihfft", a), n, axis, _opposite(norm)))
+    """The inverse of `hfft`: one half of the signal of which real frequencies are given, n // 2 + 1 complex values.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.ihfft(jnp.array([1, 3, 1, -1]))
+    Array([1.-0.j, 0.+1.j, 0.-0.j], dtype=complex64)
+    """
+    return ew.conj(_along_one("rfft", _checked("ihfft", a), n, axis, _opposite(norm), "ihfft"))
 
 
 @compound(static=("s", "axes", "norm"))
 def fft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
-    """`fftn` of two axes, by default the last ones."""
+    """`fftn` of two axes, by default the last ones. Complex.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.fft2(jnp.ones((2, 2)))
+    Array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
     return _transform("fft", a, s, _two("fft2", axes), norm)
 
 
 @compound(static=("s", "axes", "norm"))
 def ifft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
-    """The inverse of `fft2`."""
+    """The inverse of `fft2`. Complex.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.ifft2(jnp.array([[4, 0], [0, 0]]))
+    Array([[1.+0.j, 1.+0.j],
+           [1.+0.j, 1.+0.j]], dtype=complex64)
+    """
     return _transform("ifft", a, s, _two("ifft2", axes), norm)
 
 
 @compound(static=("s", "axes", "norm"))
 def rfft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
-    """`rfftn` of two axes, by default the last ones."""
+    """`rfftn` of two axes, by default the last ones: [..., m, n // 2 + 1].
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.rfft2(jnp.ones((4, 6))).shape
+    (4, 4)
+    """
     return _transform("rfft", a, s, _two("rfft2", axes), norm)
 
 
 @compound(static=("s", "axes", "norm"))
 def irfft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
-    """The inverse of `rfft2`."""
+    """The inverse of `rfft2`. Without `s`, the last axis gets 2 (m - 1) values from m frequencies.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> jnp.fft.irfft2(jnp.fft.rfft2(x))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     return _transform("irfft", a, s, _two("irfft2", axes), norm)
 
 
 @compound(static=("s", "axes", "norm"))
 def fftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Value:
-    """The transform along several axes: all of them, or the last ones if only `s` is given."""
+    """The transform along several axes: all of them, or the last ones if only the sizes `s` are given. Complex.
+
+    Axes are cut or padded with zeros to the sizes `s`. `norm`: see `fft`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.fftn(jnp.ones((2, 2, 2))).shape
+    (2, 2, 2)
+    >>> jnp.fft.fftn(jnp.ones((2, 2)), axes=[0])
+    Array([[2.+0.j, 2.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
     return _transform("fft", a, s, axes, norm)
 
 
 @compound(static=("s", "axes", "norm"))
 def ifftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Value:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`: divided by the number of values. Complex.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> jnp.fft.ifftn(jnp.fft.fftn(x)).real
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     return _transform("ifft", a, s, axes, norm)
 
 
 @compound(static=("s", "axes", "norm"))
 def rfftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Value:
-    """`fftn` of real numbers: along the last axis only the frequencies that are not negative."""
+    """`fftn` of real numbers: along the last axis only the n // 2 + 1 frequencies that are not negative.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.rfftn(jnp.ones((2, 4, 6))).shape
+    (2, 4, 4)
+    """
     return _transform("rfft", a, s, axes, norm)
 
 
 @compound(static=("s", "axes", "norm"))
 def irfftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Value:
-    """The inverse of `rfftn`. Without `s`, the last axis gets 2 (m - 1) values from m frequencies."""
+    """The inverse of `rfftn`: real. Without `s`, the last axis gets 2 (m - 1) values from m frequencies.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.irfftn(jnp.fft.rfftn(jnp.ones((2, 4, 5))), s=(2, 4, 5)).shape
+    (2, 4, 5)
+    """
     return _transform("irfft", a, s, axes, norm)
 
 
 def fftshift(x: ArrayLike, axes: Any = None) -> Value:
-    """Frequency 0 moved from the front to the middle of the axes (all by default)."""
+    """Frequency 0 moved from the front to the middle of the axes (all by default).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.fftshift(jnp.fft.fftfreq(5, d=0.2))
+    Array([-2., -1.,  0.,  1.,  2.], dtype=float32)
+    """
     return _shifted("fftshift", x, axes, 1)
 
 
 def ifftshift(x: ArrayLike, axes: Any = None) -> Value:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`: frequency 0 moved from the middle to the front.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1, 2]))
+    Array([ 0,  1,  2, -2, -1], dtype=int32)
+    """
     return _shifted("ifftshift", x, axes, -1)
 
 
@@ -172,15 +270,20 @@ def _check_norm(norm: str | None) -> None:
 def _two(name: str, axes: Any) -> tuple[int, ...]:
     given = index_tuple("axes", axes)
     if len(given) != 2:
-        raise ValueError(f"fft.{name} only supports 2 axes, not {axes}\n  at {user_line()}\n  fft.fftn takes others.")
+        raise ValueError(
+            f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.\n  at {user_line()}\n"
+            "  fft.fftn takes others."
+        )
     return given
 
 
-def _along_one(kind: str, a: ArrayLike, n: int | None, axis: Any, norm: str | None) -> Value:
+def _along_one(
+    kind: str, a: ArrayLike, n: int | None, axis: Any, norm: str | None, name: str | None = None
+) -> Value:
     if isinstance(axis, tuple | list):
         raise ValueError(
-            f"fft.{kind} does not support multiple axes, got axis={axis}\n  at {user_line()}\n"
-            f"  fft.{kind}n takes several."
+            f"jax.numpy.fft.{name or kind} does not support multiple axes. "
+            f"Please use jax.numpy.fft.{name or kind}n. Got axis = {axis}.\n  at {user_line()}"
         )
     return _transform(kind, a, None if n is None else (n,), (axis,), norm)
 
@@ -219,7 +322,9 @@ def _places(kind: str, rank: int, s: tuple[int, ...] | None, axes: Any) -> tuple
         raise ValueError(f"Shape and axes have different lengths: {s} and {given}\n  at {user_line()}")
     places = tuple(canonical_axis(axis, rank) for axis in given)
     if len(set(places)) != len(places):
-        raise ValueError(f"fft.{kind} does not support repeated axes, got {given}\n  at {user_line()}")
+        raise ValueError(
+            f"jax.numpy.fft.{kind}n does not support repeated axes. Got axes {list(given)}.\n  at {user_line()}"
+        )
     return places
 
 

@@ -75,6 +75,13 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     """L of a = L L^H, lower triangular, or with `upper` its adjoint; a: [..., n, n]. NaN if a is not positive definite.
 
     With `symmetrize_input` a is replaced by (a + a^H) / 2.
+    A float or complex array of the shape of a; integers become floats. NumPy raises LinAlgError where NaN is here.
+
+    >>> import hloom.numpy as jnp
+    >>> a = jnp.array([[4.0, 2.0], [2.0, 5.0]])
+    >>> jnp.linalg.cholesky(a)
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
     """
     return _cholesky(a, upper=bool(upper), symmetrize_input=bool(symmetrize_input))
 
@@ -92,6 +99,13 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
     mode: "reduced" Q [..., m, k], R [..., k, n]; "complete" Q [..., m, m], R [..., m, n]; "r" R alone; "raw" (h, tau),
     the reflections in h's rows.
+    A named tuple, or an array for "r". Signs are LAPACK's. Integers become floats.
+
+    >>> import hloom.numpy as jnp
+    >>> q, r = jnp.linalg.qr(jnp.array([[0.0, 2.0], [1.0, 3.0]]))
+    >>> (q @ r).round(3)
+    Array([[0., 2.],
+           [1., 3.]], dtype=float32)
     """
     x = _matrices("qr", a)
     if mode == "raw":
@@ -111,9 +125,16 @@ def _is_lower(uplo: str | None) -> bool:
 
 @compound(static=("UPLO", "symmetrize_input"))
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
-    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices [..., n, n].
+    """Eigenvalues [..., n], ascending, and eigenvectors [..., n, n], in columns, of Hermitian matrices [..., n, n].
 
-    With `symmetrize_input` a is replaced by (a + a^H) / 2; without it, only one triangle is read: UPLO is "L" or "U".
+    A named tuple. With `symmetrize_input` a is replaced by (a + a^H) / 2, which NumPy does not do; without it, only one
+    triangle is read: UPLO is "L" or "U". Derivatives of eigenvectors of equal eigenvalues are not defined (NaN).
+
+    >>> import hloom.numpy as jnp
+    >>> values, vectors = jnp.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> values.round(3), (vectors @ jnp.diag(values) @ vectors.T).round(3)
+    (Array([1., 3.], dtype=float32), Array([[2., 1.],
+           [1., 2.]], dtype=float32))
     """
     lower = _is_lower(UPLO)
     x = _matrices("eigh", a, square=True)
@@ -123,7 +144,12 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 @compound(static=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Value:
-    """The eigenvalues of Hermitian matrices, ascending. Arguments as those of `eigh`."""
+    """The eigenvalues [..., n] of Hermitian matrices [..., n, n], ascending; real. Arguments as those of `eigh`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.eigvalsh(jnp.array([[2.0, 1.0], [1.0, 2.0]])).round(3)
+    Array([1., 3.], dtype=float32)
+    """
     lower = _is_lower(UPLO)
     x = matrices("eigvalsh", _matrices("eigvalsh", a, square=True))
     return eigh_of(symmetrized(x) if symmetrize_input else x, lower=lower, vectors=False)[0]
@@ -131,14 +157,28 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
 
 @compound()
 def eig(a: ArrayLike) -> EigResult:
-    """Eigenvalues and right eigenvectors of square matrices [..., n, n], complex."""
+    """Eigenvalues [..., n] and right eigenvectors [..., n, n], in columns, of square matrices; always complex, where
+    NumPy's are real if all are.
+
+    A named tuple. There is no order. Eigenvectors have length 1, and a phase that is not defined.
+
+    >>> import hloom.numpy as jnp
+    >>> values, vectors = jnp.linalg.eig(jnp.array([[0.0, -1.0], [1.0, 0.0]]))
+    >>> jnp.sort_complex(values).round(3)
+    Array([0.-1.j, 0.+1.j], dtype=complex64)
+    """
     w, v = linalg.eig(_matrices("eig", a, square=True), compute_left_eigenvectors=False)
     return EigResult(w, v)
 
 
 @compound()
 def eigvals(a: ArrayLike) -> Value:
-    """The eigenvalues of square matrices [..., n, n], complex."""
+    """The eigenvalues [..., n] of square matrices [..., n, n], always complex and in no order.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.sort_complex(jnp.linalg.eigvals(jnp.array([[1.0, 2.0], [0.0, 3.0]]))).round(3)
+    Array([1.+0.j, 3.+0.j], dtype=complex64)
+    """
     x = _matrices("eigvals", a, square=True)
     return linalg.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
@@ -151,10 +191,19 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Any:
-    """a = U diag(S) Vh of matrices [..., m, n]; S descends. S alone unless `compute_uv`.
+    """a = U diag(S) Vh of matrices [..., m, n]; S [..., min(m, n)] descends. S alone unless `compute_uv`, else a named
+    tuple.
 
     U has m columns and Vh n rows with `full_matrices`, else both have min(m, n). `hermitian` says that a is Hermitian:
     then they come from its eigenvalues.
+
+    >>> import hloom.numpy as jnp
+    >>> a = jnp.array([[3.0, 0.0], [0.0, -2.0], [0.0, 0.0]])
+    >>> u, s, vh = jnp.linalg.svd(a, full_matrices=False)
+    >>> s.round(3), (u * s @ vh).round(3)
+    (Array([3., 2.], dtype=float32), Array([[ 3.,  0.],
+           [ 0., -2.],
+           [ 0.,  0.]], dtype=float32))
     """
     x = _matrices("svd", a, square=hermitian)
     if hermitian:
@@ -186,6 +235,11 @@ def _places_descending(x: Value) -> Value:
 
 @compound()
 def svdvals(x: ArrayLike, /) -> Value:
-    """The singular values of matrices [..., m, n], descending."""
+    """The singular values [..., min(m, n)] of matrices [..., m, n], descending.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.svdvals(jnp.array([[3.0, 0.0], [0.0, -2.0]])).round(3)
+    Array([3., 2.], dtype=float32)
+    """
     found: Value = linalg.svd(_matrices("svdvals", x), full_matrices=False, compute_uv=False)
     return found

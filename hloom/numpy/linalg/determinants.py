@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ... import lax
-from ...extend.core import Primitive
+from ...extend.primitive import Primitive
 from ...hlo.errors import UnsupportedError
 from ...lax import linalg
 from ...lax.linalg.lapack import fail, takes_batches
@@ -53,6 +53,10 @@ def det(a: ArrayLike) -> Value:
 
     For n > 3 by LU factors. Its derivative is exact also for singular matrices of which the factors have one pivot that
     is zero, the last one; it is 0 if another one is.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])).round(3)
+    Array(-2., dtype=float32)
     """
     x, dtype = _square("det", a)
     n = x.aval.shape[-1]
@@ -116,9 +120,16 @@ def _det_jvp(primals: Any, tangents: Any) -> tuple[Value, Value]:
 
 @compound(static=("method",))
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """(sign, log |det|) of square matrices [..., n, n]; of singular ones 0 and -infinity.
+    """(sign, log |det|) of square matrices [..., n, n]; of singular ones 0 and -infinity. No overflow, where `det` has
+    one.
 
-    The sign of a complex determinant has magnitude 1. `method`: "lu" (also None) or, for real matrices, "qr".
+    A named tuple. The sign of a complex determinant has magnitude 1. `method`: "lu" (also None) or, for real matrices,
+    "qr".
+
+    >>> import hloom.numpy as jnp
+    >>> sign, logdet = jnp.linalg.slogdet(-1e20 * jnp.eye(3))
+    >>> print(sign, logdet.round(2))
+    -1.0 138.16
     """
     x, dtype = _square("slogdet", a)
     if method not in (None, "lu", "qr"):
@@ -171,6 +182,10 @@ def matrix_rank(M: ArrayLike, rtol: Any = None, *, hermitian: bool = False, tol:
 
     The limit is `tol`, or `rtol` times the largest one, by default max(m, n) eps times it. An array of fewer dimensions
     has rank 1 unless it is zero.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]]))
+    Array(1, dtype=int32)
     """
     check_arraylike("linalg.matrix_rank", M)
     if tol is not None and rtol is not None:

@@ -20,17 +20,34 @@ __all__ = ["diagonal", "matmul", "outer", "tensordot", "trace"]
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Value:
-    """The diagonals of the matrices in the last two dimensions, as the last dimension."""
+    """The diagonals of the matrices in the last two dimensions, as the last dimension; `numpy.diagonal` takes the first
+    two.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.diagonal(jnp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))
+    Array([[1, 4],
+           [5, 8]], dtype=int32)
+    """
     return movement.diagonal(x, offset, -2, -1)
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Value:
-    """The sums of the diagonals of the matrices in the last two dimensions."""
+    """The sums of the diagonals of the matrices in the last two dimensions; `numpy.trace` takes the first two.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.trace(jnp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))
+    Array([ 5, 13], dtype=int32)
+    """
     return movement.trace(x, offset, -2, -1, dtype)
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
-    """`hloom.numpy.matmul`."""
+    """`hloom.numpy.matmul`: matrix products, [..., m, k] and [..., k, n].
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+    Array([3, 7], dtype=int32)
+    """
     return any_matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -44,12 +61,23 @@ def tensordot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Value:
-    """`hloom.numpy.tensordot`."""
+    """`hloom.numpy.tensordot`: the product summed over `axes`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), axes=1).shape
+    (2, 4)
+    """
     return any_tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Value:
-    """All products of two vectors, [x1.size, x2.size]."""
+    """All products of two vectors, [x1.size, x2.size]; `numpy.outer` takes any arrays and flattens them.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([1, 10]))
+    Array([[ 1, 10],
+           [ 2, 20]], dtype=int32)
+    """
     check_arraylike("outer", x1, x2)
     x, y = as_value(x1), as_value(x2)
     if x.aval.ndim != 1 or y.aval.ndim != 1:

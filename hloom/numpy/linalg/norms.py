@@ -30,6 +30,14 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
 
     Vectors: any number, inf, -inf, 0. Matrices: "fro", "nuc" (the sum of the singular values), 1, -1, inf, -inf, 2
     and -2 (the largest and the smallest singular value).
+    Integers become floats. Without `ord` and `axis` it is the square root of the sum of the squares of all elements.
+
+    >>> import hloom.numpy as jnp
+    >>> x = jnp.array([[3.0, 4.0], [6.0, 8.0]])
+    >>> jnp.linalg.norm(x, axis=1)
+    Array([ 5., 10.], dtype=float32)
+    >>> jnp.linalg.norm(jnp.array([3.0, -4.0]), ord=1), jnp.linalg.norm(x, ord=jnp.inf)
+    (Array(7., dtype=float32), Array(14., dtype=float32))
     """
     (a,) = promote_dtypes_inexact(x)
     if axis is None and ord is None:
@@ -104,7 +112,12 @@ def _matrix_norm(a: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> V
 @compound(static=("p",))
 def cond(x: ArrayLike, p: Any = None) -> Value:
     """The condition numbers of matrices: the product of the norms `p` of x and of its inverse. None and 2: the largest
-    singular value over the smallest; -2: the other way round. Infinite for singular matrices."""
+    singular value over the smallest; -2: the other way round. Infinite for singular matrices.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.cond(jnp.array([[4.0, 0.0], [0.0, 2.0]])).round(3)
+    Array(2., dtype=float32)
+    """
     check_arraylike("linalg.cond", x)
     (a,) = promote_dtypes_inexact(x)
     if a.aval.ndim < 2:
@@ -126,7 +139,13 @@ def cond(x: ArrayLike, p: Any = None) -> Value:
 
 @compound(static=("axis", "keepdims", "ord"))
 def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Value:
-    """The vector norm over `axis`, of all elements by default."""
+    """The vector norm over `axis`: an axis, several as one vector, or all elements by default. Real. `ord` as for
+    `norm`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+    Array([ 5., 10.], dtype=float32)
+    """
     check_arraylike("vector_norm", x)
     a = as_value(x)
     if not dtypes.is_inexact(a.aval.dtype):
@@ -136,5 +155,10 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
 
 @compound(static=("keepdims", "ord"))
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Value:
-    """The norm of the matrices in the last two dimensions."""
+    """The norm of the matrices in the last two dimensions, [..., m, n]. Real. `ord` as for `norm`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.matrix_norm(jnp.array([[1.0, -2.0], [3.0, 4.0]]), ord=1)
+    Array(6., dtype=float32)
+    """
     return norm(x, ord, (-2, -1), keepdims)

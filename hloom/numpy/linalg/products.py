@@ -25,7 +25,15 @@ __all__ = ["cross", "matrix_power", "multi_dot"]
 
 @compound(static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Value:
-    """A square matrix multiplied n times with itself; its inverse -n times for a negative n."""
+    """A square matrix [..., n, n] multiplied n times with itself; its inverse -n times for a negative n.
+
+    n: a Python integer. The dtype stays for n >= 0; a negative n makes floats of integers.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [1, 0]]), 10)
+    Array([[89, 55],
+           [55, 34]], dtype=int32)
+    """
     check_arraylike("linalg.matrix_power", a)
     x = as_value(a)
     if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2]:
@@ -51,7 +59,13 @@ def matrix_power(a: ArrayLike, n: int) -> Value:
 
 def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
     """The product of two or more matrices in the order that takes the fewest operations; the first and the last may be
-    vectors."""
+    vectors.
+
+    >>> import hloom.numpy as jnp
+    >>> a, b, c = jnp.ones((100, 2)), jnp.ones((2, 100)), jnp.ones(100)
+    >>> jnp.linalg.multi_dot([a, b, c]).shape
+    (100,)
+    """
     given = list(arrays)
     check_arraylike("linalg.multi_dot", *given)
     values = [as_value(a) for a in given]
@@ -92,7 +106,12 @@ def _best_cuts(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Value:
-    """The cross products of vectors of three elements along `axis`."""
+    """The cross products of vectors of three elements along `axis`; `numpy.cross` takes two elements too.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
+    """
     check_arraylike("linalg.cross", x1, x2)
     x, y = as_value(x1), as_value(x2)
     if any(v.aval.shape[canonical_axis(axis, v.aval.ndim)] != 3 for v in (x, y)):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...extend.core import Primitive
+from ...extend.primitive import Primitive
 from ...lax import linalg
 from ...lax.linalg.lapack import fail, matrices, takes_batches
 from ...lax.linalg.lu import solve as solve_matrices
@@ -41,6 +41,12 @@ def solve(a: ArrayLike, b: ArrayLike) -> Value:
     """x of a x = b; a: [..., n, n]; b: [n], or [..., n, k]. Leading dimensions broadcast.
 
     Its derivatives use the factors of a that it finds.
+    Integers become floats. A singular matrix gives infinity or NaN, where NumPy raises LinAlgError.
+
+    >>> import hloom.numpy as jnp
+    >>> a = jnp.array([[2.0, 0.0], [0.0, 4.0]])
+    >>> jnp.linalg.solve(a, jnp.array([2.0, 2.0]))
+    Array([1. , 0.5], dtype=float32)
     """
     check_arraylike("linalg.solve", a, b)
     x, y = promote_dtypes_inexact(a, b)
@@ -65,7 +71,15 @@ def solve(a: ArrayLike, b: ArrayLike) -> Value:
 
 @compound()
 def inv(a: ArrayLike) -> Value:
-    """The inverses of square matrices [..., n, n]; infinite or NaN where there is none."""
+    """The inverses of square matrices [..., n, n]; infinite or NaN where there is none (NumPy raises LinAlgError).
+
+    To solve equations, `solve` is faster and more accurate.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
     check_arraylike("linalg.inv", a)
     (x,) = promote_dtypes_inexact(a)
     if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2]:
@@ -79,16 +93,21 @@ def inv(a: ArrayLike) -> Value:
 
 @compound(static=("hermitian",))
 def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Value:
-    """The pseudo-inverse of matrices [..., m, n].
+    """The pseudo-inverse of matrices [..., m, n], [..., n, m].
 
     Singular values below `rtol` (also called `rcond`) times the largest one count as zero; it is a number, or one for
     each matrix, by default 10 max(m, n) eps. `hermitian` says that a is Hermitian. The derivative is that for constant
     rank.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]])).round(3)
+    Array([[0.5, 0. ],
+           [0. , 0. ]], dtype=float32)
     """
     check_arraylike("linalg.pinv", a)
     if rcond is not None:
         if rtol is not None:
-            raise ValueError(f"pinv: only one of rtol and rcond may be specified\n  at {user_line()}")
+            raise ValueError(f"pinv: only one of rtol and rcond may be specified.\n  at {user_line()}")
         rtol = rcond
     (x,) = promote_dtypes_inexact(a)
     x = matrices("pinv", x, square=hermitian)
@@ -134,6 +153,12 @@ def lstsq(
     a: [m, n]; b: [m] or [m, k]. Singular values below `rcond` times the largest one count as zero; by default eps times
     the larger of m and n. Residuals are |a x - b|^2 of each column; with `numpy_resid` there are none where the rank is
     less than n or m <= n, as in NumPy: then the rank must not be traced.
+
+    >>> import hloom.numpy as jnp
+    >>> a = jnp.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> x, residuals, rank, s = jnp.linalg.lstsq(a, jnp.array([1.0, 3.0, 5.0]))
+    >>> x.round(3), rank
+    (Array([1., 2.], dtype=float32), Array(2, dtype=int32))
     """
     found = _lstsq(a, b, rcond)
     if not numpy_resid:
@@ -177,7 +202,15 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Value, Value, Value,
 
 @compound(static=("ind",))
 def tensorinv(a: ArrayLike, ind: int = 2) -> Value:
-    """The inverse of `tensordot(a, ., ind')`: a is square if its first `ind` dimensions count as rows."""
+    """The inverse of `tensordot(a, ., ind')`: a is square if its first `ind` dimensions count as rows.
+
+    >>> import hloom.numpy as jnp
+    >>> a = 2 * jnp.eye(4).reshape(4, 2, 2)
+    >>> x = jnp.linalg.tensorinv(a, ind=1)
+    >>> x.shape, jnp.tensordot(x, jnp.array([2.0, 4.0, 6.0, 8.0]), 1)
+    ((2, 2, 4), Array([[1., 2.],
+           [3., 4.]], dtype=float32))
+    """
     check_arraylike("linalg.tensorinv", a)
     (x,) = promote_dtypes_inexact(a)
     if ind <= 0:
@@ -191,7 +224,14 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Value:
 
 @compound(static=("axes",))
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> Value:
-    """x of `tensordot(a, x, x.ndim) == b`; `axes` of a are moved to its end first."""
+    """x of `tensordot(a, x, x.ndim) == b`; `axes` of a are moved to its end first.
+
+    >>> import hloom.numpy as jnp
+    >>> a = 2 * jnp.eye(4).reshape(4, 2, 2)
+    >>> jnp.linalg.tensorsolve(a, jnp.array([2.0, 4.0, 6.0, 8.0]))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     check_arraylike("linalg.tensorsolve", a, b)
     x, y = promote_dtypes_inexact(a, b)
     if axes is not None:

@@ -13,6 +13,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ... import lax
 from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
@@ -32,6 +34,11 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
 
     type: 2, the only one; n: the size that is transformed, to which x is cut or padded with zeros; norm: "backward"
     (also None) divides the inverse by 2 N, "ortho" makes the transform orthogonal.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import fft
+    >>> fft.dct(jnp.array([1.0, 1.0, 1.0, 1.0])).round(3) + 0.0
+    Array([8., 0., 0., 0.], dtype=float32)
     """
     found: Value = _one("dct", _forward, x, type, n, axis, norm)
     return found
@@ -39,7 +46,13 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
 
 @compound(static=("type", "n", "axis", "norm"))
 def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
-    """The inverse of `dct`. Arguments as there."""
+    """The inverse of `dct`. Arguments as there.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import fft
+    >>> fft.idct(fft.dct(jnp.array([1.0, 5.0, 2.0]))).round(3)
+    Array([1., 5., 2.], dtype=float32)
+    """
     found: Value = _one("idct", _backward, x, type, n, axis, norm)
     return found
 
@@ -52,7 +65,14 @@ def dctn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Value:
-    """The cosine transform along several axes: all, or the last ones if only the sizes `s` are given."""
+    """The cosine transform along several axes: all, or the last ones if only the sizes `s` are given.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import fft
+    >>> fft.dctn(jnp.ones((2, 2))).round(3) + 0.0
+    Array([[16.,  0.],
+           [ 0.,  0.]], dtype=float32)
+    """
     found: Value = _several("dctn", _forward, x, type, s, axes, norm)
     return found
 
@@ -65,7 +85,15 @@ def idctn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Value:
-    """The inverse of `dctn`. Arguments as there."""
+    """The inverse of `dctn`. Arguments as there.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import fft
+    >>> x = jnp.array([[1.0, 5.0], [2.0, 7.0]])
+    >>> fft.idctn(fft.dctn(x)).round(3)
+    Array([[1., 5.],
+           [2., 7.]], dtype=float32)
+    """
     found: Value = _several("idctn", _backward, x, type, s, axes, norm)
     return found
 
@@ -76,7 +104,9 @@ def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Any:
         raise UnsupportedError(f"{name}: only type 2 is implemented, not {type}\n  at {user_line()}")
     if norm not in (None, "backward", "ortho"):
         raise ValueError(f'{name}: norm={norm!r} is not implemented: it is "backward" or "ortho"\n  at {user_line()}')
-    return promote_dtypes_inexact(x)[0]
+    (value,) = promote_dtypes_inexact(x)
+    # the Fourier transform takes no floats of 16 bits
+    return value if value.aval.dtype.itemsize > 2 else lax.convert_element_type(value, np.float32)
 
 
 def _one(

@@ -1,7 +1,7 @@
 """`hloom.scipy.interpolate`: functions between points where they are known."""
 
 from ...namespaces import publish as _publish
-from . import bisection, grids
+from . import grids
 from .grids import (
     RegularGridInterpolator as RegularGridInterpolator,
 )
@@ -9,6 +9,6 @@ from .grids import (
 __all__: list[str] = []
 __all__ += grids.__all__
 
-del bisection, grids
+del grids
 
 _publish(__name__)

@@ -16,7 +16,6 @@ from ...tracer.compound import compound
 from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from ...tree_util import register_pytree_node
-from .bisection import place_in
 
 __all__ = ["RegularGridInterpolator"]
 
@@ -35,6 +34,13 @@ class RegularGridInterpolator:
 
     Raises:
       ValueError: an unknown method, or values that do not fit the points. UnsupportedError: bounds_error.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import interpolate
+    >>> x, y = jnp.array([0.0, 1.0, 2.0]), jnp.array([0.0, 10.0])
+    >>> f = interpolate.RegularGridInterpolator((x, y), x[:, None] + y)
+    >>> f(jnp.array([[0.5, 5.0], [2.0, 2.5], [9.0, 0.0]]))
+    Array([5.5, 4.5, nan], dtype=float32)
     """
 
     def __init__(
@@ -109,13 +115,18 @@ def _places(xi: Any, rank: int) -> Any:
     return places.reshape(-1, rank) if places.ndim == 1 else places
 
 
+def interval_of(axis: Any, x: Any) -> Any:
+    """The i with axis[i] < x <= axis[i + 1], for each x; the first or the last interval for an x outside."""
+    return jnp.clip(jnp.searchsorted(axis, x) - 1, 0, axis.shape[0] - 2)
+
+
 @compound(static=("method",))
 def _interpolated(grid: tuple[Any, ...], values: Any, fill: Any, places: Any, method: str) -> Any:
     rank = len(grid)
     lower, parts, outside = [], [], jnp.zeros(places.shape[:-1], bool)
     for d, axis in enumerate(grid):
         x = places[..., d]
-        i = place_in(axis, x)
+        i = interval_of(axis, x)
         lower.append(i)
         parts.append((x - axis[i]) / (axis[i + 1] - axis[i]))
         outside = outside | (x < axis[0]) | (x > axis[-1])

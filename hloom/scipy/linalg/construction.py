@@ -8,7 +8,8 @@ from ...lax.linalg.lapack import fail
 from ...lax.movement import broadcast_shapes
 from ...numpy.creation import arange, zeros, zeros_like
 from ...numpy.elementwise import conj
-from ...numpy.movement import concatenate, flip, pad, reshape, tile
+from ...numpy.movement import concatenate, flip, reshape, tile
+from ...numpy.padding import pad
 from ...numpy.promotion import broadcast_to_shape, check_arraylike, promote_dtypes
 from ...tracer import dtypes
 from ...tracer.core import Value
@@ -23,7 +24,15 @@ __all__ = [
 
 
 def block_diag(*arrs: ArrayLike) -> Value:
-    """The matrices below one another, each to the right of the one before; zeros elsewhere. A vector is a row."""
+    """The matrices below one another, each to the right of the one before; zeros elsewhere. A vector is a row.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.block_diag(jnp.array([[1, 2], [3, 4]]), jnp.array([[5]]))
+    Array([[1, 2, 0],
+           [3, 4, 0],
+           [0, 0, 5]], dtype=int32)
+    """
     if not arrs:
         return zeros((1, 0))
     check_arraylike("block_diag", *arrs)
@@ -58,7 +67,17 @@ def _vectors(name: str, c: ArrayLike, r: ArrayLike) -> list[Any]:
 
 
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Value:
-    """c[..., i - j] on and below the diagonal, r[..., j - i] above it; r is conj(c) by default."""
+    """c[..., i - j] on and below the diagonal, r[..., j - i] above it; r is conj(c) by default.
+
+    c: [..., m], r: [..., n]; the result is [..., m, n] with leading dimensions broadcast.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.toeplitz(jnp.array([1, 2, 3]), jnp.array([1, 8, 9]))
+    Array([[1, 8, 9],
+           [2, 1, 8],
+           [3, 2, 1]], dtype=int32)
+    """
     check_arraylike("toeplitz", c)
     first, row = _vectors("toeplitz", c, conj(c) if r is None else r)
     values = concatenate([flip(first, -1), row[..., 1:]], -1)
@@ -66,14 +85,31 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Value:
 
 
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Value:
-    """c down the first column, then r[..., 1:] along the last row, zeros by default; constant along antidiagonals."""
+    """c down the first column, then r[..., 1:] along the last row, zeros by default; constant along antidiagonals.
+
+    c: [..., m], r: [..., n]; the result is [..., m, n] with leading dimensions broadcast.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.hankel(jnp.array([1, 2, 3]), jnp.array([3, 4, 5]))
+    Array([[1, 2, 3],
+           [2, 3, 4],
+           [3, 4, 5]], dtype=int32)
+    """
     check_arraylike("hankel", c)
     first, row = _vectors("hankel", c, zeros_like(c) if r is None else r)
     return _by_antidiagonals(concatenate([first, row[..., 1:]], -1), first.shape[-1], row.shape[-1])
 
 
 def hilbert(n: int) -> Value:
-    """1 / (i + j + 1)."""
+    """The Hilbert matrix [n, n] of 1 / (i + j + 1), of the default floating-point dtype; badly conditioned.
+
+    >>> from hloom.scipy import linalg
+    >>> linalg.hilbert(3).round(3)
+    Array([[1.   , 0.5  , 0.333],
+           [0.5  , 0.333, 0.25 ],
+           [0.333, 0.25 , 0.2  ]], dtype=float32)
+    """
     places: Any = arange(n, dtype=dtypes.default_float())
     found: Value = 1 / (places[:, None] + places + 1)
     return found

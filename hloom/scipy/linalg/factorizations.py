@@ -71,21 +71,46 @@ def _given(name: str, a: ArrayLike, *, square: bool = False) -> Value:
 
 @compound(static=("lower", "overwrite_a", "check_finite"))
 def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Value:
-    """The upper triangular U of a = U^H U, or with `lower` L of a = L L^H. NaN if a is not positive definite."""
+    """The upper triangular U of a = U^H U, or with `lower` L of a = L L^H. NaN if a is not positive definite.
+
+    a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]), lower=True)
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
+    """
     return np_linalg.cholesky(_given("cholesky", a, square=True), upper=not lower)
 
 
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Value, bool]:
-    """What `cho_solve` takes: (the factor of `cholesky`, lower)."""
+    """What `cho_solve` takes: (the factor of `cholesky`, lower).
+
+    a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a, b = jnp.array([[4.0, 2.0], [2.0, 5.0]]), jnp.array([6.0, 7.0])
+    >>> linalg.cho_solve(linalg.cho_factor(a), b).round(3)
+    Array([1., 1.], dtype=float32)
+    """
     return cholesky(a, lower=lower), lower
 
 
 def cho_solve(
     c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
 ) -> Value:
-    """x of a x = b, from `cho_factor` of a; b: [n], or [..., n, k]."""
+    """x of a x = b, from `cho_factor` of a; b: [n], or [..., n, k].
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a, b = jnp.array([[4.0, 2.0], [2.0, 5.0]]), jnp.array([6.0, 7.0])
+    >>> linalg.cho_solve(linalg.cho_factor(a), b).round(3)
+    Array([1., 1.], dtype=float32)
+    """
     factor, lower = c_and_lower
     return _cho_solve(factor, b, bool(lower))
 
@@ -129,7 +154,13 @@ def solve_triangular(
     debug: Any = None,
     check_finite: bool = True,
 ) -> Value:
-    """x of op(a) x = b, a triangular; `trans`: 0 or "N" a itself, 1 or "T" its transpose, 2 or "C" its adjoint."""
+    """x of op(a) x = b, a triangular; `trans`: 0 or "N" a itself, 1 or "T" its transpose, 2 or "C" its adjoint.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.solve_triangular(jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([2.0, 5.0]), lower=True)
+    Array([1., 1.], dtype=float32)
+    """
     kinds = {0: NO_TRANSPOSE, "N": NO_TRANSPOSE, 1: TRANSPOSE, "T": TRANSPOSE, 2: ADJOINT, "C": ADJOINT}
     if trans not in kinds:
         raise ValueError(f"Invalid 'trans' value {trans!r}: it is 0, 1, 2, 'N', 'T' or 'C'\n  at {user_line()}")
@@ -152,7 +183,14 @@ def solve(
     check_finite: bool = True,
     assume_a: str = "gen",
 ) -> Value:
-    """x of a x = b; with `assume_a` "pos" by Cholesky factors, else ("gen", "sym", "her") by LU."""
+    """x of a x = b; with `assume_a` "pos" by Cholesky factors, else ("gen", "sym", "her") by LU.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a, b = jnp.array([[4.0, 2.0], [2.0, 5.0]]), jnp.array([6.0, 7.0])
+    >>> linalg.solve(a, b, assume_a="pos").round(3)
+    Array([1., 1.], dtype=float32)
+    """
     if assume_a not in _ASSUMED:
         raise ValueError(f"Expected assume_a to be one of {list(_ASSUMED)}; got {assume_a!r}\n  at {user_line()}")
     if assume_a != "pos":
@@ -164,12 +202,29 @@ def solve(
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Value:
-    """The inverses of square matrices."""
+    """The inverses of square matrices.
+
+    a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
     return np_linalg.inv(a)
 
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Value:
-    """The determinants of square matrices."""
+    """The determinants of square matrices.
+
+    a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.det(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+    Array(16., dtype=float32)
+    """
     return np_linalg.det(a)
 
 
@@ -178,7 +233,16 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> V
 
 @compound(static=("overwrite_a", "check_finite"))
 def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Value, Value]:
-    """What `lu_solve` takes: (factors in one matrix, pivots); row i was exchanged with row pivots[i]."""
+    """What `lu_solve` takes: (factors in one matrix, pivots); row i was exchanged with row pivots[i].
+
+    a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a, b = jnp.array([[1.0, 2.0], [4.0, 4.0]]), jnp.array([5.0, 12.0])
+    >>> linalg.lu_solve(linalg.lu_factor(a), b)
+    Array([1., 2.], dtype=float32)
+    """
     factors, pivots, _ = linalg.lu(_given("lu_factor", a))
     return factors, pivots
 
@@ -190,7 +254,16 @@ def lu_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Value:
-    """x of a x = b from `lu_factor` of a; `trans` 1: of a^T x = b, 2: of a^H x = b."""
+    """x of a x = b from `lu_factor` of a; `trans` 1: of a^T x = b, 2: of a^H x = b.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a, b = jnp.array([[1.0, 2.0], [4.0, 4.0]]), jnp.array([5.0, 12.0])
+    >>> linalg.lu_solve(linalg.lu_factor(a), b)
+    Array([1., 2.], dtype=float32)
+    >>> linalg.lu_solve(linalg.lu_factor(a), b, trans=1)
+    Array([ 7. , -0.5], dtype=float32)
+    """
     factors, pivots = lu_and_piv
     return _lu_solve(factors, pivots, b, trans)
 
@@ -207,7 +280,19 @@ def _lu_solve(factors: ArrayLike, pivots: ArrayLike, b: ArrayLike, trans: int) -
 
 @compound(static=("permute_l", "overwrite_a", "check_finite"))
 def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """(P, L, U) with a = P L U, or with `permute_l` (P L, U)."""
+    """(P, L, U) with a = P L U, or with `permute_l` (P L, U).
+
+    a: [..., m, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> p, l, u = linalg.lu(jnp.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> p, l, u
+    (Array([[0., 1.],
+           [1., 0.]], dtype=float32), Array([[1.  , 0.  ],
+           [0.25, 1.  ]], dtype=float32), Array([[4., 4.],
+           [0., 1.]], dtype=float32))
+    """
     x = _given("lu", a)
     factors, _, order = linalg.lu(x)
     (m, n), batch, none = sizes(x), batch_of(x), [0] * x.aval.ndim
@@ -236,6 +321,15 @@ def qr(
     """a = Q R: (Q, R), (R,) with mode "r", and with `pivoting` the permutation p of a[..., p] = Q R.
 
     mode: "full" Q [..., m, m]; "economic" Q [..., m, min(m, n)]; "r" R alone, as in full.
+
+    a: [..., m, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0], [0.0, 2.0]])
+    >>> q, r = linalg.qr(a, mode="economic")
+    >>> q.shape, bool(jnp.allclose(q @ r, a, atol=1e-5))
+    ((3, 2), True)
     """
     if mode not in ("full", "r", "economic"):
         raise ValueError(f"Unsupported QR decomposition mode {mode!r}\n  at {user_line()}")
@@ -253,7 +347,15 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> Any:
-    """(c Q, R), or with mode "left" (Q c, R), for the economic Q of a; with `pivoting` and p. `conjugate` Q."""
+    """(c Q, R), or with mode "left" (Q c, R), for the economic Q of a; with `pivoting` and p. `conjugate` Q.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a, c = jnp.array([[3.0, 0.0], [4.0, 5.0]]), jnp.array([3.0, 4.0])
+    >>> cq, r = linalg.qr_multiply(a, c)
+    >>> abs(cq).round(3)
+    Array([5., 0.], dtype=float32)
+    """
     if mode not in ("left", "right"):
         raise ValueError(f"Mode argument should be 'left' or 'right', not {mode!r}\n  at {user_line()}")
     check_arraylike("qr_multiply", a, c)
@@ -283,7 +385,16 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:
-    """(U, s, Vh) of a = U diag(s) Vh; s alone unless `compute_uv`. `lapack_driver`: "gesdd" or "gesvd"."""
+    """(U, s, Vh) of a = U diag(s) Vh; s alone unless `compute_uv`. `lapack_driver`: "gesdd" or "gesvd".
+
+    a: [..., m, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> u, s, vh = linalg.svd(jnp.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), full_matrices=False)
+    >>> u.shape, s.round(3), vh.shape
+    ((3, 2), Array([4., 3.], dtype=float32), (2, 2))
+    """
     drivers = {"gesdd": linalg.SvdAlgorithm.DEFAULT, "gesvd": linalg.SvdAlgorithm.QR}
     if lapack_driver not in drivers:
         raise ValueError(f"lapack_driver must be one of {list(drivers)}, not {lapack_driver!r}\n  at {user_line()}")
@@ -308,6 +419,14 @@ def eigh(
 
     With b, positive definite, of a v = b v w (`type` 1), a b v = v w (2) or b a v = v w (3); then v^H b v = 1, in type
     3 v^H b^-1 v = 1.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a, b = jnp.diag(jnp.array([6.0, 2.0])), jnp.diag(jnp.array([2.0, 1.0]))
+    >>> linalg.eigh(a, eigvals_only=True)
+    Array([2., 6.], dtype=float32)
+    >>> linalg.eigh(a, b, eigvals_only=True).round(3)
+    Array([2., 3.], dtype=float32)
     """
     if eigvals is not None:
         raise UnsupportedError(f"eigh: a part of the eigenvalues (eigvals) is not supported\n  at {user_line()}")
@@ -334,7 +453,16 @@ def eigh(
 
 @compound(static=("output",))
 def schur(a: ArrayLike, output: str = "real") -> tuple[Value, Value]:
-    """(T, Z) with a = Z T Z^H; `output` "complex" makes T triangular also for a real matrix."""
+    """(T, Z) with a = Z T Z^H; `output` "complex" makes T triangular also for a real matrix.
+
+    a: [..., n, n]; integers become floats.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> t, z = linalg.schur(jnp.array([[0.0, 2.0], [-2.0, 0.0]]), output="complex")
+    >>> jnp.diag(t).round(3)
+    Array([0.+2.j, 0.-2.j], dtype=complex64)
+    """
     if output not in ("real", "complex"):
         raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got {output!r}\n  at {user_line()}")
     x = _given("schur", a, square=True)
@@ -346,7 +474,21 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Value, Value]:
 
 @compound(static=("calc_q", "overwrite_a", "check_finite"))
 def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """H of a = Q H Q^H, zero below the first subdiagonal; with `calc_q` (H, Q)."""
+    """H of a = Q H Q^H, zero below the first subdiagonal; with `calc_q` (H, Q).
+
+    a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a = jnp.array([[1.0, 2.0, 3.0], [3.0, 1.0, 1.0], [4.0, 1.0, 2.0]])
+    >>> h, q = linalg.hessenberg(a, calc_q=True)
+    >>> h.round(3)
+    Array([[ 1. , -3.6,  0.2],
+           [-5. ,  2.6, -0.2],
+           [ 0. , -0.2,  0.4]], dtype=float32)
+    >>> bool(jnp.allclose(q @ h @ q.T, a, atol=1e-5))
+    True
+    """
     x = _given("hessenberg", a, square=True)
     n, batch, none = sizes(x)[0], batch_of(x), [0] * x.aval.ndim
     if n <= 1:

@@ -83,6 +83,12 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
     With `upper_triangular` the system to solve is taken to be so. NaN where more than `max_squarings` squarings would
     be needed: for norms above about 2**max_squarings.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.expm(jnp.array([[0.0, 1.0], [0.0, 0.0]]))
+    Array([[1., 1.],
+           [0., 1.]], dtype=float32)
     """
     x = _square("expm", A)
     degree, theta = _DEGREES[dtypes.real_of(x.aval.dtype).itemsize]
@@ -119,7 +125,15 @@ def _pade(x: Any, degree: int, is_triangular: bool) -> Value:
 
 
 def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True) -> Any:
-    """(expm(A), its derivative at A in the direction E); the derivative alone unless `compute_expm`."""
+    """(expm(A), its derivative at A in the direction E); the derivative alone unless `compute_expm`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a, e = jnp.zeros((2, 2)), jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> linalg.expm_frechet(a, e, compute_expm=False)
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     if method not in (None, "SPS", "blockEnlarge"):
         raise ValueError(f"Unrecognized method {method!r}: there are 'SPS' and 'blockEnlarge'\n  at {user_line()}")
     check_arraylike("expm_frechet", A, E)
@@ -135,7 +149,15 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
 
 @compound(static=("check_finite",))
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Value, Value]:
-    """The complex Schur form of one real matrix [n, n] from its real one: T becomes triangular, Z T Z^H stays."""
+    """The complex Schur form of one real matrix [n, n] from its real one: T becomes triangular, Z T Z^H stays.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> t, z = linalg.schur(jnp.array([[0.0, 2.0], [-2.0, 0.0]]))
+    >>> t, z = linalg.rsf2csf(t, z)
+    >>> jnp.diag(t).round(3) + 0.0
+    Array([0.+2.j, 0.-2.j], dtype=complex64)
+    """
     check_arraylike("rsf2csf", T, Z)
     t, z = (_one("rsf2csf", v) for v in promote_dtypes_inexact(T, Z))
     if t.aval.shape != z.aval.shape:
@@ -201,7 +223,14 @@ def _column(x: Any, is_j: Any) -> Any:
 
 @compound(static=("blocksize",))
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Value:
-    """The principal square root of a square matrix [n, n]: complex. `blocksize` must be 1."""
+    """The principal square root of a square matrix [n, n]: complex. `blocksize` must be 1.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]])).real
+    Array([[2., 0.],
+           [0., 3.]], dtype=float32)
+    """
     if blocksize > 1:
         raise UnsupportedError(f"sqrtm: a block size of {blocksize} is not supported; 1 is\n  at {user_line()}")
     x = _one("sqrtm", A)
@@ -231,6 +260,12 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
 
     Not accurate where eigenvalues are close, and not a number where they are equal. Unless `disp`, (result, an estimate
     of its relative error).
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.funm(jnp.array([[4.0, 0.0], [0.0, 9.0]]), jnp.sqrt).real
+    Array([[2., 0.],
+           [0., 3.]], dtype=float32)
     """
     x = _one("funm", A)
     n = x.aval.shape[-1]
@@ -270,6 +305,12 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
 
     `method`: "schur", or "eigen" by eigenvectors, which must be independent. It is not finite if an eigenvalue of A is
     minus one of B.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a, b, c = jnp.array([[1.0]]), jnp.array([[2.0]]), jnp.array([[6.0]])
+    >>> linalg.solve_sylvester(a, b, c).round(3)
+    Array([[2.]], dtype=float32)
     """
     if method not in ("schur", "eigen"):
         raise ValueError(f"Unrecognized method {method!r}: there are 'schur' and 'eigen'\n  at {user_line()}")
@@ -321,6 +362,14 @@ def polar(
     """(U, P) with a = U P, or with `side` "left" a = P U; U has orthonormal columns or rows, P is semidefinite.
 
     It is computed by singular values for both methods, "qdwh" and "svd"; `eps` and `max_iterations` are ignored.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> u, p = linalg.polar(jnp.array([[0.0, -2.0], [3.0, 0.0]]))
+    >>> u.round(3) + 0.0, p.round(3) + 0.0
+    (Array([[ 0., -1.],
+           [ 1.,  0.]], dtype=float32), Array([[3., 0.],
+           [0., 2.]], dtype=float32))
     """
     if side not in ("right", "left"):
         raise ValueError(f"polar: side must be 'right' or 'left', not {side!r}\n  at {user_line()}")

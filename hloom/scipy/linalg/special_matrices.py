@@ -16,7 +16,8 @@ from ...lax.linalg.lapack import fail
 from ...numpy.choose import where
 from ...numpy.creation import arange, array, asarray, eye, ones, zeros
 from ...numpy.elementwise import absolute, exp
-from ...numpy.movement import atleast_1d, concatenate, expand_dims, flip, pad
+from ...numpy.movement import atleast_1d, concatenate, expand_dims, flip
+from ...numpy.padding import pad
 from ...numpy.promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact
 from ...tracer import dtypes
 from ...tracer.compound import compound
@@ -58,7 +59,17 @@ def _vector(name: str, a: ArrayLike, least: int, *, inexact: bool = True) -> Any
 
 @compound()
 def circulant(c: ArrayLike) -> Value:
-    """c[..., (i - j) mod n] at (i, j)."""
+    """c[..., (i - j) mod n] at (i, j).
+
+    A vector [..., n] gives a matrix [..., n, n] of its dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.circulant(jnp.array([1, 2, 3]))
+    Array([[1, 3, 2],
+           [2, 1, 3],
+           [3, 2, 1]], dtype=int32)
+    """
     values = _vector("circulant", c, 0, inexact=False)
     places = np.arange(values.shape[-1])
     found: Value = values[..., (places[:, None] - places) % max(len(places), 1)]
@@ -67,7 +78,15 @@ def circulant(c: ArrayLike) -> Value:
 
 @compound()
 def companion(a: ArrayLike) -> Value:
-    """The matrix whose eigenvalues are the roots of the polynomial a[..., 0] x^n + ... + a[..., n]."""
+    """The matrix whose eigenvalues are the roots of the polynomial a[..., 0] x^n + ... + a[..., n].
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> a = linalg.companion(jnp.array([1.0, -3.0, 2.0]))  # x**2 - 3 x + 2
+    >>> a, jnp.sort(jnp.linalg.eigvals(a).real).round(3)
+    (Array([[ 3., -2.],
+           [ 1.,  0.]], dtype=float32), Array([1., 2.], dtype=float32))
+    """
     values = _vector("companion", a, 2)
     size = values.shape[-1] - 1
     first = -values[..., 1:] / values[..., :1]
@@ -76,7 +95,15 @@ def companion(a: ArrayLike) -> Value:
 
 @compound()
 def leslie(f: ArrayLike, s: ArrayLike) -> Value:
-    """The matrix of a population in ages: f, how many children each age has, above s, which part of it lives on."""
+    """The matrix of a population in ages: f, how many children each age has, above s, which part of it lives on.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.leslie(jnp.array([0.0, 1.5, 1.0]), jnp.array([0.5, 0.25]))
+    Array([[0.  , 1.5 , 1.  ],
+           [0.5 , 0.  , 0.  ],
+           [0.  , 0.25, 0.  ]], dtype=float32)
+    """
     check_arraylike("leslie", f, s)
     first, low = (atleast_1d(v) for v in promote_dtypes(f, s))
     if first.shape[-1] < 2 or low.shape[-1] != first.shape[-1] - 1:
@@ -96,14 +123,31 @@ def _below(first: Any, low: Any) -> Value:
 
 @compound()
 def fiedler(a: ArrayLike) -> Value:
-    """|a[..., i] - a[..., j]| at (i, j)."""
+    """|a[..., i] - a[..., j]| at (i, j).
+
+    A vector [..., n] gives a matrix [..., n, n] of its dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.fiedler(jnp.array([1, 4, 9]))
+    Array([[0, 3, 8],
+           [3, 0, 5],
+           [8, 5, 0]], dtype=int32)
+    """
     values = _vector("fiedler", a, 0, inexact=False)
     return absolute(values[..., None] - values[..., None, :])
 
 
 @compound()
 def fiedler_companion(a: ArrayLike) -> Value:
-    """As `companion`, with five diagonals: M. Fiedler, "A note on companion matrices" (2003)."""
+    """As `companion`, with five diagonals: M. Fiedler, "A note on companion matrices" (2003).
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.fiedler_companion(jnp.array([1.0, -3.0, 2.0]))
+    Array([[ 3., -2.],
+           [ 1.,  0.]], dtype=float32)
+    """
     values = _vector("fiedler_companion", a, 1)
     size, batch = values.shape[-1] - 1, values.shape[:-1]
     scaled = values / values[..., :1]
@@ -123,7 +167,16 @@ def fiedler_companion(a: ArrayLike) -> Value:
 
 
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Value:
-    """The matrix that takes a vector of n numbers to `numpy.convolve(a, vector, mode)`."""
+    """The matrix that takes a vector of n numbers to `numpy.convolve(a, vector, mode)`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.convolution_matrix(jnp.array([1, 2, 3]), 2)
+    Array([[1, 0],
+           [2, 1],
+           [3, 2],
+           [0, 3]], dtype=int32)
+    """
     count = operator.index(n)
     if count <= 0:
         raise ValueError(f"n must be a positive integer; got {count}.\n  at {user_line()}")
@@ -153,7 +206,14 @@ def _convolution_matrix(a: Any, n: int, mode: str) -> Value:
 
 @compound(static=("n", "scale", "dtype"))
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Value:
-    """exp(-2 pi i j k / n): the matrix of `numpy.fft.fft`. scale: "sqrtn" or "n", by which it is divided."""
+    """exp(-2 pi i j k / n): the matrix of `numpy.fft.fft`. scale: "sqrtn" or "n", by which it is divided.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> x = jnp.array([1.0, 2.0, 4.0])
+    >>> bool(jnp.allclose(linalg.dft(3) @ x, jnp.fft.fft(x), atol=1e-5))
+    True
+    """
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.\n  at {user_line()}")
     chosen = dtypes.to_complex(dtypes.default_float()) if dtype is None else dtypes.requested_dtype(dtype, "dft")
@@ -167,7 +227,15 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Value:
 
 @compound(static=("n", "dtype"))
 def hadamard(n: int, dtype: Any = int) -> Value:
-    """1 and -1 in rows that are orthogonal: Sylvester's matrix. n: a power of 2."""
+    """1 and -1 in rows that are orthogonal: Sylvester's matrix. n: a power of 2.
+
+    >>> from hloom.scipy import linalg
+    >>> linalg.hadamard(4)
+    Array([[ 1,  1,  1,  1],
+           [ 1, -1,  1, -1],
+           [ 1,  1, -1, -1],
+           [ 1, -1, -1,  1]], dtype=int32)
+    """
     size = operator.index(n)
     if size < 1 or size & (size - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.\n  at {user_line()}")
@@ -180,7 +248,13 @@ def hadamard(n: int, dtype: Any = int) -> Value:
 @compound(static=("n", "full"))
 def helmert(n: int, full: bool = False) -> Value:
     """Orthonormal rows: row i compares the mean of the first i + 1 numbers with the next; `full`: below one of
-    1 / sqrt(n)."""
+    1 / sqrt(n).
+
+    >>> from hloom.scipy import linalg
+    >>> linalg.helmert(3).round(3)
+    Array([[ 0.707, -0.707,  0.   ],
+           [ 0.408,  0.408, -0.816]], dtype=float32)
+    """
     if n < 1:
         raise ValueError(f"n must be a positive integer; got {n}.\n  at {user_line()}")
     real = dtypes.default_float()
@@ -193,7 +267,14 @@ def helmert(n: int, full: bool = False) -> Value:
 
 
 def invhilbert(n: int) -> Value:
-    """The inverse of `hilbert(n)`, whose entries are integers, as floats."""
+    """The inverse of `hilbert(n)`, whose entries are integers, as floats.
+
+    >>> from hloom.scipy import linalg
+    >>> linalg.invhilbert(3)
+    Array([[   9.,  -36.,   30.],
+           [ -36.,  192., -180.],
+           [  30., -180.,  180.]], dtype=float32)
+    """
     numbers = [
         [
             (-1) ** (i + j) * (i + j + 1) * math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1)
@@ -207,7 +288,15 @@ def invhilbert(n: int) -> Value:
 
 def pascal(n: int, kind: str | None = None) -> Value:
     """Pascal's triangle: "lower" binomial(i, j) at (i, j), "upper" its transpose, "symmetric" (also None) their
-    product."""
+    product.
+
+    >>> from hloom.scipy import linalg
+    >>> linalg.pascal(4, kind="lower")
+    Array([[1., 0., 0., 0.],
+           [1., 1., 0., 0.],
+           [1., 2., 1., 0.],
+           [1., 3., 3., 1.]], dtype=float32)
+    """
     chosen = _kind(kind)
     if chosen == "symmetric":
         return _constant([[math.comb(i + j, i) for j in range(n)] for i in range(n)], n)
@@ -216,7 +305,14 @@ def pascal(n: int, kind: str | None = None) -> Value:
 
 
 def invpascal(n: int, kind: str | None = None) -> Value:
-    """The inverse of `pascal(n, kind)`."""
+    """The inverse of `pascal(n, kind)`.
+
+    >>> from hloom.scipy import linalg
+    >>> linalg.invpascal(3)
+    Array([[ 3., -3.,  1.],
+           [-3.,  5., -2.],
+           [ 1., -2.,  1.]], dtype=float32)
+    """
     chosen = _kind(kind)
     lower = [[(-1) ** (i + j) * math.comb(i, j) for j in range(n)] for i in range(n)]
     upper = list(zip(*lower, strict=True))

@@ -36,6 +36,11 @@ def eigh_tridiagonal(
     d: [n], its real part is read; e: [n - 1], of the same dtype; select: "a" all eigenvalues, ascending, or "i" those
     from number select_range[0] to select_range[1]. `tol` and `key` are ignored: eigenvalues are as exact as those of
     `eigh`, of the whole matrix.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> linalg.eigh_tridiagonal(jnp.array([2.0, 2.0]), jnp.array([1.0]), eigvals_only=True).round(3)
+    Array([1., 3.], dtype=float32)
     """
     check_arraylike("eigh_tridiagonal", d, e)
     middle, beside = asarray(d), asarray(e)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...tracer.compound import library_function, of_user
 from ...tracer.errors import OperandError
 from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
@@ -21,6 +22,12 @@ class OptimizeResults(NamedTuple):
     x: where; fun, jac: value and gradient there; success: whether the gradient is small enough; status: 0 if so, else
     why not, by the method; hess_inv: an estimate of the inverse of the Hessian, or None; nfev, njev: how often the
     function and its gradient were computed; nit: steps.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import optimize
+    >>> found = optimize.minimize(lambda x: jnp.sum((x - 3.0) ** 2), jnp.zeros(2), method="BFGS")
+    >>> found.x.round(3), bool(found.success)
+    (Array([3., 3.], dtype=float32), True)
     """
 
     x: Any
@@ -60,6 +67,13 @@ def minimize(
 
     Raises:
       ValueError: an unknown method, or x0 is no vector. TypeError: args is no tuple, or an unknown option.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import optimize
+    >>> def rosenbrock(x):
+    ...     return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+    >>> optimize.minimize(rosenbrock, jnp.array([-1.0, 2.0]), method="BFGS").x.round(2)
+    Array([1., 1.], dtype=float32)
     """
     if not isinstance(args, tuple):
         raise TypeError(f"args argument to scipy.optimize.minimize must be a tuple, got {args}\n  at {user_line()}")
@@ -75,4 +89,6 @@ def minimize(
     chosen = dict(options or {})
     if tol is not None:
         chosen.setdefault("gtol", tol)
-    return OptimizeResults(**found(lambda y: fun(y, *args), x, **chosen))
+    function = of_user(fun)
+    with library_function("minimize"):
+        return OptimizeResults(**found(lambda y: function(y, *args), x, **chosen))

@@ -30,6 +30,13 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     """The sums of the products of in1 with in2 reversed and shifted.
 
     method: "direct" (also "auto") multiplies, "fft" goes by Fourier transforms. Integers become floats.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import signal
+    >>> signal.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]))
+    Array([0. , 1. , 2.5, 4. , 1.5], dtype=float32)
+    >>> signal.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]), mode="same")
+    Array([1. , 2.5, 4. ], dtype=float32)
     """
     x, y = _pair("convolve", in1, in2, mode)
     found: Value = _by(method, x, y, mode, precision)
@@ -38,7 +45,13 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
 
 @compound(static=("mode", "method", "precision"))
 def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: Any = None) -> Value:
-    """The sums of the products of in1 with the conjugate of in2 shifted. Arguments as those of `convolve`."""
+    """The sums of the products of in1 with the conjugate of in2 shifted. Arguments as those of `convolve`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import signal
+    >>> signal.correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]))
+    Array([0.5, 2. , 3.5, 3. , 0. ], dtype=float32)
+    """
     x, y = _pair("correlate", in1, in2, mode)
     found: Value = _by(method, x, jnp.flip(jnp.conj(y)), mode, precision)
     return found
@@ -53,7 +66,14 @@ def convolve2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Value:
-    """`convolve` of matrices. `boundary` and `fillvalue` have no other values than these."""
+    """`convolve` of matrices. `boundary` and `fillvalue` have no other values than these.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import signal
+    >>> signal.convolve2d(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([[1.0, 1.0]]))
+    Array([[1., 3., 2.],
+           [3., 7., 4.]], dtype=float32)
+    """
     found: Value = _direct(*_matrices("convolve2d", in1, in2, mode, boundary, fillvalue), mode, precision)
     return found
 
@@ -68,7 +88,14 @@ def correlate2d(
     precision: Any = None,
 ) -> Value:
     """The correlation of matrices. As in SciPy, "same" begins at a shift of half of in2's size, rounded down, and with
-    "valid" the result is conjugated if in2 is the larger one."""
+    "valid" the result is conjugated if in2 is the larger one.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import signal
+    >>> signal.correlate2d(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([[1.0, -1.0]]), mode="valid")
+    Array([[-1.],
+           [-1.]], dtype=float32)
+    """
     x, y = _matrices("correlate2d", in1, in2, mode, boundary, fillvalue)
     found: Value
     if mode == "same":
@@ -82,7 +109,13 @@ def correlate2d(
 
 @compound(static=("mode", "axes"))
 def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequence[int] | None = None) -> Value:
-    """`convolve` by Fourier transforms, along `axes` (all by default); other dimensions must be equal."""
+    """`convolve` by Fourier transforms, along `axes` (all by default); other dimensions must be equal.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import signal
+    >>> signal.fftconvolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5])).round(3) + 0.0
+    Array([0. , 1. , 2.5, 4. , 1.5], dtype=float32)
+    """
     x, y = _pair("fftconvolve", in1, in2, mode)
     along = range(x.ndim) if axes is None else [canonical_axis(a, x.ndim) for a in index_tuple("axes", axes)]
     if any(x.shape[d] != y.shape[d] for d in range(x.ndim) if d not in along):

@@ -51,6 +51,13 @@ def stft(
       return_onesided: of real signals, frequencies that are not negative only.
       boundary: how the signal goes on at both ends: "even", "odd", "constant", "zeros", or None; padded: whether zeros
         are added so that all of the signal is in segments.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import signal
+    >>> x = jnp.sin(2 * jnp.pi * 32 * jnp.arange(256) / 256.0)
+    >>> f, t, z = signal.stft(x, fs=256.0, nperseg=64)
+    >>> f.shape, t.shape, z.shape, f[jnp.argmax(abs(z[:, 4]))]
+    ((33,), (9,), (33, 9), Array(32., dtype=float32))
     """
     form = _form(x, None, window, nperseg, noverlap, nfft, detrend, return_onesided, axis, boundary, padded)
     found = _spectra(form.x, None, form.window, fs, form.static, "spectrum", False)
@@ -77,6 +84,14 @@ def csd(
     scaling: "density", or "spectrum" for a power at each frequency. average: "mean" or "median" over the segments.
     nperseg is the length of the signals by default. Without y it is that of x and x, and real. The other arguments are
     those of `stft`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import signal
+    >>> t = jnp.arange(256) / 256.0
+    >>> x, y = jnp.sin(2 * jnp.pi * 32 * t), jnp.cos(2 * jnp.pi * 32 * t)
+    >>> f, p = signal.csd(x, y, fs=256.0, nperseg=64)
+    >>> f[jnp.argmax(abs(p))], p.dtype
+    (Array(32., dtype=float32), dtype('complex64'))
     """
     if scaling not in ("density", "spectrum"):
         raise ValueError(f"Unknown scaling: {scaling}\n  at {user_line()}")
@@ -100,7 +115,15 @@ def welch(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Value, Value]:
-    """(frequencies, P): the power spectral density of x by Welch's method. Arguments as those of `csd`."""
+    """(frequencies, P): the power spectral density of x by Welch's method. Arguments as those of `csd`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import signal
+    >>> x = jnp.sin(2 * jnp.pi * 32 * jnp.arange(256) / 256.0)
+    >>> f, p = signal.welch(x, fs=256.0, nperseg=64)
+    >>> f[jnp.argmax(p)], p.shape
+    (Array(32., dtype=float32), (33,))
+    """
     return csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
 
@@ -119,6 +142,14 @@ def istft(
     """(times, x): the signal of which `stft` with the same arguments gives Zxx.
 
     boundary: whether the signal was extended. The times are, as in SciPy, as many as x has elements in dimension 0.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import signal
+    >>> x = jnp.sin(jnp.arange(64.0))
+    >>> f, t, z = signal.stft(x, nperseg=16)
+    >>> _, y = signal.istft(z, nperseg=16)
+    >>> bool(jnp.allclose(x, y, atol=1e-5))
+    True
     """
     check_arraylike("istft", Zxx)
     z: Any = jnp.asarray(Zxx)

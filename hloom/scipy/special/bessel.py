@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import lax
 from ... import numpy as jnp
-from ...extend.core import Primitive
+from ...extend.primitive import Primitive
 from ...numpy.promotion import strong
 from ...tracer import dtypes
 from ...tracer.compound import compound
@@ -25,26 +25,58 @@ __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
 
 @compound()
 def i0e(x: ArrayLike) -> Value:
-    """exp(-|x|) i0(x)."""
+    """exp(-|x|) i0(x).
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.i0e(jnp.array([0.0, 1.0, 1000.0])).round(3)
+    Array([1.   , 0.466, 0.013], dtype=float32)
+    """
     return lax.bessel_i0e(*real("i0e", x))
 
 
 @compound()
 def i0(x: ArrayLike) -> Value:
-    """The modified Bessel function of the first kind of order 0."""
+    """The modified Bessel function of the first kind of order 0.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.i0(jnp.array([0.0, 1.0])).round(3)
+    Array([1.   , 1.266], dtype=float32)
+    """
     (value,) = real("i0", x)
     return lax.exp(lax.abs(value)) * lax.bessel_i0e(value)
 
 
 @compound()
 def i1e(x: ArrayLike) -> Value:
-    """exp(-|x|) i1(x)."""
+    """exp(-|x|) i1(x).
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.i1e(jnp.array([0.0, 1.0, 1000.0])).round(3)
+    Array([0.   , 0.208, 0.013], dtype=float32)
+    """
     return lax.bessel_i1e(*real("i1e", x))
 
 
 @compound()
 def i1(x: ArrayLike) -> Value:
-    """The modified Bessel function of the first kind of order 1."""
+    """The modified Bessel function of the first kind of order 1.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.i1(jnp.array([0.0, 1.0])).round(3)
+    Array([0.   , 0.565], dtype=float32)
+    """
     (value,) = real("i1", x)
     return lax.exp(lax.abs(value)) * lax.bessel_i1e(value)
 
@@ -55,6 +87,12 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Value:
     v: an integer that is not traced.
     n_iter: the order at which the recurrence begins in JAX, which limits |z| there. Here it begins high enough for
       every element; NaN for |z| > 100,000.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.bessel_jn(jnp.array([0.0, 1.0]), v=1).round(3)
+    Array([[1.   , 0.765],
+           [0.   , 0.44 ]], dtype=float32)
     """
     order, count = operator.index(v), operator.index(n_iter)
     if order < 0 or count < 1:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import lax
-from ...extend.core import Primitive
+from ...extend.primitive import Primitive
 from ...lax.elementwise_functions import ElementwiseFunction, clenshaw, first_of, horner
 from ...lax.error_functions import erfc_meaning, exp_of_square, scaled_erfc_positive, split_high
 from ...lax.special_tables import FRESNEL_F, FRESNEL_G
@@ -42,19 +42,43 @@ _SQRT_PI = math.sqrt(math.pi)
 
 @compound()
 def erf(x: ArrayLike) -> Value:
-    """The error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
+    """The error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.erf(jnp.array([0.0, 1.0])).round(3)
+    Array([0.   , 0.843], dtype=float32)
+    """
     return lax.erf(*real("erf", x))
 
 
 @compound()
 def erfc(x: ArrayLike) -> Value:
-    """1 - erf(x), accurate where it is small."""
+    """1 - erf(x), accurate where it is small.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.erfc(jnp.array([0.0, 1.0])).round(3)
+    Array([1.   , 0.157], dtype=float32)
+    """
     return lax.erfc(*real("erfc", x))
 
 
 @compound()
 def erfinv(x: ArrayLike) -> Value:
-    """The inverse of erf; infinite at -1 and 1, NaN outside."""
+    """The inverse of erf; infinite at -1 and 1, NaN outside.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.erfinv(special.erf(jnp.array([0.0, 0.5]))).round(3)
+    Array([0. , 0.5], dtype=float32)
+    """
     return lax.erf_inv(*real("erfinv", x))
 
 
@@ -75,7 +99,15 @@ _erfcx: ElementwiseFunction = ElementwiseFunction(
 
 @compound()
 def erfcx(x: ArrayLike) -> Value:
-    """exp(x**2) erfc(x), of real or complex numbers."""
+    """exp(x**2) erfc(x), of real or complex numbers.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.erfcx(jnp.array([0.0, 1.0, 100.0])).round(3)
+    Array([1.   , 0.428, 0.006], dtype=float32)
+    """
     (value,) = promote_inexact("erfcx", x)
     if dtypes.is_complex(value.aval.dtype):
         return strong(_wofz.bind(lax.complex(-lax.imag(value), lax.real(value))))
@@ -120,7 +152,15 @@ _dawsn: ElementwiseFunction = ElementwiseFunction("dawsn", _dawsn_meaning, [lamb
 
 @compound()
 def dawsn(x: ArrayLike) -> Value:
-    """Dawson's integral: exp(-x**2) times the integral of exp(t**2) from 0 to x."""
+    """Dawson's integral: exp(-x**2) times the integral of exp(t**2) from 0 to x.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.dawsn(jnp.array([0.0, 1.0, 10.0])).round(3)
+    Array([0.   , 0.538, 0.05 ], dtype=float32)
+    """
     result: Value = strong(_dawsn(*real("dawsn", x)))
     return result
 
@@ -187,7 +227,15 @@ def _wofz_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 @compound()
 def wofz(z: ArrayLike) -> Value:
-    """Faddeeva's function exp(-z**2) erfc(-i z); the result is complex. Its error is about 1e-15 of |w|."""
+    """Faddeeva's function exp(-z**2) erfc(-i z); the result is complex. Its error is about 1e-15 of |w|.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.wofz(jnp.array([0.0, 1.0])).round(3)
+    Array([1.   +0.j   , 0.368+0.607j], dtype=complex64)
+    """
     (value,) = promote_inexact("wofz", z)
     if not dtypes.is_complex(value.aval.dtype):
         wide = value.aval.dtype == dtypes.float64
@@ -250,7 +298,16 @@ _fresnel_c: ElementwiseFunction = ElementwiseFunction(
 
 @compound()
 def fresnel(x: ArrayLike) -> tuple[Value, Value]:
-    """(S, C): the integrals of sin(pi t**2 / 2) and cos(pi t**2 / 2) from 0 to x."""
+    """(S, C): the integrals of sin(pi t**2 / 2) and cos(pi t**2 / 2) from 0 to x.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> s, c = special.fresnel(jnp.array([0.0, 1.0]))
+    >>> s.round(3), c.round(3)
+    (Array([0.   , 0.438], dtype=float32), Array([0.  , 0.78], dtype=float32))
+    """
     (value,) = real("fresnel", x)
     return strong(_fresnel_s(value)), strong(_fresnel_c(value))
 
@@ -260,7 +317,13 @@ def fresnel(x: ArrayLike) -> tuple[Value, Value]:
 
 @compound()
 def ndtr(x: ArrayLike) -> Value:
-    """The normal distribution function. All real dtypes, where JAX takes float32 and float64."""
+    """The normal distribution function. All real dtypes, where JAX takes float32 and float64.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.ndtr(jnp.array([-1.0, 0.0, 1.96])).round(3)
+    Array([0.159, 0.5  , 0.975], dtype=float32)
+    """
     (value,) = real("ndtr", x)
     return strong(_ndtr(value))
 
@@ -296,6 +359,11 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Value:
     """log(ndtr(x)), accurate for all x. All real dtypes, where JAX takes float32 and float64.
 
     series_order: the terms of an asymptotic series in JAX; here the result is right to the last places without it.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.log_ndtr(jnp.array([-10.0, 0.0])).round(2)
+    Array([-53.23,  -0.69], dtype=float32)
     """
     if not isinstance(series_order, int):
         raise TypeError(f"log_ndtr: series_order must be a Python integer, not {type(series_order).__name__}")
@@ -335,7 +403,13 @@ _ndtri: ElementwiseFunction = ElementwiseFunction(
 
 @compound()
 def ndtri(p: ArrayLike) -> Value:
-    """The inverse of ndtr; infinite at 0 and 1, NaN outside. All real dtypes, where JAX takes float32 and float64."""
+    """The inverse of ndtr; infinite at 0 and 1, NaN outside. All real dtypes, where JAX takes float32 and float64.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.ndtri(jnp.array([0.025, 0.5, 0.975])).round(2)
+    Array([-1.96,  0.  ,  1.96], dtype=float32)
+    """
     (value,) = real("ndtri", p)
     return strong(_ndtri(value))
 
@@ -384,6 +458,14 @@ _owens_t: ElementwiseFunction = ElementwiseFunction("owens_t", _owens_t_meaning,
 
 @compound()
 def owens_t(h: ArrayLike, a: ArrayLike) -> Value:
-    """Owen's T function: the probability that X > h and 0 < Y < a X, for independent normal X and Y."""
+    """Owen's T function: the probability that X > h and 0 < Y < a X, for independent normal X and Y.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.owens_t(0.0, jnp.array([0.0, 1.0]))
+    Array([0.   , 0.125], dtype=float32)
+    """
     result: Value = strong(_owens_t(*real("owens_t", h, a)))
     return result

@@ -97,6 +97,13 @@ def expn(n: ArrayLike, x: ArrayLike) -> Value:
     """The integral of exp(-x t) / t**n for t from 1 to infinity, n = 0, 1, 2, ...; NaN for x < 0 and for other n.
 
     Its derivative with respect to n, an integer, is 0.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.expn(2, jnp.array([0.0, 1.0])).round(3)
+    Array([1.   , 0.148], dtype=float32)
     """
     result: Value = strong(_expn(*real("expn", n, x)))
     return result
@@ -104,7 +111,15 @@ def expn(n: ArrayLike, x: ArrayLike) -> Value:
 
 @compound()
 def exp1(x: ArrayLike) -> Value:
-    """expn(1, x), the integral of exp(-t) / t from x to infinity."""
+    """expn(1, x), the integral of exp(-t) / t from x to infinity.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.exp1(jnp.array([0.0, 1.0])).round(3)
+    Array([  inf, 0.219], dtype=float32)
+    """
     (value,) = real("exp1", x)
     return strong(_expn(lax.full_like(value, 1.0), value))
 
@@ -148,7 +163,15 @@ _expi: ElementwiseFunction = ElementwiseFunction("expi", _expi_meaning, [lambda 
 
 @compound()
 def expi(x: ArrayLike) -> Value:
-    """The exponential integral: the principal value of that of exp(t) / t up to x; -inf at 0, as in SciPy."""
+    """The exponential integral: the principal value of that of exp(t) / t up to x; -inf at 0, as in SciPy.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.expi(jnp.array([0.0, 1.0])).round(3)
+    Array([ -inf, 1.895], dtype=float32)
+    """
     result: Value = strong(_expi(*real("expi", x)))
     return result
 
@@ -196,7 +219,16 @@ _ci: ElementwiseFunction = ElementwiseFunction(
 
 @compound()
 def sici(x: ArrayLike) -> tuple[Value, Value]:
-    """(Si, Ci): the sine and the cosine integral. For x < 0, Ci is that of |x|."""
+    """(Si, Ci): the sine and the cosine integral. For x < 0, Ci is that of |x|.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> si, ci = special.sici(jnp.array([1.0, 1000.0]))
+    >>> si.round(3), ci.round(3)
+    (Array([0.946, 1.57 ], dtype=float32), Array([0.337, 0.001], dtype=float32))
+    """
     (value,) = real("sici", x)
     return strong(_si(value)), strong(_ci(value))
 
@@ -243,6 +275,11 @@ _spence: ElementwiseFunction = ElementwiseFunction("spence", _spence_meaning, [_
 def spence(x: ArrayLike) -> Value:
     """The integral of log(t) / (1 - t) from 1 to x: the dilogarithm of 1 - x. NaN for x < 0; all real dtypes, where JAX
     takes float32 and float64.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.spence(jnp.array([0.0, 2.0])).round(3)
+    Array([ 1.645, -0.822], dtype=float32)
     """
     result: Value = strong(_spence(*real("spence", x)))
     return result

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import lax
 from ... import numpy as jnp
-from ...extend.core import Primitive
+from ...extend.primitive import Primitive
 from ...lax.elementwise_functions import (
     ElementwiseFunction,
     first_of,
@@ -55,31 +55,71 @@ _FAR = 8.5
 
 @compound()
 def gammaln(x: ArrayLike) -> Value:
-    """log |gamma(x)|; see `lax.lgamma`."""
+    """log |gamma(x)|; see `lax.lgamma`.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.gammaln(jnp.array([1.0, 5.0, 100.0])).round(2)
+    Array([  0.  ,   3.18, 359.13], dtype=float32)
+    """
     return lax.lgamma(*real("gammaln", x))
 
 
 @compound()
 def digamma(x: ArrayLike) -> Value:
-    """The derivative of gammaln; see `lax.digamma`. NaN at 0 and negative integers, as in JAX."""
+    """The derivative of gammaln; see `lax.digamma`. NaN at 0 and negative integers, as in JAX.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.digamma(jnp.array([1.0, 2.0])).round(3)
+    Array([-0.577,  0.423], dtype=float32)
+    """
     return lax.digamma(*real("digamma", x))
 
 
 @compound()
 def gammainc(a: ArrayLike, x: ArrayLike) -> Value:
-    """The regularized lower incomplete gamma function, with derivatives by both arguments; see `lax.igamma`."""
+    """The regularized lower incomplete gamma function, with derivatives by both arguments; see `lax.igamma`.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.gammainc(2.0, jnp.array([0.0, 1.0, 5.0])).round(3)
+    Array([0.   , 0.264, 0.96 ], dtype=float32)
+    """
     return lax.igamma(*real("gammainc", a, x))
 
 
 @compound()
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Value:
-    """1 - gammainc(a, x), accurate where it is small; see `lax.igammac`."""
+    """1 - gammainc(a, x), accurate where it is small; see `lax.igammac`.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.gammaincc(2.0, jnp.array([0.0, 1.0, 5.0])).round(3)
+    Array([1.   , 0.736, 0.04 ], dtype=float32)
+    """
     return lax.igammac(*real("gammaincc", a, x))
 
 
 @compound()
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
-    """The regularized incomplete beta function, with derivatives by all arguments; see `lax.betainc`."""
+    """The regularized incomplete beta function, with derivatives by all arguments; see `lax.betainc`.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.betainc(2.0, 2.0, jnp.array([0.0, 0.5, 1.0])).round(3)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return lax.betainc(*real("betainc", a, b, x))
 
 
@@ -88,7 +128,15 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
 
 @compound()
 def gammasgn(x: ArrayLike) -> Value:
-    """The sign of gamma(x): NaN for negative integers and -inf, the sign of x at zeros."""
+    """The sign of gamma(x): NaN for negative integers and -inf, the sign of x at zeros.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.gammasgn(jnp.array([2.5, -0.5, -1.5]))
+    Array([ 1., -1.,  1.], dtype=float32)
+    """
     (value,) = real("gammasgn", x)
     return strong(_sign(value))
 
@@ -131,7 +179,15 @@ _gamma: ElementwiseFunction = ElementwiseFunction("gamma", _gamma_meaning, [lamb
 
 @compound()
 def gamma(x: ArrayLike) -> Value:
-    """The gamma function, of real or complex numbers; NaN at negative integers and -inf, infinite at zeros."""
+    """The gamma function, of real or complex numbers; NaN at negative integers and -inf, infinite at zeros.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.gamma(jnp.array([5.0, 0.5, -0.5])).round(3)
+    Array([24.   ,  1.772, -3.545], dtype=float32)
+    """
     (value,) = promote_inexact("gamma", x)
     if dtypes.is_complex(value.aval.dtype):
         return strong(_complex_gamma.bind(value))
@@ -144,6 +200,15 @@ def loggamma(x: ArrayLike) -> Value:
     """The logarithm of the gamma function; NaN for real x <= 0.
 
     For complex x it is the branch that is real for real x > 0, cut along the negative axis.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.loggamma(jnp.array([5.0, -0.5])).round(3)
+    Array([3.178,   nan], dtype=float32)
+    >>> special.loggamma(jnp.array([1j])).round(3)
+    Array([-0.651-1.872j], dtype=complex64)
     """
     (value,) = promote_inexact("loggamma", x)
     if dtypes.is_complex(value.aval.dtype):
@@ -255,7 +320,15 @@ _log_beta: ElementwiseFunction = ElementwiseFunction(
 
 @compound()
 def betaln(a: ArrayLike, b: ArrayLike) -> Value:
-    """log |beta(a, b)|, also where a and b are large."""
+    """log |beta(a, b)|, also where a and b are large.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.betaln(2.0, jnp.array([1.0, 3.0])).round(3)
+    Array([-0.693, -2.485], dtype=float32)
+    """
     result: Value = _log_beta(*real("betaln", a, b))
     return result
 
@@ -276,7 +349,15 @@ _beta: ElementwiseFunction = ElementwiseFunction(
 
 @compound()
 def beta(a: ArrayLike, b: ArrayLike) -> Value:
-    """gamma(a) gamma(b) / gamma(a + b); NaN if one of the three is not defined."""
+    """gamma(a) gamma(b) / gamma(a + b); NaN if one of the three is not defined.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.beta(2.0, jnp.array([1.0, 3.0])).round(4)
+    Array([0.5   , 0.0833], dtype=float32)
+    """
     result: Value = strong(_beta(*real("beta", a, b)))
     return result
 
@@ -293,6 +374,13 @@ def factorial(n: ArrayLike, exact: bool = False) -> Value:
     """gamma(n + 1), and 0 for n < 0.
 
     exact: integers of any size are no arrays; math.factorial has them. NotImplementedError, as in JAX.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.factorial(jnp.arange(5)).round(3)
+    Array([ 1.,  1.,  2.,  6., 24.], dtype=float32)
     """
     if exact:
         raise NotImplementedError("factorial with exact=True: math.factorial gives integers of any size")
@@ -326,6 +414,15 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Value:
     """How many choices of k things out of N there are, in floating point; 0 unless 0 <= k <= N.
 
     repetition: things may be chosen more than once.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.comb(5, jnp.arange(6)).round(3)
+    Array([ 1.,  5., 10., 10.,  5.,  1.], dtype=float32)
+    >>> special.comb(5, 2, repetition=True).round(3)
+    Array(15., dtype=float32, weak_type=True)
     """
     number, chosen = real("comb", N, k)
     if repetition:
@@ -336,7 +433,15 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Value:
 
 
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Value:
-    """The logarithm of the multivariate gamma function of dimension d, an integer that is not traced."""
+    """The logarithm of the multivariate gamma function of dimension d, an integer that is not traced.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.multigammaln(jnp.array([2.0, 3.0]), 2).round(3)
+    Array([0.452, 1.55 ], dtype=float32)
+    """
     return _multigammaln(a, operator.index(d))  # type: ignore[arg-type]
 
 
@@ -382,7 +487,15 @@ _poch: ElementwiseFunction = ElementwiseFunction(
 
 @compound()
 def poch(z: ArrayLike, m: ArrayLike) -> Value:
-    """Pochhammer's symbol gamma(z + m) / gamma(z): z (z + 1) ... (z + m - 1) for integers m."""
+    """Pochhammer's symbol gamma(z + m) / gamma(z): z (z + 1) ... (z + m - 1) for integers m.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.poch(jnp.array([1.0, 2.0]), 3.0).round(3)
+    Array([ 6., 24.], dtype=float32)
+    """
     result: Value = strong(_poch(*real("poch", z, m)))
     return result
 
@@ -392,7 +505,15 @@ def poch(z: ArrayLike, m: ArrayLike) -> Value:
 
 @compound()
 def polygamma(n: ArrayLike, x: ArrayLike) -> Value:
-    """The derivative of order n, an integer, of `digamma`; n = 0 is digamma itself."""
+    """The derivative of order n, an integer, of `digamma`; n = 0 is digamma itself.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.polygamma(1, jnp.array([1.0, 2.0])).round(3)
+    Array([1.645, 0.645], dtype=float32)
+    """
     if not jnp.issubdtype(jnp.result_type(n), np.integer):
         raise ValueError(
             f"Argument `n` to polygamma must be of integer type. Got dtype {jnp.result_type(n).name}: "
@@ -434,13 +555,26 @@ _riemann: ElementwiseFunction = ElementwiseFunction("riemann_zeta", _riemann_mea
 
 @compound()
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Value:
-    """Hurwitz's zeta function, the sum of (q + k)**-x; see `lax.zeta`. Without q, Riemann's, for all real x."""
+    """Hurwitz's zeta function, the sum of (q + k)**-x; see `lax.zeta`. Without q, Riemann's, for all real x.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.zeta(jnp.array([2.0, 4.0]), 1.0).round(3)
+    Array([1.645, 1.082], dtype=float32)
+    """
     result: Value = _riemann(*real("zeta", x)) if q is None else lax.zeta(*real("zeta", x, q))
     return result
 
 
 def bernoulli(n: int) -> Value:
-    """The Bernoulli numbers B0 ... Bn, where B1 is -1/2."""
+    """The Bernoulli numbers B0 ... Bn, where B1 is -1/2.
+
+    >>> from hloom.scipy import special
+    >>> special.bernoulli(4).round(4)
+    Array([ 1.    , -0.5   ,  0.1667,  0.    , -0.0333], dtype=float32)
+    """
     count = operator.index(n)
     if count < 0:
         raise ValueError(f"bernoulli: n must be a non-negative integer, not {count}")

@@ -34,6 +34,11 @@ def sph_harm_y(
 
     n_max: the largest degree, an integer that is not traced; without it the largest of n, which then is not traced.
     diff_n: NotImplementedError unless it is None, as in JAX.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.sph_harm_y(jnp.array([0, 1]), jnp.array([0, 0]), 0.0, 0.0).round(3)
+    Array([0.282+0.j, 0.489+0.j], dtype=complex64)
     """
     if diff_n is not None:
         raise NotImplementedError("sph_harm_y: diff_n is not supported; hloom.jvp and hloom.grad give derivatives")
@@ -57,7 +62,7 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Value:
     if not polar.shape:
         degree, order, polar, azimuth = (v.reshape(1) for v in (degree, order, polar, azimuth))
     degree, size = degree.astype(dtype), abs(order).astype(dtype)
-    cosine, sine = jnp.cos(polar), jnp.sin(polar)
+    cosine, sine = jnp.cos(polar), abs(jnp.sin(polar))  # functions of the cosine: even in the angle
     one = jnp.ones_like(polar)
 
     def diagonal(k: Any, p: Any) -> Any:

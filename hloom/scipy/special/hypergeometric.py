@@ -114,7 +114,15 @@ _hyp1f1: ElementwiseFunction = ElementwiseFunction(
 
 @compound()
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
-    """Kummer's function M(a, b, x), with derivatives by all arguments. inf for b = 0, -1, ..."""
+    """Kummer's function M(a, b, x), with derivatives by all arguments. inf for b = 0, -1, ...
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.hyp1f1(1.0, 1.0, jnp.array([0.0, 1.0])).round(3)  # exp(x)
+    Array([1.   , 2.718], dtype=float32)
+    """
     result: Value = strong(_hyp1f1(*real("hyp1f1", a, b, x)))
     return result
 
@@ -226,6 +234,13 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Value:
     """Gauss's hypergeometric function for real x < 1, with derivatives by all arguments.
 
     For x = 1 the limit; inf for x > 1 (unless the sum is finite) and for c = 0, -1, ...
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.hyp2f1(1.0, 1.0, 2.0, jnp.array([0.0, 0.5])).round(3)  # -log(1 - x) / x
+    Array([1.   , 1.386], dtype=float32)
     """
     result: Value = strong(_hyp2f1(*real("hyp2f1", a, b, c, x)))
     return result

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import lax
 from ... import numpy as jnp
-from ...extend.core import Primitive
+from ...extend.primitive import Primitive
 from ...nn import normalization
 from ...nn.normalization import logsumexp
 from ...numpy.promotion import Axis, promote_inexact
@@ -35,25 +35,53 @@ __all__ = [
 
 @compound(static=("axis",))
 def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Value:
-    """exp(x) / sum(exp(x)) over `axis`, all axes if it is None."""
+    """exp(x) / sum(exp(x)) over `axis`, all axes if it is None.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.softmax(jnp.array([0.0, 0.0, 1000.0]))
+    Array([0., 0., 1.], dtype=float32)
+    """
     return normalization.softmax(x, axis=axis)
 
 
 @compound(static=("axis",))
 def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Value:
-    """log(softmax(x)) over `axis`, all axes if it is None."""
+    """log(softmax(x)) over `axis`, all axes if it is None.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.log_softmax(jnp.array([0.0, 0.0, -200.0])).round(3)
+    Array([  -0.693,   -0.693, -200.693], dtype=float32)
+    """
     return normalization.log_softmax(x, axis=axis)
 
 
 @compound()
 def expit(x: ArrayLike) -> Value:
-    """1 / (1 + exp(-x)), of real or complex numbers."""
+    """1 / (1 + exp(-x)), of real or complex numbers.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.expit(jnp.array([-100.0, 0.0, 2.0])).round(3)
+    Array([0.   , 0.5  , 0.881], dtype=float32)
+    """
     return lax.logistic(*promote_inexact("expit", x))
 
 
 @compound()
 def logit(x: ArrayLike) -> Value:
-    """log(x / (1 - x)); infinite at 0 and 1, NaN outside for real x."""
+    """log(x / (1 - x)); infinite at 0 and 1, NaN outside for real x.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.logit(jnp.array([0.0, 0.5, 0.75])).round(3)
+    Array([ -inf, 0.   , 1.099], dtype=float32)
+    """
     result: Value = _logit.bind(*promote_inexact("logit", x))
     return result
 
@@ -79,7 +107,15 @@ def _logit_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 @compound()
 def xlogy(x: ArrayLike, y: ArrayLike) -> Value:
-    """x log(y), and 0 where x is 0 and y is not NaN."""
+    """x log(y), and 0 where x is 0 and y is not NaN.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.xlogy(jnp.array([0.0, 2.0]), jnp.array([0.0, 2.0])).round(3)
+    Array([0.   , 1.386], dtype=float32)
+    """
     result: Value = _xlogy.bind(*promote_inexact("xlogy", x, y))
     return result
 
@@ -95,7 +131,15 @@ def _xlogy_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 @compound()
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Value:
-    """x log(1 + y), and 0 where x is 0 and y is not NaN."""
+    """x log(1 + y), and 0 where x is 0 and y is not NaN.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 1.0])).round(3)
+    Array([0.   , 1.386], dtype=float32)
+    """
     result: Value = _xlog1py.bind(*promote_inexact("xlog1py", x, y))
     return result
 
@@ -120,14 +164,31 @@ def _xlogx_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 @compound()
 def entr(x: ArrayLike) -> Value:
-    """-x log(x), 0 at 0, and -inf for x < 0."""
+    """-x log(x), 0 at 0, and -inf for x < 0.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.entr(jnp.array([0.25, 0.25, 0.5])).sum().round(3)  # an entropy
+    Array(1.04, dtype=float32)
+    """
     (value,) = real("entr", x)
     return lax.select(value < 0, lax.full_like(value, -math.inf), -_xlogx.bind(value))
 
 
 @compound()
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Value:
-    """p log(p / q) where both are positive, 0 for p = 0 and q >= 0, else inf."""
+    """p log(p / q) where both are positive, 0 for p = 0 and q >= 0, else inf.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> p, q = jnp.array([0.5, 0.5, 0.0]), jnp.array([0.25, 0.5, 0.25])
+    >>> special.rel_entr(p, q).round(3), special.rel_entr(p, q).sum().round(3)
+    (Array([0.347, 0.   , 0.   ], dtype=float32), Array(0.347, dtype=float32))
+    """
     return _rel_entr(*real("rel_entr", p, q))
 
 
@@ -142,21 +203,45 @@ def _rel_entr(p: Any, q: Any) -> Value:
 
 @compound()
 def kl_div(p: ArrayLike, q: ArrayLike) -> Value:
-    """rel_entr(p, q) - p + q."""
+    """rel_entr(p, q) - p + q.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.kl_div(jnp.array([0.0, 1.0, 2.0]), 1.0).round(3)
+    Array([1.   , 0.   , 0.386], dtype=float32)
+    """
     first, second = real("kl_div", p, q)
     return _rel_entr(first, second) - first + second
 
 
 @compound()
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Value:
-    """(x**lmbda - 1) / lmbda, and log(x) for lmbda = 0."""
+    """(x**lmbda - 1) / lmbda, and log(x) for lmbda = 0.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.boxcox(jnp.array([1.0, 4.0]), 0.5)
+    Array([0., 2.], dtype=float32)
+    """
     value, power = promote_inexact("boxcox", x, lmbda)
     return _transformed(lax.log(value), power)
 
 
 @compound()
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Value:
-    """((1 + x)**lmbda - 1) / lmbda, and log(1 + x) for lmbda = 0."""
+    """((1 + x)**lmbda - 1) / lmbda, and log(1 + x) for lmbda = 0.
+
+    Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.boxcox1p(jnp.array([0.0, 3.0]), 0.5)
+    Array([0., 2.], dtype=float32)
+    """
     value, power = promote_inexact("boxcox1p", x, lmbda)
     return _transformed(lax.log1p(value), power)
 

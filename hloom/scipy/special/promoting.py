@@ -19,8 +19,9 @@ def real(name: str, *args: Any) -> list[Value]:
     """The arguments as values of one floating dtype and one shape; OperandError if they are complex."""
     values = promote_inexact(name, *args)
     if dtypes.is_complex(values[0].aval.dtype):
+        first = f" Argument `x` to {name} must be real-valued." if len(args) == 1 else ""
         raise ComplexOperandError(
-            f"{name} does not support complex-valued inputs: {values[0].aval.str_short()}\n"
+            f"{name} does not support complex-valued inputs: {values[0].aval.str_short()}.{first}\n"
             f"  at {user_line() or '<unknown>'}\n  It is a function of real numbers here, as in JAX.",
             f"{name}_dtypes",
         )

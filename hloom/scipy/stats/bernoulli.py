@@ -26,19 +26,44 @@ _family = Discrete(
 
 @compound()
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The logarithm of the probability of k; -inf unless k - loc is an integer of the support."""
+    """The logarithm of the probability of k: one trial that succeeds with probability p; -inf unless k - loc is an
+    integer of the support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.bernoulli.logpmf(jnp.array([0, 1, 2]), 0.25).round(3)
+    Array([-0.288, -1.386,   -inf], dtype=float32)
+    """
     return _family.logpmf(k, p, loc)
 
 
 @compound()
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k; 0 unless k - loc is an integer of the support."""
+    """The probability of k: one trial that succeeds with probability p; 0 unless k - loc is an integer of the support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.bernoulli.pmf(jnp.array([0, 1, 2]), 0.25).round(3)
+    Array([0.75, 0.25, 0.  ], dtype=float32)
+    """
     return _family.pmf(k, p, loc)
 
 
 @compound()
 def cdf(k: ArrayLike, p: ArrayLike) -> Value:
-    """The probability of values up to k."""
+    """The probability of values up to k: one trial that succeeds with probability p.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.bernoulli.cdf(jnp.array([0, 1, 2]), 0.25).round(3)
+    Array([0.75, 1.  , 1.  ], dtype=float32)
+    """
     place, share = real("bernoulli.cdf", k, p)
     value = jnp.where(place < 0, 0, jnp.where(place < 1, 1 - share, 1))
     return jnp.where((place == place) & (share >= 0) & (share <= 1), value, math.nan)
@@ -46,7 +71,15 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Value:
 
 @compound()
 def ppf(q: ArrayLike, p: ArrayLike) -> Value:
-    """The smallest k for which cdf is at least q; NaN for q outside of [0, 1]."""
+    """The smallest k for which cdf is at least q; NaN for q outside of [0, 1].
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.bernoulli.ppf(jnp.array([0.5, 0.9]), 0.25).round(3)
+    Array([0., 1.], dtype=float32)
+    """
     level, share = real("bernoulli.ppf", q, p)
     valid = (level >= 0) & (level <= 1) & (share >= 0) & (share <= 1)
     return jnp.where(valid, jnp.where(level <= 1 - share, 0, 1), math.nan).astype(level.dtype)

@@ -25,37 +25,89 @@ _family = Continuous(
 
 @compound()
 def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density."""
+    """The logarithm of the density of the beta distribution of shapes a and b, on [loc, loc + scale] at x; -inf outside
+    of its support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.beta.logpdf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
+    Array([0.429, 0.141,  -inf], dtype=float32)
+    """
     return _family.logpdf(x, a, b, loc, scale)
 
 
 @compound()
 def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The density."""
+    """The density of the beta distribution of shapes a and b, on [loc, loc + scale] at x; 0 outside of its support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.beta.pdf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
+    Array([1.536, 1.152, 0.   ], dtype=float32)
+    """
     return _family.pdf(x, a, b, loc, scale)
 
 
 @compound()
 def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The probability of values up to x."""
+    """The probability of values up to x, by the beta distribution of shapes a and b, on [loc, loc + scale].
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.beta.cdf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
+    Array([0.181, 0.821, 1.   ], dtype=float32)
+    """
     return _family.cdf(x, a, b, loc, scale)
 
 
 @compound()
 def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of cdf."""
+    """The logarithm of the probability of values up to x, by the beta distribution of shapes a and b, on [loc, loc +
+    scale].
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.beta.logcdf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
+    Array([-1.71 , -0.197,  0.   ], dtype=float32)
+    """
     return _family.logcdf(x, a, b, loc, scale)
 
 
 @compound()
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """1 - cdf, accurate where it is small."""
+    """The probability of values above x, by the beta distribution of shapes a and b, on [loc, loc + scale]: 1 - cdf,
+    accurate where it is small.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.beta.sf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
+    Array([0.819, 0.179, 0.   ], dtype=float32)
+    """
     return _family.sf(x, a, b, loc, scale)
 
 
 @compound()
 def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of sf."""
+    """The logarithm of the probability of values above x, by the beta distribution of shapes a and b, on [loc, loc +
+    scale].
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.beta.logsf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
+    Array([-0.199, -1.719,   -inf], dtype=float32)
+    """
     return _family.logsf(x, a, b, loc, scale)
 
 

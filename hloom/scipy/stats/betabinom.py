@@ -23,13 +23,31 @@ _family = Discrete(
 
 @compound()
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The logarithm of the probability of k; -inf unless k - loc is an integer of the support."""
+    """The logarithm of the probability of k: the successes in n trials whose probability has the beta distribution of a
+    and b; -inf unless k - loc is an integer of the support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.betabinom.logpmf(jnp.array([0, 2, 5]), 4, 2.0, 3.0).round(3)
+    Array([-1.54 , -1.358,   -inf], dtype=float32)
+    """
     return _family.logpmf(k, n, a, b, loc)
 
 
 @compound()
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k; 0 unless k - loc is an integer of the support."""
+    """The probability of k: the successes in n trials whose probability has the beta distribution of a and b; 0 unless
+    k - loc is an integer of the support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.betabinom.pmf(jnp.array([0, 2, 5]), 4, 2.0, 3.0).round(3)
+    Array([0.214, 0.257, 0.   ], dtype=float32)
+    """
     return _family.pmf(k, n, a, b, loc)
 
 

@@ -23,13 +23,31 @@ _family = Discrete(
 
 @compound()
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The logarithm of the probability of k; -inf unless k - loc is an integer of the support."""
+    """The logarithm of the probability of k: the successes in n trials, each with probability p; -inf unless k - loc is
+    an integer of the support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.binom.logpmf(jnp.array([0, 2, 5]), 4, 0.25).round(3)
+    Array([-1.151, -1.556,   -inf], dtype=float32)
+    """
     return _family.logpmf(k, n, p, loc)
 
 
 @compound()
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k; 0 unless k - loc is an integer of the support."""
+    """The probability of k: the successes in n trials, each with probability p; 0 unless k - loc is an integer of the
+    support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.binom.pmf(jnp.array([0, 2, 5]), 4, 0.25).round(3)
+    Array([0.316, 0.211, 0.   ], dtype=float32)
+    """
     return _family.pmf(k, n, p, loc)
 
 

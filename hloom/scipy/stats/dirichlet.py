@@ -20,6 +20,11 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Value:
     """The logarithm of the density at the points x[:, ...]; -inf outside of the simplex.
 
     alpha: a vector of parameters. x may lack its last row, which follows from the others.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.dirichlet.logpdf(jnp.array([0.25, 0.75]), jnp.array([2.0, 2.0])).round(3)
+    Array(0.118, dtype=float32)
     """
     check_arraylike("dirichlet.logpdf", x, alpha)
     points, shapes = promote_dtypes_inexact(x, alpha)
@@ -41,7 +46,13 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Value:
 
 @compound()
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Value:
-    """The density."""
+    """The density at the points x[:, ...]; 0 outside of the simplex. Arguments as those of `logpdf`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.dirichlet.pdf(jnp.array([0.25, 0.75]), jnp.array([2.0, 2.0])).round(3)
+    Array(1.125, dtype=float32)
+    """
     return jnp.exp(logpdf(x, alpha))
 
 

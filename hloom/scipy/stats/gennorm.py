@@ -30,19 +30,44 @@ _family = Continuous(
 
 @compound()
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Value:
-    """The logarithm of the density."""
+    """The logarithm of the density of the generalized normal distribution of shape beta at x; -inf outside of its
+    support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.gennorm.logpdf(jnp.array([-1.0, 0.0, 2.0]), 1.5).round(3)
+    Array([-1.591, -0.591, -3.419], dtype=float32)
+    """
     return _family.logpdf(x, beta, 0, 1)
 
 
 @compound()
 def pdf(x: ArrayLike, beta: ArrayLike) -> Value:
-    """The density."""
+    """The density of the generalized normal distribution of shape beta at x; 0 outside of its support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.gennorm.pdf(jnp.array([-1.0, 0.0, 2.0]), 1.5).round(3)
+    Array([0.204, 0.554, 0.033], dtype=float32)
+    """
     return _family.pdf(x, beta, 0, 1)
 
 
 @compound()
 def cdf(x: ArrayLike, beta: ArrayLike) -> Value:
-    """The probability of values up to x."""
+    """The probability of values up to x, by the generalized normal distribution of shape beta.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.gennorm.cdf(jnp.array([-1.0, 0.0, 2.0]), 1.5).round(3)
+    Array([0.112, 0.5  , 0.986], dtype=float32)
+    """
     return _family.cdf(x, beta, 0, 1)
 
 

@@ -23,13 +23,31 @@ _family = Discrete(
 
 @compound()
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The logarithm of the probability of k; -inf unless k - loc is an integer of the support."""
+    """The logarithm of the probability of k: the number of the first trial that succeeds, each with probability p; -inf
+    unless k - loc is an integer of the support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.geom.logpmf(jnp.array([0, 1, 2]), 0.5).round(3)
+    Array([  -inf, -0.693, -1.386], dtype=float32)
+    """
     return _family.logpmf(k, p, loc)
 
 
 @compound()
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k; 0 unless k - loc is an integer of the support."""
+    """The probability of k: the number of the first trial that succeeds, each with probability p; 0 unless k - loc is
+    an integer of the support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.geom.pmf(jnp.array([0, 1, 2]), 0.5).round(3)
+    Array([0.  , 0.5 , 0.25], dtype=float32)
+    """
     return _family.pmf(k, p, loc)
 
 

@@ -30,6 +30,14 @@ class gaussian_kde:
       bw_method: "scott" (None), "silverman", a factor, or a function of the estimate that returns the factor by which
         the sample's standard deviation is multiplied.
       weights: of the points, n numbers.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
+    >>> density(jnp.array([1.0, 10.0])).round(3)
+    Array([0.211, 0.   ], dtype=float32)
+    >>> density.integrate_box_1d(-jnp.inf, 2.0).round(3)
+    Array(0.608, dtype=float32)
     """
 
     neff: Value
@@ -97,16 +105,35 @@ class gaussian_kde:
 
     @property
     def d(self) -> int:
-        """The dimension of the points."""
+        """The dimension of the points.
+
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy import stats
+        >>> stats.gaussian_kde(jnp.zeros((2, 5)) + jnp.arange(5.0) ** jnp.array([[1.0], [2.0]])).d
+        2
+        """
         return int(self.dataset.shape[0])
 
     @property
     def n(self) -> int:
-        """The number of points."""
+        """The number of points.
+
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy import stats
+        >>> stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0])).n
+        4
+        """
         return int(self.dataset.shape[1])
 
     def evaluate(self, points: Any) -> Value:
-        """The density at points, columns of an array [d, m] or m numbers."""
+        """The density at points, columns of an array [d, m] or m numbers.
+
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy import stats
+        >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
+        >>> density.evaluate(jnp.array([1.0, 10.0])).round(3)
+        Array([0.211, 0.   ], dtype=float32)
+        """
         return _kernel_sums(self, self._columns("evaluate", points), False)
 
     def __call__(self, points: Any) -> Value:
@@ -114,15 +141,35 @@ class gaussian_kde:
         return self.evaluate(points)
 
     def pdf(self, x: Any) -> Value:
-        """`evaluate`."""
+        """`evaluate`.
+
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy import stats
+        >>> stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0])).pdf(jnp.array([1.0])).round(3)
+        Array([0.211], dtype=float32)
+        """
         return self.evaluate(x)
 
     def logpdf(self, x: Any) -> Value:
-        """The logarithm of the density."""
+        """The logarithm of the density.
+
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy import stats
+        >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
+        >>> density.logpdf(jnp.array([1.0])).round(1)
+        Array([-1.6], dtype=float32)
+        """
         return _kernel_sums(self, self._columns("logpdf", x), True)
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Value:
-        """The integral of the density times a normal density."""
+        """The integral of the density times a normal density.
+
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy import stats
+        >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
+        >>> density.integrate_gaussian(1.0, 0.25).round(3)
+        Array(0.202, dtype=float32)
+        """
         centre, matrix = jnp.atleast_1d(jnp.squeeze(mean)), jnp.atleast_2d(cov)
         if centre.shape != (self.d,):
             raise ValueError(f"mean does not have dimension {self.d}")
@@ -131,7 +178,14 @@ class gaussian_kde:
         return (_normal_density(self.dataset - centre[:, None], self.covariance + matrix) * self.weights).sum()
 
     def integrate_box_1d(self, low: Any, high: Any) -> Value:
-        """The probability of the interval [low, high], of an estimate of numbers."""
+        """The probability of the interval [low, high], of an estimate of numbers.
+
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy import stats
+        >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
+        >>> density.integrate_box_1d(-jnp.inf, jnp.inf).round(3)
+        Array(1., dtype=float32)
+        """
         if self.d != 1:
             raise ValueError("integrate_box_1d() only handles 1D pdfs")
         if jnp.ndim(low) or jnp.ndim(high):
@@ -139,7 +193,14 @@ class gaussian_kde:
         return _interval(self, low, high)
 
     def integrate_kde(self, other: gaussian_kde) -> Value:
-        """The integral of the product of two densities."""
+        """The integral of the product of two densities.
+
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy import stats
+        >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
+        >>> density.integrate_kde(density).round(3)
+        Array(0.144, dtype=float32)
+        """
         if other.d != self.d:
             raise ValueError("KDEs are not the same dimensionality")
         differences = self.dataset[:, :, None] - other.dataset[:, None, :]
@@ -147,7 +208,14 @@ class gaussian_kde:
         return (densities.reshape(self.n, other.n) * self.weights[:, None] * other.weights).sum()
 
     def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Value:
-        """Points drawn from the density, of shape (d, *shape)."""
+        """Points drawn from the density, of shape (d, *shape).
+
+        >>> from hloom import numpy as jnp, random
+        >>> from hloom.scipy import stats
+        >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
+        >>> density.resample(random.key(0), (1000,)).shape
+        (1, 1000)
+        """
         choice_key, noise_key = random.split(key)
         chosen = random.choice(choice_key, self.n, shape=shape, p=self.weights)
         zeros = jnp.zeros(self.d, self.covariance.dtype)

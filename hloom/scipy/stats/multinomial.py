@@ -18,7 +18,13 @@ __all__ = ["logpmf", "pmf"]
 
 @compound()
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Value:
-    """The logarithm of the probability of the counts x[..., :], integers; -inf unless they are n in sum."""
+    """The logarithm of the probability of the counts x[..., :], integers; -inf unless they are n in sum.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.5, 0.5])).round(3)
+    Array(-0.981, dtype=float32)
+    """
     check_arraylike("multinomial.logpmf", x, n, p)
     (chances,) = promote_dtypes_inexact(p)
     counts, trials = promote_dtypes(x, n)
@@ -31,7 +37,13 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Value:
 
 @compound()
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Value:
-    """The probability."""
+    """The probability of the counts x[..., :], integers; 0 unless they are n in sum.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.multinomial.pmf(jnp.array([1, 2]), 3, jnp.array([0.5, 0.5])).round(3)
+    Array(0.375, dtype=float32)
+    """
     return jnp.exp(logpmf(x, n, p))
 
 

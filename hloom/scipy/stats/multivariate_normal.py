@@ -22,6 +22,12 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     cov: a matrix, or a number, which is the variance in each direction. Batches of points, means and matrices
       broadcast.
     allow_singular: NotImplementedError unless it is None, as in JAX. The matrix must be positive definite.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> mean, cov = jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]])
+    >>> stats.multivariate_normal.logpdf(jnp.array([[0.0, 0.0], [1.0, 1.0]]), mean, cov).round(3)
+    Array([-2.118, -2.689], dtype=float32)
     """
     if allow_singular is not None:
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf: the matrix must be regular")
@@ -55,7 +61,14 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
 
 @compound()
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Value:
-    """The density."""
+    """The density at the vectors x[..., :]. Arguments as those of `logpdf`.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> mean, cov = jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]])
+    >>> stats.multivariate_normal.pdf(jnp.array([[0.0, 0.0], [1.0, 1.0]]), mean, cov).round(3)
+    Array([0.12 , 0.068], dtype=float32)
+    """
     return jnp.exp(logpdf(x, mean, cov))
 
 

@@ -22,13 +22,31 @@ _family = Discrete(
 
 @compound()
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The logarithm of the probability of k; -inf unless k - loc is an integer of the support."""
+    """The logarithm of the probability of k: the failures before n successes, each with probability p; -inf unless k -
+    loc is an integer of the support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.nbinom.logpmf(jnp.array([0, 1, 2]), 2, 0.6).round(3)
+    Array([-1.022, -1.245, -1.756], dtype=float32)
+    """
     return _family.logpmf(k, n, p, loc)
 
 
 @compound()
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k; 0 unless k - loc is an integer of the support."""
+    """The probability of k: the failures before n successes, each with probability p; 0 unless k - loc is an integer of
+    the support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.nbinom.pmf(jnp.array([0, 1, 2]), 2, 0.6).round(3)
+    Array([0.36 , 0.288, 0.173], dtype=float32)
+    """
     return _family.pmf(k, n, p, loc)
 
 

@@ -26,19 +26,44 @@ _family = Discrete(
 
 @compound()
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The logarithm of the probability of k; -inf unless k - loc is an integer of the support."""
+    """The logarithm of the probability of k: Poisson's distribution of mean mu; -inf unless k - loc is an integer of
+    the support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.poisson.logpmf(jnp.array([0, 2, 4]), 2.0).round(3)
+    Array([-2.   , -1.307, -2.405], dtype=float32)
+    """
     return _family.logpmf(k, mu, loc)
 
 
 @compound()
 def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k; 0 unless k - loc is an integer of the support."""
+    """The probability of k: Poisson's distribution of mean mu; 0 unless k - loc is an integer of the support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.poisson.pmf(jnp.array([0, 2, 4]), 2.0).round(3)
+    Array([0.135, 0.271, 0.09 ], dtype=float32)
+    """
     return _family.pmf(k, mu, loc)
 
 
 @compound()
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of values up to k."""
+    """The probability of values up to k: Poisson's distribution of mean mu.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.poisson.cdf(jnp.array([0, 2, 4]), 2.0).round(3)
+    Array([0.135, 0.677, 0.947], dtype=float32)
+    """
     place, mean, start = real("poisson.cdf", k, mu, loc)
     y = place - start
     inside = (y >= 0) & (y < math.inf)
@@ -52,7 +77,13 @@ _SUMMED = 250
 
 @compound()
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The entropy in nats: a sum for mu below 100, else its expansion in 1 / mu."""
+    """The entropy in nats: a sum for mu below 100, else its expansion in 1 / mu.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.poisson.entropy(jnp.array([1.0, 100.0])).round(3)
+    Array([1.305, 3.721], dtype=float32)
+    """
     mean, _ = real("poisson.entropy", mu, loc)
     small = mean < 100
     near = jnp.where(small & (mean >= 0), mean, 1)[..., None]

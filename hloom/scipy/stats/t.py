@@ -33,13 +33,30 @@ _family = Continuous(
 
 @compound()
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the density."""
+    """The logarithm of the density of Student's distribution with df degrees of freedom at x; -inf outside of its
+    support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.t.logpdf(jnp.array([-1.0, 0.0, 2.0]), 4.0).round(3)
+    Array([-1.539, -0.981, -2.714], dtype=float32)
+    """
     return _family.logpdf(x, df, loc, scale)
 
 
 @compound()
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The density."""
+    """The density of Student's distribution with df degrees of freedom at x; 0 outside of its support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.t.pdf(jnp.array([-1.0, 0.0, 2.0]), 4.0).round(3)
+    Array([0.215, 0.375, 0.066], dtype=float32)
+    """
     return _family.pdf(x, df, loc, scale)
 
 

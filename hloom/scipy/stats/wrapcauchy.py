@@ -32,13 +32,30 @@ _family = Continuous(
 
 @compound()
 def logpdf(x: ArrayLike, c: ArrayLike) -> Value:
-    """The logarithm of the density."""
+    """The logarithm of the density of Cauchy's distribution wrapped around the circle [0, 2 pi] at x; -inf outside of
+    its support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.wrapcauchy.logpdf(jnp.array([0.0, 1.0, 3.0]), 0.5).round(3)
+    Array([-0.739, -1.783, -2.932], dtype=float32)
+    """
     return _family.logpdf(x, c, 0, 1)
 
 
 @compound()
 def pdf(x: ArrayLike, c: ArrayLike) -> Value:
-    """The density."""
+    """The density of Cauchy's distribution wrapped around the circle [0, 2 pi] at x; 0 outside of its support.
+
+    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import stats
+    >>> stats.wrapcauchy.pdf(jnp.array([0.0, 1.0, 3.0]), 0.5).round(3)
+    Array([0.477, 0.168, 0.053], dtype=float32)
+    """
     return _family.pdf(x, c, 0, 1)
 
 

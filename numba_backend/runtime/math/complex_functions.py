@@ -36,7 +36,7 @@ from .value import (
 
 # Magnitudes above the first bound are scaled by 2**(first exponent) before they are squared, those below the second
 # by the second; the exponents are even, so that a square root can be scaled back exactly.
-_SQUARE_BANDS = {F32: ((2.0**60, -64), (2.0**-50, 100)), F64: ((2.0**500, -540), (2.0**-450, 700))}
+_SQUARE_BANDS = {F32: ((2.0**60, -66), (2.0**-50, 100)), F64: ((2.0**500, -540), (2.0**-450, 700))}
 # From here on exp is split into two factors, because a cosine may bring the product back into range.
 _LARGE_EXPONENT = {F32: (64.0, 6.235149080811617e27), F64: (512.0, 2.284413586539756e222)}
 # From here on tanh is 1 within less than half an ulp.

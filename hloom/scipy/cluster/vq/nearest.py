@@ -20,6 +20,13 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     """(index of the nearest code, distance to it) of each observation.
 
     obs: [m, n], code_book: [k, n], or both vectors, of observations with one feature. `check_finite` is ignored.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy.cluster import vq
+    >>> observations, codes = jnp.array([[0.0, 0.0], [5.0, 4.0]]), jnp.array([[1.0, 0.0], [5.0, 5.0]])
+    >>> vq.vq(observations, codes)
+    (Array([0, 1], dtype=int32), Array([1., 1.], dtype=float32))
     """
     check_arraylike("vq", obs, code_book)
     points: Any

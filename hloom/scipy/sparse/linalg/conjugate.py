@@ -29,6 +29,14 @@ def cg(
 
     Raises:
       ValueError: x0 is not like b, or a matrix is not square. TypeError: A or M is neither a function nor a matrix.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> from hloom.scipy.sparse import linalg
+    >>> x, info = linalg.cg(lambda x: jnp.array([2.0, 4.0, 8.0]) * x, jnp.array([2.0, 2.0, 2.0]))
+    >>> x.round(3)
+    Array([1.  , 0.5 , 0.25], dtype=float32)
     """
     return _solved(_cg, problem("cg", A, b, x0, M), tol, atol, maxiter, may_be_symmetric=True)
 
@@ -36,7 +44,16 @@ def cg(
 def bicgstab(
     A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: Any = None, M: Any = None
 ) -> tuple[Any, None]:
-    """(x, None): A x = b by the stabilized method of biconjugate gradients, for any A. Arguments as those of `cg`."""
+    """(x, None): A x = b by the stabilized method of biconjugate gradients, for any A. Arguments as those of `cg`.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> from hloom.scipy.sparse import linalg
+    >>> a, b = jnp.array([[4.0, 1.0], [2.0, 3.0]]), jnp.array([5.0, 5.0])
+    >>> linalg.bicgstab(a, b)[0].round(3)
+    Array([1., 1.], dtype=float32)
+    """
     return _solved(_bicgstab, problem("bicgstab", A, b, x0, M), tol, atol, maxiter)
 
 

@@ -43,6 +43,14 @@ def gmres(
 
     Raises:
       ValueError: x0 is not like b, a matrix is not square, or an unknown method. TypeError: A or M is no operator.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import linalg
+    >>> from hloom.scipy.sparse import linalg
+    >>> x, info = linalg.gmres(jnp.array([[0.0, 1.0], [2.0, 3.0]]), jnp.array([2.0, 8.0]))
+    >>> x.round(3), info
+    (Array([1., 2.], dtype=float32), Array(0, dtype=int32, weak_type=True))
     """
     given = problem("gmres", A, b, x0, M)
     methods = {"incremental": True, "batched": False}

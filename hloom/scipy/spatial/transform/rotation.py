@@ -49,18 +49,42 @@ class Rotation(NamedTuple):
     """A rotation, or an array of them. Made by `from_quat` and the like.
 
     quat: unit quaternions (x, y, z, w), [4] or [N, 4].
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy.spatial.transform import Rotation
+    >>> quarter = Rotation.from_euler("z", 90.0, degrees=True)
+    >>> quarter.apply(jnp.array([1.0, 0.0, 0.0])).round(3) + 0.0
+    Array([0., 1., 0.], dtype=float32)
+    >>> (quarter * quarter).magnitude().round(3)
+    Array(3.142, dtype=float32)
     """
 
     quat: Any
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """Arrays of rotations as one."""
+        """Arrays of rotations as one.
+
+        >>> import hloom
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> len(Rotation.concatenate([Rotation.identity(2), Rotation.identity(3)]))
+        5
+        """
         return cls(jnp.concatenate([rotation.quat for rotation in rotations]))
 
     @classmethod
     def from_euler(cls, seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
-        """From angles about one to three axes: "xyz" are fixed, "XYZ" turn. angles: [k], [N, k], or one for k = 1."""
+        """From angles about one to three axes: "xyz" are fixed, "XYZ" turn. angles: [k], [N, k], or one for k = 1.
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.from_euler("xyz", jnp.array([0.0, 0.0, 90.0]), degrees=True).as_matrix().round(3) + 0.0
+        Array([[ 0., -1.,  0.],
+               [ 1.,  0.,  0.],
+               [ 0.,  0.,  1.]], dtype=float32)
+        """
         axes, intrinsic = _axes(seq, (1, 2, 3))
         check_arraylike("from_euler", angles)
         values: Any = promote_dtypes_inexact(jnp.atleast_1d(angles))[0]
@@ -74,33 +98,76 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Rotation:
-        """From matrices [3, 3] or [N, 3, 3]."""
+        """From matrices [3, 3] or [N, 3, 3].
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.from_matrix(jnp.diag(jnp.array([1.0, -1.0, -1.0]))).magnitude().round(3)
+        Array(3.142, dtype=float32)
+        """
         return cls(quaternions.from_matrix(_given("from_matrix", matrix, 3, 3)))
 
     @classmethod
     def from_mrp(cls, mrp: ArrayLike) -> Rotation:
-        """From modified Rodrigues parameters [3] or [N, 3]."""
+        """From modified Rodrigues parameters [3] or [N, 3].
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.from_mrp(jnp.array([0.0, 0.0, 1.0])).magnitude().round(3)  # tan(angle / 4)
+        Array(3.142, dtype=float32)
+        """
         return cls(quaternions.from_mrp(_given("from_mrp", mrp, 3)))
 
     @classmethod
     def from_quat(cls, quat: ArrayLike) -> Rotation:
-        """From quaternions (x, y, z, w) of any length."""
+        """From quaternions (x, y, z, w) of any length.
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.from_quat(jnp.array([0.0, 0.0, 1.0, 1.0])).as_euler("xyz", degrees=True).round(2) + 0.0
+        Array([ 0.,  0., 90.], dtype=float32)
+        """
         return cls(quaternions.normalized(_given("from_quat", quat, 4)))
 
     @classmethod
     def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
-        """From vectors along the axes whose lengths are the angles."""
+        """From vectors along the axes whose lengths are the angles.
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> quarter = Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True)
+        >>> quarter.apply(jnp.array([1.0, 0.0, 0.0])).round(3) + 0.0
+        Array([0., 1., 0.], dtype=float32)
+        """
         return cls(quaternions.from_rotvec(_given("from_rotvec", rotvec, 3), bool(degrees)))
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
-        """The rotation by 0; `num` of them."""
+        """The rotation by 0; `num` of them.
+
+        >>> import hloom
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.identity(2).as_quat()
+        Array([[0., 0., 0., 1.],
+               [0., 0., 0., 1.]], dtype=float32)
+        """
         quat = jnp.array([0.0, 0.0, 0.0, 1.0], dtype=dtype)
         return cls(quat if num is None else jnp.broadcast_to(quat, (num, 4)))
 
     @classmethod
     def random(cls, random_key: Any, num: int | None = None) -> Rotation:
-        """Rotations that are uniformly distributed."""
+        """Rotations that are uniformly distributed.
+
+        >>> import hloom
+        >>> from hloom import random
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.random(random.key(0), 5).as_quat().shape
+        (5, 4)
+        """
         from .... import random
 
         return cls.from_quat(random.normal(random_key, (4,) if num is None else (num, 4)))
@@ -122,43 +189,110 @@ class Rotation(NamedTuple):
         return Rotation(quaternions.normalized(quaternions.product(*_broadcast(self.quat, other.quat))))
 
     def apply(self, vectors: ArrayLike, inverse: bool = False) -> Any:
-        """The vectors [3] or [N, 3], rotated; by the inverse rotations if `inverse`."""
+        """The vectors [3] or [N, 3], rotated; by the inverse rotations if `inverse`.
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> quarter = Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True)
+        >>> quarter.apply(jnp.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])).round(3) + 0.0
+        Array([[ 0.,  1.,  0.],
+               [-1.,  0.,  0.]], dtype=float32)
+        """
         values, matrix = _given("apply", vectors, 3), self.as_matrix()
         return jnp.einsum("...ji,...j->...i" if inverse else "...ij,...j->...i", matrix, values)
 
     def as_euler(self, seq: str, degrees: bool = False) -> Any:
-        """The angles about three axes, [..., 3]. See `from_euler`."""
+        """The angles about three axes, [..., 3]. See `from_euler`.
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.from_rotvec(jnp.array([0.0, 0.0, 0.5])).as_euler("xyz").round(3) + 0.0
+        Array([0. , 0. , 0.5], dtype=float32)
+        """
         axes, intrinsic = _axes(seq, (3,))
         return quaternions.as_euler(self.quat, axes, not intrinsic, bool(degrees))
 
     def as_matrix(self) -> Any:
-        """[..., 3, 3]."""
+        """[..., 3, 3].
+
+        >>> import hloom
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.identity().as_matrix()
+        Array([[1., 0., 0.],
+               [0., 1., 0.],
+               [0., 0., 1.]], dtype=float32)
+        """
         return quaternions.as_matrix(self.quat)
 
     def as_mrp(self) -> Any:
-        """Modified Rodrigues parameters, [..., 3]."""
+        """Modified Rodrigues parameters, [..., 3].
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.from_rotvec(jnp.array([0.0, 0.0, jnp.pi / 2])).as_mrp().round(3) + 0.0
+        Array([0.   , 0.   , 0.414], dtype=float32)
+        """
         return quaternions.as_mrp(self.quat)
 
     def as_rotvec(self, degrees: bool = False) -> Any:
-        """Vectors along the axes whose lengths are the angles, [..., 3]."""
+        """Vectors along the axes whose lengths are the angles, [..., 3].
+
+        >>> import hloom
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.from_euler("z", 90.0, degrees=True).as_rotvec(degrees=True).round(2) + 0.0
+        Array([ 0.,  0., 90.], dtype=float32)
+        """
         return quaternions.as_rotvec(self.quat, bool(degrees))
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
         """Unit quaternions (x, y, z, w), or with `scalar_first` (w, x, y, z). `canonical`: of q and -q always the same
-        one."""
+        one.
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True).as_quat().round(3) + 0.0
+        Array([0.   , 0.   , 0.707, 0.707], dtype=float32)
+        """
         quat = quaternions.canonical(self.quat) if canonical else self.quat
         return jnp.roll(quat, 1, axis=-1) if scalar_first else quat
 
     def inv(self) -> Rotation:
-        """The inverse rotations."""
+        """The inverse rotations.
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> r = Rotation.from_rotvec(jnp.array([0.1, 0.2, 0.3]))
+        >>> (r * r.inv()).magnitude().round(3)
+        Array(0., dtype=float32)
+        """
         return Rotation(quaternions.inverse(self.quat))
 
     def magnitude(self) -> Any:
-        """The angles, from 0 to pi."""
+        """The angles, from 0 to pi.
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.from_rotvec(jnp.array([3.0, 4.0, 0.0]) / 10).magnitude().round(3)
+        Array(0.5, dtype=float32)
+        """
         return quaternions.magnitude(self.quat)
 
     def mean(self, weights: ArrayLike | None = None) -> Rotation:
-        """The mean of the rotations: the one that maximizes the weighted squares of the products with them."""
+        """The mean of the rotations: the one that maximizes the weighted squares of the products with them.
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> r = Rotation.from_euler("z", jnp.array([[10.0], [30.0]]), degrees=True)
+        >>> r.mean().as_euler("xyz", degrees=True).round(1) + 0.0
+        Array([ 0.,  0., 20.], dtype=float32)
+        """
         count, dtype = len(self), self.quat.dtype
         w = jnp.ones(count, dtype) if weights is None else jnp.asarray(weights, dtype=dtype)
         if w.ndim != 1:
@@ -173,7 +307,13 @@ class Rotation(NamedTuple):
 
     @property
     def single(self) -> bool:
-        """Whether it is one rotation, not an array of them."""
+        """Whether it is one rotation, not an array of them.
+
+        >>> import hloom
+        >>> from hloom.scipy.spatial.transform import Rotation
+        >>> Rotation.identity().single, Rotation.identity(2).single
+        (True, False)
+        """
         return bool(self.quat.ndim == 1)
 
 

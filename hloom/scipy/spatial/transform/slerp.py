@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from .... import numpy as jnp
 from ....tracer.operators import ArrayLike
 from ....tracer.source import user_line
-from ...interpolate.bisection import place_in
+from ...interpolate.grids import interval_of
 from . import quaternions
 from .rotation import Rotation
 
@@ -18,6 +18,13 @@ class Slerp(NamedTuple):
     """A function of time to rotations. Made by `Slerp.init(times, rotations)`.
 
     times: [N], ascending; timedelta: their differences; rotations: the first N - 1; rotvecs: from each to the next.
+
+    >>> import hloom
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy.spatial.transform import Rotation, Slerp
+    >>> turn = Slerp.init(jnp.array([0.0, 1.0]), Rotation.from_euler("z", jnp.array([[0.0], [90.0]]), degrees=True))
+    >>> turn(jnp.array([0.0, 0.5])).as_euler("zyx", degrees=True)[:, 0].round(2)
+    Array([ 0., 45.], dtype=float32)
     """
 
     times: Any
@@ -27,7 +34,16 @@ class Slerp(NamedTuple):
 
     @classmethod
     def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
-        """The interpolation of `rotations`, at least two, at ascending times."""
+        """The interpolation of `rotations`, at least two, at ascending times.
+
+        >>> import hloom
+        >>> from hloom import numpy as jnp
+        >>> from hloom.scipy.spatial.transform import Rotation, Slerp
+        >>> ends = Rotation.from_rotvec(jnp.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
+        >>> turn = Slerp.init(jnp.array([0.0, 1.0]), ends)
+        >>> turn(0.25).magnitude().round(3)
+        Array(0.25, dtype=float32)
+        """
         if not isinstance(rotations, Rotation):
             raise TypeError(
                 f"`rotations` must be a `Rotation` instance, not a {type(rotations).__name__}\n  at {user_line()}"
@@ -53,7 +69,7 @@ class Slerp(NamedTuple):
         at = jnp.asarray(times, dtype=self.times.dtype)
         if at.ndim > 1:
             raise ValueError(f"`times` must be at most 1-dimensional, not {at.aval.str_short()}\n  at {user_line()}")
-        place = place_in(self.times, at)
+        place = interval_of(self.times, at)
         part = (at - self.times[place]) / self.timedelta[place]
         turn = quaternions.from_rotvec(self.rotvecs[place] * part[..., None], False)
         return Rotation(quaternions.normalized(quaternions.product(self.rotations.quat[place], turn)))

@@ -1,0 +1,52 @@
+"""Complex functions where intermediate results overflow, or cancel, and the result does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hloom
+from hloom import lax
+
+POINTS: list[tuple[Callable[..., Any], complex, complex]] = [
+    (lax.atan, 3e38 + 3e38j, 1.5707963267948966),
+    (lax.atan, -3e38 + 1j, -1.5707963267948966),
+    (lax.atan, 1e30 - 1e20j, 1.5707963267948966),
+    (lax.atan, 1e-3 + 1e-10j, 9.999996666668667e-4 + 9.999990000010000e-11j),
+    (lax.atan, 0.5 + 2j, 1.4215468610018069 + 0.5003700000525333j),
+    (lax.sqrt, 3e38 + 3e38j, 1.9029768147083555e19 + 7.882387990853164e18j),
+    (lax.sqrt, -3e38 - 2.9e38j, 7.6567918e+18 - 1.8937435e+19j),
+    (lax.rsqrt, 3e38 + 3e38j, 4.485358942e-20 - 1.857896502e-20j),
+    (lax.log1p, 3e38 + 3e38j, 88.94342 + 0.7853981633974483j),
+    (lax.log1p, 1e-10 + 1e-20j, 1e-10 + 1e-20j),
+    (lax.log1p, -1e-12 + 1e-20j, -1e-12 + 1e-20j),
+    (lax.log1p, -1 + 1e-10j, -23.025850929940457 + 1.5707963267948966j),
+    (lax.log1p, -1 + 1j, 1.5707963267948966j),
+    (lax.square, 3e38 + 3e38j, complex(0, np.inf)),
+    (lax.square, 1e19 + 1e19j, 2e38j),
+    (lax.square, 3e19 + 1e19j, complex(np.inf, np.inf)),
+    (lax.square, 3 + 4j, -7 + 24j),
+    (lax.square, 1e19 + 0.99999994e19j, 2.199023e31 + 2e38j),
+]
+
+
+@pytest.mark.parametrize(("function", "point", "expected"), POINTS)
+def test_corners(function: Callable[..., Any], point: complex, expected: complex) -> None:
+    z = np.array([point, point], np.complex64)
+    for found in (function(z), hloom.jit(function)(z), hloom.jit(function)(z[0])):
+        value = np.ravel(np.asarray(found))[0]
+        for part, wanted in ((value.real, np.real(expected)), (value.imag, np.imag(expected))):
+            np.testing.assert_allclose(part, wanted, rtol=1e-5, atol=1e-37 + 1e-15 * abs(np.real(expected)))
+
+
+@pytest.mark.parametrize("function", [lax.atan, lax.square])
+def test_their_derivatives(function: Callable[..., Any]) -> None:
+    derivative = {lax.atan: lambda z: 1 / (1 + z * z), lax.square: lambda z: 2 * z}[function]
+    z = np.array([0.5 + 0.5j, 1 - 2j, 0.3 + 0j], np.complex64)
+    found = hloom.vmap(hloom.grad(function, holomorphic=True))(z)
+    np.testing.assert_allclose(found, derivative(z), rtol=1e-5)
+    (_, tangent) = hloom.jvp(hloom.jit(function), (z,), (np.ones_like(z),))
+    np.testing.assert_allclose(tangent, derivative(z), rtol=1e-5)

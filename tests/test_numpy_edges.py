@@ -1,0 +1,171 @@
+"""Results and errors of `hloom.numpy` at the edges: strict promotion, mixed ranks, scalars of NumPy, objects."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hloom
+import hloom.numpy as jnp
+
+A = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+HALF = np.arange(1.0, 4.0, dtype=np.float16)
+
+
+def _both(name: str, *args: Any, **options: Any) -> tuple[Any, Any]:
+    """The function of hloom, and NumPy's."""
+    return getattr(jnp, name)(*args, **options), getattr(np, name)(*args, **options)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: _both("all", A, 1, where=np.array([True, False, True])),
+        lambda: _both("nanmean", A, 0, where=np.array([True, True, True])),
+        lambda: _both("nanmax", A, initial=-9.0, where=np.array([True, False, True])),
+        lambda: _both("cov", A, fweights=np.array([1, 2, 1])),
+        lambda: _both("polyfit", A[0], A.T, 1),
+        lambda: _both("polyfit", A[0], A.T, 0, cov=True),
+        lambda: _both("where", np.array([True, False, True]), A, A[0]),
+        lambda: _both("geomspace", np.float16(1), np.float16(8), 4),
+        lambda: _both("linspace", A, A + 1, 1, retstep=True),
+        lambda: _both("gradient", A, axis=(1,)),
+        lambda: _both("trapezoid", A, dx=np.array([[1.0, 2.0, 3.0]], np.float32), axis=0),
+        lambda: _both("histogram2d", np.arange(4), np.arange(4), 2, weights=np.arange(4)),
+        lambda: _both("eye", 3, k=2**100),
+        lambda: _both("zeros", np.array(3)),
+        lambda: _both("lcm", np.int8(100), np.int8(63)),
+        lambda: (jnp.mgrid[:], np.mgrid[:]),
+        lambda: (jnp.add.outer(A, A[0]), np.add.outer(A, A[0])),
+        lambda: (jnp.maximum.reduceat(A, np.array([0, 1])), np.maximum.reduceat(A, np.array([0, 1]))),
+        lambda: (jnp.asarray(A).byteswap(), A.byteswap()),
+        lambda: (jnp.asarray(A + 1j).byteswap(), (A + 1j).astype(np.complex64).byteswap()),
+    ],
+)
+def test_strictly(call: Any) -> None:
+    """Functions promote and broadcast within themselves, whatever users forbid for their own operations."""
+    with hloom.numpy_dtype_promotion("strict"), hloom.numpy_rank_promotion("raise"):
+        found, wanted = call()
+    many = isinstance(wanted, tuple | list)
+    for one, other in zip(found if many else [found], wanted if many else [wanted], strict=True):
+        assert one.shape == np.shape(other)
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "numbers, dtype",
+    [
+        ([0, np.int16(1)], "int16"),
+        ([0, np.float16(1)], "float16"),
+        ([0.5, np.int16(1)], "float32"),
+        ([True, np.int8(1)], "int8"),
+        ([[0], [np.int8(1)]], "int8"),
+        ([HALF, [1, 2, 3.0]], "float16"),
+        ([np.int8(1), np.zeros((), np.int16)], "int16"),
+        ([1, 2.0], "float32"),
+    ],
+)
+def test_lists_of_numpy_scalars(numbers: Any, dtype: str) -> None:
+    """Python's numbers are weak beside NumPy's, as everywhere."""
+    assert jnp.array(numbers).dtype == dtype and not jnp.array(numbers).weak_type
+
+
+@pytest.mark.parametrize(
+    "make", [copy.copy, copy.deepcopy, jnp.copy, jnp.array, lambda x: x.astype(x.dtype, copy=True)]
+)
+def test_copies_have_their_own_memory(make: Any) -> None:
+    x = jnp.arange(3.0)
+    y = make(x)
+    x.delete()
+    assert y.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_variance_in_a_wider_dtype() -> None:
+    with hloom.numpy_dtype_promotion("strict"):
+        assert jnp.var(jnp.asarray(A), dtype=np.float16).dtype == np.float16
+        assert float(jnp.nanvar(HALF, dtype=np.float32)) == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="computed with a complex dtype"):
+        jnp.var(jnp.ones(3, np.complex64), dtype=np.float32)
+
+
+class Named:
+    """An object that says which array it is."""
+
+    def __jax_array__(self) -> Any:
+        return jnp.arange(3.0)
+
+
+def test_objects_with_an_array() -> None:
+    assert (Named() * jnp.arange(3.0)).tolist() == [0.0, 1.0, 4.0]
+    assert (jnp.arange(3.0) - Named()).tolist() == [0.0, 0.0, 0.0]
+    assert jnp.asarray(Named()).tolist() == jnp.array(Named()).tolist() == jnp.copy(Named()).tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(TypeError):
+        _ = jnp.arange(3.0) + object()
+
+
+def test_described_arrays() -> None:
+    described = hloom.ShapeDtypeStruct((2, 1), np.int16)
+    made = [jnp.zeros_like(described), jnp.ones_like(described), jnp.full_like(described, 2)]
+    for value, found in enumerate(made):
+        assert found.dtype == np.int16 and found.tolist() == [[value], [value]]
+
+
+def test_vectorize_takes_none_and_returns_arrays() -> None:
+    def shifted(x: Any, y: Any) -> Any:
+        return x + jnp.arange(2.0) if y is None else x
+
+    assert jnp.vectorize(shifted)(jnp.arange(3.0), None).tolist() == [[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]]
+    assert jnp.vectorize(shifted)(jnp.arange(2.0), jnp.arange(2.0)).tolist() == [0.0, 1.0]
+    with hloom.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="require rank promotion"):
+        jnp.vectorize(jnp.add)(A, A[0])
+
+
+@pytest.mark.parametrize("name", ["nin", "nout", "nargs", "identity"])
+def test_ufuncs_are_read_only(name: str) -> None:
+    with pytest.raises(AttributeError):
+        setattr(jnp.add, name, 3)
+
+
+X = jnp.arange(6.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: 1 in X, ValueError, "search array must be one-dimensional"),
+        (lambda: X[0] in X[0], ValueError, "query value must be a scalar"),
+        (lambda: "a" in X[0], TypeError, "unsupported operand type"),
+        (lambda: X[[0, 1]], TypeError, r"use `arr\[array\(seq\)\]`"),
+        (lambda: X[[0, None]], TypeError, r"use `arr\[tuple\(seq\)\]`"),
+        (lambda: X[0.5], TypeError, "Indexer must have integer or boolean type, got indexer with type float"),
+        (lambda: X[1, 2, 3], IndexError, "array is 2-dimensional, but 3 were indexed"),
+        (lambda: jnp.array([1.0, None]), ValueError, "None is not a valid value for jnp.array"),
+        (lambda: jnp.zeros(3, [("a", "i4")]), TypeError, "only supports number"),
+        (lambda: jnp.zeros(2, 3), TypeError, r"Did you accidentally write `jax.numpy.zeros\(2, 3\)`"),
+        (lambda: jnp.zeros(1.5), TypeError, "Shapes must be 1D sequences"),
+        (lambda: hloom.jit(jnp.zeros)(2), TypeError, r"Shapes must be 1D sequences.*\nIf using `jit`"),
+        (lambda: jnp.array([0, 2**70]), OverflowError, "Python int too large"),
+        (lambda: jnp.tri(3, k=2**100), OverflowError, "too large|out of bounds"),
+        (lambda: jnp.argmin(jnp.zeros((2, 0)), 1), ValueError, "attempt to get argmin of an empty sequence"),
+        (lambda: jnp.rot90(X[0]), ValueError, "ndim at least two"),
+        (lambda: jnp.trace(X, axis1=1, axis2=-1), ValueError, "axis1 and axis2 can not be same"),
+        (lambda: jnp.broadcast_to(X, (3,)), ValueError, "fewer dimensions"),
+        (lambda: jnp.hypot(X, 1j), ValueError, "not well defined for complex-valued"),
+        (lambda: jnp.tensordot(X, X[0], 2), TypeError, "exceeds input ranks"),
+        (lambda: jnp.nanstd(X, where=X), TypeError, "jnp.nanstd: where must be None or a boolean array"),
+        (lambda: jnp.fft.ihfft(X, axis=[0, 1]), ValueError, "Please use jax.numpy.fft.ihfftn"),
+        (lambda: jnp.vectorize(jnp.add, signature="(),()->(),()")(1, 2), TypeError, "output must be a tuple"),
+        (lambda: jnp.vectorize(jnp.divmod, signature="(),()->()")(1, 2), TypeError, "number of output arguments"),
+        (lambda: jnp.vectorize(jnp.add, signature="(),()->()")(1, None), ValueError, "Cannot pass None at locations"),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_dtypes_of_traced_sequences() -> None:
+    assert hloom.jit(lambda x: (jnp.iscomplexobj([x, 1.0]), x)[0] and x)(1j) == 1j
