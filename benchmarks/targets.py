@@ -38,7 +38,7 @@ def _case(
                 import hloom.numpy as jnp
 
                 own = [jnp.asarray(a) for a in given]
-                compiled = hloom.jit(make(hloom, jnp)).lower(*own).compile(target)
+                compiled = hloom.jit(make(hloom, jnp)).lower(*own).compile(target=target)
                 return Program(lambda: compiled(*own))
 
             return build
@@ -53,7 +53,7 @@ def training_step() -> Case:
 
     def builder(target: str) -> Callable[[], Program]:
         def build() -> Program:
-            step = mlp.training_step("hloom").lower(*mlp.arguments("hloom", batch)).compile(target)
+            step = mlp.training_step("hloom").lower(*mlp.arguments("hloom", batch)).compile(target=target)
             state, images, labels = mlp.arguments("hloom", batch)
 
             def run() -> Any:
