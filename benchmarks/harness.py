@@ -41,10 +41,6 @@ class Program:
     """What to compare, if it is not the result of `run`: arrays, or lists of them."""
 
 
-FROM_HLO = " †"
-"""At the end of the title of a case that hloom runs from HLO text, because it has no Python function for it yet."""
-
-
 @dataclass(frozen=True)
 class Case:
     """`programs` are builders. One that raises ImportError is skipped with its reason, except hloom's."""

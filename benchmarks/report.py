@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import machine
-from .harness import FROM_HLO, Outcome
+from .harness import Outcome
 
 NAMES = {
     "hloom": "hloom", "hloom-tpu": "hloom, tpu", "jax": "JAX", "numpy": "NumPy", "numba": "Numba", "torch": "PyTorch",
@@ -29,8 +29,6 @@ def table(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
     notes = [f"{outcome.name}: {note}" for outcome in outcomes for note in outcome.notes]
     shared = [note for note in dict.fromkeys(n.partition(": ")[2] for n in notes) if _everywhere(note, outcomes)]
     notes = [note for note in notes if note.partition(": ")[2] not in shared] + shared
-    if any(outcome.title.endswith(FROM_HLO) for outcome in outcomes):
-        notes.insert(0, f"{FROM_HLO.strip()}: from HLO text; hloom has no Python function for it yet")
     return "\n".join([markdown(rows), "", machine.line(about), *(f"({note})" for note in notes)])
 
 

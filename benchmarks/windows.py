@@ -1,4 +1,4 @@
-"""Cases of convolutions, pooling and cumulative sums: hloom runs them as HLO text, in the form that JAX prints."""
+"""Cases of convolutions, pooling and cumulative sums: one text, with the names of hloom and with those of JAX."""
 
 from __future__ import annotations
 
@@ -8,35 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from .harness import FROM_HLO, Case, Program
-from .rows import in_hloom, in_jax
+from .harness import Case, Program
+from .rows import Make, in_both
 
 RNG = np.random.default_rng(3)
 
 NDArray = np.ndarray[Any, Any]
-
-ADD = "add {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = f32[] add(x, y)\n}\n"
-MAX = "max {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = f32[] maximum(x, y)\n}\n"
-GE = "ge {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = pred[] compare(x, y), direction=GE\n}\n"
-POOL = "size=1x1x2x2 stride=1x1x2x2"
 
 
 def _normal(*dimensions: int) -> NDArray:
     return RNG.standard_normal(dimensions).astype(np.float32)
 
 
-def _type(array: NDArray) -> str:
-    return f"f32[{','.join(map(str, array.shape))}]"
-
-
 def _case(
-    name: str, title: str, text: str, arguments: Sequence[NDArray], jax: Callable[..., Callable[..., Any]],
-    torch: Callable[[Any, Any], Any] | None = None,
+    name: str, title: str, make: Make, arguments: Sequence[NDArray],
+    torch: Callable[[Any, Any], Any] | None = None, in_numpy: Callable[[], Any] | None = None,
 ) -> Case:  # fmt: skip
-    programs = {"hloom": in_hloom(text, arguments), "jax": in_jax(jax, arguments)}
+    programs = in_both(make, arguments)
+    if in_numpy is not None:
+        programs["numpy"] = lambda: Program(in_numpy)
     if torch is not None:
         programs["torch"] = _in_torch(torch, arguments)
-    return Case(name, title + FROM_HLO, programs)
+    return Case(name, title, programs)
 
 
 def _in_torch(function: Callable[[Any, Any], Any], arguments: Sequence[NDArray]) -> Callable[[], Program]:
@@ -56,78 +49,42 @@ def convolution(batch: int, inputs: int, outputs: int, size: int, kernel: int, p
 
     def case() -> Case:
         x, w = _normal(batch, inputs, size, size), _normal(outputs, inputs, kernel, kernel)
-        places = size + 2 * padding - kernel + 1
-        pad = f" pad={padding}_{padding}x{padding}_{padding}" if padding else ""
-        text = f"""HloModule convolution
-ENTRY main {{
-  x = {_type(x)} parameter(0)
-  w = {_type(w)} parameter(1)
-  ROOT r = f32[{batch},{outputs},{places},{places}] convolution(x, w), window={{size={kernel}x{kernel}{pad}}},
-      dim_labels=bf01_oi01->bf01
-}}"""
         title = f"convolution of {batch}x{inputs}x{size}x{size}, {outputs} kernels of {kernel}x{kernel}"
         return _case(
-            f"conv-{inputs}-{outputs}", title, text, [x, w],
-            lambda jax, jnp: lambda x, w: jax.lax.conv_general_dilated(x, w, (1, 1), [(padding, padding)] * 2),
+            f"conv-{inputs}-{outputs}", title,
+            lambda jax, jnp: lambda x, w: jax.lax.conv_general_dilated(x, w, (1, 1), [(padding, padding)] * 2), [x, w],
             lambda torch, own: torch.nn.functional.conv2d(*own, padding=padding),
         )  # fmt: skip
 
     return case
 
 
+def _pooled(jax: Any, jnp: Any) -> Callable[[Any], Any]:
+    return lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+
+
 def max_pool() -> Case:
     x = _normal(128, 32, 28, 28)
-    text = f"""HloModule pool
-{MAX}
-ENTRY main {{
-  x = {_type(x)} parameter(0)
-  lowest = f32[] constant(-inf)
-  ROOT r = f32[128,32,14,14] reduce-window(x, lowest), window={{{POOL}}}, to_apply=max
-}}"""
     return _case(
-        "max-pool", "max-pool 2x2 of 128x32x28x28", text, [x],
-        lambda jax, jnp: lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID"),
+        "max-pool", "max-pool 2x2 of 128x32x28x28", _pooled, [x],
         lambda torch, own: torch.nn.functional.max_pool2d(own[0], 2),
     )  # fmt: skip
 
 
 def max_pool_gradient() -> Case:
     x, y = _normal(128, 32, 28, 28), _normal(128, 32, 14, 14)
-    text = f"""HloModule pool_gradient
-{ADD}
-{GE}
-ENTRY main {{
-  x = {_type(x)} parameter(0)
-  y = {_type(y)} parameter(1)
-  zero = f32[] constant(0)
-  ROOT r = {_type(x)} select-and-scatter(x, y, zero), window={{{POOL}}}, select=ge, scatter=add
-}}"""
-
-    def gradient(jax: Any, jnp: Any) -> Callable[..., Any]:
-        def pool(x: Any) -> Any:
-            return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
-
-        return lambda x, y: jax.vjp(pool, x)[1](y)[0]
-
-    return _case("max-pool-gradient", "gradient of that max-pool", text, [x, y], gradient)
+    return _case(
+        "max-pool-gradient", "gradient of that max-pool",
+        lambda jax, jnp: lambda x, y: jax.vjp(_pooled(jax, jnp), x)[1](y)[0], [x, y],
+    )  # fmt: skip
 
 
 def cumulative_sum() -> Case:
-    count = 1_000_000
-    x = _normal(count) + np.float32(0.5)
-    text = f"""HloModule cumsum
-{ADD}
-ENTRY main {{
-  x = {_type(x)} parameter(0)
-  zero = f32[] constant(0)
-  ROOT r = {_type(x)} reduce-window(x, zero), window={{size={count} pad={count - 1}_0}}, to_apply=add
-}}"""
-    case = _case(
-        "cumsum", "cumulative sum of 1M f32", text, [x], lambda jax, jnp: jnp.cumsum,
-        lambda torch, own: torch.cumsum(own[0], 0),
+    x = _normal(1_000_000) + np.float32(0.5)
+    return _case(
+        "cumsum", "cumulative sum of 1M f32", lambda jax, jnp: jnp.cumsum, [x],
+        lambda torch, own: torch.cumsum(own[0], 0), lambda: np.cumsum(x),
     )  # fmt: skip
-    programs = {**case.programs, "numpy": lambda: Program(lambda: np.cumsum(x))}
-    return Case(case.name, case.title.removesuffix(FROM_HLO), programs)
 
 
 CASES: dict[str, Callable[[], Case]] = {
