@@ -27,9 +27,10 @@ IMPORTS = {
 
 
 def environment(store: Path) -> dict[str, str]:
-    """Every peer's compiled code is stored in `store`; JAX writes every entry, even if it compiled quickly."""
+    """Every peer's compiled code is stored in `store`; JAX writes every entry, even if it compiled quickly. Python
+    keeps its .pyc files, whatever this process was told: installed packages have theirs, and this folder must, too."""
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         "PYTHONPATH": str(ROOT),
         "HLOOM_CACHE_DIR": str(store / "hloom"),
         "JAX_COMPILATION_CACHE_DIR": str(store / "jax"),
