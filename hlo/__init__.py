@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from .element_type import ElementType, element_type_of
     from .errors import (
+        CollectiveError,
         ExecutionError,
         HloError,
         HloParseError,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from .evaluator import evaluate, evaluate_computation
+    from .evaluator.devices import evaluate_on_devices
     from .index_util import linear_index, multi_index
     from .ir import HloComputation, HloInstruction, HloModule, InputOutputAlias, Metadata
     from .layout import Layout, PaddingValue, Tile
@@ -100,6 +102,7 @@ _NAMES = {
     **dict.fromkeys(("ElementType", "element_type_of"), ".element_type"),
     **dict.fromkeys(
         (
+            "CollectiveError",
             "ExecutionError",
             "HloError",
             "HloParseError",
@@ -111,6 +114,7 @@ _NAMES = {
         ".errors",
     ),
     **dict.fromkeys(("evaluate", "evaluate_computation"), ".evaluator"),
+    "evaluate_on_devices": ".evaluator.devices",
     **dict.fromkeys(("HloComputation", "HloInstruction", "HloModule", "InputOutputAlias", "Metadata"), ".ir"),
     **dict.fromkeys(("linear_index", "multi_index"), ".index_util"),
     **dict.fromkeys(("Layout", "PaddingValue", "Tile"), ".layout"),
@@ -130,6 +134,7 @@ _NAMES = {
 
 __all__ = [
     "BuildError",
+    "CollectiveError",
     "ComparisonDirection",
     "ComparisonType",
     "Computation",
@@ -170,6 +175,7 @@ __all__ = [
     "element_type_of",
     "evaluate",
     "evaluate_computation",
+    "evaluate_on_devices",
     "from_physical",
     "layout_svg",
     "layout_text",

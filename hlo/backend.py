@@ -11,10 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from .collectives.world import local_numbers, run_on_devices
 from .errors import UnsupportedError
 from .ir import HloModule
 from .passes.record import PassRecord
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .passes.manager import PassOptions, Pipeline
 
 NDArray = np.ndarray[Any, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,33 @@ class Executable(SharedValue, ABC):
         in place if it is aligned and its strides are those of the parameter's layout; otherwise it is copied first. In
         tiled, padded and packed layouts arguments and results are always copied.
         """
+
+    def call_on_devices(
+        self, arguments: Sequence[list[DeviceBuffer]], devices: Sequence[int] | None = None
+    ) -> list[list[DeviceBuffer]]:
+        """Run on the module's replica_count * num_partitions devices at once; the results of each.
+
+        `arguments` has what `call` takes for each device of this process, in the order of the devices' numbers (replica
+        * num_partitions + partition); `devices`: the id of the device with each number, by default the first ones. As
+        in `call`, what is in the buffers is not checked. ExecutionError if there are not so many devices or lists;
+        CollectiveError if devices do not come to the same collectives.
+        """
+        return self._on_devices(self.call, arguments, devices)
+
+    def execute_on_devices(
+        self, arguments: Sequence[Sequence[NDArray]], devices: Sequence[int] | None = None
+    ) -> list[list[NDArray]]:
+        """As `call_on_devices`, on arrays, which are checked as in `execute`."""
+        return self._on_devices(self.execute, arguments, devices)
+
+    def _on_devices(
+        self, run: Callable[[Any], list[T]], arguments: Sequence[Any], devices: Sequence[int] | None
+    ) -> list[list[T]]:
+        replicas, partitions = self.module.replica_count, self.module.num_partitions
+        of_device = dict(
+            zip(local_numbers(replicas, partitions, devices, len(arguments)), arguments, strict=True)
+        )
+        return run_on_devices(lambda d: run(of_device[d.device]), replicas, partitions, devices, self.module)
 
     @abstractmethod
     def kernels(self) -> Mapping[str, str]:

@@ -79,5 +79,10 @@ class CustomCallError(ExecutionError):
     """The function of a custom call raised an error, or returned a result that is not of the declared type."""
 
 
+class CollectiveError(ExecutionError):
+    """Devices that run a program together cannot go on: one failed, finished early, runs something else, or does not
+    come in time. The message says at which collective, and what each device does."""
+
+
 for _class in [each for each in vars().values() if isinstance(each, type) and issubclass(each, Exception)]:
     _class.__module__ = __name__.partition(".")[0] + ".errors"  # where users find it, and what tracebacks print

@@ -1,137 +1,85 @@
-"""What collectives mean for a single device: replica 0 of partition 0.
+"""What collectives mean: each device gives its operands to the others of its group, and gets theirs.
 
-Only the group of device 0 matters. A program with more devices in it cannot run here.
+The device is that of this thread (`collectives.current_communicator`); outside of a run on several devices it is alone,
+replica 0 of partition 0. A reduction takes the devices' values one after the other, in the order of the group.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ExecutionError
+from ..collectives.communicator import current_communicator
+from ..collectives.operations import Combine
+from ..collectives.perform import PERFORMED, perform
+from ..ir import HloComputation
 from ..opcode import Opcode
-from ..ops.collective import CollectiveAttributes, CollectiveBroadcastAttributes
+from ..ops.collective import CollectiveAttributes
 from ..shape import Shape
+from ..value_tree import leaves_of, value_of
+from .applied import Applied, as_ufunc, reduced_in
 from .table import EVALUATE, NDArray, Value
 
 
-def _require_one_device(devices: tuple[int, ...], what: str) -> None:
-    if devices and max(devices) > 0:
-        raise ExecutionError(f"{what} among devices {list(devices)} needs {max(devices) + 1} replicas, there is one")
+def _do(opcode: Opcode, shape: Shape, attributes: CollectiveAttributes, operands: Sequence[Value]) -> Value:
+    results = [np.empty(leaf.dimensions, leaf.element.dtype) for leaf in shape.leaves()]
+    leaves = [leaf for operand in operands for leaf in leaves_of(operand)]
+    combine = None if attributes.to_apply is None else combination(attributes.to_apply)
+    perform(current_communicator(), opcode, attributes, leaves, results, combine)
+    value: Value = value_of(shape, iter(results))
+    return value
 
 
-def _require_alone(attributes: CollectiveAttributes, what: str) -> None:
-    """ExecutionError unless device 0 is alone in its group; without groups all devices are one group."""
-    groups = attributes.replica_groups.groups
-    if not groups:
-        return
-    own = next((group for group in groups if 0 in group), None)
-    if own is None:
-        raise ExecutionError(f"{what} in groups {attributes.replica_groups.text}: device 0 is in none of them")
-    _require_one_device(own, what)
+def _evaluation(opcode: Opcode) -> Callable[..., Value]:
+    return lambda shape, attributes, *operands: _do(opcode, shape, attributes, operands)
 
 
-def _require_same_sizes(operands: tuple[NDArray, ...], shape: Shape, what: str) -> None:
-    """ExecutionError if the result's type shows that more than one replica takes part."""
-    for operand, result in zip(operands, shape.leaves(), strict=True):
-        if operand.shape != result.dimensions:
-            why = f"{what} of dimensions {list(operand.shape)} to {result} needs several replicas, there is one"
-            raise ExecutionError(why)
+for _opcode in PERFORMED:
+    EVALUATE.register(_opcode)(_evaluation(_opcode))
 
 
-def _one_or_tuple(operands: tuple[NDArray, ...]) -> Value:
-    return operands[0] if len(operands) == 1 else operands
+def combination(reducer: HloComputation) -> Combine:
+    """`reducer` as what combines the devices' arrays, from the first to the last.
+
+    f16, bf16 and smaller floats are combined in f32 and rounded once, as in a reduce, if the reducer is one op.
+    """
+    ufunc = as_ufunc(reducer)
+    wide = reduced_in(reducer.root.shape.element)
+    apply = Applied(reducer)
+
+    def combine(parts: Sequence[NDArray], result: NDArray) -> None:
+        if ufunc is not None:
+            total = parts[0].astype(wide, copy=False)
+            for part in parts[1:]:
+                total = ufunc(total, part.astype(wide, copy=False))
+        else:
+            total = parts[0]
+            for part in parts[1:]:
+                (total,) = apply([total, part])
+        result[...] = total.astype(result.dtype, copy=False)
+
+    return combine
 
 
-@EVALUATE.register(Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START)
-def _all_reduce(shape: Shape, attributes: CollectiveAttributes, *operands: NDArray) -> Value:
-    """A reduction over one device: its operand."""
-    _require_alone(attributes, "an all-reduce")
-    return _one_or_tuple(operands)
-
-
-@EVALUATE.register(Opcode.ALL_GATHER)
-def _all_gather(shape: Shape, attributes: CollectiveAttributes, *operands: NDArray) -> Value:
-    _require_alone(attributes, "an all-gather")
-    _require_same_sizes(operands, shape, "an all-gather")
-    return _one_or_tuple(operands)
+@EVALUATE.register(Opcode.ALL_REDUCE_START)
+def _all_reduce_start(shape: Shape, attributes: CollectiveAttributes, *operands: Value) -> Value:
+    """Everything happens at the start."""
+    return _do(Opcode.ALL_REDUCE, shape, attributes, operands)
 
 
 @EVALUATE.register(Opcode.ALL_GATHER_START)
-def _all_gather_start(shape: Shape, attributes: CollectiveAttributes, *operands: NDArray) -> Value:
-    return _one_or_tuple(operands), _all_gather(shape.elements[1], attributes, *operands)
-
-
-@EVALUATE.register(Opcode.REDUCE_SCATTER)
-def _reduce_scatter(shape: Shape, attributes: CollectiveAttributes, *operands: NDArray) -> Value:
-    _require_alone(attributes, "a reduce-scatter")
-    _require_same_sizes(operands, shape, "a reduce-scatter")
-    return _one_or_tuple(operands)
-
-
-@EVALUATE.register(Opcode.ALL_TO_ALL)
-def _all_to_all(shape: Shape, attributes: CollectiveAttributes, *operands: NDArray) -> Value:
-    """Device i gets part i of every device's operand; in the tuple form the parts are the operands."""
-    _require_alone(attributes, "an all-to-all")
-    if attributes.dimension is not None:
-        return operands[0]
-    if len(operands) > 1:
-        raise ExecutionError(f"an all-to-all of {len(operands)} operands needs {len(operands)} replicas, there is one")
-    return operands
-
-
-@EVALUATE.register(Opcode.COLLECTIVE_BROADCAST)
-def _collective_broadcast(shape: Shape, attributes: CollectiveBroadcastAttributes, *operands: NDArray) -> Value:
-    """The first device of a group, or that of the given number, gives its value to the others; a device in no group
-    gets zeros."""
-    groups = attributes.replica_groups.groups
-    if attributes.has_dynamic_root:
-        operands, roots = operands[:-1], operands[-1]
-        if roots.any():
-            raise ExecutionError(f"a collective-broadcast from members {roots.tolist()} of a group: it has one, 0")
-    own = next((group for group in groups if 0 in group), None)
-    if groups and own is None:
-        return _one_or_tuple(tuple([np.zeros_like(o) for o in operands]))
-    _require_one_device(own or (), "a collective-broadcast")
-    return _one_or_tuple(operands)
-
-
-@EVALUATE.register(Opcode.COLLECTIVE_PERMUTE)
-def _collective_permute(shape: Shape, attributes: CollectiveAttributes, *operands: NDArray) -> Value:
-    """A device to which none sends gets zeros."""
-    if attributes.slice_sizes or any(isinstance(operand, tuple) for operand in operands):
-        raise ExecutionError("a collective-permute of slices, in place, is not supported")
-    devices = tuple([device for pair in attributes.source_target_pairs for device in pair])
-    _require_one_device(devices, "a collective-permute")
-    return _one_or_tuple(operands if devices else tuple([np.zeros_like(o) for o in operands]))
+def _all_gather_start(shape: Shape, attributes: CollectiveAttributes, *operands: Value) -> Value:
+    given = operands[0] if len(operands) == 1 else operands
+    return given, _do(Opcode.ALL_GATHER, shape.elements[1], attributes, operands)
 
 
 @EVALUATE.register(Opcode.COLLECTIVE_PERMUTE_START)
-def _collective_permute_start(shape: Shape, attributes: CollectiveAttributes, *operands: NDArray) -> Value:
+def _collective_permute_start(shape: Shape, attributes: CollectiveAttributes, *operands: Value) -> Value:
     contexts = [np.zeros((), np.uint32) for _ in shape.elements[2:]]
-    return _one_or_tuple(operands), _collective_permute(shape, attributes, *operands), *contexts
-
-
-@EVALUATE.register(Opcode.RAGGED_ALL_TO_ALL)
-def _ragged_all_to_all(
-    shape: Shape,
-    attributes: CollectiveAttributes,
-    data: NDArray,
-    output: NDArray,
-    input_offsets: NDArray,
-    send_sizes: NDArray,
-    output_offsets: NDArray,
-    receive_sizes: NDArray,
-) -> NDArray:
-    """Copies row range i of `data` to `output`, from row `output_offsets[i]` on. ExecutionError for rows outside."""
-    _require_alone(attributes, "a ragged-all-to-all")
-    result = output.copy()
-    for source, size, target in zip(input_offsets.tolist(), send_sizes.tolist(), output_offsets.tolist()):
-        if min(source, size, target) < 0 or source + size > len(data) or target + size > len(result):
-            raise ExecutionError(f"ragged-all-to-all of {size} rows from {source} to {target}: outside of the arrays")
-        result[target : target + size] = data[source : source + size]
-    return result
+    given = operands[0] if shape.elements[0].is_array else operands
+    return given, _do(Opcode.COLLECTIVE_PERMUTE, shape.elements[1], attributes, operands), *contexts
 
 
 @EVALUATE.register(Opcode.ALL_REDUCE_DONE)
@@ -144,6 +92,11 @@ def _second_element(shape: Shape, attributes: Any, operand: tuple[Value, ...]) -
     return operand[1]
 
 
-@EVALUATE.register(Opcode.PARTITION_ID, Opcode.REPLICA_ID)
-def _zero(shape: Shape, attributes: Any) -> NDArray:
-    return np.zeros((), np.uint32)
+@EVALUATE.register(Opcode.PARTITION_ID)
+def _partition_id(shape: Shape, attributes: Any) -> NDArray:
+    return np.asarray(current_communicator().partition, np.uint32)
+
+
+@EVALUATE.register(Opcode.REPLICA_ID)
+def _replica_id(shape: Shape, attributes: Any) -> NDArray:
+    return np.asarray(current_communicator().replica, np.uint32)

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..collectives.communicator import ALONE, as_device, current_communicator
 from ..effects import ACTING, has_side_effect, live_instructions
 from ..errors import ExecutionError
 from ..ir import Attributes, HloComputation, HloInstruction, HloModule
@@ -78,9 +79,20 @@ def evaluate(module: HloModule, *arguments: Any) -> list[NDArray]:
 
     ExecutionError if their number, dtypes or dimensions are not the parameters', or if it needs several devices.
     """
-    if module.replica_count * module.num_partitions > 1:
-        devices = f"{module.replica_count} replicas and {module.num_partitions} partitions"
-        raise ExecutionError(f"module {module.name} is for {devices}; the evaluator runs one of each")
+    device = current_communicator()
+    if (module.replica_count, module.num_partitions) != (device.num_replicas, device.num_partitions):
+        if module.replica_count * module.num_partitions > 1:
+            devices = f"{module.replica_count} replicas and {module.num_partitions} partitions"
+            raise ExecutionError(
+                f"module {module.name} is for {devices}: `evaluate_on_devices` takes the arguments of each of them"
+            )
+        device = ALONE
+    with as_device(device):
+        return list(leaves_of(evaluate_computation(module.entry, checked_arguments(module, arguments))))
+
+
+def checked_arguments(module: HloModule, arguments: Sequence[Any]) -> list[Value]:
+    """The values of the entry's parameters, from one array-like for each leaf. ExecutionError if these do not fit."""
     leaves = [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
     if len(arguments) != len(leaves):
         raise ExecutionError(f"module {module.name} takes {len(leaves)} arrays, not {len(arguments)}")
@@ -90,8 +102,7 @@ def evaluate(module: HloModule, *arguments: Any) -> list[NDArray]:
             found = f"an array of {array.dtype} with dimensions {list(array.shape)}"
             raise ExecutionError(f"argument {position} of module {module.name} must be {leaf}, not {found}")
     source = iter(arrays)
-    values = [value_of(parameter.shape, source) for parameter in module.entry.parameters]
-    return list(leaves_of(evaluate_computation(module.entry, values)))
+    return [value_of(parameter.shape, source) for parameter in module.entry.parameters]
 
 
 def interpret(computation: HloComputation, arguments: Sequence[Value]) -> Any:

@@ -1,0 +1,196 @@
+"""Devices that are threads of one process: they meet at a board, and read each other's memory.
+
+A board belongs to one run of a program. A device puts its blocks on it and waits until those for it are there; it
+leaves when its own have been read. So nothing is copied on the way. All waits look at what the others do: a device that
+waits for one that has finished or failed, or devices that wait for each other at different places, are told so at once;
+only a device that runs on and on makes others wait until the timeout.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ..errors import CollectiveError
+from .communicator import Blocks, Communicator, Meeting
+
+_LOOK = 0.5
+"""Seconds after which a wait looks around although nobody has called: for the clock, and for signals."""
+
+
+@dataclass(slots=True)
+class _Posted:
+    meeting: Meeting
+    blocks: Blocks
+    is_read: bool = False
+    """True from the moment at which the target may look at the memory."""
+
+
+class Board:
+    """What the devices of one run have in common. All is read and written under one lock.
+
+    `timeout`: seconds that a device waits for others.
+    """
+
+    def __init__(self, num_devices: int, timeout: float) -> None:
+        self.num_devices, self.timeout = num_devices, timeout
+        self._changed = threading.Condition(threading.Lock())
+        self._posted: dict[tuple[int, int], _Posted] = {}
+        """From (source, target) to what the source has put there; gone when the target has read it."""
+        self._waits: dict[int, tuple[Meeting, Callable[[], list[int]]]] = {}
+        """Of each device that waits: where, and a function that says for which devices."""
+        self._finished: set[int] = set()
+        self._failed: dict[int, BaseException] = {}
+
+    def finish(self, device: int) -> None:
+        """The device has come to the end of its program."""
+        with self._changed:
+            self._finished.add(device)
+            self._changed.notify_all()
+
+    def fail(self, device: int, error: BaseException) -> None:
+        """The device has raised `error`: every wait raises from now on."""
+        with self._changed:
+            self._failed.setdefault(device, error)
+            self._changed.notify_all()
+
+    @property
+    def failed(self) -> dict[int, BaseException]:
+        """What devices have raised, in the order in which they did."""
+        return self._failed
+
+    def put(self, device: int, meeting: Meeting, sends: Mapping[int, Blocks]) -> None:
+        """Put the device's blocks on the board."""
+        with self._changed:
+            for target, blocks in sends.items():
+                self._posted[device, target] = _Posted(meeting, blocks)
+            if sends:
+                self._changed.notify_all()
+
+    def take(self, device: int, meeting: Meeting, receives: Mapping[int, Sequence[int]]) -> dict[int, Blocks]:
+        """The blocks from each device of `receives`; they stay on the board. Waits until all are there."""
+        with self._changed:
+            self._wait(device, meeting, lambda: [s for s in receives if (s, device) not in self._posted])
+            found = {source: self._posted[source, device] for source in receives}
+            for posted in found.values():
+                posted.is_read = True
+        for source, posted in found.items():
+            sizes = [len(b) for b in posted.blocks]
+            if posted.meeting != meeting:
+                raise CollectiveError(
+                    f"devices do not come to the same collective: device {device} is at {meeting}, device {source} at "
+                    f"{posted.meeting}"
+                )
+            if sizes != list(receives[source]):
+                raise CollectiveError(
+                    f"{meeting}: device {device} expects {list(receives[source])} bytes from device {source}, which "
+                    f"sends {sizes}"
+                )
+        return {source: posted.blocks for source, posted in found.items()}
+
+    def release(self, device: int, receives: Mapping[int, Sequence[int]]) -> None:
+        """The device does not read any more what was for it."""
+        with self._changed:
+            for source in receives:
+                self._posted.pop((source, device), None)
+            if receives:
+                self._changed.notify_all()
+
+    def leave(self, device: int, meeting: Meeting, sends: Mapping[int, Blocks]) -> None:
+        """Wait until others have read what the device has put."""
+        with self._changed:
+            self._wait(device, meeting, lambda: [t for t in sends if (device, t) in self._posted])
+
+    def withdraw(self, device: int) -> None:
+        """Take what the device has put off the board, because it fails: its memory may go away. Who reads there at
+        this moment is waited for."""
+        with self._changed:
+            for place in [p for p, posted in self._posted.items() if p[0] == device and not posted.is_read]:
+                del self._posted[place]
+            while any(source == device for source, _ in self._posted):
+                self._changed.wait(_LOOK)
+
+    def _wait(self, device: int, meeting: Meeting, missing: Callable[[], list[int]]) -> None:
+        if not missing() and not self._failed:
+            return
+        self._waits[device] = meeting, missing
+        end = time.monotonic() + self.timeout
+        try:
+            while True:
+                self._raise_failure(device, meeting)
+                if not missing():
+                    return
+                left = end - time.monotonic()
+                if self._is_stuck(device):
+                    self._changed.notify_all()
+                    raise CollectiveError(self._report(device, meeting, missing(), "cannot complete"))
+                if left <= 0:
+                    what = f"is not complete after {self.timeout:g} seconds"
+                    raise CollectiveError(self._report(device, meeting, missing(), what))
+                self._changed.wait(min(left, _LOOK))
+        finally:
+            del self._waits[device]
+
+    def _raise_failure(self, device: int, meeting: Meeting) -> None:
+        for failed, error in self._failed.items():
+            raise CollectiveError(
+                f"{meeting}: device {device} waits for others, but device {failed} failed: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def _is_stuck(self, device: int) -> bool:
+        """True if no device that could let this one go on is running: all have finished, or wait themselves."""
+        seen, found = {device}, [device]
+        while found:
+            waiting = self._waits.get(found.pop())
+            if waiting is None:
+                return False
+            for other in waiting[1]():
+                if other in self._finished:
+                    return True
+                if other not in seen:
+                    seen.add(other)
+                    found.append(other)
+            if not waiting[1]():
+                return False
+        return True
+
+    def _report(self, device: int, meeting: Meeting, missing: list[int], what: str) -> str:
+        lines = [f"{meeting} among devices {list(meeting.members)} {what}; device {device} waits for {missing}"]
+        for other in range(self.num_devices):
+            if other in self._finished:
+                lines.append(f"device {other} has finished its program")
+            elif other in self._waits:
+                place, waits_for = self._waits[other]
+                lines.append(f"device {other} waits at {place} for devices {waits_for()}")
+            else:
+                lines.append(f"device {other} runs, and has not arrived")
+        return "\n  ".join(lines)
+
+
+class ThreadCommunicator(Communicator):
+    """A device whose partners are all threads of this process."""
+
+    def __init__(self, board: Board, device: int, num_replicas: int, num_partitions: int) -> None:
+        super().__init__(device, num_replicas, num_partitions)
+        self._board = board
+
+    @contextmanager
+    def exchange(
+        self, meeting: Meeting, sends: Mapping[int, Blocks], receives: Mapping[int, Sequence[int]]
+    ) -> Iterator[Mapping[int, Blocks]]:
+        """See `Communicator.exchange`. What is received is the sender's own memory."""
+        board = self._board
+        board.put(self.device, meeting, sends)
+        try:
+            try:
+                yield board.take(self.device, meeting, receives)
+            finally:
+                board.release(self.device, receives)
+            board.leave(self.device, meeting, sends)
+        except BaseException:
+            board.withdraw(self.device)
+            raise
