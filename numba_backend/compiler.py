@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from ..hlo.backend import Compiler
 from ..hlo.buffers.assignment import assign_buffers
-from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule, InputOutputAlias
 from ..hlo.passes.manager import Pipeline
 from ..hlo.passes.record import PassRecord
@@ -31,11 +30,6 @@ class NumbaCompiler(Compiler):
         self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()
     ) -> NumbaExecutable:
         target = target_named(target)
-        if module.replica_count * module.num_partitions > 1:
-            raise UnsupportedError(
-                f"module {module.name} is for {module.replica_count} replicas and {module.num_partitions} partitions; "
-                "the Numba backend runs one of each"
-            )
         module = _with_donated(module, donated)
         bodies = Bodies()
         optimized, records = pipeline(target, bodies).run(module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ..hlo.backend import DeviceBuffer, Executable, MemoryAnalysis
 from ..hlo.buffers.assignment import AllocationKind, BufferAssignment
+from ..hlo.collectives.communicator import current_communicator
 from ..hlo.errors import ExecutionError
 from ..hlo.host_buffers import HostMemory, RetypedBuffer, array_in, buffer_of, held_alone
 from ..hlo.ir import HloModule
@@ -61,6 +63,8 @@ class NumbaExecutable(Executable):
         total = len(assignment.parameters) + len(assignment.outputs) + (lowered.arena_size > 0)
         # A program knows only the bases up to the last one that a row uses; no row uses an empty array.
         self._run = program.run if program.bases == total else lambda bases: program.run(bases[: program.bases])
+        if module.replica_count * module.num_partitions > 1:
+            self._run = self._on_device
         self._parameters = tuple(leaf for p in module.entry.parameters for leaf in p.shape.leaves())
         self._results = tuple(module.entry.root.shape.leaves())
         self._arena_size = lowered.arena_size
@@ -76,6 +80,20 @@ class NumbaExecutable(Executable):
         """The result, if there is only one, in fresh memory, and the program needs no other memory."""
         self._retyped = tuple(k for k, p in self._donated if self._results[k] != self._parameters[p])
         """Results that have another type or layout than the parameter whose memory they take over."""
+
+    def _on_device(self, bases: list[int]) -> None:
+        """Run as the device that this thread is. ExecutionError if it is none of a run of this program."""
+        device, module = current_communicator(), self.module
+        if (device.num_replicas, device.num_partitions) != (module.replica_count, module.num_partitions):
+            raise ExecutionError(
+                f"{module.name} is for {module.replica_count} replicas and {module.num_partitions} partitions: "
+                "`execute_on_devices` takes the arguments of each of them"
+            )
+        program, words = self._lowered.program, array("I", (device.replica, device.partition))
+        if len(bases) == len(self._parameters) + len(self._results):
+            bases.append(0)  # there is no arena, and no row uses it
+        bases.append(words.buffer_info()[0])
+        program.run(bases[: program.bases])
 
     @property
     def parameter_shapes(self) -> Sequence[Shape]:

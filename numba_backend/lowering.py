@@ -72,7 +72,8 @@ class LoweredModule:
 
 
 def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
-    """The program of a module. Its bases are the parameters' leaves, the results' leaves, then the arenas' block."""
+    """The program of a module. Its bases are the parameters' leaves, the results' leaves, then the arenas' block, and
+    the device's own words if the program is for several devices."""
     builder = ProgramBuilder()
     kernels, arena_size = lower_into(builder, assignment, bodies)
     program = builder.build()
@@ -269,6 +270,10 @@ class _Lowering:
     def scratch(self, element_type: ElementType, count: int) -> Argument:
         """See `RowContext`."""
         return self._scratch_bytes(count * element_type.byte_width)
+
+    def device_word(self, number: int) -> Argument:
+        """See `RowContext`. The block of these words is the base after the arena."""
+        return pointer(self._arena + 1, 4 * number)
 
     def _scratch_bytes(self, nbytes: int) -> Argument:
         """Scratch memory. Rows run one after the other, so they all use the same."""

@@ -331,9 +331,9 @@ def test_bad_hlo_is_told_with_its_place(capsys: pytest.CaptureFixture[str], tmp_
 
 def test_what_cannot_be_run_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "two.hlo"
-    path.write_text("HloModule m, replica_count=2\nENTRY e { x = f32[2] parameter(0) }")
+    path.write_text("HloModule m\nENTRY e { x = f32[2] parameter(0)\n ROOT y = f32[4] all-gather(x), dimensions={0} }")
     code, out, err = hloom(capsys, "run", str(path), "--random")
-    assert (code, out) == (1, "") and err.startswith("hloom: module m is for 2 replicas")
+    assert (code, out) == (1, "") and err.startswith("hloom: all-gather y needs several replicas, there is one")
 
 
 def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

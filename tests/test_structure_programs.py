@@ -151,11 +151,11 @@ def test_a_size_computed_from_constants_is_one() -> None:
 
 
 @pytest.mark.parametrize("attribute", ["replica_count=2", "num_partitions=4"])
-def test_programs_for_several_devices_are_refused(attribute: str) -> None:
+def test_programs_for_several_devices_want_arguments_for_each(attribute: str) -> None:
     module = parse(f"HloModule m, {attribute}\nENTRY main {{\nROOT x = f32[] parameter(0)\n}}")
     assert attribute in module.to_text() and parse(module.to_text()).to_text() == module.to_text()
-    with pytest.raises(UnsupportedError, match="runs one of each"):
-        NumbaCompiler().compile(module)
+    with pytest.raises(ExecutionError, match="execute_on_devices"):
+        NumbaCompiler().compile(module).execute([np.float32(1)])
     with pytest.raises(ExecutionError, match="evaluate_on_devices"):
         evaluate(module, np.float32(1))
 

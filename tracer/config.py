@@ -15,6 +15,7 @@ from typing import Any
 
 from ..hlo import tracebacks
 from ..hlo.backend import default_backend, default_target, set_default_backend, set_default_target
+from ..hlo.collectives.world import collective_timeout, set_collective_timeout
 from ..hlo.errors import UnsupportedError
 from ..hlo.ops.dot import DOT_ALGORITHMS
 from ..hlo.target import Target
@@ -80,6 +81,9 @@ class Config:
     UserWarning), or "raise" (a ValueError)."""
     jax_no_tracing: bool
     """A function that would be traced anew for jit is a RuntimeError. No program depends on it."""
+    hloom_collective_timeout: float
+    """Seconds for which a device waits for others in a collective. `HLOOM_COLLECTIVE_TIMEOUT` sets it too. Of the
+    process."""
     hloom_backend: str
     """The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference)."""
     hloom_target: str | Target
@@ -98,8 +102,8 @@ class Config:
 
     @boundary
     def __getattr__(self, name: str) -> Any:
-        if name == _FILTERING:
-            return tracebacks.mode()
+        if name in _OF_PROCESS:
+            return _OF_PROCESS[name][0]()
         if name in SWITCHES:
             return SWITCHES[name].is_on
         if name in ACCEPTED:
@@ -114,8 +118,8 @@ class Config:
 
         AttributeError for an unknown name, TypeError or ValueError for a value it cannot have.
         """
-        if name == _FILTERING:
-            tracebacks.set_mode(value)
+        if name in _OF_PROCESS:
+            _OF_PROCESS[name][1](value)
             return
         if name in SWITCHES:
             SWITCHES[name].of_process = _checked_flag(name, value)
@@ -161,12 +165,23 @@ class Config:
         return f"Config({', '.join(settings)})"
 
 
-_FILTERING = "jax_traceback_filtering"
-"""Like the switches it is not in the context: no program depends on it."""
+def _set_collective_timeout(value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"hloom_collective_timeout must be a number of seconds, not {value!r}")
+    if not value > 0:
+        raise ValueError(f"hloom_collective_timeout must be positive, not {value!r}")
+    set_collective_timeout(value)
+
+
+_OF_PROCESS: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
+    "hloom_collective_timeout": (collective_timeout, _set_collective_timeout),
+    "jax_traceback_filtering": (tracebacks.mode, tracebacks.set_mode),
+}
+"""What reads and sets each setting that, like the switches, is not in the context: no program depends on it."""
 
 
 def _names() -> list[str]:
-    return sorted((*_SETTINGS, *SWITCHES, *ACCEPTED, _FILTERING))
+    return sorted((*_SETTINGS, *SWITCHES, *ACCEPTED, *_OF_PROCESS))
 
 
 def _unknown(name: str) -> AttributeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,16 +21,18 @@ from .context import current_context
 
 def run_hlo(
     text_or_module: str | HloModule, *args: Any, backend: str | None = None, target: str | Target | None = None
-) -> list[np.ndarray[Any, Any]]:
+) -> list[Any]:
     """Compile a module and run it on array-likes, one for each leaf of the entry's parameters.
 
-    Returns the result's leaves as NumPy arrays.
+    Returns the result's leaves as NumPy arrays. For a module of several devices (replica_count, num_partitions), each
+    argument is the sequence of array-likes of one device of this process, and a list of leaves is returned for each,
+    in the order of their numbers: replica * num_partitions + partition.
 
     The same text (or module) under the same settings is compiled once; the last few programs are kept.
     backend: "numba" or "evaluator"; None: the one that `hloom.config.hloom_backend` names.
     target: "cpu" or another whose layouts the program uses inside; None: `hloom.config.hloom_target`.
     HloParseError for malformed text, ExecutionError if the arguments are not of the parameters' types (Python numbers
-    are converted).
+    are converted) or if there are not enough devices, CollectiveError if devices do not come to the same collectives.
 
     >>> import hloom, hloom.numpy as jnp
     >>> text = '''HloModule double
@@ -44,14 +47,25 @@ def run_hlo(
     context = current_context()
     target = context.target if target is None else target
     module, executable = _compiled(text_or_module, backend or context.backend, target, settings)
+    if module.replica_count * module.num_partitions == 1:
+        return executable.execute(_arrays(module, args))
+    for each in args:
+        if not isinstance(each, Sequence):
+            raise ExecutionError(
+                f"module {module.name} is for {module.replica_count} replicas and {module.num_partitions} partitions: "
+                f"each argument must be the list of a device's arrays, not {type(each).__name__}"
+            )
+    return executable.execute_on_devices([_arrays(module, each) for each in args])
+
+
+def _arrays(module: HloModule, args: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
     leaves = [leaf for p in module.entry.parameters for leaf in p.shape.leaves()]
     if len(args) != len(leaves):
         raise ExecutionError(f"module {module.name} takes {len(leaves)} arrays, not {len(args)}")
-    arrays = [
+    return [
         np.asarray(a, leaf.element.dtype) if isinstance(a, bool | int | float | complex) else np.asarray(a)
         for a, leaf in zip(args, leaves, strict=True)
     ]
-    return executable.execute(arrays)
 
 
 @lru_cache(maxsize=32)

@@ -15,14 +15,6 @@ from .groups import device_pairs, group_of
 from .operations import Combine
 
 _O = Opcode
-PERFORMED = frozenset(
-    {
-        *(_O.ALL_REDUCE, _O.ALL_GATHER, _O.REDUCE_SCATTER, _O.ALL_TO_ALL, _O.COLLECTIVE_BROADCAST),
-        *(_O.COLLECTIVE_PERMUTE, _O.RAGGED_ALL_TO_ALL),
-    }
-)
-"""The collectives that `perform` does: those in which devices exchange data, without their halves in time."""
-
 
 def perform(
     device: Communicator,

@@ -1,7 +1,8 @@
 """Devices that are threads of one process: they meet at a board, and read each other's memory.
 
 A board belongs to one run of a program. A device puts its blocks on it and waits until those for it are there; it
-leaves when its own have been read. So nothing is copied on the way. All waits look at what the others do: a device that
+leaves when its own have been read. So large blocks are not copied on the way; small ones are, and nobody waits for
+their readers. All waits look at what the others do: a device that
 waits for one that has finished or failed, or devices that wait for each other at different places, are told so at once;
 only a device that runs on and on makes others wait until the timeout.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,10 +23,15 @@ _LOOK = 0.5
 """Seconds after which a wait looks around although nobody has called: for the clock, and for signals."""
 
 
+_SMALL = 1 << 12
+"""Bytes that are copied onto the board: that takes less time than waiting until they have been read."""
+
+
 @dataclass(slots=True)
 class _Posted:
     meeting: Meeting
     blocks: Blocks
+    is_copy: bool
     is_read: bool = False
     """True from the moment at which the target may look at the memory."""
 
@@ -38,8 +45,8 @@ class Board:
     def __init__(self, num_devices: int, timeout: float) -> None:
         self.num_devices, self.timeout = num_devices, timeout
         self._changed = threading.Condition(threading.Lock())
-        self._posted: dict[tuple[int, int], _Posted] = {}
-        """From (source, target) to what the source has put there; gone when the target has read it."""
+        self._posted: defaultdict[tuple[int, int], deque[_Posted]] = defaultdict(deque)
+        """From (source, target) to what the source has put there; the first is gone when the target has read it."""
         self._waits: dict[int, tuple[Meeting, Callable[[], list[int]]]] = {}
         """Of each device that waits: where, and a function that says for which devices."""
         self._finished: set[int] = set()
@@ -64,21 +71,26 @@ class Board:
 
     def put(self, device: int, meeting: Meeting, sends: Mapping[int, Blocks]) -> None:
         """Put the device's blocks on the board."""
+        if not sends:
+            return
+        posted = {}
+        for target, blocks in sends.items():
+            is_copy = sum([b.nbytes for b in blocks]) <= _SMALL
+            posted[target] = _Posted(meeting, [b.copy() for b in blocks] if is_copy else blocks, is_copy)
         with self._changed:
-            for target, blocks in sends.items():
-                self._posted[device, target] = _Posted(meeting, blocks)
-            if sends:
-                self._changed.notify_all()
+            for target, each in posted.items():
+                self._posted[device, target].append(each)
+            self._changed.notify_all()
 
     def take(self, device: int, meeting: Meeting, receives: Mapping[int, Sequence[int]]) -> dict[int, Blocks]:
         """The blocks from each device of `receives`; they stay on the board. Waits until all are there."""
         with self._changed:
-            self._wait(device, meeting, lambda: [s for s in receives if (s, device) not in self._posted])
-            found = {source: self._posted[source, device] for source in receives}
+            self._wait(device, meeting, lambda: [s for s in receives if not self._posted[s, device]])
+            found = {source: self._posted[source, device][0] for source in receives}
             for posted in found.values():
                 posted.is_read = True
         for source, posted in found.items():
-            sizes = [len(b) for b in posted.blocks]
+            sizes = [b.nbytes for b in posted.blocks]
             if posted.meeting != meeting:
                 raise CollectiveError(
                     f"devices do not come to the same collective: device {device} is at {meeting}, device {source} at "
@@ -94,23 +106,30 @@ class Board:
     def release(self, device: int, receives: Mapping[int, Sequence[int]]) -> None:
         """The device does not read any more what was for it."""
         with self._changed:
+            waited_for = False
             for source in receives:
-                self._posted.pop((source, device), None)
-            if receives:
+                there = self._posted[source, device]
+                if there and there[0].is_read:
+                    waited_for |= not there.popleft().is_copy
+            if waited_for:
                 self._changed.notify_all()
 
     def leave(self, device: int, meeting: Meeting, sends: Mapping[int, Blocks]) -> None:
-        """Wait until others have read what the device has put."""
+        """Wait until others have read what the device has put, if that is its own memory."""
         with self._changed:
-            self._wait(device, meeting, lambda: [t for t in sends if (device, t) in self._posted])
+            self._wait(device, meeting, lambda: [t for t in sends if self._is_lent(device, t)])
 
-    def withdraw(self, device: int) -> None:
+    def _is_lent(self, device: int, target: int) -> bool:
+        return any(not each.is_copy for each in self._posted[device, target])
+
+    def withdraw(self, device: int, sends: Mapping[int, Blocks]) -> None:
         """Take what the device has put off the board, because it fails: its memory may go away. Who reads there at
         this moment is waited for."""
         with self._changed:
-            for place in [p for p, posted in self._posted.items() if p[0] == device and not posted.is_read]:
-                del self._posted[place]
-            while any(source == device for source, _ in self._posted):
+            for target in sends:
+                there = self._posted[device, target]
+                self._posted[device, target] = deque(each for each in there if each.is_read)
+            while any(self._is_lent(device, target) for target in sends):
                 self._changed.wait(_LOOK)
 
     def _wait(self, device: int, meeting: Meeting, missing: Callable[[], list[int]]) -> None:
@@ -192,5 +211,5 @@ class ThreadCommunicator(Communicator):
                 board.release(self.device, receives)
             board.leave(self.device, meeting, sends)
         except BaseException:
-            board.withdraw(self.device)
+            board.withdraw(self.device, sends)
             raise

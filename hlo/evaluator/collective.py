@@ -13,10 +13,10 @@ import numpy as np
 
 from ..collectives.communicator import current_communicator
 from ..collectives.operations import Combine
-from ..collectives.perform import PERFORMED, perform
+from ..collectives.perform import perform
 from ..ir import HloComputation
 from ..opcode import Opcode
-from ..ops.collective import CollectiveAttributes
+from ..ops.collective import COLLECTIVES, CollectiveAttributes
 from ..shape import Shape
 from ..value_tree import leaves_of, value_of
 from .applied import Applied, as_ufunc, reduced_in
@@ -36,7 +36,7 @@ def _evaluation(opcode: Opcode) -> Callable[..., Value]:
     return lambda shape, attributes, *operands: _do(opcode, shape, attributes, operands)
 
 
-for _opcode in PERFORMED:
+for _opcode in COLLECTIVES:
     EVALUATE.register(_opcode)(_evaluation(_opcode))
 
 
@@ -50,6 +50,11 @@ def combination(reducer: HloComputation) -> Combine:
     apply = Applied(reducer)
 
     def combine(parts: Sequence[NDArray], result: NDArray) -> None:
+        if isinstance(ufunc, np.ufunc) and wide == result.dtype and len(parts) > 1:  # without other memory
+            ufunc(parts[0], parts[1], out=result)
+            for part in parts[2:]:
+                ufunc(result, part, out=result)
+            return
         if ufunc is not None:
             total = parts[0].astype(wide, copy=False)
             for part in parts[1:]:

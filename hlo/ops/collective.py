@@ -64,6 +64,13 @@ class CollectiveBroadcastAttributes(CollectiveAttributes):
 
 _FAMILY = "collective"
 _O = Opcode
+COLLECTIVES = frozenset(
+    {
+        *(_O.ALL_REDUCE, _O.ALL_GATHER, _O.REDUCE_SCATTER, _O.ALL_TO_ALL, _O.COLLECTIVE_BROADCAST),
+        *(_O.COLLECTIVE_PERMUTE, _O.RAGGED_ALL_TO_ALL),
+    }
+)
+"""The ops in which devices wait for each other, without their halves in time."""
 _U32 = Shape.array(ElementType.U32)
 
 

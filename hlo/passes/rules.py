@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..analyses.intervals import Range
@@ -65,6 +66,8 @@ class Rule:
 
     operands: frozenset[Opcode] = frozenset()
     """At least one operand must have one of these opcodes; empty: no condition. This saves calls of the function."""
+    one_device: bool = False
+    """True: it is valid only in a program that one device runs."""
 
     @property
     def documentation(self) -> str:
@@ -76,10 +79,11 @@ class Rule:
 
 
 def rule(
-    function: RuleFunction, *opcodes: Opcode, sees_users: bool = False, operands: Collection[Opcode] = ()
-) -> Rule:
+    function: RuleFunction, *opcodes: Opcode, sees_users: bool = False, operands: Collection[Opcode] = (),
+    one_device: bool = False,
+) -> Rule:  # fmt: skip
     """The rule with the name of its function."""
-    return Rule(function.__name__, opcodes, function, sees_users, frozenset(operands))
+    return Rule(function.__name__, opcodes, function, sees_users, frozenset(operands), one_device)
 
 
 _MOST_OPERANDS = 3
@@ -125,6 +129,11 @@ class RuleSet:
     def sees_users(self, opcode: Opcode) -> bool:
         """True if one of the rules of an opcode needs the users of the instruction."""
         return opcode in self._asking
+
+    @cached_property
+    def of_several_devices(self) -> RuleSet:
+        """The rules that are valid in programs that several devices run."""
+        return RuleSet(each for each in self.rules if not each.one_device)
 
     def only(self, names: Collection[str]) -> RuleSet:
         """The rules with these names."""

@@ -10,7 +10,7 @@ from ..hlo.comparing import compare
 from ..hlo.errors import HloError
 from ..hlo.ir import HloModule
 from ..hlo.verifier import verify
-from .files import arguments_for, read_module, target_of
+from .files import arguments_of_devices, read_module, target_of, with_devices_for
 from .outcome import BAD, FINE, UsageError, report
 
 
@@ -37,13 +37,16 @@ def _check(name: str, options: Namespace) -> int:
 def _compare(name: str, module: HloModule, options: Namespace) -> bool:
     if not options.input:
         options.random = True
-    arguments = arguments_for(module, options)
-    expected = get_compiler("evaluator").compile(module).execute(arguments)
+    arguments = arguments_of_devices(module, options)
+    with_devices_for(module)
+    expected = get_compiler("evaluator").compile(module).execute_on_devices(arguments)
     executable = get_compiler("numba").compile(module, target=options.target)
-    actual = executable.execute(arguments)
+    actual = executable.execute_on_devices(arguments)
     fine = True
-    for number, (a, e, shape) in enumerate(zip(actual, expected, executable.result_shapes, strict=True)):
-        difference = compare(a, e, shape.element, options.tolerance)
-        fine &= difference.is_fine
-        print(f"{name}: result {number}: {shape}: {difference}")
+    for device, (found, wanted) in enumerate(zip(actual, expected, strict=True)):
+        where = f"device {device}, " if len(actual) > 1 else ""
+        for number, (a, e, shape) in enumerate(zip(found, wanted, executable.result_shapes, strict=True)):
+            difference = compare(a, e, shape.element, options.tolerance)
+            fine &= difference.is_fine
+            print(f"{name}: {where}result {number}: {shape}: {difference}")
     return fine

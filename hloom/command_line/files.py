@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..hlo.backend import default_target
+from ..hlo.collectives.world import local_device_count, set_local_device_count
 from ..hlo.comparing import random_array
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
@@ -84,23 +85,46 @@ def target_of(options: Namespace) -> Target:
 
 
 def arguments_for(module: HloModule, options: Namespace) -> list[NDArray]:
-    """An array for each leaf of the entry's parameters: from files, or random. UsageError if they do not fit."""
+    """An array for each leaf of the entry's parameters: from files, or random. UsageError if they do not fit, or if the
+    module is for several devices."""
+    if module.replica_count * module.num_partitions > 1:
+        raise UsageError(f"module {module.name} is for {_devices(module)}: `hloom run` and `hloom check` run such")
+    return arguments_of_devices(module, options)[0]
+
+
+def arguments_of_devices(module: HloModule, options: Namespace) -> list[list[NDArray]]:
+    """What `arguments_for` returns, for each device that runs the module; files have the arrays of one device after
+    those of another."""
     leaves = [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
+    types = _types(leaves, module)
+    count = module.replica_count * module.num_partitions
     if options.input:
         arrays = [array for name in options.input for array in _load(name)]
     elif options.random or not leaves:
         generator = np.random.default_rng(options.seed)
-        arrays = [random_array(leaf, generator) for leaf in leaves]
+        arrays = [random_array(leaf, generator) for leaf in leaves * count]
     else:
-        raise UsageError(f"module {module.name} takes {_types(leaves)}: give them with --input, or say --random")
-    if len(arrays) != len(leaves):
-        raise UsageError(f"module {module.name} takes {_types(leaves)}, but --input has {len(arrays)} arrays")
-    return [_fitting(array, leaf, number) for number, (array, leaf) in enumerate(zip(arrays, leaves))]
+        raise UsageError(f"module {module.name} takes {types}: give them with --input, or say --random")
+    if len(arrays) != len(leaves) * count:
+        raise UsageError(f"module {module.name} takes {types}, but --input has {len(arrays)} arrays")
+    fitting = [_fitting(array, leaf, number) for number, (array, leaf) in enumerate(zip(arrays, leaves * count))]
+    return [fitting[k * len(leaves) : (k + 1) * len(leaves)] for k in range(count)]
 
 
-def _types(leaves: Sequence[Shape]) -> str:
+def with_devices_for(module: HloModule) -> None:
+    """Give the process, which runs nothing else, as many devices as the module needs, if it has fewer."""
+    set_local_device_count(max(local_device_count(), module.replica_count * module.num_partitions))
+
+
+def _devices(module: HloModule) -> str:
+    return f"{module.replica_count} replicas and {module.num_partitions} partitions"
+
+
+def _types(leaves: Sequence[Shape], module: HloModule) -> str:
     shown = ", ".join(map(str, leaves[:8])) + (", ..." if len(leaves) > 8 else "")
-    return f"{len(leaves)} arrays ({shown})" if len(leaves) != 1 else f"an array {shown}"
+    what = f"{len(leaves)} arrays ({shown})" if len(leaves) != 1 else f"an array {shown}"
+    several = module.replica_count * module.num_partitions > 1
+    return f"{what} for each device of {_devices(module)}" if several else what
 
 
 def _load(name: str) -> list[NDArray]:
@@ -127,16 +151,22 @@ def _fitting(array: NDArray, leaf: Shape, number: int) -> NDArray:
     return array
 
 
-def store_results(path: str, results: Sequence[NDArray]) -> None:
-    """See `--output` in `options.py`."""
+def store_results(path: str, results: Sequence[Sequence[NDArray]]) -> None:
+    """See `--output` in `options.py`. `results` are those of each device."""
+    several = len(results) > 1
+    named: dict[str, Any] = {
+        f"{f'device{device}.' if several else ''}result{number}": result
+        for device, each in enumerate(results) for number, result in enumerate(each)
+    }  # fmt: skip
     try:
         if path.endswith(".npz"):
-            named: dict[str, Any] = {f"result{number}": result for number, result in enumerate(results)}
             np.savez(path, **named)
             return
-        stem = Path(path, "result") if path.endswith("/") or Path(path).is_dir() else Path(path)
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        for number, result in enumerate(results):
-            np.save(f"{stem}{number}.npy", result)
+        folder = path.endswith("/") or Path(path).is_dir()
+        stem = Path(path) if folder else Path(path).parent
+        stem.mkdir(parents=True, exist_ok=True)
+        for name, result in named.items():
+            file = name if folder else Path(path).name + name.replace("result", "")
+            np.save(stem / f"{file}.npy", result)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from None

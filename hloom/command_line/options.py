@@ -130,7 +130,7 @@ def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
         "--output",
         metavar="PATH",
         help="store the results: all in PATH if it ends in .npz; in PATH/result0.npy, ... if it is a folder or ends "
-        "in a slash; else in PATH0.npy, ...",
+        "in a slash; else in PATH0.npy, ...; of a module for several devices, the names begin with device0. and so on",
     )
     parser.add_argument("--print", action="store_true", help="print the results, as is done without --output")
     parser.add_argument(
@@ -288,7 +288,8 @@ def _inputs(parser: argparse.ArgumentParser) -> None:
         "--input",
         metavar="FILE",
         nargs="+",
-        help="arrays for the parameters, in order: .npy files, or .npz files of which all arrays are taken",
+        help="arrays for the parameters, in order: .npy files, or .npz files of which all arrays are taken; for "
+        "several devices, those of device 0, then those of device 1, ...",
     )
     given.add_argument("--random", action="store_true", help="random arrays for the parameters")
     parser.add_argument("--seed", metavar="N", type=_seed, default=0, help="for random arrays (default: 0)")

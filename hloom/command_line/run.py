@@ -13,7 +13,7 @@ from ..hlo.backend import get_compiler
 from ..hlo.ir import HloModule
 from ..hlo.shape import Shape
 from ..hlo.target import Target
-from .files import NDArray, arguments_for, read_module, store_results, target_of
+from .files import NDArray, arguments_of_devices, read_module, store_results, target_of, with_devices_for
 from .outcome import FINE
 
 
@@ -25,22 +25,28 @@ def execute(options: Namespace) -> int:
 
 
 def _execute(module: HloModule, target: Target, options: Namespace) -> int:
-    arguments = arguments_for(module, options)
+    devices = module.replica_count * module.num_partitions
+    with_devices_for(module)
+    arguments = arguments_of_devices(module, options)
     started = time.perf_counter()
     executable = get_compiler(options.backend).compile(module, target=target)
-    results = executable.execute(arguments)
+    results = executable.execute_on_devices(arguments)
     first = time.perf_counter() - started
     if options.repeat:
         seconds = []
         for _ in range(options.repeat):
             started = time.perf_counter()
-            executable.execute(arguments)
+            executable.execute_on_devices(arguments)
             seconds.append(time.perf_counter() - started)
         print(_timing(first, seconds), file=sys.stderr)
     if options.output:
         store_results(options.output, results)
     if options.print or not options.output:
-        print_results(results, executable.result_shapes)
+        for number, each in enumerate(results):
+            if devices > 1:
+                replica, partition = divmod(number, module.num_partitions)
+                print(f"device {number}: replica {replica}, partition {partition}")
+            print_results(each, executable.result_shapes)
     return FINE
 
 

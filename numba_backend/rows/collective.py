@@ -1,34 +1,38 @@
-"""The row of ragged-all-to-all, the one collective that does work on a single device: it writes rows of an array."""
+"""Rows of collectives: calls into Python, in which the device that runs the program exchanges data with the others.
+
+Which device that is, the thread knows (`hlo/collectives`). What devices send is read where it lies, in their arenas.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...hlo.errors import ExecutionError, UnsupportedError
+from ...hlo.collectives.communicator import current_communicator
+from ...hlo.collectives.perform import perform
+from ...hlo.evaluator.collective import combination
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.ops.collective import COLLECTIVES
 from .host import NDArray, host_row
 from .table import RowContext, register
 
 
-@register(Opcode.RAGGED_ALL_TO_ALL, how="NumPy")
-def _ragged_all_to_all(context: RowContext, instruction: HloInstruction) -> None:
-    groups = instruction.attributes.replica_groups.groups
-    own = next((group for group in groups if 0 in group), (0,) if not groups else ())
-    if own != (0,):
-        raise UnsupportedError(
-            f"ragged-all-to-all {instruction.name} in groups {instruction.attributes.replica_groups.text} needs "
-            "several replicas, there is one"
-        )
-    host_row(context, instruction, _put_rows)
+@register(*sorted(COLLECTIVES, key=lambda opcode: opcode.value), how="Python: devices exchange blocks of bytes")
+def _collective(context: RowContext, instruction: HloInstruction) -> None:
+    opcode, attributes, name = instruction.opcode, instruction.attributes, instruction.name
+    combine = None if attributes.to_apply is None else combination(attributes.to_apply)
+
+    def together(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
+        perform(current_communicator(), opcode, attributes, operands, results, combine, name)
+
+    host_row(context, instruction, together, repeatable=False)  # nobody else would come again
 
 
-def _put_rows(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
-    """Operands: input, output, input offsets, send sizes, output offsets, receive sizes."""
-    data, output, sources, sizes, targets, _ = operands
-    (result,) = results
-    result[...] = output
-    for source, size, target in zip(sources.tolist(), sizes.tolist(), targets.tolist()):
-        if min(source, size, target) < 0 or source + size > len(data) or target + size > len(result):
-            raise ExecutionError(f"ragged-all-to-all of {size} rows from {source} to {target}: outside of the arrays")
-        result[target : target + size] = data[source : source + size]
+@register(Opcode.REPLICA_ID, how="a copy from the device's own numbers")
+def _replica_id(context: RowContext, instruction: HloInstruction) -> None:
+    context.builder.copy(context.results(instruction)[0], context.device_word(0), 4)
+
+
+@register(Opcode.PARTITION_ID, how="a copy from the device's own numbers")
+def _partition_id(context: RowContext, instruction: HloInstruction) -> None:
+    context.builder.copy(context.results(instruction)[0], context.device_word(1), 4)

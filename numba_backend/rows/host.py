@@ -27,12 +27,15 @@ HostFunction = Callable[[Sequence[NDArray], Sequence[NDArray]], None]
 on nothing else before it has all the memory that it needs: it is called again if there was too little."""
 
 
-def host_row(context: RowContext, instruction: HloInstruction, function: HostFunction) -> None:
-    """Add a row that calls `function` on views of the instruction's operands and results."""
+def host_row(
+    context: RowContext, instruction: HloInstruction, function: HostFunction, *, repeatable: bool = True
+) -> None:
+    """Add a row that calls `function` on views of the instruction's operands and results. It is not called again, when
+    memory was short, if it is not `repeatable`."""
     sources = [_Viewer(leaf) for operand in instruction.operands for leaf in operand.shape.leaves()]
     targets = [_Viewer(leaf) for leaf in instruction.shape.leaves()]
     count = len(sources)
-    repeatable = instruction.opcode is not Opcode.CUSTOM_CALL or not has_side_effect(instruction)
+    repeatable = repeatable and (instruction.opcode is not Opcode.CUSTOM_CALL or not has_side_effect(instruction))
 
     def call(words: tuple[int, ...]) -> None:
         inputs = [view(address) for view, address in zip(sources, words)]

@@ -33,6 +33,9 @@ class RowContext(Protocol):
         """Memory for `count` elements, for the rows of this instruction. Aligned to 64 bytes; its contents are
         arbitrary."""
 
+    def device_word(self, number: int) -> Argument:
+        """The address of a u32 that each device has for itself: 0 is its replica, 1 its partition."""
+
     def kernel(
         self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument]
     ) -> None:

@@ -14,6 +14,7 @@ from ...errors import UnsupportedError
 from ...evaluator import evaluate_computation
 from ...ir import HloComputation, HloInstruction, post_order
 from ...opcode import Opcode
+from ...ops.collective import COLLECTIVES
 from ..rules import rule
 
 
@@ -82,7 +83,7 @@ def _constant_value(size: HloInstruction) -> int | None:
         node = stack.pop()
         if len(order) > _MAX_STEPS or not node.shape.is_scalar or (not node.operands and node.opcode is not _CONSTANT):
             return None
-        if node.called_computations() or has_side_effect(node):
+        if node.called_computations() or has_side_effect(node) or node.opcode in COLLECTIVES:
             return None
         order[node] = None
         stack.extend(node.operands)

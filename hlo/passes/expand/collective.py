@@ -1,20 +1,23 @@
-"""Expansion of collectives for a single device: replica 0 of partition 0.
+"""Expansion of collectives: their halves in time for all programs, all of them for programs that one device runs.
 
-A device that is alone in its group gets back what it sent. A program that needs more devices is refused:
-UnsupportedError says how many.
+Nothing runs between a start and its done here, so that a start is the whole collective. In a program for one device,
+which is alone in its group, it gets back what it sends: what is left is no collective. There a collective that needs
+more devices is refused: UnsupportedError says how many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from ...builder import make_constant, make_get_tuple_element, make_tuple
+from ...builder import make_constant, make_get_tuple_element, make_instruction, make_tuple
 from ...errors import UnsupportedError
 from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops.collective import CollectiveAttributes
+from ...shape import Shape
 from ..patterns import make_splat
 from ..rules import rule
 
@@ -43,13 +46,12 @@ def _zeros(operands: Sequence[HloInstruction]) -> HloInstruction:
 
 
 def collective_of_one(instruction: HloInstruction) -> HloInstruction:
-    """all-reduce, all-gather, reduce-scatter and their starts: the operands."""
+    """all-reduce, all-gather, reduce-scatter: the operands."""
     _require_one_device(instruction)
     found = _together(list(instruction.operands))
-    gathered = instruction.opcode is Opcode.ALL_GATHER_START
-    if not found.shape.compatible(instruction.shape.elements[1] if gathered else instruction.shape):
+    if not found.shape.compatible(instruction.shape):
         raise _needs(instruction, "several", f"{found.shape} becomes {instruction.shape}")
-    return make_tuple([found, found]) if gathered else found
+    return found
 
 
 def all_to_all(instruction: HloInstruction) -> HloInstruction:
@@ -81,11 +83,31 @@ def collective_permute(instruction: HloInstruction) -> HloInstruction:
     largest = max((device for pair in pairs for device in pair), default=0)
     if largest:
         raise _needs(instruction, 1 + largest, f"its pairs are {list(pairs)}")
-    result = _together(list(instruction.operands)) if pairs else _zeros(instruction.operands)
-    if instruction.opcode is Opcode.COLLECTIVE_PERMUTE:
-        return result
-    contexts = [make_constant(np.uint32(0)) for _ in instruction.shape.elements[2:]]
-    return make_tuple([_together(list(instruction.operands)), result, *contexts])
+    return _together(list(instruction.operands)) if pairs else _zeros(instruction.operands)
+
+
+def all_reduce_start(start: HloInstruction) -> HloInstruction:
+    """The all-reduce."""
+    return _whole(start, Opcode.ALL_REDUCE, start.shape)
+
+
+def all_gather_start(start: HloInstruction) -> HloInstruction:
+    """(operands, all-gather)."""
+    return make_tuple([_together(list(start.operands)), _whole(start, Opcode.ALL_GATHER, start.shape.elements[1])])
+
+
+def collective_permute_start(start: HloInstruction) -> HloInstruction:
+    """(operand, collective-permute, contexts...)."""
+    given, result, *contexts = start.shape.elements
+    operands = start.operands if given.is_tuple else start.operands[:1]
+    found = _whole(start, Opcode.COLLECTIVE_PERMUTE, result)
+    zeros = [make_constant(np.uint32(0)) for _ in contexts]
+    return make_tuple([make_tuple(operands) if given.is_tuple else operands[0], found, *zeros])
+
+
+def _whole(start: HloInstruction, opcode: Opcode, shape: Shape) -> HloInstruction:
+    made = make_instruction(opcode, start.operands, start.attributes, shape)
+    return replace(made, name=start.name, metadata=start.metadata)
 
 
 def collective_done(done: HloInstruction) -> HloInstruction:
@@ -104,16 +126,15 @@ def device_number(instruction: HloInstruction) -> HloInstruction:
 
 
 COLLECTIVE = (
-    rule(
-        collective_of_one,
-        *(Opcode.ALL_GATHER, Opcode.ALL_GATHER_START, Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START),
-        Opcode.REDUCE_SCATTER,
-    ),
+    rule(all_gather_start, Opcode.ALL_GATHER_START),
+    rule(all_reduce_start, Opcode.ALL_REDUCE_START),
+    rule(collective_permute_start, Opcode.COLLECTIVE_PERMUTE_START),
     rule(collective_done, Opcode.ALL_GATHER_DONE, Opcode.COLLECTIVE_PERMUTE_DONE),
     rule(all_reduce_done, Opcode.ALL_REDUCE_DONE),
-    rule(all_to_all, Opcode.ALL_TO_ALL),
-    rule(collective_broadcast, Opcode.COLLECTIVE_BROADCAST),
-    rule(collective_permute, Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START),
-    rule(device_number, Opcode.PARTITION_ID, Opcode.REPLICA_ID),
+    rule(collective_of_one, Opcode.ALL_GATHER, Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER, one_device=True),
+    rule(all_to_all, Opcode.ALL_TO_ALL, one_device=True),
+    rule(collective_broadcast, Opcode.COLLECTIVE_BROADCAST, one_device=True),
+    rule(collective_permute, Opcode.COLLECTIVE_PERMUTE, one_device=True),
+    rule(device_number, Opcode.PARTITION_ID, Opcode.REPLICA_ID, one_device=True),
 )
-"""ragged-all-to-all has its own rule in the table."""
+"""ragged-all-to-all has a row of its own in the table, for one device too: it writes rows of an array."""

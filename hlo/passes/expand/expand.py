@@ -89,10 +89,12 @@ class Expand:
         return self.rewrite(module, RewriteLog())
 
     def rewrite(self, module: HloModule, log: RewriteLog) -> HloModule:
+        several = module.replica_count * module.num_partitions > 1
+        rules = self.rules.of_several_devices if several else self.rules
         for walk in range(MAX_WALKS):
             if walk == MAX_WALKS - LAST_WALKS:
                 counted = dict(log.counts)
-            before, module = module, apply_rules(module, self.rules, log)
+            before, module = module, apply_rules(module, rules, log)
             if module is before:
                 return module
         log.unfinished.update({name: None for name, count in log.counts.items() if count != counted.get(name, 0)})

@@ -17,9 +17,10 @@ from ...evaluator import evaluate_op
 from ...ir import HloInstruction, HloModule
 from ...literal import Literal
 from ...opcode import Opcode
+from ...ops.collective import COLLECTIVES
 from ..rewrite import map_computations, rewrite_computation
 
-NOT_FOLDED = frozenset(
+NOT_FOLDED = COLLECTIVES | frozenset(
     {
         Opcode.BITCAST,  # its meaning depends on layouts
         Opcode.BROADCAST,

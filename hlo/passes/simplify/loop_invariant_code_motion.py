@@ -17,6 +17,7 @@ from ...effects import has_side_effect
 from ...ir import HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import SPECS, Trait
+from ...ops.collective import COLLECTIVES
 from ..patterns import is_progression
 from ..rewrite import map_computations, rewrite_computation
 from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
@@ -28,6 +29,7 @@ _FREE = frozenset({Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE, Opcode.BITCAST
 _BOUND = frozenset(o for o, spec in SPECS.items() if spec.traits & (Trait.STRUCTURE | Trait.CONTROL_FLOW)) | {
     Opcode.CUSTOM_CALL,
     Opcode.OPT_BARRIER,
+    *COLLECTIVES,  # before a loop that no device runs, none must wait for others
 }
 
 
