@@ -57,11 +57,14 @@ os.register_at_fork(after_in_child=_idle.clear)
 def run_in_threads(
     outcome: Outcome, function: Callable[[Communicator], T], devices: Sequence[Communicator]
 ) -> list[T]:
-    """The results of `function` for each device, each called in its own thread, with a copy of the caller's context.
+    """The results of `function` for each device: each is called in its own thread, with a copy of the caller's context;
+    for one device in this thread.
 
     If devices fail, raises the error of the first one that failed by itself. What interrupts the caller interrupts the
     threads.
     """
+    if len(devices) == 1:
+        return [_in_this_thread(outcome, function, devices[0])]
     results: dict[int, T] = {}
     done: SimpleQueue[int] = SimpleQueue()
     workers: list[_Worker] = []
@@ -96,6 +99,17 @@ def run_in_threads(
     if outcome.failed:
         _raise_first(outcome.failed)
     return [results[device.device] for device in devices]
+
+
+def _in_this_thread(outcome: Outcome, function: Callable[[Communicator], T], device: Communicator) -> T:
+    try:
+        with as_device(device):
+            result = function(device)
+    except BaseException as error:
+        outcome.fail(device.device, error)
+        raise
+    outcome.finish(device.device)
+    return result
 
 
 def _wait(done: SimpleQueue[int], count: int) -> None:
