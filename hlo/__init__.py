@@ -56,10 +56,12 @@ if TYPE_CHECKING:
     from .ops.elementwise import ComparisonDirection, ComparisonType
     from .ops.random import RandomAlgorithm
     from .ops.structure import FusionKind
+    from .passes.partition import Partitioned, is_partitioned, needs_partitioning, partition, partitions_of
     from .physical_array import from_physical, to_physical
     from .pictures.layout_figure import layout_svg
     from .pictures.layout_text import layout_text
     from .shape import Shape
+    from .sharding import HloSharding, ShardingError
     from .target import CpuTarget, MemorySpace, Target, TargetOptionError
     from .targets import target_named
     from .text.parser import parse
@@ -121,6 +123,10 @@ _NAMES = {
     "Literal": ".literal",
     "Opcode": ".opcode",
     "optimize": ".backend",
+    **dict.fromkeys(
+        ("Partitioned", "is_partitioned", "needs_partitioning", "partition", "partitions_of"), ".passes.partition"
+    ),
+    **dict.fromkeys(("HloSharding", "ShardingError"), ".sharding"),
     **dict.fromkeys(("from_physical", "to_physical"), ".physical_array"),
     "layout_svg": ".pictures.layout_figure",
     "layout_text": ".pictures.layout_text",
@@ -151,6 +157,7 @@ __all__ = [
     "HloInstruction",
     "HloModule",
     "HloParseError",
+    "HloSharding",
     "InputOutputAlias",
     "Layout",
     "Literal",
@@ -162,9 +169,11 @@ __all__ = [
     "PaddingConfig",
     "PaddingConfigDimension",
     "PaddingValue",
+    "Partitioned",
     "RandomAlgorithm",
     "Shape",
     "ShapeError",
+    "ShardingError",
     "Target",
     "TargetOptionError",
     "Tile",
@@ -177,6 +186,7 @@ __all__ = [
     "evaluate_computation",
     "evaluate_on_devices",
     "from_physical",
+    "is_partitioned",
     "layout_svg",
     "layout_text",
     "linear_index",
@@ -189,8 +199,11 @@ __all__ = [
     "make_parameter",
     "make_tuple",
     "multi_index",
+    "needs_partitioning",
     "optimize",
     "parse",
+    "partition",
+    "partitions_of",
     "target_named",
     "to_physical",
     "verify",

@@ -1,0 +1,18 @@
+"""The SPMD partitioner: of a program of whole arrays with shardings it makes the program of each device on its parts.
+
+    prepare.py      calls become plain instructions; what is one device's own already is left alone
+    values.py       the values of the program, and what its text states about their shardings
+    factors.py      how the dimensions of an op's operands and results belong together: the rules of all ops
+    propagation.py  stated shardings are carried to all values
+    choice.py       how each instruction is shared, by price
+    rewriting.py    the instructions on parts; terms.py: those whose results devices make together
+    reshard.py      from one sharding to another; collectives.py: the instructions for it; axes.py: the devices
+
+`partition` in `partitioner.py` does all of it. Source: GSPMD (https://arxiv.org/abs/2105.04663), XLA's SpmdPartitioner.
+"""
+
+from __future__ import annotations
+
+from .partitioner import Partition, Partitioned, is_partitioned, needs_partitioning, partition, partitions_of
+
+__all__ = ["Partition", "Partitioned", "is_partitioned", "needs_partitioning", "partition", "partitions_of"]

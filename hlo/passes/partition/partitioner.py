@@ -1,0 +1,204 @@
+"""`partition`: from a program of whole arrays to the program of each device, and how its arguments are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...aliases import InputOutputAlias
+from ...builder import with_unique_names
+from ...errors import UnsupportedError
+from ...ir import HloModule
+from ...layout import Layout
+from ...shape import Shape
+from ...sharding import HloSharding, ShardingError
+from ...shardy import MESHES
+from .axes import mesh_of
+from .collectives import Collectives
+from .prepare import prepared
+from .propagation import propagate
+from .records import PartitionRecord, PartitionRecords
+from .rewriting import Rewriting
+from .values import Statements, Values
+
+_MARK = "_spmd"
+"""XLA ends the name of a partitioned entry so."""
+_OF_WHOLE_PROGRAMS = ("allow_spmd_sharding_propagation_to_output", "allow_spmd_sharding_propagation_to_parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioned:
+    """The program of each device, and how its arguments and results are cut."""
+
+    module: HloModule
+    parameter_shardings: tuple[HloSharding, ...]
+    """One for each leaf of the entry's parameters."""
+    result_shardings: tuple[HloSharding, ...]
+    """One for each leaf of its result."""
+    records: PartitionRecords
+    """Each collective that was put in, and each instruction that every device computes whole."""
+
+
+def partition(
+    module: HloModule,
+    num_partitions: int,
+    parameter_shardings: Sequence[HloSharding | None] | None = None,
+    result_shardings: Sequence[HloSharding | None] | None = None,
+) -> Partitioned:
+    """The program that each of `num_partitions` devices runs on its parts of the arrays of `module`.
+
+    parameter_shardings, result_shardings: one for each leaf of the entry's parameters and of its result; None: what the
+    module's text states, or else what the partitioner chooses. The text states shardings in the annotation `sharding`
+    of any instruction, and by the custom call `Sharding`.
+
+    UnsupportedError if a parameter's or result's dimension does not divide, if shardings are for other devices or from
+    meshes that do not fit together, or for collectives and queues outside of a shard_map. ShardingError for shardings
+    that do not fit their arrays.
+
+    >>> from hloom import hlo
+    >>> text = '''HloModule m
+    ... ENTRY main {
+    ...   x = f32[8,4]{1,0} parameter(0), sharding={devices=[2,1]<=[2]}
+    ...   ROOT y = f32[8,4]{1,0} negate(x)
+    ... }'''
+    >>> found = hlo.partition(hlo.parse(text), 2)
+    >>> print(found.module.entry.root.shape, *found.result_shardings)
+    f32[4,4]{1,0} {devices=[2,1]<=[2]}
+    """
+    if num_partitions < 1:
+        raise UnsupportedError(f"a program cannot have {num_partitions} partitions")
+    if is_partitioned(module):
+        raise UnsupportedError(f"module {module.name} is one device's program already ({module.entry.name})")
+    leaves = [leaf for p in module.entry.parameters for leaf in p.shape.leaves()]
+    results = list(module.entry.root.shape.leaves())
+    wanted_parameters = _one_each(parameter_shardings, leaves, "parameters")
+    wanted_results = _one_each(result_shardings, results, "results")
+    statements = Statements.of(module)
+    of_root = statements.of_instruction(module.entry.root)
+    module = prepared(module)
+    values = Values(module, statements)
+    values.collect()
+    first = 0
+    for parameter in module.entry.parameters:
+        count = len(list(parameter.shape.leaves()))
+        if parameter not in values.manual:
+            values.state(parameter, wanted_parameters[first : first + count])
+        first += count
+    wanted_results = [
+        w if w is not None else s.sharding if s is not None and not s.sharding.is_manual else None
+        for w, s in zip(wanted_results, of_root, strict=True)
+    ]
+    wanted_results = [None if w is not None and w.is_manual else w for w in wanted_results]
+    stated = [*values.shardings(), *(w for w in wanted_results if w is not None)]
+    mesh = mesh_of(stated, num_partitions)
+    _require_division(values, wanted_results, results)
+    values.make(mesh, wanted_results)
+    propagate(mesh, values.nodes)
+    rewriting = Rewriting(values, Collectives(mesh, channels=_last_channel(module)))
+    entry = rewriting.computation(module.entry, f"{module.entry.name}{_MARK}", values.results or [])
+    of_parameters = [s for p in module.entry.parameters for s in rewriting.shardings(p, values.of(p))]
+    new = replace(
+        module,
+        entry=entry,
+        num_partitions=num_partitions,
+        is_scheduled=False,
+        input_output_aliases=_kept_aliases(module, entry.parameters[:], entry.root.shape),
+        entry_parameter_layouts=_fitting(module.entry_parameter_layouts),
+        entry_result_layouts=_fitting(module.entry_result_layouts),
+        annotations=tuple([(k, t) for k, t in module.annotations if k not in _OF_WHOLE_PROGRAMS]),
+        frontend_attributes=tuple([(k, t) for k, t in module.frontend_attributes if k != MESHES]),
+    )
+    return Partitioned(
+        with_unique_names(new),
+        tuple(of_parameters),
+        tuple(rewriting.shardings(module.entry.root, values.results)),
+        PartitionRecords(rewriting.collectives.records),
+    )
+
+
+def partitions_of(module: HloModule) -> int:
+    """For how many devices the module is: what its header, its shardings and its meshes say; 1 if they say nothing."""
+    return Statements.of(module).devices(module)
+
+
+def is_partitioned(module: HloModule) -> bool:
+    """True for the program of one device: its entry has the name that XLA's and our partitioner give it."""
+    return _MARK in module.entry.name
+
+
+def needs_partitioning(module: HloModule) -> bool:
+    """True for a program of whole arrays that states shardings for several devices."""
+    if is_partitioned(module):
+        return False
+    statements = Statements.of(module)
+    return statements.states_any(module) and statements.devices(module) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The pass `spmd-partitioner`: `partition` of modules that need it, for as many devices as their shardings name."""
+
+    name: str = "spmd-partitioner"
+
+    def __call__(self, module: HloModule) -> HloModule:
+        if not needs_partitioning(module):
+            return module
+        return partition(module, partitions_of(module)).module
+
+    def records(self, module: HloModule) -> Sequence[PartitionRecord]:
+        """What the pass does to a module."""
+        return partition(module, partitions_of(module)).records if needs_partitioning(module) else ()
+
+
+def _one_each(
+    given: Sequence[HloSharding | None] | None, leaves: Sequence[Shape], what: str
+) -> list[HloSharding | None]:
+    if given is None:
+        return [None] * len(leaves)
+    if len(given) != len(leaves):
+        raise ShardingError(f"{len(given)} shardings are given for {len(leaves)} {what} (arrays, tuples taken apart)")
+    for sharding, leaf in zip(given, leaves, strict=True):
+        if sharding is not None:
+            sharding.require_rank(leaf.rank)
+            if sharding.is_tuple:
+                raise ShardingError(
+                    f"the sharding {sharding} of one of the {what}, {leaf}, is not that of a whole array"
+                )
+    return list(given)
+
+
+def _require_division(values: Values, wanted: Sequence[HloSharding | None], results: Sequence[Shape]) -> None:
+    """UnsupportedError if an argument or a result cannot be cut as stated: the caller would get other arrays."""
+    for parameter in values.module.entry.parameters:
+        for k, leaf in enumerate(parameter.shape.leaves()):
+            stated = values.stated.get(values.find((parameter, k)))
+            if stated is not None:
+                stated.sharding.shard_shape(leaf)
+    for sharding, leaf in zip(wanted, results, strict=True):
+        if sharding is not None:
+            sharding.shard_shape(leaf)
+
+
+def _last_channel(module: HloModule) -> int:
+    """The highest channel that a shard_map uses already."""
+    channels = [getattr(i.attributes, "channel_id", None) for i in module.instructions()]
+    return max([c for c in channels if c is not None], default=0)
+
+
+def _fitting(layouts: tuple[Layout | None, ...]) -> tuple[Layout | None, ...]:
+    """Orders of dimensions hold for parts too."""
+    return layouts
+
+
+def _kept_aliases(module: HloModule, parameters: Sequence[object], root: Shape) -> tuple[InputOutputAlias, ...]:
+    """The aliases whose parts have one size."""
+    found = []
+    for alias in module.input_output_aliases:
+        target, source = root, parameters[alias.parameter].shape  # type: ignore[attr-defined]
+        for index in alias.output_index:
+            target = target.elements[index]
+        for index in alias.parameter_index:
+            source = source.elements[index]
+        if target.compatible(source):
+            found.append(alias)
+    return tuple(found)
