@@ -121,7 +121,7 @@ class _Lowering:
             if rule is not None:
                 rule(instruction)
                 continue
-            row = row_rule(instruction.opcode)
+            row = self.builder.own_rule(instruction.opcode) or row_rule(instruction.opcode)
             if row is None:
                 raise UnsupportedError(
                     f"the Numba backend has no row for {instruction.opcode.value} ({instruction.name}) after fusion"

@@ -14,13 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...hlo.buffers.assignment import ALIGNMENT, BufferAssignment
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ..bodies import Bodies
 from ..lowering import lower_into
+from ..rows.table import RowContext
 from ..runtime.blas import Gemm
 from ..runtime.kernel import KernelSource
 from ..runtime.program import Argument, Label, ProgramBuilder, RowRefused, watch
 from .product import add_product
+from .rules import RULES
 
 CONSTANTS = -2
 """The base of places in the block of constants."""
@@ -163,6 +167,9 @@ class _Builder(ProgramBuilder):
     def zero(self, destination: Argument, nbytes: int) -> None:
         if nbytes:
             self.rows.append(lambda: Zero(destination, nbytes))
+
+    def own_rule(self, opcode: object) -> Callable[..., None] | None:
+        return RULES.get(opcode)  # type: ignore[call-overload]
 
     def place(self, label: Label) -> None:
         label.row = len(self.rows)

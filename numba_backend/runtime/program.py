@@ -197,6 +197,11 @@ class ProgramBuilder:
         if nbytes:
             self._row(Op.ZERO, (destination, f"{nbytes} bytes"), self._pointer(destination), _not_negative(nbytes))
 
+    def own_rule(self, opcode: object) -> Callable[..., None] | None:
+        """The rule that makes the rows of an operation for this kind of builder, in place of that of `rows/`; or
+        None."""
+        return None
+
     def label(self) -> Label:
         """A new label, not yet placed."""
         return Label()

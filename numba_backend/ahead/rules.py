@@ -1,0 +1,15 @@
+"""The rows that a program which leaves the process has in place of calls of libraries and of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ..rows.table import RowContext
+from .fourier import add_fft
+
+RULES: dict[Opcode, Callable[[RowContext, HloInstruction], None]] = {
+    Opcode.FFT: add_fft,
+}
+"""By opcode; other operations have the rows of `rows/`."""
