@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...hlo.element_type import ElementType
 from ..loops.expressions import Binary, Call, Expr, Name, Number, Unary
 from ..loops.printer import to_text
@@ -76,7 +78,7 @@ def _by_part(op: str, value: Expr, number: Expr) -> Expr:
     return Call("complex_from", tuple(parts))
 
 
-_HYPOT = re.compile(r"^( *)(\w+) = hypot\(([^,]+), ([^,]+)\)$", re.MULTILINE)
+_HYPOT = re.compile(r"^( *)(\w+) = hypot\(([^,\n]+), ([^,\n]+)\)$", re.MULTILINE)
 _HYPOT_TEXT = r"""\1hypot_most = maximum(abs(\3), abs(\4))
 \1hypot_least = minimum(abs(\3), abs(\4))
 \1\2 = hypot_most
@@ -86,19 +88,18 @@ _HYPOT_TEXT = r"""\1hypot_most = maximum(abs(\3), abs(\4))
 
 
 def in_types(text: str, element_type: ElementType) -> str:
-    """The text with the names of types in place of `T` and `R`, and without `abs1`, `sq` and `hypot`."""
+    """The text with the names of types in place of `T` and `R`, numbers of the type in place of `EPS` (epsilon), `TINY`
+    (the least normal number), `HUGE` (the largest), `SMALL` and `LARGE` (whose fourth powers are neither 0 nor
+    infinite), and without `abs1`, `sq` and `hypot`."""
     is_complex = element_type.is_complex
     size = r"(abs(real(\1)) + abs(imag(\1)))" if is_complex else r"abs(\1)"
     square = r"(real(\1) * real(\1) + imag(\1) * imag(\1))" if is_complex else r"(\1 * \1)"
     text = _HYPOT.sub(_HYPOT_TEXT, text)
     text = re.sub(r"\bsq\((\w+)\)", square, re.sub(r"\babs1\((\w+)\)", size, text))
-    if not is_complex:
-        text = re.sub(r"\b(?:conj|real)\((\w+)\)", r"\1", text)
-        text = re.sub(r"\bimag\(\w+\)", "R(0)", text)
-    eps, tiny = {"f32": ("1.1920929e-07", "1.1754944e-38")}.get(
-        element_type.real.value, ("2.220446049250313e-16", "2.2250738585072014e-308")
-    )
-    text = re.sub(r"\bEPS\b", f"R({eps})", re.sub(r"\bTINY\b", f"R({tiny})", text))
+    info = np.finfo(element_type.real.dtype)
+    root = np.sqrt(np.sqrt(info.tiny))
+    for word, value in (("EPS", info.eps), ("TINY", info.tiny), ("HUGE", info.max), ("SMALL", root), ("LARGE", 1 / root)):
+        text = re.sub(rf"\b{word}\b", f"R({float(value)!r})", text)
     whole, part = SHORT[element_type.value], SHORT[element_type.real.value]
     return re.sub(r"\bR\b", part, re.sub(r"\bT\b", whole, text))
 

@@ -1,0 +1,356 @@
+"""Linear algebra as rows of a program that leaves the process: kernels in place of calls of LAPACK, for any size.
+
+Small matrices have the kernels that they have in this process (`emit/small_linalg.py`). For others, and for routines
+that have none, a kernel takes one matrix of the batch after the other, with scratch memory for one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from ...hlo.builder import make_instruction
+from ...hlo.custom_call_targets.call import Call
+from ...hlo.custom_call_targets.ordering import topk_attributes
+from ...hlo.custom_call_targets.table import BUILT_IN
+from ...hlo.custom_calls import call_of, is_built_in
+from ...hlo.element_type import ElementType
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops.linalg import TransposeKind
+from ..emit.topk import emit_topk
+from ..rows.linalg import add_small
+from ..rows.table import RowContext
+from ..runtime.program import Argument, RowRefused, size
+from . import factorize_text, schur_text, solve_text, symmetric_text
+from .texts import in_types, indented, kernel_of
+
+_S32 = ElementType.S32
+_WIDE = {ElementType.F32: ElementType.C64, ElementType.F64: ElementType.C128}
+
+
+class Routine:
+    """A text as a row of a program: the buffers of the instruction, and scratch memory for one matrix."""
+
+    def __init__(self, context: RowContext, element_type: ElementType, count: int) -> None:
+        self._context, self._element_type, self._count = context, element_type, count
+        self._buffers: dict[str, tuple[Argument, ElementType]] = {}
+
+    def given(self, places: Sequence[Argument], names: str, types: str = "") -> None:
+        """The buffers of `places` by name. `types`: a letter each: T, R, C (complex), i (s32); all T by default."""
+        by_letter = {
+            "T": self._element_type, "R": self._element_type.real, "i": _S32,
+            "C": _WIDE.get(self._element_type.real, self._element_type),
+        }  # fmt: skip
+        for place, name, letter in zip(places, names.split(), types or "T" * len(places), strict=True):
+            self._buffers[name] = place, by_letter[letter]
+
+    def buffer(self, name: str, place: Argument, element_type: ElementType) -> None:
+        """A buffer of any type."""
+        self._buffers[name] = place, element_type
+
+    def work(self, names: str, count: int, letter: str = "T") -> None:
+        """Scratch memory of `count` elements for each name."""
+        for name in names.split():
+            kind = {"T": self._element_type, "R": self._element_type.real}.get(letter) or _WIDE[self._element_type.real]
+            self._buffers[name] = self._context.scratch(kind, count), kind
+
+    def add(self, name: str, lines: Sequence[str], **sizes: int) -> None:
+        """The row. A buffer and a size that the text does not use are not among the kernel's parameters."""
+        text = in_types("\n".join(lines), self._element_type)
+        buffers = {key: value for key, value in self._buffers.items() if re.search(rf"\b{key}\[", text)}
+        used = {key: value for key, value in sizes.items() if re.search(rf"\b{key}\b", text)}
+        head = f"def {name}(lo, hi, {', '.join([*buffers, *used])}):"
+        definition = [head, "    for b in range(lo, hi):", *indented(text.splitlines(), 2), ""]
+        parameters = [*[("pointer", kind.value) for _, kind in buffers.values()], *[("size", "s64")] * len(used)]
+        kernel = kernel_of(name, "\n".join(definition), parameters)
+        arguments = [*[place for place, _ in buffers.values()], *[size(value) for value in used.values()]]
+        self._context.builder.kernel(kernel, arguments, self._count)
+
+
+def add_cholesky(context: RowContext, instruction: HloInstruction) -> None:
+    """cholesky"""
+    if add_small(context, instruction):
+        return
+    shape = instruction.shape
+    n = shape.dimensions[-1]
+    routine = Routine(context, shape.element, math.prod(shape.dimensions[:-2]))
+    routine.given([*context.operands(instruction), *context.results(instruction)], "x out")
+    routine.work("w", n * n)
+    routine.add("cholesky", factorize_text.cholesky(instruction.attributes.lower, "op"), n=n)
+
+
+_TRANS = {TransposeKind.NO_TRANSPOSE: "N", TransposeKind.TRANSPOSE: "T", TransposeKind.ADJOINT: "C"}
+
+
+def add_triangular_solve(context: RowContext, instruction: HloInstruction) -> None:
+    """triangular-solve"""
+    if add_small(context, instruction):
+        return
+    shape, a = instruction.shape, instruction.attributes
+    places = [*context.operands(instruction), *context.results(instruction)]
+    trans = _TRANS[a.transpose_a]
+    _solve(context, shape.element, shape.dimensions, places, (a.left_side, a.lower, trans, a.unit_diagonal))
+
+
+def _solve(
+    context: RowContext, element_type: ElementType, dimensions: Sequence[int], places: Sequence[Argument],
+    how: tuple[bool, bool, str, bool],
+) -> None:  # fmt: skip
+    *batch, m, n = dimensions
+    if 0 in dimensions:
+        return
+    routine = Routine(context, element_type, math.prod(batch))
+    routine.given(places, "x y out")
+    routine.add("triangular_solve", factorize_text.triangular_solve(*how), m=m, n=n)
+
+
+def add_custom_call(context: RowContext, instruction: HloInstruction) -> None:
+    """A custom call of a target that hloom has itself. Functions that a user has registered are refused."""
+    if add_small(context, instruction):
+        return
+    attributes = instruction.attributes
+    call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)
+    if call.function is not None or not is_built_in(call.target):
+        raise RowRefused(f"{call.target!r} is a function of this process, which does not leave it")
+    built_in = BUILT_IN[call.target]
+    if built_in.function == "trace":
+        raise RowRefused("it writes to Python's log")
+    _TARGETS[built_in.function](context, instruction, built_in.typed(call))
+
+
+def _places(context: RowContext, instruction: HloInstruction) -> list[Argument]:
+    return [*context.operands(instruction), *context.results(instruction)]
+
+
+def _routine(context: RowContext, call: Call) -> Routine:
+    return Routine(context, call.element_type, math.prod(call.batch))
+
+
+def _potrf(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    n = call.sizes["n"]
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), "x out info", "TTi")
+    routine.work("w", n * n)
+    routine.add("potrf", factorize_text.cholesky(call.letter("uplo", "LU") == "L", "potrf"), n=n)
+
+
+def _getrf(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    with_order = call.target == "LuDecomposition"
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), f"x out pivots {'order' if with_order else 'info'}", "TTii")
+    routine.add("lu", factorize_text.lu(with_order), m=call.sizes["m"], n=call.sizes["n"])
+
+
+def _geqrf(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    m, n = call.sizes["m"], call.sizes["n"]
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), "x out tau")
+    routine.work("sums", n)
+    routine.add("qr", factorize_text.qr(), m=m, n=n)
+
+
+def _geqp3(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    m, n = call.sizes["m"], call.sizes["n"]
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), "x chosen_first out pivots tau", "TiTiT")
+    routine.work("sums", n)
+    routine.work("norms first_norms", n, "R")
+    routine.add("qr_with_pivots", factorize_text.qr_with_pivots(), m=m, n=n)
+
+
+def _orgqr(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    m, n, p = (call.sizes[name] for name in "mnp")
+    if not p <= n <= m:
+        call.fail("there must be at most as many reflections as columns, and as many columns as rows")
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), "x tau out")
+    routine.work("sums", n)
+    routine.add("reflections", factorize_text.reflections(), m=m, n=n, p=p)
+
+
+def _ormqr(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    left, adjoint = call.flag("left"), call.flag("transpose")
+    rows, columns, p, m, n = (call.sizes[name] for name in "rcpmn")
+    if rows != (m if left else n) or p > rows or columns < p:
+        call.fail("the reflections must be as long as c has rows (columns, from the right), and be columns of a")
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), "x tau y out")
+    routine.work("sums", n)
+    routine.work("v", rows)
+    text = factorize_text.times_reflections(left, adjoint)
+    routine.add("times_reflections", text, m=m, n=n, p=p, rows=rows, columns=columns)
+
+
+def _trsm(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    left = call.letter("side", "LR") == "L"
+    m, n = call.sizes["m"], call.sizes["n"]
+    if call.sizes["a"] != (m if left else n):
+        call.fail("the sizes of a and b do not fit")
+    how = left, call.letter("uplo", "LU") == "L", call.letter("trans_x", "NTC"), call.letter("diag", "NU") == "U"
+    _solve(context, call.element_type, (math.prod(call.batch), m, n), _places(context, instruction), how)
+
+
+def _gtsv(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), "dl d du y new_dl new_d new_du out info", "TTTTTTTTi")
+    routine.add("tridiagonal_solve", factorize_text.tridiagonal_solve(), n=call.sizes["n"], m=call.sizes["b"])
+
+
+def _perturbed(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    n, m = call.sizes["n"], call.sizes["b"]
+    if not n or not m:
+        return
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), "dl d du y out")
+    routine.work("first second third", n)
+    routine.add("perturbed_tridiagonal", solve_text.perturbed_tridiagonal(), n=n, m=m)
+
+
+def _syevd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    n = call.sizes["n"]
+    if call.target == "Eigh":
+        text = str(call.config.get("backend_config", "1")).split(",")[0].strip()
+        if text not in ("0", "1"):
+            call.fail(f"its backend_config must begin with 0 or 1, not {text!r}")
+        vectors, lower, info = True, text == "1", False
+    else:
+        vectors, lower, info = call.letter("mode", "VN") == "V", call.letter("uplo", "LU") == "L", True
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), f"x out values{' info' if info else ''}", f"TTR{'i' if info else ''}")
+    _tridiagonal_work(routine, n)
+    routine.add("symmetric_eigen", symmetric_text.symmetric_eigen(lower, vectors, info), n=n)
+
+
+def _tridiagonal_work(routine: Routine, n: int) -> None:
+    routine.work("w v", n * n)
+    routine.work("t sums p q", n)
+    routine.work("d e", n, "R")
+
+
+def _sytrd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    n = call.sizes["n"]
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), "x out d_out e_out tau info", "TTRRTi")
+    _tridiagonal_work(routine, n)
+    routine.add("tridiagonal", symmetric_text.reduced_to_tridiagonal(call.letter("uplo", "LU") == "L"), n=n)
+
+
+def _gehrd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    n, low, high = call.sizes["n"], call.integer("low"), call.integer("high")
+    if not (1 <= low <= max(n, 1) and min(low, n) <= high <= n):
+        call.fail(f"its backend_config must have 1 <= low <= high <= {n}, not {low} and {high}")
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), "x h tau info", "TTTi")
+    routine.work("t v sums", n)
+    routine.add("hessenberg", schur_text.reduced_to_hessenberg(), n=n, first=low - 1, last=high)
+
+
+def _svd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    mode, rows, columns = call.letter("mode", "ASN"), call.sizes["m"], call.sizes["n"]
+    width, height = call.sizes["u"], call.sizes["v"]
+    k = min(rows, columns)
+    allowed = {"A": [(rows, columns)], "S": [(k, k)], "N": [(rows, columns), (k, k)]}[mode]
+    if (width, height) not in allowed:
+        call.fail(f"for mode {mode}, u and vt have the wrong sizes")
+    (source,), (rest, values, u, vt, info) = context.operands(instruction), context.results(instruction)
+    shapes = instruction.shape.elements
+    context.builder.zero(rest, shapes[0].byte_size)
+    if mode == "N":
+        context.builder.zero(u, shapes[2].byte_size)
+        context.builder.zero(vt, shapes[3].byte_size)
+    adjoint = rows < columns
+    m, n = max(rows, columns), k
+    routine = _routine(context, call)
+    routine.given([source, values, u, vt, info], "x values u vt info", "TRTTi")
+    routine.work("w", m * n)
+    routine.work("sums t r", m)
+    routine.work("d e", n, "R")
+    text = symmetric_text.singular_values(mode != "N", adjoint)
+    wide = height if adjoint else width
+    if mode != "N":
+        routine.work("du", m * wide)
+        routine.work("dv", n * n)
+        text += symmetric_text.singular_vectors(adjoint)
+    routine.add("singular_values", text, m=m, n=n, columns=wide)
+
+
+def _geev(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    n, is_complex = call.sizes["n"], call.element_type.is_complex
+    left, right = call.letter("compute_left", "VN") == "V", call.letter("compute_right", "VN") == "V"
+    values, types = ("values", "T") if is_complex else ("real_values imag_values", "RR")
+    routine = _routine(context, call)
+    routine.given(_places(context, instruction), f"x {values} left_vectors right_vectors info", f"T{types}CCi")
+    _schur_work(routine, n)
+    routine.work("column", n, "C")
+    if not is_complex:
+        routine.work("ch cz", n * n, "C")
+    routine.add("eigen", schur_text.eigen(is_complex, left, right), n=n)
+
+
+def _schur_work(routine: Routine, n: int) -> None:
+    routine.work("h z", n * n)
+    routine.work("t v sums", n)
+    routine.work("wr wi", n, "R")
+
+
+def _gees(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    n, is_complex = call.sizes["n"], call.element_type.is_complex
+    wanted = call.letter("mode", "VN") == "V"
+    call.letter("sort", "N")
+    values, types = ("values", "T") if is_complex else ("real_values imag_values", "RR")
+    places = _places(context, instruction)
+    routine = _routine(context, call)
+    routine.given(places, f"x form vectors {values} selected info", f"TTT{types}ii")
+    _schur_work(routine, n)
+    routine.add("schur", schur_text.schur(is_complex), n=n)
+    if not wanted:
+        context.builder.zero(places[2], instruction.shape.elements[1].byte_size)
+
+
+def _csr(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    BUILT_IN[call.target].bind(call)  # checks the shapes
+    values, _, _, dense = call.operands
+    element = values.element
+    places = _places(context, instruction)
+    kinds = [leaf.element for o in instruction.operands for leaf in o.shape.leaves()]
+    if element.is_inexact:
+        zero, bad = "T(R(0))", "T(R(0) / R(0))"
+    else:
+        zero = bad = "T(0)"
+    rows, m = call.result.dimensions[0], math.prod(call.result.dimensions[1:])
+    routine = Routine(context, element, rows)
+    for name, place, kind in zip("values columns starts dense out".split(), places, [*kinds, element], strict=True):
+        routine.buffer(name, place, kind)
+    text = solve_text.sparse_times_dense(zero, bad)
+    routine.add("sparse_times_dense", text, count=values.num_elements, m=m, n=dense.dimensions[0])
+
+
+def _topk(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    if instruction.shape.elements[0].num_elements:
+        op = make_instruction(Opcode.TOPK, instruction.operands, topk_attributes(call), shape=instruction.shape)
+        context.kernel(instruction.name, emit_topk(op), context.operands(instruction), context.results(instruction))
+
+
+def _identity(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    leaves = [leaf for operand in call.operands for leaf in operand.leaves()]
+    if not list(call.result.leaves()):
+        return
+    operands, results = context.operands(instruction), context.results(instruction)
+    for source, target, leaf in zip(operands, results, leaves, strict=True):
+        context.builder.copy(target, source, leaf.byte_size)
+
+
+def _unwritten(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    context.builder.zero(context.results(instruction)[0], instruction.shape.byte_size)
+
+
+_TARGETS: Mapping[str, Callable[[RowContext, HloInstruction, Call], None]] = {
+    "potrf": _potrf, "getrf": _getrf, "lu_decomposition": _getrf, "geqrf": _geqrf, "qr": _geqrf, "geqp3": _geqp3,
+    "orgqr": _orgqr, "householder_product": _orgqr, "ormqr": _ormqr, "trsm": _trsm, "gtsv": _gtsv,
+    "tridiagonal_solve_perturbed": _perturbed, "syevd": _syevd, "eigh": _syevd, "sytrd": _sytrd, "gehrd": _gehrd,
+    "gesdd": _svd, "gesvd": _svd, "geev": _geev, "gees": _gees, "csr_times_dense": _csr, "topk": _topk,
+    "identity": _identity, "unwritten": _unwritten,
+}  # fmt: skip
+"""By the function of the built-in target."""

@@ -1,0 +1,511 @@
+"""Eigenvalues of symmetric and Hermitian matrices, and singular values, as the text of loop programs.
+
+A matrix is brought to tridiagonal (bidiagonal) form by reflections, whose product is made, and then to diagonal form by
+rotations, which are applied to the rows of the transposed product: these are neighbours in memory. The forms of one
+matrix are in work arrays, `w` and others, and are written to the results at the end.
+
+Sources: Golub, Van Loan: Matrix Computations, 8.3 and 8.6; Wilkinson, Reinsch: Handbook for Automatic Computation,
+contributions II/2, II/3 and I/10.
+"""
+
+from __future__ import annotations
+
+from .factorize_text import Lines, lines, reflector
+from .texts import indented
+
+MOST_SWEEPS = 60
+"""For one eigenvalue, after which a matrix is given up: LAPACK takes 30."""
+
+
+def tridiagonal(lower: bool, mirrored: bool = True) -> Lines:
+    """w: n x n, Hermitian with both triangles, becomes d (real), e (real); the reflections' vectors stand in the columns
+    of `v` (n x n) as in LAPACK's sytrd for this triangle, and their factors in t. sums, p: n."""
+    if lower:
+        order, pivot, first, last = "k = step", "k + 1", "k + 1", "n"
+        inner, head = ("k + 2", "n"), "d[n - 1]"
+        column = "k"
+    else:
+        order, pivot, first, last = "k = n - 2 - step", "k", "0", "k + 1"
+        inner, head = ("0", "k"), "d[0]"
+        column = "k + 1"
+    step = [order]
+    step += lines(f"""
+for i in range({first}, {last}):
+    v[i * n + {column}] = w[i * n + {column}]
+alpha = v[({pivot}) * n + {column}]
+""")
+    step += reflector(f"v[i * n + {column}]", "i", *inner, "factor")
+    step += lines(f"""
+e[k] = beta
+t[k] = factor
+v[({pivot}) * n + {column}] = T(R(1))
+for j in range({first}, {last}):
+    p[j] = T(R(0))
+for i in range({first}, {last}):
+    item = factor * v[i * n + {column}]
+    for j in range({first}, {last}):
+        other = w[i * n + j]
+        p[j] = p[j] + conj(other) * item
+dot = T(R(0))
+for i in range({first}, {last}):
+    item = p[i]
+    dot = reduce_add(dot, conj(item) * v[i * n + {column}])
+dot = (factor * dot) * R(-0.5)
+for i in range({first}, {last}):
+    p[i] = p[i] + dot * v[i * n + {column}]
+    item = v[i * n + {column}]
+    other = p[i]
+    sums[i] = conj(item)
+    q[i] = conj(other)
+for i in range({first}, {last}):
+    item = v[i * n + {column}]
+    other = p[i]
+    for j in range({first}, {last}):
+        w[i * n + j] = w[i * n + j] - item * q[j] - other * sums[j]
+""")
+    diagonal = "k" if lower else "k + 1"
+    step += lines(f"""
+item = w[({diagonal}) * n + {diagonal}]
+d[{diagonal}] = real(item)
+""")
+    corner = "(n - 1) * n + n - 1" if lower else "0"
+    return ["for step in range(n - 1):", *indented(step), *lines(f"""
+if n > 0:
+    item = w[{corner}]
+    {head} = real(item)
+""")]
+
+
+def hermitian(lower: bool) -> Lines:
+    """w = the matrix x, of which a triangle is read."""
+    return lines(f"""
+for i in range(n):
+    for j in range(i + 1):
+        item = x[b * n * n + {"i * n + j" if lower else "j * n + i"}]
+        {"" if lower else "item = conj(item)"}
+        if i == j:
+            item = T(real(item))
+        w[i * n + j] = item
+        w[j * n + i] = conj(item)
+""".replace("        \n", ""))
+
+
+def reduced_to_tridiagonal(lower: bool) -> Lines:
+    """sytrd: x, out: n x n, d, e, tau, info, of a batch; work arrays own_d, own_e, t, w, v, sums, p, q."""
+    text = hermitian(lower) + tridiagonal(lower) + lines("""
+for i in range(n * n):
+    out[b * n * n + i] = x[b * n * n + i]
+for i in range(n):
+    d_out[b * n + i] = d[i]
+    out[b * n * n + i * n + i] = T(d[i])
+for i in range(n - 1):
+    e_out[b * (n - 1) + i] = e[i]
+    tau[b * (n - 1) + i] = t[i]
+info[b] = int32(0)
+""")
+    if lower:
+        return text + lines("""
+for k in range(n - 1):
+    out[b * n * n + (k + 1) * n + k] = T(e[k])
+    for i in range(k + 2, n):
+        out[b * n * n + i * n + k] = v[i * n + k]
+""")
+    return text + lines("""
+for k in range(n - 1):
+    out[b * n * n + k * n + k + 1] = T(e[k])
+    for i in range(k):
+        out[b * n * n + i * n + k + 1] = v[i * n + k + 1]
+""")
+
+
+_PRODUCT = lines("""
+for i in range(n):
+    for j in range(n):
+        w[i * n + j] = T(R(0))
+    w[i * n + i] = T(R(1))
+for step in range(n - 1):
+    k = n - 2 - step
+    factor = t[k]
+    for j in range(k + 1, n):
+        sums[j] = T(R(0))
+    for i in range(k + 1, n):
+        item = v[i * n + k]
+        item = conj(item)
+        for j in range(k + 1, n):
+            sums[j] = sums[j] + item * w[i * n + j]
+    for i in range(k + 1, n):
+        item = factor * v[i * n + k]
+        for j in range(k + 1, n):
+            w[i * n + j] = w[i * n + j] - item * sums[j]
+for i in range(n):
+    for j in range(i):
+        item = w[i * n + j]
+        w[i * n + j] = w[j * n + i]
+        w[j * n + i] = item
+""")
+"""w = the transpose of the product of the reflections of `tridiagonal(lower=True)`."""
+
+
+def _rotated(rows: tuple[str, str], cosine: str, sine: str, array: str, width: str) -> Lines:
+    """Row 0 = cosine row 0 + sine row 1, row 1 = cosine row 1 - sine row 0."""
+    first, second = rows
+    return lines(f"""
+for j in range({width}):
+    item = {array}[({first}) * {width} + j]
+    other = {array}[({second}) * {width} + j]
+    {array}[({first}) * {width} + j] = {cosine} * item + {sine} * other
+    {array}[({second}) * {width} + j] = {cosine} * other - {sine} * item
+""")
+
+
+def symmetric_eigen(lower: bool, vectors: bool, info: bool) -> Lines:
+    """syevd: x, out: n x n, values: n, perhaps info. Eigenvectors are the columns of `out`. Where rotations do not end,
+    info is positive; without `info` the results are NaN then."""
+    rotate = _rotated(("i + 1", "i"), "c", "s", "w", "n") if vectors else []
+    text = hermitian(lower) + _scaled() + tridiagonal(True) + (_PRODUCT if vectors else [])
+    text += lines("""
+bad = 0
+if n > 0:
+    e[n - 1] = R(0)
+for l in range(n):
+    turns = 0
+    while bad == 0:
+        m = l
+        while m < n - 1:
+            if abs(e[m]) <= EPS * (abs(d[m]) + abs(d[m + 1])):
+                break
+            m = m + 1
+        if m == l:
+            break
+        turns = turns + 1
+        if turns > SWEEPS:
+            bad = l + 1
+            break
+        g = (d[l + 1] - d[l]) / (R(2) * e[l])
+        r = hypot(g, R(1))
+        if g < R(0):
+            r = -r
+        g = d[m] - d[l] + e[l] / (g + r)
+        s = R(1)
+        c = R(1)
+        less = R(0)
+        i = m - 1
+        while i >= l:
+            f = s * e[i]
+            h = c * e[i]
+            r = hypot(f, g)
+            e[i + 1] = r
+            if r == R(0):
+                d[i + 1] = d[i + 1] - less
+                e[m] = R(0)
+                break
+            s = f / r
+            c = g / r
+            g = d[i + 1] - less
+            r = (d[i] - g) * s + R(2) * c * h
+            less = s * r
+            d[i + 1] = g + less
+            g = c * r - h
+            ROTATE
+            i = i - 1
+        if i < l:
+            d[l] = d[l] - less
+            e[l] = g
+            e[m] = R(0)
+""".replace("SWEEPS", str(MOST_SWEEPS)))
+    text = _with(text, "ROTATE", rotate)
+    swap = lines("""
+for j in range(n):
+    item = w[i * n + j]
+    w[i * n + j] = w[k * n + j]
+    w[k * n + j] = item
+""") if vectors else []  # fmt: skip
+    text += _with(lines("""
+for i in range(n):
+    k = i
+    for j in range(i + 1, n):
+        if d[j] < d[k]:
+            k = j
+    if k != i:
+        least = d[k]
+        d[k] = d[i]
+        d[i] = least
+        SWAP
+"""), "SWAP", swap)
+    failed = "" if info else "if bad > 0:\n    scale = R(0) / R(0)\n"
+    text += lines(failed + """
+for i in range(n):
+    values[b * n + i] = d[i] * scale
+""")
+    if vectors:
+        nan = "" if info else "if bad > 0:\n    for i in range(n * n):\n        w[i] = T(scale)\n"
+        text += lines(nan + """
+for i in range(n):
+    for j in range(n):
+        out[b * n * n + i * n + j] = w[j * n + i]
+""")
+    else:
+        text += lines("""
+for i in range(n * n):
+    out[b * n * n + i] = T(R(0))
+""")
+    return [*text, *(["info[b] = int32(bad)"] if info else [])]
+
+
+def _scaled(count: str = "n * n") -> Lines:
+    """w / scale, so that no square of an element is too large or too small."""
+    return lines(f"""
+largest = R(0)
+for i in range({count}):
+    item = w[i]
+    largest = maximum(largest, abs1(item))
+scale = R(1)
+if largest > LARGE or (largest < SMALL and largest > R(0)):
+    scale = largest
+    for i in range({count}):
+        w[i] = w[i] / scale
+""")
+
+
+def _with(text: Lines, mark: str, block: Lines) -> Lines:
+    """The text with a block in place of a line."""
+    found: Lines = []
+    for line in text:
+        if line.strip() == mark:
+            found += [line[: len(line) - len(line.lstrip())] + inner for inner in block]
+        else:
+            found.append(line)
+    return found
+
+
+def singular_values(vectors: bool, adjoint: bool) -> Lines:
+    """gesdd of a matrix with m rows and n <= m columns; `adjoint`: of the adjoint of x, which has n rows.
+
+    s: n of the batch. Work: w (m x n), du (columns of U, as rows: `columns` x m), dv (columns of V, conjugated: n x n),
+    d, e, t, r: n, sums: m.
+    """
+    source = "x[b * m * n + j * m + i]" if adjoint else "x[b * m * n + i * n + j]"
+    text = lines(f"""
+for i in range(m):
+    for j in range(n):
+        item = {source}
+        w[i * n + j] = {"conj(item)" if adjoint else "item"}
+""") + _scaled("m * n") + _bidiagonal()
+    if vectors:
+        text += _products()
+    turn_v = _rotated(("l", "i"), "c", "s", "dv", "n") if vectors else []
+    turn_u = _rotated(("l", "i"), "c", "s", "du", "m") if vectors else []
+    flip = ["for j in range(n):", "    dv[k * n + j] = -dv[k * n + j]"] if vectors else []
+    text += lines("""
+bad = 0
+limit = R(0)
+for i in range(n):
+    limit = maximum(limit, abs(d[i]) + abs(e[i]))
+limit = limit * EPS
+if not limit == limit:
+    bad = 1
+for step in range(n):
+    k = n - 1 - step
+    turns = 0
+    while bad == 0:
+        first = k
+        split = False
+        while first > 0:
+            if abs(e[first]) <= limit:
+                break
+            if abs(d[first - 1]) <= limit:
+                split = True
+                break
+            first = first - 1
+        if split:
+            l = first - 1
+            c = R(0)
+            s = R(1)
+            for i in range(first, k + 1):
+                f = s * e[i]
+                e[i] = c * e[i]
+                if abs(f) <= limit:
+                    break
+                g = d[i]
+                h = hypot(f, g)
+                d[i] = h
+                c = g / h
+                s = -f / h
+                TURN_U
+        if first == k:
+            if d[k] < R(0):
+                d[k] = -d[k]
+                FLIP
+            break
+        turns = turns + 1
+        if turns > SWEEPS:
+            bad = k + 1
+            break
+        x0 = d[first]
+        y = d[k - 1]
+        g = e[k - 1]
+        h = e[k]
+        z = d[k]
+        f = ((y - z) * (y + z) + (g - h) * (g + h)) / (R(2) * h * y)
+        g = hypot(f, R(1))
+        if f < R(0):
+            g = -g
+        f = ((x0 - z) * (x0 + z) + h * (y / (f + g) - h)) / x0
+        c = R(1)
+        s = R(1)
+        for l in range(first, k):
+            i = l + 1
+            g = e[i]
+            y = d[i]
+            h = s * g
+            g = c * g
+            z = hypot(f, h)
+            e[l] = z
+            c = f / z
+            s = h / z
+            f = x0 * c + g * s
+            g = g * c - x0 * s
+            h = y * s
+            y = y * c
+            TURN_V
+            z = hypot(f, h)
+            d[l] = z
+            if z != R(0):
+                c = f / z
+                s = h / z
+            f = c * g + s * y
+            x0 = c * y - s * g
+            TURN_U
+        e[first] = R(0)
+        e[k] = f
+        d[k] = x0
+""".replace("SWEEPS", str(MOST_SWEEPS)))
+    text = _with(_with(_with(text, "TURN_U", turn_u), "TURN_V", turn_v), "FLIP", flip)
+    swap = lines("""
+for j in range(m):
+    item = du[i * m + j]
+    du[i * m + j] = du[k * m + j]
+    du[k * m + j] = item
+for j in range(n):
+    item = dv[i * n + j]
+    dv[i * n + j] = dv[k * n + j]
+    dv[k * n + j] = item
+""") if vectors else []  # fmt: skip
+    return text + _with(lines("""
+for i in range(n):
+    k = i
+    for j in range(i + 1, n):
+        if d[j] > d[k]:
+            k = j
+    if k != i:
+        most = d[k]
+        d[k] = d[i]
+        d[i] = most
+        SWAP
+if bad > 0:
+    scale = R(0) / R(0)
+for i in range(n):
+    values[b * n + i] = d[i] * scale
+info[b] = int32(bad)
+"""), "SWAP", swap)
+
+
+def singular_vectors(adjoint: bool) -> Lines:
+    """u and vt of the batch from du and dv. Of the adjoint matrix they are exchanged."""
+    if adjoint:
+        return lines("""
+for i in range(n):
+    for j in range(n):
+        item = dv[j * n + i]
+        u[b * n * n + i * n + j] = conj(item)
+for j in range(columns):
+    for i in range(m):
+        item = du[j * m + i]
+        vt[b * columns * m + j * m + i] = conj(item)
+""")
+    return lines("""
+for i in range(m):
+    for j in range(columns):
+        u[b * columns * m + i * columns + j] = du[j * m + i]
+for i in range(n * n):
+    vt[b * n * n + i] = dv[i]
+""")
+
+
+def _bidiagonal() -> Lines:
+    """d, and e before it, of w = Q B P^H; vectors below the diagonal and right of it, factors t and r."""
+    left = lines("""
+alpha = w[k * n + k]
+""") + reflector("w[i * n + k]", "i", "k + 1", "m", "factor") + lines("""
+d[k] = beta
+t[k] = factor
+w[k * n + k] = T(R(1))
+factor = conj(factor)
+for j in range(k + 1, n):
+    sums[j] = T(R(0))
+for i in range(k, m):
+    item = w[i * n + k]
+    item = conj(item)
+    for j in range(k + 1, n):
+        sums[j] = sums[j] + item * w[i * n + j]
+for i in range(k, m):
+    item = factor * w[i * n + k]
+    for j in range(k + 1, n):
+        w[i * n + j] = w[i * n + j] - item * sums[j]
+""")
+    right = lines("""
+for j in range(k + 1, n):
+    item = w[k * n + j]
+    w[k * n + j] = conj(item)
+alpha = w[k * n + k + 1]
+""") + reflector("w[k * n + j]", "j", "k + 2", "n", "factor") + lines("""
+e[k + 1] = beta
+r[k] = factor
+w[k * n + k + 1] = T(R(1))
+for i in range(k + 1, m):
+    dot = T(R(0))
+    for j in range(k + 1, n):
+        dot = reduce_add(dot, w[i * n + j] * w[k * n + j])
+    dot = dot * factor
+    for j in range(k + 1, n):
+        item = w[k * n + j]
+        w[i * n + j] = w[i * n + j] - dot * conj(item)
+""")
+    return ["for k in range(n):", "    if k == 0:", "        e[k] = R(0)", *indented(left), "    if k < n - 1:",
+            *indented(right, 2)]  # fmt: skip
+
+
+def _products() -> Lines:
+    """du = Q^T, of which `columns` rows are made, and dv = P^H."""
+    return lines("""
+for i in range(m * columns):
+    du[i] = T(R(0))
+for i in range(columns):
+    du[i * m + i] = T(R(1))
+for step in range(n):
+    k = n - 1 - step
+    for j in range(columns):
+        dot = T(R(0))
+        for i in range(k, m):
+            item = w[i * n + k]
+            dot = reduce_add(dot, conj(item) * du[j * m + i])
+        dot = dot * t[k]
+        for i in range(k, m):
+            du[j * m + i] = du[j * m + i] - dot * w[i * n + k]
+for i in range(n * n):
+    dv[i] = T(R(0))
+for i in range(n):
+    dv[i * n + i] = T(R(1))
+for step in range(n - 1):
+    k = n - 2 - step
+    factor = r[k]
+    factor = conj(factor)
+    for i in range(k + 1, n):
+        dot = T(R(0))
+        for j in range(k + 1, n):
+            dot = reduce_add(dot, dv[i * n + j] * w[k * n + j])
+        dot = dot * factor
+        for j in range(k + 1, n):
+            item = w[k * n + j]
+            dv[i * n + j] = dv[i * n + j] - dot * conj(item)
+""")
