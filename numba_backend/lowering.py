@@ -85,6 +85,7 @@ def lower_into(
 ) -> tuple[tuple[KernelUse, ...], int]:
     """Add the rows of a module to a builder, perhaps one of another kind: its kernels, and the bytes of its arenas with
     the scratch memory after them."""
+    builder.title = assignment.module.name
     lowering = _Lowering(builder, assignment, bodies)
     lowering.computation(assignment.module.entry)
     return tuple(lowering.kernels), lowering.arena_size
@@ -117,6 +118,7 @@ class _Lowering:
         for instruction in computation.instructions:
             if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT) or is_alias(instruction):
                 continue
+            self.builder.origin = instruction
             rule = self._rules.get(instruction.opcode)
             if rule is not None:
                 rule(instruction)
@@ -128,6 +130,7 @@ class _Lowering:
                 )
             with self._dense(instruction) as seen, self._naming(instruction):
                 row(self, seen)
+        self.builder.origin = computation.root
         self._copies(self.assignment.copies_at_end(computation))
 
     @contextmanager

@@ -45,7 +45,7 @@ MAX_BATCH_DIMENSIONS = 6
 
 # Words of a GEMM row, counted from its opcode. BLAS reads integers as int32, from the low half of their word.
 _RUN, _GEMM, _TRANS_B, _TRANS_A, _M, _N, _K, _LDA, _LDB, _LDC = range(1, 11)
-_ALPHA, _BETA, _A, _B, _C, _ELEMENT, _ROW_A, _COLUMN_B, _ITEM, _GET, _SET, _BATCH, _DIMENSIONS = (
+_ALPHA, _BETA, _A, _B, _C, _ELEMENT, _ROW_A, _COLUMN_B, ITEM, _GET, _SET, BATCH, _DIMENSIONS = (
     11, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
 )  # fmt: skip
 _DIMENSION = 26  # then for each batch dimension, minor to major: count, byte strides of A, B, C
@@ -127,7 +127,7 @@ _RUN_GEMM = f"""
 def run_gemm(row, arguments, pool):
     m = {_word(_M)}
     n = {_word(_N)}
-    batch = {_word(_BATCH)}
+    batch = {_word(BATCH)}
     block = stack(5)
     store(block, row)
     store(block + 8, arguments)
@@ -156,9 +156,9 @@ def run_gemm(row, arguments, pool):
         store(block + 24, m > n)
         store(block + 32, step)
     if threads > 1:
-        call6(load(pool + {RUN_PARALLEL}), pool, {_word(_ITEM)}, block, batch * pieces, 1, 0)
+        call6(load(pool + {RUN_PARALLEL}), pool, {_word(ITEM)}, block, batch * pieces, 1, 0)
     else:
-        call_kernel({_word(_ITEM)}, 0, batch * pieces, block)
+        call_kernel({_word(ITEM)}, 0, batch * pieces, block)
     call2(load(pool + {LEAVE_BLAS}), pool, {_word(_SET)})
     return 0
 """

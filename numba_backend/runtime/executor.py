@@ -10,11 +10,15 @@ A program (program.py builds it) is one block of int64 words:
 
 `execute` first resolves every argument once (value + bases[base]) into separate memory, so that one program may run in
 several threads at once; then it runs the rows, whose operands are indices into the resolved arguments.
+
+There is a second one, `execute_recorded`: the same text with a few lines more, which note when each row began and
+ended (recorder.py). A call takes the one or the other, so the usual one has no test for it.
 """
 
 from __future__ import annotations
 
 import enum
+from typing import NamedTuple
 
 from .kernel import KernelSource, Parameter
 
@@ -47,8 +51,27 @@ LAST, SECONDS, NANOSECONDS, API, CALL_PYTHON, LOOK, STATUS = range(7)
 address, and the status with which a native loop stopped. A watch of zeros never stops a loop."""
 GEMM_WORDS = 50
 
-_EXECUTE = f"""
-def execute(program, bases, pool):
+class Marks(NamedTuple):
+    """What a variant of the executor has at certain places: text, with the indentation of the place."""
+
+    name: str = "execute"
+    begin: str = ""
+    row: str = ""
+    """Before each row; `op` is the opcode of the row before it."""
+    split: str = ""
+    """Before a kernel that threads share."""
+    entry: str = "load(at + 8)"
+    arguments: str = "arguments + load(at + 16) * 8"
+    product: str = ""
+    """Before a matrix product."""
+    product_row: str = "at"
+    end: str = ""
+
+
+def executor_text(marks: Marks) -> str:
+    """The text of the executor, or of a variant of it."""
+    return f"""
+def {marks.name}(program, bases, pool):
     count = load(program)
     values = program + load(program + 8) * 8
     which = program + load(program + 16) * 8
@@ -67,15 +90,15 @@ def execute(program, bases, pool):
     watch = stack({WATCH_WORDS})
     store(watch, 0)
     at = code
-    while True:
-        op = load(at)
+{marks.begin}    while True:
+{marks.row}        op = load(at)
         if op == {Op.KERNEL}:
             extent = load(at + 24)
             grain = load(at + 32)
             if pool == 0 or grain == 0 or extent < grain + grain:
                 call_kernel(load(at + 8), 0, extent, arguments + load(at + 16) * 8)
             else:
-                call6(load(pool + 8), pool, load(at + 8), arguments + load(at + 16) * 8, extent, grain, 0)
+{marks.split}                call6(load(pool + 8), pool, {marks.entry}, {marks.arguments}, extent, grain, 0)
             at += 40
         elif op == {Op.JUMP_IF_FALSE}:
             if load_u8(load(arguments + load(at + 8) * 8)) == 0:
@@ -116,7 +139,7 @@ def execute(program, bases, pool):
                 break
             at += 24
         elif op == {Op.GEMM}:
-            call3(load(at + 8), at, arguments, pool)
+{marks.product}            call3(load(at + 8), {marks.product_row}, arguments, pool)
             at += {GEMM_WORDS * 8}
         elif op == {Op.NATIVE_LOOP}:
             store(watch + {8 * API}, load(program + 48))
@@ -129,14 +152,14 @@ def execute(program, bases, pool):
             if pool == 0 or grain == 0 or extent < grain + grain:
                 call_kernel(load(at + 8), 0, extent, arguments + load(at + 16) * 8)
             else:
-                call6(load(pool + 8), pool, load(at + 8), arguments + load(at + 16) * 8, extent, grain, watch)
+{marks.split}                call6(load(pool + 8), pool, {marks.entry}, {marks.arguments}, extent, grain, watch)
             status = load(watch + {8 * STATUS})
             if status != 0:
                 break
             at += 48
         else:
             break
-    if on_heap:
+{marks.end}    if on_heap:
         call1(load(program + 40), arguments)
     return status
 """
@@ -147,5 +170,5 @@ def native_function(name: str, source: str, count: int) -> KernelSource:
     return KernelSource(name, source, (Parameter("size", "s64"),) * count, "native")
 
 
-EXECUTOR = native_function("execute", _EXECUTE, 3)
+EXECUTOR = native_function("execute", executor_text(Marks()), 3)
 """`int64 execute(program, bases, pool)`; it returns 0, or the status that stopped the program."""

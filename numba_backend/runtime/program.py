@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import ctypes
 import operator
+import weakref
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
 
+from ...hlo.ir import HloInstruction
 from .blas import Gemm
 from .call import CALLER, ProgramBlock, header_words, program_function
 from .callbacks import CALL_PYTHON, LOOK, callback_api
@@ -104,6 +107,8 @@ class _Row(NamedTuple):
     op: Op
     operands: tuple[int | KernelSource | Label, ...]
     shown: tuple[object, ...]
+    origin: HloInstruction | None = None
+    """The instruction that it is a part of, as far as known."""
 
     @property
     def targets(self) -> tuple[Label, ...]:
@@ -122,6 +127,10 @@ class ProgramBuilder:
     """Collects rows; `build` makes a Program of them. Rows run in the order in which they were added."""
 
     def __init__(self) -> None:
+        self.title = "program"
+        """The program's name, for people."""
+        self.origin: HloInstruction | None = None
+        """The instruction that the rows which are added next are a part of."""
         self._rows: list[_Row] = []
         self._arguments: list[Argument] = []
         self._kept: list[object] = []
@@ -303,8 +312,12 @@ class ProgramBuilder:
                     code.append(operand)
         brief = self._work < _BRIEF_WORK
         made = {kernel.identity: found.object_bytes for kernel, found in zip(kernels, codes)}
-        rows = tuple([_Row(row.op, row.targets, row.shown) for row in rows])  # not the kernels: their nodes are many
-        return Program(rows, self._arguments, code, self._parallel, brief, [*self._kept, *codes], sum(made.values()))
+        # not the kernels: their nodes are many
+        rows = tuple([_Row(row.op, row.targets, row.shown, row.origin) for row in rows])
+        kept = [*self._kept, *codes]
+        program = Program(rows, self._arguments, code, self._parallel, brief, kept, sum(made.values()))
+        program.title, program.offsets = self.title, offsets
+        return program
 
     def _move(self, nbytes: int) -> None:
         self._work += nbytes / _COPIED_BYTES
@@ -316,7 +329,7 @@ class ProgramBuilder:
         self._nanoseconds += FUEL
 
     def _row(self, op: Op, shown: tuple[object, ...], *operands: int | KernelSource | Label) -> None:
-        self._rows.append(_Row(op, operands, shown))
+        self._rows.append(_Row(op, operands, shown, self.origin))
 
     def _add(self, arguments: Sequence[Argument]) -> int:
         first = len(self._arguments)
@@ -332,6 +345,9 @@ class ProgramBuilder:
 class Program:
     """A built program; `run` may be called any number of times, from any thread."""
 
+    title = "program"
+    offsets: Sequence[int] = ()
+    """Where each row begins, in words."""
     run: Callable[[Sequence[int]], None]
     """run(bases): run to the end.
 
@@ -361,7 +377,26 @@ class Program:
         words.extend(code)
         self._block = ProgramBlock(words.tobytes())
         self._block.slow, self._block.failed, self._block.kept = slow, failed, kept
+        self._code = self.address + 8 * start
         self.run = program_function(self._block)
+        _programs.add(self)
+        for met in ON_PROGRAM:
+            met(self)
+
+    @property
+    def address(self) -> int:
+        """The address of its words."""
+        return self._block.address
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes of its words."""
+        return len(self._block)
+
+    def row_at(self, address: int) -> _Row | None:
+        """The row whose words begin at an address; None for the program itself."""
+        number = bisect_right(self.offsets, (address - self._code) >> 3) - 1
+        return self._rows[number] if 0 <= number < len(self._rows) else None
 
     def to_text(self) -> str:
         """The table of rows, for people: `[1]+64` is 64 bytes into base 1, `-> 7` continues at row 7."""
@@ -379,6 +414,16 @@ class Program:
     def _fail(self, bases: Sequence[int]) -> None:
         """`run` calls this when a row stopped the program without an exception."""
         raise ProgramExecutionError("a program could not be run: out of memory")
+
+
+_programs: weakref.WeakSet[Program] = weakref.WeakSet()
+ON_PROGRAM: list[Callable[[Program], object]] = []
+"""Functions that are called with each program that is built."""
+
+
+def programs() -> list[Program]:
+    """All programs that there are now."""
+    return list(_programs)
 
 
 def _forwards(target: Label) -> None:

@@ -1,0 +1,227 @@
+"""Records what programs do: which row ran when, in which thread. recorder_code.py has what runs natively.
+
+    start()                 from now on calls of programs take the executor that records
+    recording = stop()      a `Recording`: the events, thread by thread
+
+While it records, a thread of this process empties the rings every few milliseconds. It keeps the first million events
+of a recording; of later ones only how often each row ran and how long that took, so that sums stay right. Events that
+came while a ring was full are counted, and nothing else is known of them.
+
+A forked child does not record: what goes on there is another process's. Only one recording runs at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import os
+import threading
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...hlo.forking import Order, fork_lock
+from .executor import EXECUTOR, native_function
+from .libc import libc_address
+from .recorder_code import (
+    BOARD_WORDS,
+    BUFFER_WORDS,
+    BUFFERS,
+    CLOCK,
+    EVENT_WORDS,
+    EVENTS,
+    EXECUTE,
+    FIRST,
+    GENERATION,
+    GET,
+    HEAD,
+    HEADER_WORDS,
+    HOMELESS,
+    KEY,
+    LOST,
+    NEXT,
+    PIECE,
+    PRODUCT_PIECE,
+    RECORD,
+    RECORD_EVENT,
+    RECORD_PIECE,
+    RECORD_PRODUCT_PIECE,
+    SELF,
+    SET,
+    START,
+    TAIL,
+    THREAD,
+    recorded_executor,
+)
+from .store import default_store
+
+BOARD_WORD = 14
+"""The word of a program's header that has the board's address."""
+MAX_EVENTS = 1_000_000
+_PERIOD = 5e-3
+"""Seconds from one look at the rings to the next."""
+
+RECORDED_EXECUTOR = native_function("execute_recorded", recorded_executor(BOARD_WORD), 3)
+RECORDER_FUNCTIONS = (RECORDED_EXECUTOR, RECORD_EVENT, RECORD_PIECE, RECORD_PRODUCT_PIECE)
+
+NDArray = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class Recording:
+    """What was recorded."""
+
+    events: list[tuple[int, NDArray]] = field(default_factory=list)
+    """(thread, s64[n, 5]): for each event the row's address, when it began and ended, and the range of a piece. The
+    events of a thread are in the order in which they ended."""
+    count: int = 0
+    sums: dict[int, list[int]] = field(default_factory=dict)
+    """Of the events that were too many to keep: by the row's address how many there were, and their nanoseconds."""
+    lost: int = 0
+    """Events of which nothing else is known, as a ring was full or there were too many threads."""
+
+    def add(self, thread: int, events: NDArray) -> None:
+        """Events of one thread."""
+        if self.count < MAX_EVENTS:
+            self.events.append((thread, events))
+            self.count += len(events)
+            return
+        rows, which = np.unique(events[:, 0], return_inverse=True)
+        times = np.bincount(which)
+        spent = np.bincount(which, weights=(events[:, 2] - events[:, 1]).astype(np.float64))
+        for row, number, nanoseconds in zip(rows.tolist(), times.tolist(), spent.tolist()):
+            known = self.sums.setdefault(row, [0, 0])
+            known[0] += number
+            known[1] += int(nanoseconds)
+
+
+class _Recorder:
+    """The one of this process."""
+
+    def __init__(self) -> None:
+        self._lock = fork_lock(Order.POOL)
+        self._board = array("q", bytes(8 * BOARD_WORDS))
+        self._buffers: NDArray | None = None
+        self._memory: mmap.mmap | None = None
+        self._generation = 0
+        self._recording: Recording | None = None
+        self._ended = threading.Event()
+        self._reader: threading.Thread | None = None
+
+    @functools.cached_property
+    def address(self) -> int:
+        """The board's address, with the usual executor on it."""
+        self._board[EXECUTE] = default_store().get(EXECUTOR)
+        return self._board.buffer_info()[0]
+
+    def start(self, beside: Callable[[], object]) -> None:
+        """`beside` is called each time that the rings are emptied."""
+        with self._lock:
+            if self._recording is not None:
+                raise RuntimeError("programs are being recorded already")
+            board, _ = self._board, self.address
+            recorded, board[RECORD], board[PIECE], board[PRODUCT_PIECE] = default_store().get_many(RECORDER_FUNCTIONS)
+            if self._buffers is None:
+                self._create()
+            board[START] = board[NEXT]
+            board[HOMELESS] = 0
+            self._recording = Recording()
+            self._ended = threading.Event()
+            self._reader = threading.Thread(
+                target=self._read_again, args=(self._ended, beside), name="hloom-recorder", daemon=True
+            )
+            self._reader.start()
+            self._generation += 1
+            board[GENERATION] = self._generation
+            board[EXECUTE] = recorded
+
+    def stop(self) -> Recording:
+        with self._lock:
+            recording, reader = self._recording, self._reader
+            if recording is None or reader is None:
+                raise RuntimeError("programs are not being recorded")
+            self._board[EXECUTE] = default_store().get(EXECUTOR)
+            self._board[GENERATION] = 0
+            self._ended.set()
+            self._recording = self._reader = None
+        reader.join()
+        self._empty(recording)
+        recording.lost += self._board[HOMELESS]
+        assert self._buffers is not None and self._memory is not None
+        for number in self._owned():
+            recording.lost += int(self._buffers[number, LOST])
+            self._buffers[number, THREAD] = 0
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._memory.madvise(mmap.MADV_DONTNEED)
+        return recording
+
+    def forget(self) -> None:
+        """For a forked child."""
+        self._board[GENERATION] = 0
+        if self._recording is not None:
+            self._board[EXECUTE] = default_store().get(EXECUTOR)
+            self._recording = self._reader = None
+
+    def _create(self) -> None:
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+        self._memory = mmap.mmap(-1, BUFFERS * BUFFER_WORDS * 8, flags)
+        self._buffers = np.frombuffer(self._memory, np.int64).reshape(BUFFERS, BUFFER_WORDS)
+        key = ctypes.c_uint32()
+        if ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None):
+            raise MemoryError("the system has no key for what belongs to a thread")
+        board = self._board
+        board[KEY], board[FIRST] = key.value, self._buffers.ctypes.data
+        for word, name in (
+            (CLOCK, "clock_gettime"), (GET, "pthread_getspecific"), (SET, "pthread_setspecific"), (SELF, "gettid"),
+        ):  # fmt: skip
+            board[word] = libc_address(name)
+
+    def _read_again(self, ended: threading.Event, beside: Callable[[], object]) -> None:
+        while not ended.wait(_PERIOD):
+            recording = self._recording
+            if recording is not None:
+                self._empty(recording)
+            beside()
+
+    def _owned(self) -> list[int]:
+        first, last = self._board[START], self._board[NEXT]
+        return [number & (BUFFERS - 1) for number in range(first, min(last, first + BUFFERS))]
+
+    def _empty(self, recording: Recording) -> None:
+        buffers = self._buffers
+        assert buffers is not None
+        for number in self._owned():
+            buffer = buffers[number]
+            thread = int(buffer[THREAD])
+            head, tail = int(buffer[HEAD]), int(buffer[TAIL])
+            if not thread or head == tail:
+                continue
+            events = buffer[HEADER_WORDS:].reshape(EVENTS, EVENT_WORDS)
+            first, last = tail & (EVENTS - 1), head & (EVENTS - 1)
+            found = events[first:last].copy() if first < last else np.concatenate([events[first:], events[:last]])
+            buffer[TAIL] = head
+            recording.add(thread, found)
+
+
+_recorder = _Recorder()
+os.register_at_fork(after_in_child=_recorder.forget)
+
+
+def board_address() -> int:
+    """The block from whose first word a call takes the executor."""
+    return _recorder.address
+
+
+def start(beside: Callable[[], object]) -> None:
+    """Record from now on; `beside` is called every few milliseconds, in another thread. RuntimeError if a recording
+    runs already."""
+    _recorder.start(beside)
+
+
+def stop() -> Recording:
+    """End the recording; what was recorded. RuntimeError if none runs."""
+    return _recorder.stop()
