@@ -16,6 +16,7 @@ from .backend import DeviceBuffer, NDArray
 from .memory_pressure import allocating
 from .physical_array import from_physical, to_physical
 from .shape import Shape
+from .timeline.spans import Track, spanning
 
 
 def held_alone(holder: object, attribute: str) -> bool:
@@ -131,12 +132,13 @@ def buffer_of(array: NDArray, shape: Shape, copy: bool = False) -> DeviceBuffer:
     layout = shape.array_layout
     if layout.is_row_major:
         return HostBuffer(array.copy() if copy else array, shape)
-    if layout.is_dense:
-        memory = allocating(np.ascontiguousarray, array.transpose(layout.minor_to_major[::-1]))
-        if not memory.flags.aligned or (copy and np.may_share_memory(memory, array)):
-            memory = memory.copy()
-    else:
-        memory = allocating(to_physical, array, shape)
+    with spanning(Track.COPIES, "host to buffer", bytes=array.nbytes):
+        if layout.is_dense:
+            memory = allocating(np.ascontiguousarray, array.transpose(layout.minor_to_major[::-1]))
+            if not memory.flags.aligned or (copy and np.may_share_memory(memory, array)):
+                memory = memory.copy()
+        else:
+            memory = allocating(to_physical, array, shape)
     return PhysicalBuffer(memory.reshape(-1).view(np.uint8), shape)
 
 
@@ -193,7 +195,8 @@ class HostBuffer(HostMemory):
         """`array`: of the type `shape`, whose layout is row-major."""
         flags = array.flags
         if not (flags.c_contiguous and flags.aligned):
-            array = allocating(np.array, array, order="C")
+            with spanning(Track.COPIES, "host to buffer", bytes=array.nbytes):
+                array = allocating(np.array, array, order="C")
         self._array = array
         self.shape = shape
         self.address = address_of(array)

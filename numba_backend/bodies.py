@@ -9,6 +9,7 @@ from ..hlo.buffers.values import is_alias
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
+from ..hlo.timeline.spans import Track, spanning
 from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
 from .emit.kernel import EmittedKernel
 from .native_loops.state import overwritten
@@ -44,7 +45,8 @@ class Bodies:
         key = body, tuple(sharing.items())
         found = self._kernels.get(key)
         if found is None:
-            found = self._kernels[key] = emit_fusion(body, sharing)
+            with spanning(Track.COMPILING, f"emit {fusion.name}"):
+                found = self._kernels[key] = emit_fusion(body, sharing)
         return found
 
     def _taken_over(self, instruction: HloInstruction) -> dict[int, int] | None:

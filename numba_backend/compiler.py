@@ -14,6 +14,8 @@ from ..hlo.passes.record import PassRecord
 from ..hlo.shape import Shape
 from ..hlo.target import Target
 from ..hlo.targets import target_named
+from ..hlo.timeline.spans import Track, spanning
+from . import timeline  # noqa: F401  # programs take part in timelines
 from .bodies import Bodies
 from .executable import NumbaExecutable
 from .lowering import lower
@@ -45,9 +47,11 @@ def _assembled(
 ) -> NumbaExecutable:
     """The executable of a module that has been through all passes: assigns buffers, then makes kernels."""
     started = time.perf_counter()
-    assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
+    with spanning(Track.COMPILING, f"assign buffers of {optimized.name}"):
+        assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
     assigned = time.perf_counter()
-    lowered = lower(assignment, bodies)
+    with spanning(Track.COMPILING, f"generate code of {optimized.name}"):
+        lowered = lower(assignment, bodies)
     finished = time.perf_counter()
     count = sum(1 for _ in optimized.instructions())
     stages = [

@@ -20,6 +20,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
+from ..hlo.timeline.spans import Track, spanning
 from .bodies import Bodies
 from .dot import gemm_of
 from .emit import canonical, emit_fusion
@@ -183,7 +184,8 @@ class _Lowering:
             if target != operands[operand]:
                 self.builder.copy(target, operands[operand], outputs[output].size)
         self._scratch = 0
-        loop = emit_native_loop(fused, self.bodies)
+        with spanning(Track.COMPILING, f"emit {instruction.name}"):
+            loop = emit_native_loop(fused, self.bodies)
         operands += [self._scratch_bytes(nbytes) for nbytes in loop.scratch]
         operands += [self.builder.constant(values) for values in loop.constants]
         places = [self._place_or_nowhere(s) for s in outputs]

@@ -536,7 +536,7 @@ def test_profiles(tmp_path: Path) -> None:
         with gzip.open(file, "rt") as opened:
             events = {e["name"]: e for e in json.load(opened)["traceEvents"] if e["ph"] == "X"}
         assert {"step", "inner", "tracing <lambda> for jit"} < events.keys() and "before" not in events
-        assert any("work" in name for name in events) and events["step"]["args"] == {"step_num": "3"}
+        assert any("work" in name for name in events) and events["step"]["args"] == {"step_num": 3}
         assert events["step"]["dur"] >= events["inner"]["dur"] > 0
     with pytest.raises(hloom.errors.UnsupportedError, match="memory_analysis"):
         profiler.device_memory_profile()

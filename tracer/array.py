@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike
 from ..hlo.backend import DeviceBuffer
 from ..hlo.host_buffers import HostBuffer, locked
 from ..hlo.memory_pressure import allocating
+from ..hlo.timeline.spans import RECORDERS, Track, spanning
 from ..hlo.tracebacks import boundaries, hide
 from .aval import ShapedArray
 from .context import thread
@@ -121,6 +122,9 @@ class Array(ArrayBase):
                 if copy is False:
                     raise ValueError(f"an array of {view.dtype} cannot be a {np.dtype(dtype)} array without a copy")
                 return allocating(view.astype, dtype)
+            if copy and RECORDERS:
+                with spanning(Track.COPIES, "to NumPy", bytes=view.nbytes):
+                    return allocating(view.copy)
             return allocating(view.copy) if copy else view
         except BaseException as error:
             hide(error)
@@ -581,6 +585,9 @@ def array_from_numpy(value: NDArray | np.generic, *, copy: bool = True) -> Array
     aval = ShapedArray(value.shape, dtype)
     if not copy:
         return Array(aval, _alias(value, dtype))
+    if RECORDERS:
+        with spanning(Track.COPIES, "from NumPy", bytes=value.nbytes):
+            return Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
     return Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
 
 

@@ -17,6 +17,7 @@ from ..hlo.ops.control_flow import CallAttributes, WhileAttributes
 from ..hlo.shape import Shape
 from ..hlo.structural_key import structural_key
 from ..hlo.target import Target
+from ..hlo.timeline.spans import Track, spanning
 from . import tree
 from .array import Array
 from .aval import ShapedArray, aval_of_shape
@@ -38,7 +39,8 @@ def compile_module(module: HloModule, *, target: str | Target | None = None, don
         ask()
     if target is None:
         target = current_context().target
-    compiler = get_compiler(current_context().backend)
+    with spanning(Track.COMPILING, "load the compiler"):
+        compiler = get_compiler(current_context().backend)
     if not LOG_COMPILES.is_on and not DURATIONS:
         return compiler.compile(module, target=target, donated=donated)
     compiling(module.name, [str(p.shape) for p in module.entry.parameters])
@@ -145,7 +147,8 @@ def _own_buffer(array: Array) -> DeviceBuffer:
 
 
 def _copied(buffer: DeviceBuffer) -> DeviceBuffer:
-    return HostBuffer(buffer.__array__(copy=True), buffer.shape)
+    with spanning(Track.COPIES, "copy of a donated array", bytes=buffer.shape.byte_size):
+        return HostBuffer(buffer.__array__(copy=True), buffer.shape)
 
 
 def run_flat(executable: Executable, arrays: Sequence[Array]) -> list[Array]:

@@ -33,6 +33,7 @@ _events: list[Listener] = []
 DURATIONS: list[Listener] = []
 _spans: list[Listener] = []
 _scalars: list[Listener] = []
+LISTENERS = (_events, DURATIONS, _spans, _scalars)
 _lock = threading.Lock()
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..hlo.errors import UnsupportedError
+from ..hlo.timeline.spans import RECORDERS, Track, spanning
 from . import tree
 from .array import Array, as_value
 from .current_mesh import current_mesh
@@ -47,6 +48,13 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     >>> hloom.device_put(np.ones(2), hloom.devices()[0]).device
     CpuDevice(id=0)
     """
+    if RECORDERS:
+        with spanning(Track.COPIES, "device_put"):
+            return _device_put(x, device, donate, may_alias)
+    return _device_put(x, device, donate, may_alias)
+
+
+def _device_put(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
     _check_places(device)
     leaves, structure = tree.flatten(x)
     places = _spread("device_put device", device, x, len(leaves))

@@ -1,26 +1,28 @@
 """Profiles: which part of a program ran when. A trace is a file in the Trace Event format, which Perfetto reads.
 
-Recorded are the user's annotations, and what the library reports of itself (tracing and compiling). While no trace is
-being recorded an annotation costs a test of one variable.
+Recorded are the user's annotations, jitted calls, and what the library and its programs do, down to each kernel in each
+thread: docs/profiling.md. While no trace is being recorded an annotation costs a test of one variable, and all else
+nothing. `profiling.py` has the recording itself.
 """
 
 from __future__ import annotations
 
 import functools
-import gzip
-import json
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ContextDecorator, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from ..hlo.errors import UnsupportedError
-from . import monitoring
+from ..hlo.forking import Order, fork_lock
+from ..hlo.timeline.spans import RECORDERS, Kind, Track
+from ..hlo.timeline.timeline import Timeline
+from ..hlo.timeline.trace_file import write_trace
+from .profiling import ProfileOptions, Session
 
 __all__ = [
     "ProfileOptions",
@@ -39,62 +41,10 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass
-class ProfileOptions:
-    """Options of a trace. JAX's are accepted; this library records annotations and its own work at every level.
-
-    >>> from hloom import profiler
-    >>> profiler.ProfileOptions().host_tracer_level
-    2
-    """
-
-    host_tracer_level: int = 2
-    device_tracer_level: int = 1
-    python_tracer_level: int = 0
-    enable_hlo_proto: bool = True
-    advanced_configuration: dict[str, Any] = field(default_factory=dict)
-
-
-class _Session:
-    """A trace that is being recorded."""
-
-    def __init__(self, folder: Path, perfetto: bool) -> None:
-        self.folder = folder
-        self.perfetto = perfetto
-        self.start = time.perf_counter()
-        self.events: list[dict[str, Any]] = []
-
-    def add(self, name: str, start: float, duration: float, arguments: dict[str, Any]) -> None:
-        self.events.append(
-            {
-                "name": name,
-                "ph": "X",
-                "pid": os.getpid(),
-                "tid": threading.get_native_id(),
-                "ts": (start - self.start) * 1e6,
-                "dur": duration * 1e6,
-                "args": {k: str(v) for k, v in arguments.items()},
-            }
-        )
-
-    def heard(self, event: str, duration: float, **arguments: Any) -> None:
-        """A listener to durations that the library reports."""
-        name = str(arguments.pop("fun_name", event))
-        self.add(name, time.perf_counter() - duration, duration, {"event": event, **arguments})
-
-    def write(self) -> None:
-        folder = self.folder / "plugins" / "profile" / time.strftime("%Y_%m_%d_%H_%M_%S")
-        folder.mkdir(parents=True, exist_ok=True)
-        process = {"name": "process_name", "ph": "M", "pid": os.getpid(), "args": {"name": "hloom"}}
-        content = {"displayTimeUnit": "ns", "traceEvents": [process, *self.events]}
-        names = [f"{socket.gethostname()}.trace.json.gz", *(["perfetto_trace.json.gz"] if self.perfetto else [])]
-        for name in names:
-            with gzip.open(folder / name, "wt") as file:
-                json.dump(content, file)
-
-
-_session: _Session | None = None
-_lock = threading.Lock()
+_session: Session | None = None
+_folder: Path | None = None
+_perfetto = False
+_lock = fork_lock(Order.USER)
 
 
 def start_trace(
@@ -103,8 +53,10 @@ def start_trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> None:
-    """Record from now until `stop_trace`, for a file below `log_dir`/plugins/profile. RuntimeError if a trace is being
-    recorded. `create_perfetto_trace`: write perfetto_trace.json.gz, too. Links to a server come later.
+    """Record from now until `stop_trace`, which may be called in another thread, for `log_dir`/timeline.json, which
+    ui.perfetto.dev and chrome://tracing show, and for the same in `log_dir`/plugins/profile, where TensorBoard looks.
+    RuntimeError if a trace is being recorded. `create_perfetto_trace`: write perfetto_trace.json.gz, too.
+    `profiler_options`: how much is recorded. UnsupportedError for `create_perfetto_link`: there is no server.
 
     >>> from hloom import numpy as jnp, profiler
     >>> import pathlib, tempfile
@@ -112,10 +64,10 @@ def start_trace(
     ...     profiler.start_trace(folder)
     ...     x = jnp.arange(3) + 1
     ...     profiler.stop_trace()
-    ...     print([file.suffixes for file in pathlib.Path(folder).rglob("*.*")])
-    [['.trace', '.json', '.gz']]
+    ...     print([file.name for file in pathlib.Path(folder).glob("*.*")])
+    ['timeline.json']
     """
-    global _session
+    global _session, _folder, _perfetto
     if create_perfetto_link:
         raise UnsupportedError(
             "create_perfetto_link: no server is started; open the file of create_perfetto_trace=True on ui.perfetto.dev"
@@ -123,10 +75,13 @@ def start_trace(
     if profiler_options is not None and not isinstance(profiler_options, ProfileOptions):
         raise TypeError(f"profiler_options must be hloom.profiler.ProfileOptions, not {profiler_options!r}")
     with _lock:
-        if _session is not None:
+        if RECORDERS:
             raise RuntimeError("Profile has already been started. Only one profile may be run at a time.")
-        _session = _Session(Path(log_dir), create_perfetto_trace)
-        monitoring.register_event_duration_secs_listener(_session.heard)
+        folder = Path(log_dir)
+        folder.mkdir(parents=True, exist_ok=True)  # fail before the work, not after it
+        session = Session(profiler_options or ProfileOptions())
+        session.start()
+        _session, _folder, _perfetto = session, folder, create_perfetto_trace
 
 
 def stop_trace() -> None:
@@ -137,17 +92,26 @@ def stop_trace() -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     profiler.start_trace(folder)
     ...     profiler.stop_trace()
-    ...     print(len(list(pathlib.Path(folder).rglob("*.*"))))
-    1
+    ...     print([file.name for file in pathlib.Path(folder).glob("*.*")])
+    ['timeline.json']
     """
     global _session
     with _lock:
-        if _session is None:
+        if _session is None or not _session.is_on:
             raise RuntimeError("No profile started")
         session, _session = _session, None
-        if session.heard in monitoring.DURATIONS:
-            monitoring.unregister_event_duration_listener(session.heard)
-    session.write()
+        timeline = session.stop()
+        folder, perfetto = _folder, _perfetto
+    assert folder is not None
+    _write(timeline, folder, perfetto)
+
+
+def _write(timeline: Timeline, folder: Path, perfetto: bool) -> None:
+    write_trace(timeline, folder / "timeline.json")
+    inner = folder / "plugins" / "profile" / time.strftime("%Y_%m_%d_%H_%M_%S")
+    inner.mkdir(parents=True, exist_ok=True)
+    for name in (f"{socket.gethostname()}.trace.json.gz", *(["perfetto_trace.json.gz"] if perfetto else [])):
+        write_trace(timeline, inner / name)
 
 
 @contextmanager
@@ -168,8 +132,8 @@ def trace(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with profiler.trace(folder), profiler.TraceAnnotation("step"):
     ...         x = jnp.arange(3) + 1
-    ...     print(len(list(pathlib.Path(folder).rglob("*.*"))))
-    1
+    ...     print([file.name for file in pathlib.Path(folder).glob("*.*")])
+    ['timeline.json']
     """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
@@ -188,24 +152,36 @@ class TraceAnnotation(ContextDecorator):
     Array([1, 2, 3], dtype=int32)
     """
 
+    _track = Track.PYTHON
+
     def __init__(self, name: str, **kwargs: Any) -> None:
         if not isinstance(name, str):
             raise TypeError(f"the name of a TraceAnnotation must be a str, not {name!r}")
         self.name = name
         self.arguments = kwargs
-        self._starts: list[float] = []
+        self._starts = _Starts()
 
     def _recreate_cm(self) -> TraceAnnotation:
         return type(self)(self.name, **self.arguments)
 
     def __enter__(self) -> Self:
-        self._starts.append(time.perf_counter() if _session is not None else 0.0)
+        self._starts.values.append(time.perf_counter_ns() if RECORDERS else 0)
         return self
 
     def __exit__(self, *_: object) -> None:
-        start, session = self._starts.pop(), _session
-        if session is not None and start >= session.start:
-            session.add(self.name, start, time.perf_counter() - start, self.arguments)
+        start = self._starts.values.pop()
+        for recorder in RECORDERS:
+            if start >= recorder.started and recorder.detail:
+                recorder.add(
+                    self._track, self.name, start, time.perf_counter_ns(), self.arguments, Kind.ANNOTATION
+                )
+
+
+class _Starts(threading.local):
+    """When the blocks of one annotation began that this thread is in."""
+
+    def __init__(self) -> None:
+        self.values: list[int] = []
 
 
 class StepTraceAnnotation(TraceAnnotation):
@@ -217,6 +193,8 @@ class StepTraceAnnotation(TraceAnnotation):
     >>> x
     Array([1, 2, 3], dtype=int32)
     """
+
+    _track = Track.STEPS
 
 
 def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any) -> F:

@@ -6,9 +6,11 @@ Source: the quantities of XLA's HloCostAnalysis, by its names.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import prod
 
-from ..ir import HloComputation, HloInstruction, HloModule
+from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
 from ..tables import Table
@@ -22,10 +24,77 @@ _FREE = frozenset(
         *(Opcode.CALL, Opcode.WHILE, Opcode.CONDITIONAL, Opcode.FUSION, Opcode.OPT_BARRIER),
     }
 )
+_CALLERS = frozenset({Opcode.CALL, Opcode.FUSION, Opcode.WHILE, Opcode.CONDITIONAL})
+
+QUANTITIES = ("flops", "transcendentals", "bytes accessed")
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionCost:
+    """What one instruction costs in all the times that it runs, with all that it calls."""
+
+    name: str
+    opcode: str
+    shape: str
+    times: int
+    """How often it runs: more than once in a loop's body."""
+    flops: float
+    transcendentals: float
+    bytes_accessed: float
+    source: str
+    """The user's line, ``file:line``; "" if it is not known."""
+    _instruction: HloInstruction = field(repr=False, compare=False)
+    _known: dict[HloComputation, Counter[str]] = field(repr=False, compare=False)
+
+    @property
+    def arithmetic_intensity(self) -> float:
+        """Operations, transcendental ones too, for each byte that is read or written; 0 if there are no bytes."""
+        return (self.flops + self.transcendentals) / self.bytes_accessed if self.bytes_accessed else 0.0
+
+    @property
+    def parts(self) -> InstructionCosts:
+        """The instructions of the computations that it calls, if it is a fusion, a loop, a conditional or a call. Of
+        the branches of a conditional, whose cost is that of the largest one, all are here."""
+        if self._instruction.opcode not in _CALLERS:
+            return InstructionCosts()
+        times = self.times * (_trips(self._instruction) if self._instruction.opcode is Opcode.WHILE else 1)
+        called = self._instruction.called_computations()
+        return InstructionCosts([_row(i, times, self._known) for c in called for i in c.instructions])
+
+
+class InstructionCosts(tuple[InstructionCost, ...]):
+    """The costs of the instructions of a computation, in order. They print as a table, without those that cost
+    nothing."""
+
+    __slots__ = ()
+
+    def table(self) -> Table:
+        """A row for each instruction that costs something."""
+        rows = [
+            (
+                i.name, i.opcode, i.shape, f"{i.times:,}", f"{i.flops:,.0f}", f"{i.transcendentals:,.0f}",
+                f"{i.bytes_accessed:,.0f}", f"{i.arithmetic_intensity:.2f}", i.source,
+            )
+            for i in self
+            if i.flops or i.transcendentals or i.bytes_accessed
+        ]  # fmt: skip
+        headings = ("instruction", "opcode", "shape", "times", *QUANTITIES, "flops per byte", "line")
+        return Table(headings, rows, frozenset({3, 4, 5, 6, 7}))
+
+    def __str__(self) -> str:
+        return self.table().to_text()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
 
 
 class CostEstimate(dict[str, float]):
     """Quantities by name. They print as a table."""
+
+    instructions: InstructionCosts = InstructionCosts()
+    """The instructions of the entry computation. Their sums are the quantities; `parts` of each says more."""
 
     def table(self) -> Table:
         """A row for each quantity."""
@@ -42,9 +111,52 @@ def cost_analysis(module: HloModule) -> CostEstimate:
     """{"flops", "transcendentals", "bytes accessed"}: operations on elements, and bytes read and written by all ops.
 
     A loop's body counts once for each known trip, once if that is not known; a conditional as its largest branch.
+    `instructions` of the result has the same for each instruction.
     """
-    cost = _of_computation(module.entry, {})
-    return CostEstimate({key: float(cost[key]) for key in ("flops", "transcendentals", "bytes accessed")})
+    known: dict[HloComputation, Counter[str]] = {}
+    cost = _of_computation(module.entry, known)
+    estimate = CostEstimate({key: float(cost[key]) for key in QUANTITIES})
+    estimate.instructions = InstructionCosts([_row(i, 1, known) for i in module.entry.instructions])
+    return estimate
+
+
+def cost_of(instruction: HloInstruction) -> Mapping[str, int]:
+    """The quantities of one instruction, with all that it calls."""
+    return _of_instruction(instruction, {})
+
+
+def source_of(instruction: HloInstruction) -> str:
+    """The user's line that an instruction comes from, ``file:line``; of a fusion that of its root, or else of the first
+    instruction from the end that has one. "" if it is not known."""
+    metadata = metadata_of(instruction)
+    return "" if metadata is None else f"{metadata.source_file}:{metadata.source_line}"
+
+
+def metadata_of(instruction: HloInstruction) -> Metadata | None:
+    """Where an instruction comes from, with the file; see `source_of`."""
+    if instruction.metadata is not None and instruction.metadata.source_file:
+        return instruction.metadata
+    if instruction.opcode is Opcode.FUSION:
+        fused = instruction.called_computations()[0]
+        for inner in (fused.root, *reversed(fused.instructions)):
+            found = inner.metadata if inner.opcode is not Opcode.WHILE else metadata_of(inner)
+            if found is not None and found.source_file:
+                return found
+    return None
+
+
+def _row(instruction: HloInstruction, times: int, known: dict[HloComputation, Counter[str]]) -> InstructionCost:
+    cost = _of_instruction(instruction, known)
+    flops, transcendentals, nbytes = (float(cost[key] * times) for key in QUANTITIES)
+    return InstructionCost(
+        instruction.name, instruction.opcode.value, str(instruction.shape), times, flops, transcendentals, nbytes,
+        source_of(instruction), instruction, known,
+    )  # fmt: skip
+
+
+def _trips(loop: HloInstruction) -> int:
+    found = known_trip_count(loop)
+    return 1 if found is None else found
 
 
 def _of_computation(computation: HloComputation, known: dict[HloComputation, Counter[str]]) -> Counter[str]:
@@ -66,8 +178,7 @@ def _of_instruction(instruction: HloInstruction, known: dict[HloComputation, Cou
         case Opcode.CALL | Opcode.FUSION:
             cost.update(_of_computation(called[0], known))
         case Opcode.WHILE:
-            known_times = known_trip_count(instruction)
-            times = 1 if known_times is None else known_times
+            times = _trips(instruction)
             for computation in called:
                 cost.update({k: n * times for k, n in _of_computation(computation, known).items()})
         case Opcode.CONDITIONAL:

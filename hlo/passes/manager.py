@@ -17,6 +17,7 @@ from pathlib import Path
 from ..errors import HloError, VerificationError
 from ..ir import HloInstruction, HloModule
 from ..text.dot_graph import to_dot
+from ..timeline.spans import RECORDERS, Track
 from ..verifier import verify
 from .record import PassRecord
 from .rewrite import HloPass
@@ -66,6 +67,9 @@ class UnsettledWarning(UserWarning):
 
 _LAST_ROUNDS = 4
 """Rules that fired in this number of last rounds are reported as not settling: such rules may alternate."""
+
+_NOTABLE = 0.1
+"""Milliseconds from which on a timeline shows a pass that changed nothing."""
 
 Observer = Callable[[HloPass, HloModule, HloModule], None]
 """observer(pass, before, after), after each pass that changed the module. An error that it raises ends the run."""
@@ -184,10 +188,17 @@ class _Run:
             new = each.rewrite(module, log)
         else:
             new = each(module)
-        elapsed = (time.perf_counter() - started) * 1e3
+        ended = time.perf_counter()
+        elapsed = (ended - started) * 1e3
         before = _instruction_count(module)
         changed = new is not module
         after = _instruction_count(new) if changed else before
+        for recorder in RECORDERS:
+            if recorder.detail > 2 or (recorder.detail == 2 and (changed or elapsed > _NOTABLE)):
+                about = {"module": module.name, "instructions": f"{before} -> {after}" if changed else str(before)}
+                rules = ", ".join([f"{name} x{count}" for name, count in sorted(log.counts.items())])
+                span = int(started * 1e9), int(ended * 1e9), about | ({"rules": rules} if rules else {})
+                recorder.add(Track.PASSES, each.name, *span)
         unfinished = tuple(log.unfinished)
         record = PassRecord(each.name, elapsed, before, after, changed, log.counts, unfinished, log.applications)
         self.records.append(record)

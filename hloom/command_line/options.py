@@ -26,6 +26,7 @@ examples:
   hloom bisect model.hlo -o small.hlo
   hloom layout "f32[3,5]{{1,0:T(2,2)}}" --index 2,3
   hloom jax train.py --epochs 3
+  hloom profile train.py --epochs 3
 """
 
 
@@ -40,7 +41,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"hloom {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (_run, _opt, _check, _bisect, _layout, _aot, _jax):
+    for add in (_run, _opt, _check, _bisect, _layout, _aot, _jax, _profile):
         add(commands)
     own, program = _split(list(sys.argv[1:] if arguments is None else arguments))
     options = parser.parse_args(own)
@@ -49,13 +50,19 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Of `hloom jax`: our own arguments, and the program with its arguments, which argparse must not read."""
-    if arguments[:1] != ["jax"]:
+    """Of a command that runs a program: our own arguments, and the program with its arguments, which argparse must not
+    read."""
+    with_values = _RUNS_PROGRAMS.get(arguments[0]) if arguments else None
+    if with_values is None:
         return arguments, []
     end = 1
     while end < len(arguments) and arguments[end].startswith("-") and arguments[end] not in ("-m", "-c", "-"):
-        end += 1
+        end += 2 if arguments[end] in with_values else 1
     return arguments[:end], arguments[end:]
+
+
+_RUNS_PROGRAMS: dict[str, tuple[str, ...]] = {"jax": (), "profile": ("--timeline", "--top")}
+"""The commands that run a program, and those of their own options that take a value."""
 
 
 _Commands = argparse._SubParsersAction  # the type that add_subparsers is documented to return has no public name
@@ -82,6 +89,7 @@ _RUN_EXAMPLES = """\
   hloom run model.hlo --random                                   random arrays
   hloom run model.hlo --input x.npy weights.npz -o results/      arrays from files and into files
   hloom run model.hlo --random --repeat 100                      how long it takes
+  hloom run model.hlo --random --timeline out.json               what it does when
 """
 _OPT_EXAMPLES = """\
   hloom opt model.hlo --until fusion                             the usual passes up to one
@@ -102,6 +110,11 @@ _AOT_EXAMPLES = """\
   hloom aot model.hlo --config model.config.pbtxt                with feeds and fetches as tfcompile's Config
   hloom aot model.hlo --fetch add.3 --target aarch64-linux-gnu   a part of it, for another machine
   hloom aot train.py:trained --freeze weights.npz -o build/      a Python function
+"""
+_PROFILE_EXAMPLES = """\
+  hloom profile train.py --epochs 3                              where the time of a script went
+  hloom profile --timeline out.json --top 10 train.py            and a timeline for ui.perfetto.dev
+  hloom profile --json -m package.train > profile.json           for machines
 """
 _JAX_EXAMPLES = """\
   hloom jax train.py --epochs 3                                  a script with its arguments
@@ -136,6 +149,7 @@ def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--repeat", metavar="N", type=_positive, help="run N times more, and print how long that took to stderr"
     )
+    parser.add_argument("--timeline", metavar="PATH", help="write a timeline for ui.perfetto.dev there")
 
 
 def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
@@ -272,6 +286,28 @@ def _jax(commands: _Commands[argparse.ArgumentParser]) -> None:
         action="store_true",
         help="at exit print to stderr the names of JAX that the program asked for and did not get",
     )
+
+
+def _profile(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "profile",
+        "run a Python program, and say where its time went",
+        _PROFILE_EXAMPLES,
+        "Our options come before the program. docs/profiling.md explains the tables.",
+        "exit codes:\n  those of the program\n  1  it ended with an error\n  2  the command line is wrong\n",
+    )
+    parser.usage = "hloom profile [OPTION...] (SCRIPT.py | -m MODULE | -c CODE | -) [ARGUMENT...]"
+    parser.add_argument("--timeline", metavar="PATH", help="write a timeline for ui.perfetto.dev there, too")
+    parser.add_argument("--top", metavar="N", type=_positive, default=20, help="rows of a table (default: 20)")
+    parser.add_argument(
+        "--json", action="store_true", help="print the summary for machines, and the program's output to stderr"
+    )
+    parser.add_argument("--python", action="store_true", help="record calls of the program's Python functions, too")
+    parser.add_argument(
+        "--measure", action="store_true", help="measure the machine's speed again, which was kept from an earlier run"
+    )
+    parser.add_argument("--jax", action="store_true", help="`import jax` finds hloom, as in `hloom jax`")
 
 
 def _index(text: str) -> tuple[int, ...]:

@@ -13,8 +13,11 @@ from ..hlo.backend import get_compiler
 from ..hlo.ir import HloModule
 from ..hlo.shape import Shape
 from ..hlo.target import Target
+from ..hlo.timeline import spans
+from ..hlo.timeline.timeline import timeline_of
 from .files import NDArray, arguments_of_devices, read_module, store_results, target_of, with_devices_for
 from .outcome import FINE
+from .profile import write_timeline
 
 
 def execute(options: Namespace) -> int:
@@ -25,9 +28,20 @@ def execute(options: Namespace) -> int:
 
 
 def _execute(module: HloModule, target: Target, options: Namespace) -> int:
-    devices = module.replica_count * module.num_partitions
     with_devices_for(module)
     arguments = arguments_of_devices(module, options)
+    if not options.timeline:
+        return _run(module, target, arguments, options)
+    recorder = spans.Recorder()
+    spans.start(recorder)
+    try:
+        return _run(module, target, arguments, options)
+    finally:
+        write_timeline(timeline_of(recorder, spans.stop(recorder)), options.timeline)
+
+
+def _run(module: HloModule, target: Target, arguments: Sequence[Sequence[NDArray]], options: Namespace) -> int:
+    devices = module.replica_count * module.num_partitions
     started = time.perf_counter()
     executable = get_compiler(options.backend).compile(module, target=target)
     results = executable.execute_on_devices(arguments)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from queue import SimpleQueue
 
+from ...hlo.timeline.spans import Track, spanning
 from .cpus import available_cpus
 from .kernel import KernelSource, Parameter
 from .uninterrupted import Unwanted, uninterrupted
@@ -29,7 +30,9 @@ def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> l
     frontend = import_module(".numba_frontend", __package__)
     emit_object = import_module(".llvm_backend", __package__).emit_object
     if len(kernels) == 1:
-        code: bytes = emit_object(frontend.to_llvm(kernels[0], _scope(kernels[0])))
+        text = _text_of(kernels[0], frontend.to_llvm)
+        with spanning(Track.COMPILING, f"LLVM {kernels[0].name}"):
+            code: bytes = emit_object(text)
         return [code]
     texts: SimpleQueue[tuple[int, str] | None] = SimpleQueue()
     objects: list[bytes | Exception] = [Unwanted()] * len(kernels)
@@ -39,7 +42,8 @@ def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> l
             number, text = found
             if not unwanted():
                 try:
-                    objects[number] = emit_object(text)
+                    with spanning(Track.COMPILING, f"LLVM {kernels[number].name}"):
+                        objects[number] = emit_object(text)
                 except Exception as error:
                     objects[number] = error
 
@@ -50,13 +54,18 @@ def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> l
         for number, kernel in enumerate(kernels):
             if unwanted():
                 break
-            texts.put((number, frontend.to_llvm(kernel, _scope(kernel))))
+            texts.put((number, _text_of(kernel, frontend.to_llvm)))
     finally:
         for _ in workers:
             texts.put(None)
         for worker in workers:  # a fork must not find a thread in LLVM that nobody waits for
             worker.join()
     return [_object(found) for found in objects]
+
+
+def _text_of(kernel: KernelSource, to_llvm: Callable[..., str]) -> str:
+    with spanning(Track.COMPILING, f"to LLVM IR {kernel.name}"):
+        return to_llvm(kernel, _scope(kernel))
 
 
 def _object(found: bytes | Exception) -> bytes:

@@ -129,11 +129,14 @@ class _Large:
         self.lock = fork_lock(Order.MEMORY)
         self.bins: dict[int, list[int]] = {}
         self.bytes = 0
+        self.mapped = 0
+        """Bytes of all large blocks, used or not."""
         self.limit = _DEFAULT_LIMIT
 
     def gave(self, size: int) -> bool:
         with self.lock:
             if self.bytes + size > self.limit:
+                self.mapped -= size
                 return False
             self.bytes += size
             return True
@@ -155,7 +158,16 @@ class _Large:
             while address := self.take(size, free):
                 _unmap(address, size)
                 released += size
+        with self.lock:
+            self.mapped -= released
         return released
+
+    def fresh(self, size: int) -> int:
+        """An address of new memory."""
+        address = _fresh_pages(size)
+        with self.lock:
+            self.mapped += size
+        return address
 
 
 def _fresh_pages(size: int) -> int:
@@ -237,7 +249,7 @@ def _allocate_large(nbytes: int) -> Block:
     if nbytes < 0:
         raise ValueError(f"a block cannot have {nbytes} bytes")
     size, free = _large_bin(nbytes)
-    address = _large.take(size, free) or _fresh_pages(size)
+    address = _large.take(size, free) or _large.fresh(size)
     block = _LargeBlock()
     block._size = size
     block.address = address
@@ -305,3 +317,12 @@ def pooled_bytes() -> int:
     """How many bytes of unused large blocks are kept."""
     return _large.bytes
 
+
+def in_use() -> tuple[int, int]:
+    """Bytes of blocks that somebody holds, and of those that are kept for later; other threads may change both."""
+    used, kept = _large.mapped - _large.bytes, _large.bytes
+    for size, starts in list(_slabs.items()):
+        free = len(_bins[size >> 6]) * size
+        kept += free
+        used += len(starts) * (_SLAB // size) * size - free
+    return max(used, 0), kept

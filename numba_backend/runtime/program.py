@@ -24,6 +24,7 @@ import ml_dtypes
 import numpy as np
 
 from ...hlo.ir import HloInstruction
+from ...hlo.timeline.spans import RECORDERS, Track, spanning
 from .blas import Gemm
 from .call import CALLER, ProgramBlock, header_words, program_function
 from .callbacks import CALL_PYTHON, LOOK, callback_api
@@ -254,7 +255,11 @@ class ProgramBuilder:
         self._unknown()
 
         def call(address: int) -> None:
-            function(tuple(words.from_address(address)))
+            if not RECORDERS:
+                function(tuple(words.from_address(address)))
+                return
+            with spanning(Track.LIBRARIES, "in Python"):
+                function(tuple(words.from_address(address)))
 
         self._kept.append(call)
         self._row(Op.PYTHON, (function, *arguments), id(call), self._add(arguments))
@@ -392,6 +397,16 @@ class Program:
     def nbytes(self) -> int:
         """The number of bytes of its words."""
         return len(self._block)
+
+    @property
+    def rows(self) -> Sequence[_Row]:
+        """The rows, in order."""
+        return self._rows
+
+    def word(self, address: int, number: int) -> int:
+        """A word of the row at an address."""
+        start = address - self.address + 8 * number
+        return int.from_bytes(self._block[start : start + 8], "little", signed=True)
 
     def row_at(self, address: int) -> _Row | None:
         """The row whose words begin at an address; None for the program itself."""

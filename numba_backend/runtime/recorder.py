@@ -4,8 +4,8 @@
     recording = stop()      a `Recording`: the events, thread by thread
 
 While it records, a thread of this process empties the rings every few milliseconds. It keeps the first million events
-of a recording; of later ones only how often each row ran and how long that took, so that sums stay right. Events that
-came while a ring was full are counted, and nothing else is known of them.
+of a recording; of later ones, and of those that came while a ring was full, only how often each row ran and how long
+that took. So sums are right, and the timeline has gaps.
 
 A forked child does not record: what goes on there is another process's. Only one recording runs at a time.
 """
@@ -13,7 +13,6 @@ A forked child does not record: what goes on there is another process's. Only on
 from __future__ import annotations
 
 import ctypes
-import functools
 import mmap
 import os
 import threading
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...hlo.forking import Order, fork_lock
+from ...hlo.lazy import lazy_property
 from .executor import EXECUTOR, native_function
 from .libc import libc_address
 from .recorder_code import (
@@ -53,6 +53,9 @@ from .recorder_code import (
     SELF,
     SET,
     START,
+    TABLE,
+    TABLE_ROWS,
+    TABLE_WORDS,
     TAIL,
     THREAD,
     recorded_executor,
@@ -80,9 +83,9 @@ class Recording:
     events of a thread are in the order in which they ended."""
     count: int = 0
     sums: dict[int, list[int]] = field(default_factory=dict)
-    """Of the events that were too many to keep: by the row's address how many there were, and their nanoseconds."""
+    """Of the events that were not kept: by the row's address how many there were, and their nanoseconds."""
     lost: int = 0
-    """Events of which nothing else is known, as a ring was full or there were too many threads."""
+    """Events of which nothing else is known: of too many threads, or of too many rows while a ring was full."""
 
     def add(self, thread: int, events: NDArray) -> None:
         """Events of one thread."""
@@ -94,9 +97,13 @@ class Recording:
         times = np.bincount(which)
         spent = np.bincount(which, weights=(events[:, 2] - events[:, 1]).astype(np.float64))
         for row, number, nanoseconds in zip(rows.tolist(), times.tolist(), spent.tolist()):
-            known = self.sums.setdefault(row, [0, 0])
-            known[0] += number
-            known[1] += int(nanoseconds)
+            self.add_sum(row, number, int(nanoseconds))
+
+    def add_sum(self, row: int, number: int, nanoseconds: int) -> None:
+        """Events that are not kept."""
+        known = self.sums.setdefault(row, [0, 0])
+        known[0] += number
+        known[1] += nanoseconds
 
 
 class _Recorder:
@@ -112,7 +119,7 @@ class _Recorder:
         self._ended = threading.Event()
         self._reader: threading.Thread | None = None
 
-    @functools.cached_property
+    @lazy_property
     def address(self) -> int:
         """The board's address, with the usual executor on it."""
         self._board[EXECUTE] = default_store().get(EXECUTOR)
@@ -154,6 +161,9 @@ class _Recorder:
         assert self._buffers is not None and self._memory is not None
         for number in self._owned():
             recording.lost += int(self._buffers[number, LOST])
+            table = self._buffers[number, TABLE:HEADER_WORDS].reshape(TABLE_ROWS, TABLE_WORDS)
+            for row, count, nanoseconds in table[table[:, 0] != 0].tolist():
+                recording.add_sum(row, count, nanoseconds)
             self._buffers[number, THREAD] = 0
         if hasattr(mmap, "MADV_DONTNEED"):
             self._memory.madvise(mmap.MADV_DONTNEED)

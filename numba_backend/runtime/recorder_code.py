@@ -11,8 +11,8 @@ with a few lines more:
 An event is five words: the row's address, when it began and ended (CLOCK_MONOTONIC, in nanoseconds, which is also the
 clock of `time.perf_counter`), and the range of a piece. A piece has its row's address plus one; a whole program has the
 address of its block. Each thread has a ring buffer of its own, so nothing is locked: the thread writes an event and
-then the number of events, and whoever reads writes how many were read. If the reader is late and the ring is full, new
-events are counted and dropped.
+then the number of events, and whoever reads writes how many were read. If the reader is late and the ring is full, an
+event is not kept, but counted in a table of the thread: by row, how many there were and how long they took.
 """
 
 from __future__ import annotations
@@ -32,8 +32,14 @@ does not write into the buffer of another one."""
 BUFFERS = 512
 EVENTS = 1 << 14
 EVENT_WORDS = 5
-HEAD, TAIL, LOST, THREAD, HEADER_WORDS = 0, 1, 2, 3, 8
-"""The words of a buffer before its events: events written, events read, events dropped, the thread's number."""
+HEAD, TAIL, LOST, THREAD, TABLE = 0, 1, 2, 3, 8
+"""The words of a buffer before its events: events written, events read, events dropped, the thread's number; then the
+table of events that were only counted."""
+TABLE_ROWS, TABLE_WORDS = 1 << 10, 3
+"""A row of the table: the address of a row of a program, how many events, their nanoseconds. It is searched from where
+the address says, a few rows on."""
+_PROBES = 16
+HEADER_WORDS = TABLE + TABLE_ROWS * TABLE_WORDS
 BUFFER_WORDS = HEADER_WORDS + EVENTS * EVENT_WORDS
 _MONOTONIC = 1
 _LONG_LOOK = 2_000
@@ -76,7 +82,7 @@ _RECORDED = Marks(
 {_read_clock("now", 12)}{_record("previous", "began", "now", 12)}            began = now
         previous = at
 """,
-    split=f"""\
+    split="""\
                 store(piece, load(at + 8))
                 store(piece + 8, arguments + load(at + 16) * 8)
                 store(piece + 16, at)
@@ -114,13 +120,21 @@ def record_event(recorder, row, began, ended, lo, hi):
         mine = generation * 65536 + number
         call2(load(recorder + {8 * SET}), load(recorder + {8 * KEY}), mine)
         buffer = load(recorder + {8 * FIRST}) + number * {8 * BUFFER_WORDS}
-        store(buffer, 0)
-        store(buffer + {8 * TAIL}, 0)
-        store(buffer + {8 * LOST}, 0)
+        zero_bytes(buffer, {8 * HEADER_WORDS})
         atomic_store(buffer + {8 * THREAD}, call0(load(recorder + {8 * SELF})) & 0xffffffff)
     buffer = load(recorder + {8 * FIRST}) + (mine & 65535) * {8 * BUFFER_WORDS}
     head = load(buffer)
     if head - atomic_load(buffer + {8 * TAIL}) >= {EVENTS}:
+        for probe in range({_PROBES}):
+            entry = buffer + {8 * TABLE} + ((quotient(row, 8) + probe) & {TABLE_ROWS - 1}) * {8 * TABLE_WORDS}
+            known = load(entry)
+            if known == 0:
+                store(entry, row)
+                known = row
+            if known == row:
+                store(entry + 8, load(entry + 8) + 1)
+                store(entry + 16, load(entry + 16) + ended - began)
+                return 0
         store(buffer + {8 * LOST}, load(buffer + {8 * LOST}) + 1)
         return 0
     event = buffer + {8 * HEADER_WORDS} + (head & {EVENTS - 1}) * {8 * EVENT_WORDS}
@@ -152,8 +166,9 @@ def record_product_piece(lo, hi, block):
         return 0
     recorder = load(row + {8 * _PRODUCT_EXTRA + 16})
     time = stack(2)
+    at = load(row + {8 * _PRODUCT_EXTRA + 8})
 {_read_clock("began", 4)}    call_kernel(load(row + {8 * _PRODUCT_EXTRA}), lo, hi, block)
-{_read_clock("ended", 4)}{_record(f"load(row + {8 * _PRODUCT_EXTRA + 8}) + 1", "began", "ended", 4, "lo", "hi")}    return 0
+{_read_clock("ended", 4)}{_record("at + 1", "began", "ended", 4, "lo", "hi")}    return 0
 """
 
 

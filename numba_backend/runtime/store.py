@@ -28,6 +28,7 @@ from typing import cast
 
 from ...hlo.forking import Order, fork_lock
 from ...hlo.memory_pressure import on_pressure
+from ...hlo.timeline.spans import Track, spanning
 from . import compile as compiler
 from .cpus import cpu_description
 from .kernel import KernelSource, digest
@@ -158,6 +159,16 @@ class KernelStore:
         found.update(self._obtain(list(missing.values())))
         return len(missing)
 
+    def note(self, name: str) -> str | None:
+        """A short text that was kept under a file's name; None if there is none that can be trusted."""
+        return None if self._disk is None else self._disk.note(name)
+
+    def keep_note(self, name: str, text: str) -> None:
+        """Keep a short text beside the kernels, if there is a folder that can be written to."""
+        if self._disk is not None:
+            self._disk.keep_note(name, text)
+            self._disk.warn()
+
     def release_unused(self) -> int:
         """Give back the memory of code that no program uses; returns how many bytes of object code were kept."""
         kept = self._recent_bytes
@@ -209,7 +220,8 @@ class KernelStore:
         entries: list[Entry] = []
         absent: list[KernelSource] = []
         for kernel in kernels:
-            entry = self._disk.read(self.key(kernel))
+            with spanning(Track.COMPILING, f"read {kernel.name} from the store"):
+                entry = self._disk.read(self.key(kernel))
             if entry is None:
                 absent.append(kernel)
             else:
@@ -224,12 +236,13 @@ class KernelStore:
             both = [(k, entry) for k, entry in zip(kernels, entries) if k.convention == convention]
             placed = [(kernel, entry.image) for kernel, entry in both if entry.image is not None]
             others = [(kernel, entry.object_code) for kernel, entry in both if entry.image is None]
-            if placed:
-                loaded = load_images([image for _, image in placed])
-                codes.update((kernel.identity, code) for (kernel, _), code in zip(placed, loaded))
-            if others:
-                loaded = load_objects([(kernel.symbol, code) for kernel, code in others])
-                codes.update((kernel.identity, code) for (kernel, _), code in zip(others, loaded))
+            with spanning(Track.COMPILING, f"load code of {len(both)} kernels", detail=2 if both else 4):
+                if placed:
+                    loaded = load_images([image for _, image in placed])
+                    codes.update((kernel.identity, code) for (kernel, _), code in zip(placed, loaded))
+                if others:
+                    loaded = load_objects([(kernel.symbol, code) for kernel, code in others])
+                    codes.update((kernel.identity, code) for (kernel, _), code in zip(others, loaded))
         self._codes.update(codes)
         return codes
 

@@ -105,6 +105,24 @@ class Disk:
             what = "is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"cannot be written to ({error})"
             self._problem(f"the kernel store {self.folder} {what}; new kernels are kept in memory only")
 
+    def note(self, name: str) -> str | None:
+        """The text in a file of the folder; None when there is none, or none that can be trusted."""
+        if not self._usable():
+            return None
+        try:
+            return _content(self.folder / name)[1].decode()
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def keep_note(self, name: str, text: str) -> None:
+        """Write a file: whole or not at all."""
+        if not self._usable() or self._state == "readable":
+            return
+        try:
+            self._replace(name, text.encode())
+        except OSError as error:
+            self._problem(f"{name} could not be stored in {self.folder} ({error})")
+
     def evict(self) -> None:
         """Once enough has been written, delete the entries unused for longest, down to three quarters of the limit, and
         what writers left behind that did not end well."""

@@ -1,0 +1,8 @@
+"""Timelines: what ran when. `spans.py` is what all layers report to; the other files make something of it.
+
+    spans       the tracks of a timeline, and the recorder to which every layer reports what it did
+    timeline    a finished recording: spans, numbers over time, names of threads
+    trace_file  a timeline as a file in the Trace Event format, which Perfetto and Chrome show
+    accounting  where the time of a thread went, each nanosecond once
+    summary     a row for each kernel and product: times, bytes, operations, the user's line
+"""

@@ -1,0 +1,180 @@
+"""What happened from when to when: every layer reports it here, while somebody records.
+
+    if RECORDERS: ...                                        is anybody recording?
+    with spanning(Track.COPIES, "device_put", bytes=4096):   what happens in the block is a span
+
+While nobody records, that is a test of an empty list. What cannot report by itself, since it is native code, is a
+`Source`: it is started and stopped with the recorder and hands over its spans at the end.
+
+Times are nanoseconds of `time.perf_counter_ns`. A span belongs to the thread that it ran in, by the number that the
+system gives it.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+
+class Track(enum.Enum):
+    """The groups of rows of a timeline, in their order from top to bottom; each thread has a row in each group."""
+
+    STEPS = "Steps"
+    PYTHON = "Python"
+    TRACING = "Tracing"
+    PASSES = "Passes"
+    COMPILING = "Compiling"
+    PROGRAMS = "Programs"
+    KERNELS = "Kernels and products"
+    LIBRARIES = "Libraries and callbacks"
+    COPIES = "Copies"
+    WAITS = "Waits"
+
+
+class Kind(enum.Enum):
+    """What a span is, where its track holds several kinds."""
+
+    PLAIN = "span"
+    ANNOTATION = "annotation"
+    CALL = "jitted call"
+    FUNCTION = "Python function"
+    EVENT = "monitoring event"
+    PIECE = "piece"
+    """A thread's share of a row of a program, which has a span of its own."""
+
+
+class Span(NamedTuple):
+    """Something that began and ended."""
+
+    track: Track
+    name: str
+    start: int
+    end: int
+    thread: int
+    arguments: Mapping[str, object]
+    kind: Kind = Kind.PLAIN
+    subject: Any = None
+    """For a row of a program: the row, by which sums are made. One object for all its spans."""
+
+
+class Count(NamedTuple):
+    """A number at a time, for example bytes in use."""
+
+    name: str
+    time: int
+    values: Mapping[str, float]
+
+
+class Source(Protocol):
+    """What records by itself, and hands over its spans when a recording ends."""
+
+    def start(self, recorder: Recorder) -> None:
+        """Record from now on. It may report to the recorder, too."""
+
+    def stop(self, recorder: Recorder) -> Iterable[Span]:
+        """End, and give what was recorded."""
+
+
+class Recorder:
+    """Takes what is reported, from any thread. `detail`: 0 to 3, as `ProfileOptions.host_tracer_level`."""
+
+    def __init__(self, detail: int = 2, kernels: bool = True) -> None:
+        self.detail = detail
+        self.kernels = kernels
+        """Whether rows of programs are recorded."""
+        self.started = time.perf_counter_ns()
+        self.spans: list[Span] = []
+        self.counts: list[Count] = []
+        self.threads: dict[int, str] = {}
+        """Names of threads by their numbers."""
+        self.sums: list[tuple[Any, int, int]] = []
+        """(subject, how often, nanoseconds) of spans that were too many to keep."""
+        self.notes: dict[str, object] = {}
+        """What else there is to say about the recording."""
+
+    def add(
+        self, track: Track, name: str, start: int, end: int, arguments: Mapping[str, object] | None = None,
+        kind: Kind = Kind.PLAIN,
+    ) -> None:  # fmt: skip
+        """A span of this thread."""
+        thread = threading.get_native_id()
+        if thread not in self.threads:
+            self.threads[thread] = _name_of_this_thread()
+        self.spans.append(Span(track, name, start, end, thread, arguments or _NOTHING, kind))
+
+    def count(self, name: str, **values: float) -> None:
+        """Numbers as they are now."""
+        self.counts.append(Count(name, time.perf_counter_ns(), values))
+
+
+def _name_of_this_thread() -> str:
+    """As `threading.current_thread()`, which would make an object for a thread that is not Python's, and keep it."""
+    own = threading.get_ident()
+    return next((thread.name for thread in threading.enumerate() if thread.ident == own), "hloom compiler")
+
+
+_NOTHING: Mapping[str, object] = {}
+RECORDERS: list[Recorder] = []
+"""The recorder, if somebody records: never more than one."""
+_SOURCES: list[Source] = []
+_started: list[Source] = []
+
+
+def register_source(source: Source) -> None:
+    """A source takes part in all recordings from now on, in the one that runs, too."""
+    _SOURCES.append(source)
+    for recorder in RECORDERS:
+        source.start(recorder)
+        _started.append(source)
+
+
+def start(recorder: Recorder) -> None:
+    """Report to `recorder` from now on. Only one at a time: the caller sees to that."""
+    assert not RECORDERS, "there is a recorder already"
+    try:
+        for source in _SOURCES:
+            source.start(recorder)
+            _started.append(source)
+    except BaseException:
+        while _started:
+            _started.pop().stop(recorder)
+        raise
+    recorder.started = time.perf_counter_ns()
+    RECORDERS.append(recorder)
+
+
+def stop(recorder: Recorder) -> int:
+    """End; the spans of all sources are with the recorder then. When it ended, in nanoseconds."""
+    ended = time.perf_counter_ns()
+    RECORDERS.remove(recorder)
+    while _started:
+        recorder.spans += _started.pop().stop(recorder)
+    recorder.threads.update({t.native_id: t.name for t in threading.enumerate() if t.native_id is not None})
+    return ended
+
+
+def forget() -> None:
+    """For a forked child, whose time is not on the parent's timeline."""
+    RECORDERS.clear()
+    _started.clear()
+
+
+os.register_at_fork(after_in_child=forget)
+
+
+@contextmanager
+def spanning(track: Track, name: str, detail: int = 2, **arguments: object) -> Iterator[None]:
+    """What happens in the block is a span, if somebody records at this level of detail or a higher one."""
+    if not RECORDERS or RECORDERS[-1].detail < detail:
+        yield
+        return
+    recorder, started = RECORDERS[-1], time.perf_counter_ns()
+    try:
+        yield
+    finally:
+        recorder.add(track, name, started, time.perf_counter_ns(), arguments)

@@ -1,0 +1,88 @@
+"""`hloom profile`: a Python program, and where its time went."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from ..hlo.backend import get_compiler
+from ..hlo.timeline.summary import Summary, summarize
+from ..hlo.timeline.timeline import Timeline
+from ..hlo.timeline.trace_file import write_trace
+from .outcome import BAD, FINE, UsageError
+from .scripts import parts_of, run_script, show_error
+
+
+def execute(options: Namespace) -> int:
+    """Run the program while a timeline is recorded, then print the summary. The program's exit code, if it ended by
+    itself; with --json its output goes to stderr."""
+    # Imported here: help, and a wrong command line, need none of it.
+    from ..tracer.profiling import ProfileOptions, Session
+
+    script = parts_of(options.program, "hloom profile")
+    if options.timeline:
+        _check_folder(options.timeline)
+    if options.jax:
+        from ..jax_programs import as_jax
+
+        as_jax()
+    else:
+        from .. import numpy  # noqa: F401  # importing the library is not the program's own time
+    get_compiler()
+    session = Session(ProfileOptions(python_tracer_level=int(options.python)))
+    code, exited = FINE, None
+    session.start()
+    try:
+        with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
+            run_script(*script)
+    except SystemExit as exit:
+        exited = exit
+    except Exception as error:
+        show_error(error)
+        code = BAD
+    finally:
+        timeline = session.stop() if session.is_on else None
+    if timeline is None:  # a child that the program has forked
+        return code
+    if options.timeline:
+        write_timeline(timeline, options.timeline)
+    _show(_summary(timeline, options.measure), options)
+    if exited is not None:
+        sys.stdout.flush()
+        raise exited
+    return code
+
+
+def write_timeline(timeline: Timeline, path: str) -> None:
+    """Write a trace file; UsageError if that is not possible."""
+    try:
+        write_trace(timeline, path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _check_folder(path: str) -> None:
+    """Fail before the program runs, not after it."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(path).is_dir():
+        raise UsageError(f"cannot write {path}: {folder} is no folder that can be written to, or {path} is one")
+
+
+def _summary(timeline: Timeline, measure_again: bool) -> Summary:
+    speed = None
+    if any(span.subject is not None for span in timeline.spans):
+        from ..numba_backend.machine_speed import machine_speed
+
+        speed = machine_speed(measure_again)
+    return summarize(timeline, os.getpid(), speed)
+
+
+def _show(summary: Summary, options: Namespace) -> None:
+    if options.json:
+        print(json.dumps(summary.to_json(), indent=1))
+    else:
+        print(f"\n{summary.to_text(options.top)}")

@@ -1,0 +1,376 @@
+"""Timelines: what is recorded, in which thread, and what the file says."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hloom.hlo import parse
+from hloom.hlo.backend import get_compiler
+from hloom.hlo.timeline.spans import RECORDERS, Kind, Recorder, Span, Track, spanning
+from hloom.hlo.timeline.spans import start as start_recorder
+from hloom.hlo.timeline.spans import stop as stop_recorder
+from hloom.hlo.timeline.timeline import Timeline, timeline_of
+from hloom.hlo.timeline.trace_file import to_json
+from hloom.numba_backend.runtime import recorder
+from hloom.numba_backend.runtime.executor import EXECUTOR
+from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
+from hloom.numba_backend.runtime.program import Program, ProgramBuilder, pointer, programs, size
+from hloom.numba_backend.runtime.recorder_code import EXECUTE
+from hloom.numba_backend.runtime.store import default_store
+from hloom.numba_backend.runtime.threads import get_num_threads
+from hloom.tracer.jit import JitFunction
+
+import hloom
+import hloom.numpy as jnp
+from hloom import profiler
+from support.runtime_kernels import PRED, S64
+from support.trace_events import check_trace, on_track, read_trace
+
+WIDE = 1500
+
+
+@hloom.jit
+def inner(x: Any) -> Any:
+    return jnp.tanh(x) * 2
+
+
+@hloom.jit
+def everything(x: Any, w: Any) -> Any:
+    """A product and a kernel for threads, a loop, a factorisation, a call of Python."""
+    y = inner(x @ w)
+    total = hloom.lax.fori_loop(0, 100, lambda i, s: s + jnp.sin(s) * y[0, 0], y[0, 1])
+    factor = jnp.linalg.cholesky(jnp.eye(48) + 0.01 * y[:48, :48] @ y[:48, :48].T)
+    seen = hloom.pure_callback(lambda a: np.asarray(a) + 1, hloom.ShapeDtypeStruct((), jnp.float32), total)
+    return y.sum() + factor.sum() + seen
+
+
+def names(events: list[dict[str, Any]]) -> set[str]:
+    return {event["name"] for event in events}
+
+
+def test_all_that_happens_is_on_a_track(tmp_path: Path) -> None:
+    x, w = np.ones((WIDE, 600), np.float32) / 600, jnp.ones((600, 500))
+    with profiler.trace(tmp_path):
+        for step in range(3):
+            with profiler.StepTraceAnnotation("train", step_num=step), profiler.TraceAnnotation("work", batch=7):
+                everything(hloom.device_put(x), w)
+    document = read_trace(tmp_path / "timeline.json")
+    (zipped,) = tmp_path.glob("plugins/profile/*/*.trace.json.gz")
+    assert read_trace(zipped)["traceEvents"] == document["traceEvents"]
+    steps = on_track(document, "Steps")
+    assert [(s["name"], s["args"]["step_num"]) for s in steps] == [("train", 0), ("train", 1), ("train", 2)]
+    python = on_track(document, "Python")
+    assert Counter(e["name"] for e in python)["everything"] == 3
+    assert next(e for e in python if e["name"] == "work")["args"] == {"batch": 7}
+    assert "tracing everything for jit" in names(on_track(document, "Tracing"))
+    assert {"fusion", "cse"} <= names(on_track(document, "Passes"))
+    compiling = names(on_track(document, "Compiling"))
+    assert "compilation of jit_everything" in compiling
+    for what in ("emit ", "assign buffers of ", "generate code of "):
+        assert any(name.startswith(what) for name in compiling), what
+    assert any(name.startswith(("LLVM ", "read ")) for name in compiling)
+    assert {"device_put", "from NumPy"} <= names(on_track(document, "Copies"))
+    assert names(on_track(document, "Libraries and callbacks")) >= {"in Python", "cholesky"}
+    assert {"arrays and temporaries", "process"} <= names(on_track(document, "Memory"))
+    programs_run = [e for e in on_track(document, "Programs") if e["name"] == "jit_everything"]
+    assert len(programs_run) == 3
+    product = [
+        e for e in on_track(document, "Kernels and products")
+        if e["name"] == f"f32[{WIDE}x600] @ [600x500]" and e["cat"] != "piece"
+    ]  # fmt: skip
+    assert len(product) == 3
+    about = product[0]["args"]
+    assert about["flops"] == 2 * WIDE * 600 * 500
+    assert about["bytes"] == 4 * (WIDE * 600 + 600 * 500 + WIDE * 500)
+    assert about["program"] == "jit_everything" and about["instruction"]
+    line = everything.__wrapped__.__code__.co_firstlineno + 3
+    assert about["source"] == f"{__file__}:{line}" and "dot" in about["op_name"]
+    loops = [e for e in on_track(document, "Kernels and products") if "while" in str(e.get("args"))]
+    assert len(loops) == 3, "a native loop is one event"
+
+
+def test_pieces_are_in_the_threads_that_computed_them(tmp_path: Path) -> None:
+    f = hloom.jit(lambda x: jnp.exp(x) * jnp.sin(x))
+    x = jnp.ones((2000, 2000))
+    f(x)
+    with profiler.trace(tmp_path):
+        for _ in range(3):
+            f(x)
+    kernels = on_track(read_trace(tmp_path / "timeline.json"), "Kernels and products")
+    pieces = [e for e in kernels if e["cat"] == "piece"]
+    whole = [e for e in kernels if e["cat"] != "piece"]
+    assert len(whole) == 3 and len({e["tid"] for e in whole}) == 1
+    extent = {(e["args"]["from"], e["args"]["to"]) for e in pieces}
+    if get_num_threads() > 1:
+        assert sum(hi - lo for lo, hi in extent) in (2000, 2000 * 2000)
+        assert {e["tid"] for e in pieces} >= {e["tid"] for e in whole}
+        for piece in pieces:
+            around = [e for e in whole if e["ts"] <= piece["ts"] and piece["ts"] + piece["dur"] <= e["ts"] + e["dur"]]
+            assert len(around) == 1
+    else:
+        assert not pieces
+
+
+def test_threads_have_rows_of_their_own(tmp_path: Path) -> None:
+    f = hloom.jit(lambda x: (x * 3).sum())
+    x = jnp.ones(2000)
+    f(x)
+    begin = threading.Barrier(4)
+
+    def work(count: int) -> None:
+        begin.wait()
+        for _ in range(count):
+            with profiler.TraceAnnotation("turn"):
+                f(x)
+
+    counts = [3, 5, 7, 9]
+    workers = [threading.Thread(target=work, args=(count,), name=f"worker {count}") for count in counts]
+    with profiler.trace(tmp_path):
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    document = read_trace(tmp_path / "timeline.json")
+    for track, name in (("Python", "turn"), ("Python", "<lambda>"), ("Programs", "jit_lambda")):
+        found = Counter(e["tid"] for e in on_track(document, track) if e["name"] == name)
+        assert sorted(found.values()) == counts, (track, name)
+    shown = {e["args"]["name"] for e in document["traceEvents"] if e["name"] == "thread_name"}
+    assert {f"worker {count}" for count in counts} <= shown
+
+
+def test_a_trace_may_end_in_another_thread(tmp_path: Path) -> None:
+    f = hloom.jit(lambda x: x + 41)
+    profiler.start_trace(tmp_path)
+    with profiler.TraceAnnotation("not over"):
+        f(1)
+        thread = threading.Thread(target=profiler.stop_trace)
+        thread.start()
+        thread.join()
+        f(2)
+    document = read_trace(tmp_path / "timeline.json")
+    assert len(on_track(document, "Programs")) == 1
+    assert "not over" not in names(on_track(document, "Python"))
+    with pytest.raises(RuntimeError, match="No profile started"):
+        profiler.stop_trace()
+
+
+@pytest.mark.filterwarnings("ignore:This process")
+def test_a_forked_child_does_not_record(tmp_path: Path) -> None:
+    f = hloom.jit(lambda x: x * 3 + 1)
+    f(1.0)
+    with profiler.trace(tmp_path):
+        f(2.0)
+        child = os.fork()
+        if child == 0:
+            try:
+                good = float(f(3.0)) == 10 and not RECORDERS and JitFunction.__call__.__name__ == "__call__"
+                try:
+                    profiler.stop_trace()
+                except RuntimeError:
+                    pass
+                else:
+                    good = False
+                with profiler.trace(tmp_path / "child"):
+                    f(4.0)
+                good = good and len(on_track(read_trace(tmp_path / "child" / "timeline.json"), "Programs")) == 1
+                os._exit(0 if good else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        f(5.0)
+    assert len(on_track(read_trace(tmp_path / "timeline.json"), "Programs")) == 2
+
+
+def test_nothing_of_it_is_left_afterwards(tmp_path: Path) -> None:
+    usual = JitFunction.__call__
+    listeners = [list(known) for known in hloom.tracer.monitoring.LISTENERS]
+    f = hloom.jit(lambda x: jnp.cos(x).sum())
+    x = jnp.linspace(0, 1, 70_000)
+    before = f(x)
+    with pytest.raises(KeyError, match="mine"), profiler.trace(tmp_path):
+        assert JitFunction.__call__ is not usual
+        assert recorder._recorder._board[EXECUTE] != default_store().get(EXECUTOR)
+        assert np.asarray(f(x)) == np.asarray(before)
+        raise KeyError("mine")
+    assert JitFunction.__call__ is usual and not RECORDERS
+    assert recorder._recorder._board[EXECUTE] == default_store().get(EXECUTOR)
+    assert [list(known) for known in hloom.tracer.monitoring.LISTENERS] == listeners
+    assert "hloom-recorder" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_errors_come_out_as_without_a_trace(tmp_path: Path) -> None:
+    def fails(_: Any) -> Any:
+        raise ValueError("from Python")
+
+    f = hloom.jit(lambda x: hloom.pure_callback(fails, hloom.ShapeDtypeStruct((), jnp.float32), x))
+    with profiler.trace(tmp_path):
+        with pytest.raises(ValueError, match="from Python"):
+            np.asarray(f(1.0))
+        with pytest.raises(TypeError):
+            f("text")
+        hloom.monitoring.clear_event_listeners()
+    document = read_trace(tmp_path / "timeline.json")
+    assert "in Python" in names(on_track(document, "Libraries and callbacks"))
+
+
+HOSTILE = ('"}]}, <script>alert(1)</script>', "new\nline\0", "\ud800 lone", "\N{SNOWMAN}", "%s {0} \\", "")
+
+
+def test_names_are_data(tmp_path: Path) -> None:
+    with profiler.trace(tmp_path):
+        for name in HOSTILE:
+            with profiler.TraceAnnotation(name, **{name or "empty": float("nan"), "deep": [name]}):
+                pass
+    found = [e["name"] for e in on_track(read_trace(tmp_path / "timeline.json"), "Python")]
+    assert found == [name.replace("\ud800", "\\ud800") for name in HOSTILE]
+
+
+def test_names_of_a_module_are_data() -> None:
+    module = parse(
+        'HloModule m\n\nENTRY e {\n  x = f32[4] parameter(0)\n'
+        '  ROOT y = f32[4] exponential(x), metadata={op_name="a\\"]}\\n" source_file="</script>" source_line=3}\n}\n'
+    )
+    executable = get_compiler("numba").compile(module)
+    found = Recorder()
+    start_recorder(found)
+    executable.execute([np.zeros(4, np.float32)])
+    timeline = timeline_of(found, stop_recorder(found))
+    document = json.loads(to_json(timeline))
+    check_trace(document)
+    (kernel,) = on_track(document, "Kernels and products")
+    assert kernel["args"]["op_name"] == 'a"]}\n' and kernel["args"]["source"] == "</script>:3"
+
+
+COUNT = KernelSource(
+    "count_up",
+    """def count_up(lo, hi, counter, again, limit):
+    counter[0] = counter[0] + 1
+    again[0] = counter[0] < limit
+""",
+    (S64, PRED, Parameter("size", "s64")),
+)
+
+
+def counting(limit: int) -> Program:
+    """A loop of rows: a tiny kernel, `limit` times."""
+    builder = ProgramBuilder()
+    again, done = builder.label(), builder.label()
+    builder.place(again)
+    builder.kernel(COUNT, [pointer(0), pointer(1), size(limit)], 1)
+    builder.jump_if_false(pointer(1), done)
+    builder.jump(again)
+    builder.place(done)
+    return builder.build()
+
+
+@pytest.mark.parametrize("kept", [1_000_000, 100])
+def test_no_event_is_unaccounted_for(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events come faster than they are read: those that do not fit are counted; those that are too many are summed."""
+    monkeypatch.setattr(recorder, "MAX_EVENTS", kept)
+    turns = 300_000
+    program = counting(turns)
+    assert program in programs()
+    counter, again = np.zeros(1, np.int64), np.zeros(1, np.uint8)
+    recorder.start(lambda: None)
+    program.run([counter.ctypes.data, again.ctypes.data])
+    found = recorder.stop()
+    assert counter[0] == turns
+    seen: Counter[int] = Counter()
+    for _, events in found.events:
+        seen.update(events[:, 0].tolist())
+    kept_events = seen.total()
+    for row, (number, nanoseconds) in found.sums.items():
+        seen[row] += number
+        assert nanoseconds >= 0
+    assert seen[program.address] == 1 and found.lost == 0
+    assert seen.most_common(1)[0][1] == turns, "each turn once; looks for interrupts are the other events"
+    assert 0 < kept_events < turns and found.sums
+    for _, events in found.events:
+        assert (events[:, 2] >= events[:, 1]).all()
+        assert (np.diff(events[:, 2]) >= 0).all(), "in the order of their ends"
+
+
+LEVELS: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "nothing": ({"host_tracer_level": 0, "device_tracer_level": 0}, set()),
+    "programs": ({"host_tracer_level": 0}, {"Programs", "Kernels and products"}),
+    "annotations": ({"host_tracer_level": 1, "device_tracer_level": 0}, {"Python"}),
+    "host": ({"device_tracer_level": 0}, {"Python", "Tracing", "Passes", "Compiling"}),
+    "all": (
+        {"host_tracer_level": 3}, {"Python", "Tracing", "Passes", "Compiling", "Programs", "Kernels and products"},
+    ),
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_levels(level: str, tmp_path: Path) -> None:
+    arguments, wanted = LEVELS[level]
+    options = profiler.ProfileOptions(**arguments)
+    with profiler.trace(tmp_path, profiler_options=options), profiler.TraceAnnotation("mine"):
+        hloom.jit(lambda x: x * 5 - len(level))(2.0)
+    document = read_trace(tmp_path / "timeline.json")
+    used = {e["pid"] for e in document["traceEvents"] if e["ph"] == "X"}
+    tracks = {e["args"]["name"] for e in document["traceEvents"] if e["name"] == "process_name" and e["pid"] in used}
+    assert tracks - {"Waits", "Copies"} == wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"host_tracer_level": 4}, ValueError), ({"python_tracer_level": -1}, ValueError),
+        ({"device_tracer_level": "1"}, ValueError),
+        ({"advanced_configuration": {"gpu": 1}}, hloom.errors.UnsupportedError),
+    ],
+)  # fmt: skip
+def test_options_that_make_no_sense(options: dict[str, Any], error: type[Exception], tmp_path: Path) -> None:
+    with pytest.raises(error, match="ProfileOptions"):
+        profiler.start_trace(tmp_path, profiler_options=profiler.ProfileOptions(**options))
+    assert not RECORDERS
+
+
+def test_python_functions(tmp_path: Path) -> None:
+    def mine(n: int) -> int:
+        return n if n < 2 else mine(n - 1) + mine(n - 2)
+
+    before = sys.getprofile()
+    if before is not None:
+        pytest.skip("another profiler has the hook")
+    with profiler.trace(tmp_path, profiler_options=profiler.ProfileOptions(python_tracer_level=1)):
+        mine(5)
+        thread = threading.Thread(target=mine, args=(1,))
+        thread.start()
+        thread.join()
+    assert sys.getprofile() is None and threading.getprofile() is None
+    found = [e for e in on_track(read_trace(tmp_path / "timeline.json"), "Python") if e["name"].endswith("mine")]
+    assert len(found) == 15 + 1 and len({e["tid"] for e in found}) == 2
+    assert found[0]["args"]["source"] == f"{__file__}:{mine.__code__.co_firstlineno}"
+
+
+def test_the_checker_finds_overlaps_and_bad_numbers() -> None:
+    timeline = Timeline(0, 100, [Span(Track.PYTHON, "a", 0, 50, 1, {}), Span(Track.PYTHON, "b", 20, 90_000, 1, {})])
+    with pytest.raises(AssertionError, match="overlaps"):
+        check_trace(json.loads(to_json(timeline)))
+    with pytest.raises(AssertionError):
+        check_trace({"traceEvents": [{"name": "a", "ph": "X", "pid": 1, "tid": 1, "ts": -1, "dur": 1}]})
+
+
+def test_spans_that_other_layers_report() -> None:
+    with spanning(Track.COPIES, "nobody records"):
+        pass
+    found = Recorder()
+    start_recorder(found)
+    with spanning(Track.COPIES, "copy", bytes=3):
+        pass
+    with spanning(Track.PASSES, "too much detail", detail=3):
+        pass
+    timeline = timeline_of(found, stop_recorder(found))
+    (span,) = [s for s in timeline.spans if s.track in (Track.COPIES, Track.PASSES)]
+    assert (span.name, span.arguments, span.kind) == ("copy", {"bytes": 3}, Kind.PLAIN)
+    assert timeline.started <= span.start <= span.end <= timeline.ended
