@@ -6,6 +6,7 @@
 # make kalman  track a buoy, learn how noisy all is         make kalman ARGS="--points 1000"
 # make gradients   find wrong labels, limit each gradient   make gradients ARGS="--data DIR"
 # make deploy   the network that reads digits, in C++       make deploy ARGS="--digits --form c"
+# make browser  a page that reads the digit that one draws   make browser ARGS="--port 8080"
 # make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
 #              with the lowest versions that pyproject.toml declares: make test-lowest
 # make lint    ruff and the type checker
@@ -20,7 +21,7 @@ ARGS ?=
 BIN = $(VENV)/bin
 LOWEST = $(VENV)-lowest
 
-EXAMPLES = mnist ode hmc rnn kalman gradients deploy
+EXAMPLES = mnist ode hmc rnn kalman gradients deploy browser
 PROGRAM_mnist = train_mnist
 PROGRAM_ode = fit_ode
 PROGRAM_hmc = sample_hmc
@@ -28,6 +29,7 @@ PROGRAM_rnn = char_rnn
 PROGRAM_kalman = kalman_smoother
 PROGRAM_gradients = per_example_gradients
 PROGRAM_deploy = deploy_digits
+PROGRAM_browser = browser_digits
 
 .PHONY: $(EXAMPLES) test test-slow test-lowest lint fuzz bench clean
 

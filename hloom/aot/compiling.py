@@ -22,12 +22,13 @@ from ..hlo.subgraph import FeedError, Place, subgraph
 from ..hlo.text.parser import parse
 from ..numba_backend.ahead.compiling import standalone
 from ..numba_backend.ahead.standalone import StandaloneProgram
-from ..numba_backend.ahead.targets import Machine
+from ..numba_backend.ahead.targets import Machine, TargetError
 from ..tracer import tree
 from ..tracer.jit import JitFunction, jit
 from ..tracer.stages import Lowered
 from .generated import benchmark_source, build_files, test_source
 from .headers import Slot, c_header, checked_class, checked_name, cpp_header
+from .javascript import javascript, javascript_class, javascript_test, package
 from .names import Graph, Selector, graph_of_lowered, graph_of_module
 
 Source = Callable[..., Any] | Lowered | HloModule | str | os.PathLike[str]
@@ -76,6 +77,8 @@ def compile(
     checked_name(name)
     checked_class(cpp_class or name)
     machine = _machine(target, cpu, features)
+    if machine.is_wasm:
+        javascript_class(cpp_class or name)
     graph = _graph(source, tuple(args), dict(kwargs or {}))
     frozen = _frozen(graph, freeze)
     module, arguments, results = _cut(graph, feeds, fetches, frozen)
@@ -227,8 +230,17 @@ class AotProgram:
         text: str = _ahead("c_program").program_in_c(self._program, self.name)
         return text
 
+    @lazy_property
+    def wasm(self) -> bytes:
+        """The program as a module of WebAssembly that needs nothing else. TargetError for other targets."""
+        if not self.machine.is_wasm:
+            raise TargetError(f"{self.machine.triple} has no modules of WebAssembly; wasm32-unknown-unknown has")
+        code: bytes = _ahead("wasm_program").program_module(self._program, self.name, self.machine)
+        return code
+
     def files(self) -> dict[str, bytes]:
-        """The files by name: code in both forms, headers, a test, a benchmark, and how to build them."""
+        """The files by name: code in both forms, headers, a test, a benchmark, and how to build them; for WebAssembly
+        also a module, and an ES module that loads it."""
         name, arguments, results = self.name, list(self.arguments), list(self.results)
         texts = {
             f"{name}.h": cpp_header(name, self.cpp_class, arguments, results, self.temporary_bytes),
@@ -239,7 +251,13 @@ class AotProgram:
             f"{name}.json": self._description(),
             **build_files(name),
         }
-        return {f"{name}.o": self.object_code, **{file: text.encode() for file, text in texts.items()}}
+        code = {f"{name}.o": self.object_code}
+        if self.machine.is_wasm:
+            code[f"{name}.wasm"] = self.wasm
+            texts[f"{name}.js"] = javascript(name, self.cpp_class, arguments, results)
+            texts["package.json"] = package(name)
+            texts[f"{name}_test.mjs"] = javascript_test(name, self.cpp_class, self.module, arguments, results)
+        return {**code, **{file: text.encode() for file, text in texts.items()}}
 
     def _description(self) -> str:
         def described(slots: Sequence[Slot]) -> list[dict[str, Any]]:

@@ -7,6 +7,8 @@ runs the rows, and optimised once more, so that small kernels are inlined.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -55,7 +57,31 @@ def _never_interrupted() -> Any:
 _SCOPE = {**SCOPE, "interrupted": _never_interrupted()}
 
 
-def program_object(program: StandaloneProgram, symbol: str, machine: Machine) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """LLVM IR that a program is compiled with, for a target without libraries."""
+
+    replaced: Sequence[tuple[str, str, str]]
+    """Parts of the text of kernels, as regular expressions; what stands in their places; and a declaration for it."""
+    inlined: str
+    """Definitions for kernels; of linkage that is merged."""
+    caller: str
+    """Definitions that use `SYMBOL_run`, which then is internal."""
+    called: str
+    """Definitions that LLVM's code generator calls; they are weak."""
+
+    def around(self, text: str) -> str:
+        """The text of a kernel with what stands in the places of its parts."""
+        for part, other, declaration in self.replaced:
+            text, count = re.subn(part, other, text)
+            if count:
+                text += declaration
+        return text
+
+
+def program_object(
+    program: StandaloneProgram, symbol: str, machine: Machine, surroundings: Surroundings | None = None
+) -> bytes:
     """An object file for a (resolved) machine that defines `SYMBOL_run`; c_program.py shows its declaration."""
     target = machine.llvm()
     header = f'target triple = "{machine.triple}"\ntarget datalayout = "{target.target_data}"\n'
@@ -63,11 +89,20 @@ def program_object(program: StandaloneProgram, symbol: str, machine: Machine) ->
         whole = llvm.parse_assembly(_for_target(str(_Run(program, symbol).module), header), context)
         for kernel in program.kernels:
             text = _for_target(to_llvm(kernel, _SCOPE), header)
+            if surroundings:
+                text = surroundings.around(text)
             part = llvm.parse_assembly(text, context)
+            if surroundings:
+                part.link_in(llvm.parse_assembly(header + surroundings.inlined, context))
             optimise(part, widens_straight_lines(text), target)
             whole.link_in(part)
             whole.get_function(kernel.symbol).linkage = "internal"
+        if surroundings:
+            whole.link_in(llvm.parse_assembly(header + surroundings.caller, context))
+            whole.get_function(f"{symbol}_run").linkage = "internal"
         optimise(whole, False, target)
+        if surroundings:
+            whole.link_in(llvm.parse_assembly(header + surroundings.called, context))
         code: bytes = target.emit_object(whole)
         whole.close()
     return code

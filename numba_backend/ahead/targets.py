@@ -84,7 +84,8 @@ def _target_machine(triple: str, cpu: str, features: str) -> Any:
         raise TargetError(f"LLVM has no target for {triple!r}: {error}") from None
     if cpu or features:
         _check(triple, cpu, features)
-    machine = target.create_target_machine(cpu=cpu, features=features, opt=2, reloc="pic", codemodel="default")
+    reloc = "static" if triple.startswith("wasm") else "pic"  # a module of WebAssembly has addresses of its own
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=2, reloc=reloc, codemodel="default")
     if not str(machine.target_data).startswith("e"):
         raise TargetError(f"{triple} stores the most significant byte first; constants are written the other way round")
     return machine
