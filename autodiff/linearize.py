@@ -19,6 +19,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
 from ..tracer.array import Array
+from ..tracer.pending import PendingArray
 from ..tracer.aval import ShapedArray
 from ..tracer.context import current_context
 from ..tracer.core import (
@@ -223,7 +224,7 @@ class LinearProgram:
         for p, value in self.residuals.items():
             if p not in needed:
                 continue
-            if isinstance(value, Array) and value.aval.size == 1:
+            if isinstance(value, Array) and not isinstance(value, PendingArray) and value.aval.size == 1:
                 mapping[p] = make_constant(Literal(value._view))
             else:
                 mapping[p] = make_parameter(len(self.inputs) + len(kept), p.shape)

@@ -125,6 +125,7 @@ if _typing.TYPE_CHECKING:
         jit,
         make_hlo,
     )
+    from .tracer.jit_scope import jit_scope, jit_scope_report
     from .tracer.making_arrays import (
         copy_to_host_async,
         live_arrays,
@@ -234,6 +235,7 @@ _NAMES = {
     **dict.fromkeys(("NamedSharding", "Shard"), ".tracer.shardings"),
     **dict.fromkeys(("device_put", "reshard"), ".tracer.placing"),
     **dict.fromkeys(("pmap", "shard_map", "smap"), ".autodiff.sharded"),
+    **dict.fromkeys(("jit_scope", "jit_scope_report"), ".tracer.jit_scope"),
     "run_hlo": ".tracer.run_hlo",
     **dict.fromkeys(("ensure_compile_time_eval", "named_call", "named_scope"), ".tracer.scopes"),
     "Compiled": ".tracer.stages",
@@ -321,6 +323,8 @@ __all__ = [
     "jacrev",
     "jax2tf_associative_scan_reductions",
     "jit",
+    "jit_scope",
+    "jit_scope_report",
     "jvp",
     "kernel_globals",
     "lax",

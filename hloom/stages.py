@@ -2,9 +2,10 @@
 
 from .namespaces import publish as _publish
 from .tracer.jit import JitFunction as Wrapped
+from .tracer.jit_scope import JitScope
 from .tracer.stages import ArgInfo, Compiled, Lowered, Traced
 
-__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "JitScope", "Lowered", "Traced", "Wrapped"]
 
 CompilerOptions = dict[str, str | bool]
 """Options for XLA, which mean nothing here."""

@@ -20,7 +20,7 @@ import numpy as np
 from . import dtypes, tree
 from .array import Array, array_from_scalar, as_value, refuse_masked
 from .aval import HasType, ShapedArray
-from .core import Value
+from .core import Value, thread_state
 from .errors import (
     NonArrayArgumentError,
     NonHashableStaticArgumentsError,
@@ -351,13 +351,18 @@ def temporary(leaf: Any) -> Array | None:
             if is_float0(leaf):
                 return None
             raise
-        return Array(aval, leaf if leaf.dtype is aval.dtype else leaf.astype(aval.dtype))
+        if leaf.dtype is not aval.dtype:
+            return Array(aval, leaf.astype(aval.dtype))
+        return Array(aval, leaf if _state.recorder is None else leaf.copy())  # the call may be put off
     if kind is float or kind is int or kind is bool or kind is complex:
         return array_from_scalar(leaf)
     if isinstance(leaf, np.ndarray | np.generic):
         refuse_masked(leaf)
         return temporary(np.array(leaf))
     return None
+
+
+_state = thread_state()
 
 
 # ---- names of leaves, for parameters and messages

@@ -46,7 +46,7 @@ class Array(ArrayBase):
     (array([1.5, 2.5], dtype=float32), 1.5)
     """
 
-    __slots__ = ("__weakref__", "_buffer", "_numpy", "_placed", "_storage", "_view", "aval")
+    __slots__ = ("__weakref__", "_buffer", "_numpy", "_pending", "_placed", "_storage", "_view", "aval")
 
     aval: ShapedArray
     _buffer: DeviceBuffer
@@ -57,6 +57,8 @@ class Array(ArrayBase):
     """For the library, which does not write to it. Arrays of extended dtypes have none."""
     _storage: Array
     """Only for an extended dtype: the array that stores the elements (`overlay.py`)."""
+    _pending: Any
+    """Only while its value is put off (`pending.py`)."""
     _placed: Sharding
     """Where the user has put it; empty for all other arrays."""
 

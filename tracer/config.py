@@ -25,6 +25,8 @@ from . import absl_flags
 from . import context as _context
 from .accepted_settings import ACCEPTED, start_from_environment
 from .context import Context, Override, current_context
+from .jit_level import jit_level, set_level
+from .jit_level import start_from_environment as start_level
 from .reports import EXPLAIN_CACHE_MISSES, LOG_COMPILES, SWITCHES
 
 MATMUL_PRECISIONS = {
@@ -84,6 +86,9 @@ class Config:
     hloom_collective_timeout: float
     """Seconds for which a device waits for others in a collective. `HLOOM_COLLECTIVE_TIMEOUT` sets it too. Of the
     process."""
+    hloom_jit_level: int
+    """0: operations outside of jit run one by one. 1: they are collected as in a `jit_scope`, and what comes a second
+    time is compiled. 2: all is compiled. `HLOOM_JIT_LEVEL` sets it too. Of the process; no program depends on it."""
     hloom_backend: str
     """The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference)."""
     hloom_target: str | Target
@@ -175,6 +180,7 @@ def _set_collective_timeout(value: Any) -> None:
 
 _OF_PROCESS: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
     "hloom_collective_timeout": (collective_timeout, _set_collective_timeout),
+    "hloom_jit_level": (jit_level, set_level),
     "jax_traceback_filtering": (tracebacks.mode, tracebacks.set_mode),
 }
 """What reads and sets each setting that, like the switches, is not in the context: no program depends on it."""
@@ -662,3 +668,4 @@ def _from_environment() -> Config:
 
 
 config = _from_environment()
+start_level()

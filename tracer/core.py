@@ -134,6 +134,12 @@ class EvalTrace(Trace):
     def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
         return list(call.primitive.evaluate(call, [self.array(o) for o in operands]))
 
+    def process_with_scalar(
+        self, opcode: Opcode, x: Array, y: Array, attributes: Attributes, shape: Shape, aval: ShapedArray
+    ) -> Array:
+        """A binary elementwise op of arrays, one of them a scalar that is broadcast; the result is of type `aval`."""
+        return Array(aval, evaluate_op(opcode, [x._view, y._view], attributes, shape))
+
     def _conditional(self, branches: Sequence[HloComputation], operands: tuple[Value, ...]) -> list[Value]:
         """pred: branch 0 when true; s32: the last branch when out of range."""
         chosen = self.array(operands[0])._view
@@ -166,6 +172,13 @@ class CheckedEvalTrace(EvalTrace):
             if kind is not None and opcode is Opcode.WHILE:
                 self._blame_loop(attributes, operands, kind)
             check_results(opcode.value, found, _state.metadata)
+        return result
+
+    def process_with_scalar(
+        self, opcode: Opcode, x: Array, y: Array, attributes: Attributes, shape: Shape, aval: ShapedArray
+    ) -> Array:
+        result = super().process_with_scalar(opcode, x, y, attributes, shape, aval)
+        check_results(opcode.value, [result._view], _state.metadata)
         return result
 
     def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
@@ -201,6 +214,10 @@ class _ThreadState(threading.local):
         self.scope: str = ""
         """The names of the `named_scope` blocks around, each with a slash after it."""
 
+    recorder: Any = None
+    """What puts operations off in this thread (`putting_off.py`): None, as in most threads, where nothing does. Of the
+    class while that is asked for in the whole process."""
+
 
 EVAL = EvalTrace()
 """Below all other traces."""
@@ -208,7 +225,8 @@ EVAL = EvalTrace()
 
 def check_from_now_on() -> None:
     """Called when results are to be checked for the first time: until then no operation asks for the settings."""
-    EVAL.__class__ = CheckedEvalTrace
+    if type(EVAL) is EvalTrace:
+        EVAL.__class__ = CheckedEvalTrace
 
 
 when_checking(check_from_now_on)
@@ -321,11 +339,9 @@ def eager_with_scalar(opcode: Opcode, x: Array, y: Array, attributes: Attributes
     full = x.aval if x.aval.shape else y.aval
     shape = _inferred_shape(opcode, (full, full), attributes, None)
     assert shape is not None, f"{opcode} of {full}"
-    result = evaluate_op(opcode, [x._view, y._view], attributes, shape)
-    if type(EVAL) is CheckedEvalTrace:
-        check_results(opcode.value, [result], _state.metadata)
     dtype = shape.element.dtype
-    return Array(ShapedArray(full.shape, dtype, _all_weak((x, y)) and dtype is not _BOOL), result)
+    aval = ShapedArray(full.shape, dtype, _all_weak((x, y)) and dtype is not _BOOL)
+    return EVAL.process_with_scalar(opcode, x, y, attributes, shape, aval)
 
 
 def bind_multi(

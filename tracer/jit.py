@@ -20,6 +20,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, ove
 
 import numpy as np
 
+from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
 from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundary, hide
@@ -53,6 +54,9 @@ from .float0 import hide_float0
 from .jit_shardings import JitShardings, shardings_of
 from .monitoring import TRACE_EVENT
 from .operators import ArrayBase
+from .overlay import storages
+from .pending import PendingArray
+from .putting_off import recorded_call
 from .recording import stand_in_for
 from .ref_programs import module_with_references, running_on_references
 from .refs import Ref, check_aliases
@@ -61,7 +65,7 @@ from .shardings import UNSPECIFIED
 from .source import function_line, user_line
 from .stages import Lowered, Signature
 from .stages import Traced as TracedStage
-from .traced import Traced, trace_function
+from .traced import Traced, trace_function, with_avals
 from .tracer import Tracer, leaked
 from .tree_nodes import incomparable
 from .wrapping import wraps
@@ -72,7 +76,7 @@ R = TypeVar("R", covariant=True)
 Run: TypeAlias = Callable[[Sequence[Array]], Any]
 
 _avals = attrgetter("aval")
-_HELD = (Array, Ref)
+_HELD = (Array, PendingArray, Ref)
 """The types of leaves that a call takes as they are."""
 _LEAVES = frozenset({np.ndarray, float, int, bool, complex})
 """The types of arguments, other than Array, that are no containers."""
@@ -190,7 +194,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         arrays: list[Any] = []
         for place, argument in enumerate(dynamic):
             kind = type(argument)
-            if kind is Array:
+            if kind is Array or kind is PendingArray:
                 arrays.append(argument)
             elif kind in _LEAVES:
                 arrays.append(temporary(argument))
@@ -277,8 +281,11 @@ class JitFunction(SharedValue, Generic[P, R]):
             table[fast_key] = run
         return run(values)
 
-    def _compiled(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Run:
-        traced = self._trace(key, args, kwargs)
+    def _compiled(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any], traced: Traced | None = None) -> Run:
+        if traced is None:
+            traced = self._trace(key, args, kwargs)
+            if self._is_library and traced.is_closed and not traced.has_references and not traced.donated:
+                return self._run_or_put_off(traced, key, args, kwargs)
         if traced.has_references:
             run = running_on_references(traced)
             self._programs.runners[key, self._donated, self._shardings] = run
@@ -294,6 +301,30 @@ class JitFunction(SharedValue, Generic[P, R]):
             run = checked(run, module, captured, bool(traced.donated), what, is_library=self._is_library)
         if self._shardings is not None:
             run = self._shardings.placing(run, self._shardings.check(args, kwargs, key[1], traced))
+        self._programs.runners[key, self._donated, self._shardings] = run
+        return run
+
+    def _run_or_put_off(self, traced: Traced, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Run:
+        """A function of the library: its program, which is compiled when it first runs. Where operations are put off,
+        it is one of them."""
+        state, compiled = self._state, self._compiled
+        types, structure = traced.out_avals, traced.out_tree
+        program: Run | None = compiled(key, args, kwargs, traced) if state.recorder is None else None
+
+        def run(arrays: Sequence[Array]) -> Any:
+            nonlocal program
+            if state.recorder is not None:
+                given = storages((*arrays, *traced.captured))
+                results = recorded_call(traced.computation, given)  # type: ignore[arg-type]
+                if results is not None:
+                    return tree.unflatten(structure, with_avals(results, types))
+            if program is None:
+                try:
+                    program = compiled(key, (), {}, traced)
+                except (UnsupportedError, NotImplementedError):  # it was put off before, and nobody has noticed
+                    return traced.bind(arrays, inline=True)
+            return program(arrays)
+
         self._programs.runners[key, self._donated, self._shardings] = run
         return run
 

@@ -33,6 +33,7 @@ from .array import Array, array_from_scalar
 from .aval import ShapedArray
 from .core import Tracer, Value, bind
 from .errors import OperandError
+from .pending import PendingArray
 from .source import user_line
 
 
@@ -149,7 +150,7 @@ def convert(x: Value, dtype: np.dtype[Any], weak_type: bool | None = None) -> Va
         x = unary(Opcode.REAL, x)
         if x.aval.dtype is dtype:
             return x
-    if isinstance(x, Array) and x.aval.size == 1 and not x.aval.shape:
+    if isinstance(x, Array) and not isinstance(x, PendingArray) and x.aval.size == 1 and not x.aval.shape:
         folded = _convert_scalar(x, dtype, weak_type)
         if folded is not None:
             return folded

@@ -37,6 +37,7 @@ from ..tracer.extended_ops import filled
 from ..tracer.float0 import is_float0
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
+from ..tracer.pending import PendingArray
 from ..tracer.source import user_line
 
 __all__ = [
@@ -161,7 +162,8 @@ def broadcast_in_dim(
         x = reshape(x, kept_shape)
     if attributes is None:
         return x
-    if not attributes.dimensions and isinstance(x, Array) and _state.direct and not x.aval.is_extended:
+    at_once = _state.direct and _state.recorder is None
+    if at_once and not attributes.dimensions and isinstance(x, Array) and not x.aval.is_extended:
         return Array(ShapedArray(shape, x.aval.dtype, x.aval.weak_type), allocating(np.full, shape, x._view))
     return bind(Opcode.BROADCAST, (x,), attributes, shape=ShapedArray(shape, x.aval.dtype).hlo)
 
@@ -415,7 +417,9 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     x = as_value(operand)
     value = as_value(padding_value)
     if isinstance(value, Array) and value.aval.weak_type and not value.aval.shape:
-        value = array_from_scalar(value.item(), x.aval.dtype)
+        is_known = not isinstance(value, PendingArray)
+        dtype = x.aval.dtype
+        value = array_from_scalar(value.item(), dtype) if is_known else convert(value, dtype, False)
     low, high, interior = (tuple(operator.index(c[k]) for c in padding_config) for k in range(3))
     return bind(Opcode.PAD, (x, value), PadAttributes(low, high, interior), weak_type=x.aval.weak_type)
 

@@ -19,6 +19,7 @@ from ..tracer import dtypes
 from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
 from ..tracer.compound import compound
 from ..tracer.core import Value
+from ..tracer.pending import PendingArray
 from ..tracer.errors import OperandError, UnsupportedElementTypeError
 from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.placing import in_asked_place
@@ -122,7 +123,9 @@ def array(
            [3., 4.]], dtype=float16)
     """
     value = asarray(object, dtype)
-    if copy and value is object and isinstance(value, Array) and not value.aval.is_extended:
+    if copy and value is object and isinstance(value, PendingArray):
+        value = value.with_aval(value.aval)
+    elif copy and value is object and isinstance(value, Array) and not value.aval.is_extended:
         value = Array(value.aval, value._view.copy())
     missing = ndmin - value.aval.ndim
     return in_asked_place(

@@ -22,6 +22,7 @@ from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, d
 from ..tracer.aval import ShapedArray
 from ..tracer.context import current_context
 from ..tracer.core import Value, thread_state
+from ..tracer.pending import PendingArray
 from ..tracer.dslice import Slice
 from ..tracer.errors import (
     ConcretizationTypeError,
@@ -264,7 +265,7 @@ def _entry(item: Any, size: int, wrap: bool) -> _Range | _Window:
 def index_get(x: Any, index: Any) -> Value:
     """x[index]."""
     value = as_value(x)
-    if _state.direct and isinstance(value, Array) and _is_basic(index):
+    if _state.direct and isinstance(value, Array) and _is_basic(index) and not _is_put_off(value):
         try:
             if value.aval.is_extended:
                 return _key_get(value, index)
@@ -381,6 +382,11 @@ def _key_get(keys: Array, index: Any) -> Value:
 
 
 _state = thread_state()
+
+
+def _is_put_off(array: Array) -> bool:
+    """Whether a part of the array is an operation to be put off. NumPy's view of a small array is done sooner."""
+    return _state.recorder is not None and (isinstance(array, PendingArray) or array.nbytes > MAX_KEPT_ALIVE)
 
 
 def _is_basic(index: Any) -> bool:

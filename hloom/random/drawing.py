@@ -58,7 +58,8 @@ class _Draw(Compound):
                 sizes: Any = ()  # if the parameters are scalars
             else:
                 sizes = (given,) if type(given) is int else tuple(given) if type(given) is list else given
-            if self._state.direct and type(sizes) is tuple and all(type(s) is int and s >= 0 for s in sizes):
+            at_once = self._state.direct and self._state.recorder is None
+            if at_once and type(sizes) is tuple and all(type(s) is int and s >= 0 for s in sizes):
                 size = math.prod(sizes)
                 drawn = next((n for n in SIZES if n >= size), None)
                 if drawn is not None and sizes != (drawn,) and _can_be_cut(args, kwargs):
