@@ -19,7 +19,6 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
 from ..tracer.array import Array
-from ..tracer.pending import PendingArray
 from ..tracer.aval import ShapedArray
 from ..tracer.context import current_context
 from ..tracer.core import (
@@ -33,6 +32,7 @@ from ..tracer.core import (
     run_meaning,
     set_current_trace,
 )
+from ..tracer.pending import PendingArray
 from ..tracer.recording import HloTracer, RecordedTracer, Recorder, trace_to_computation, with_computation
 from ..tracer.traced import DerivedCache, jit_call
 from ..tracer.tracer import check_for_leaks

@@ -309,15 +309,18 @@ class JitFunction(SharedValue, Generic[P, R]):
         it is one of them."""
         state, compiled = self._state, self._compiled
         types, structure = traced.out_avals, traced.out_tree
+        is_plain = len(types) == 1 and tree.treedef_is_leaf(structure) and types[0] is types[0].storage
+        is_plain = is_plain and not types[0].weak_type
+        captured = storages(tuple(traced.captured))
         program: Run | None = compiled(key, args, kwargs, traced) if state.recorder is None else None
 
         def run(arrays: Sequence[Array]) -> Any:
             nonlocal program
             if state.recorder is not None:
-                given = storages((*arrays, *traced.captured))
+                given = (*storages(tuple(arrays)), *captured)
                 results = recorded_call(traced.computation, given)  # type: ignore[arg-type]
                 if results is not None:
-                    return tree.unflatten(structure, with_avals(results, types))
+                    return results[0] if is_plain else tree.unflatten(structure, with_avals(results, types))
             if program is None:
                 try:
                     program = compiled(key, (), {}, traced)
@@ -558,12 +561,16 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """x (a pytree): calls return when they are done, so there is nothing to wait for.
+    """x (a pytree). Calls return when they are done, so only what a `jit_scope` has put off is waited for.
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.block_until_ready(hloom.jit(jnp.sin)(jnp.zeros(2)))
     Array([0., 0.], dtype=float32)
     """
+    if thread_state().recorder is not None:
+        for leaf in tree.leaves(x):
+            if isinstance(leaf, PendingArray):
+                leaf.filled()
     return x
 
 

@@ -1,4 +1,4 @@
-"""The setting `hloom_jit_level`: whether operations outside of jit are put off in the whole process (`jit_scope.py`)."""
+"""The setting `hloom_jit_level`: whether operations outside of jit are put off in the whole process."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from ..hlo.tables import Table
 from ..hlo.tracebacks import boundary
 from . import core, execution
 from .clusters import Cluster, Settled
-from .putting_off import Recorder, recorder, start
+from .putting_off import UNSET, Recorder, recorder, restore, start
 from .source import user_line
 
 __all__ = ["JitScope", "jit_scope", "jit_scope_report"]
@@ -72,11 +72,11 @@ class Collected:
             table = Table(("cluster", "operations", "runs", "ms to compile", "lines"), rows, frozenset({1, 2, 3}))
             parts.append(table.to_text())
         if self.forced:
-            rows = [(reason, str(n), line) for (reason, line), n in self.forced.most_common()]
-            parts.append(Table(("needed", "times", "at"), rows, frozenset({1})).to_text())
+            needed = [(reason, str(n), line) for (reason, line), n in self.forced.most_common()]
+            parts.append(Table(("needed", "times", "at"), needed, frozenset({1})).to_text())
         if self.single:
-            rows = [(what, str(n), reason) for (what, reason), n in self.single.most_common()]
-            parts.append(Table(("ran by itself", "times", "because"), rows, frozenset({1})).to_text())
+            alone = [(what, str(n), reason) for (what, reason), n in self.single.most_common()]
+            parts.append(Table(("ran by itself", "times", "because"), alone, frozenset({1})).to_text())
         return "\n\n".join(parts)
 
 
@@ -119,7 +119,7 @@ class Program:
     def kernels(self) -> KernelTexts:
         """The Numba source of each kernel, by name."""
         assert self._cluster.executable is not None, f"{self.name} is not compiled"
-        return KernelTexts(self._cluster.executable.kernels())  # type: ignore[attr-defined]
+        return KernelTexts(self._cluster.executable.kernels())
 
     def __repr__(self) -> str:
         return f"<Program {self.name}: {self.operations} operations, {self.runs} runs>"
@@ -144,7 +144,7 @@ class JitScope(ContextDecorator):
         return other
 
     def __enter__(self) -> Self:
-        before = vars(_state).get("recorder", _UNSET)
+        before = vars(_state).get("recorder", UNSET)
         outer = recorder()
         if self._compile:
             start()
@@ -178,7 +178,7 @@ class JitScope(ContextDecorator):
                 if own is not None:
                     own.close()
                 if own is None or _state.recorder is own:
-                    _restore(before)
+                    restore(before)
 
     @boundary
     def report(self) -> str:
@@ -206,16 +206,6 @@ class JitScope(ContextDecorator):
 
     def __repr__(self) -> str:
         return f"<jit_scope: {len(self._collected.clusters)} clusters>"
-
-
-_UNSET: Any = object()
-
-
-def _restore(before: Any) -> None:
-    if before is _UNSET:
-        vars(_state).pop("recorder", None)
-    else:
-        _state.recorder = before
 
 
 @boundary

@@ -13,13 +13,18 @@ itself: everything here is without effects, and computing a value twice does no 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import Any, Self
 
 from ..hlo.backend import DeviceBuffer
+from ..hlo.forking import Order, fork_lock
 from .array import Array, NDArray, slot_is_set
 from .aval import ShapedArray
 from .steps import Step
 
+_lock = fork_lock(Order.LEAF)
+"""Held while an array changes its class."""
+_HANDLE: Any = Array.__dict__["_pending"]
 _ASKED = frozenset({"_buffer", "_numpy", "_view"})
 
 
@@ -84,15 +89,14 @@ class PendingArray(Array):
         batch = handle.batch
         if batch is not None:
             batch.settle_for(handle)
-        if handle.buffer is not None:
-            self._buffer = handle.buffer
-        if handle.view is not None:
-            self._view = handle.view
-        self.__class__ = Array
-        try:
-            del self._pending
-        except AttributeError:
-            pass
+        with _lock:
+            if self.__class__ is PendingArray:  # else another thread has been here, and has perhaps given it away since
+                if handle.buffer is not None:
+                    self._buffer = handle.buffer
+                if handle.view is not None:
+                    self._view = handle.view
+                self.__class__ = Array  # type: ignore[assignment]
+                del self._pending
         return self
 
     def with_aval(self, aval: ShapedArray) -> Array:
@@ -116,9 +120,10 @@ class PendingArray(Array):
         return self._pending.batch is None if slot_is_set(self, "_pending") else super().is_ready()
 
     def delete(self) -> None:
-        super().delete()
-        if slot_is_set(self, "_pending"):
-            del self._pending
+        with _lock:
+            super().delete()
+            with suppress(AttributeError):
+                _HANDLE.__delete__(self)
 
 
 def pending(aval: ShapedArray, handle: Handle) -> PendingArray:

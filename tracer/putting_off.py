@@ -39,14 +39,16 @@ from .pending import Batch, Handle, PendingArray, pending
 from .steps import MANY_CONSTANTS, next_step, root_of, site_of_user
 
 _state = thread_state()
+_HALF: tuple[int, ...] = (-1,)
 _BY_VALUE: dict[Opcode, tuple[int, ...]] = {
     Opcode.PAD: (1,),
     Opcode.POWER: (1,),
     Opcode.SELECT_AND_SCATTER: (2,),
+    Opcode.REDUCE: _HALF,
+    Opcode.REDUCE_WINDOW: _HALF,
 }
 """Operands that are constants of the program if they are known scalars: what is done depends on their value. All other
 scalars are values from outside. Of reductions, the second half of the operands is."""
-_REDUCING = frozenset({Opcode.REDUCE, Opcode.REDUCE_WINDOW})
 _BY_THEMSELVES: dict[Opcode, str] = {
     Opcode.WHILE: "a loop is a program of its own",
     Opcode.CONDITIONAL: "the branch is chosen by the value",
@@ -142,12 +144,13 @@ class Recorder:
     ) -> int:
         """Append an operation; its number, or 0 if the batch has ended before it."""
         entries, known = batch.entries, batch.known
-        by_value = _BY_VALUE.get(opcode, ())
-        if opcode in _REDUCING:
+        by_value = _BY_VALUE.get(opcode)
+        if by_value is _HALF:
             by_value = tuple(range(len(operands) // 2, len(operands)))
+        what = attributes if opcode is not Opcode.CALL else attributes.to_apply  # type: ignore[attr-defined]
         while True:
             numbers = []
-            for k, operand in enumerate(operands):
+            for operand in operands:
                 if operand.__class__ is PendingArray:
                     try:
                         handle = operand._pending
@@ -157,7 +160,7 @@ class Recorder:
                         numbers.append(handle.number)
                         continue
                     operand.filled()
-                elif k in by_value and operand.aval.size == 1:
+                elif by_value is not None and len(numbers) in by_value and operand.aval.size == 1:
                     number = self._constant(batch, operand)
                     if number:
                         numbers.append(number)
@@ -165,11 +168,12 @@ class Recorder:
                 found = known.get(id(operand))
                 numbers.append(found[0] if found is not None else _leaf(batch, operand))
             parent = entries[-1][0]
-            key = (opcode, attributes, aval or shape, *numbers)
+            key = (opcode, what, aval or shape, *numbers)
             step = parent.children.get(key)
             if step is None:
                 if opcode is Opcode.SLICE and parent.slices >= MANY_CONSTANTS and set(attributes.strides) <= {1}:  # type: ignore[attr-defined]
                     opcode, operands, attributes = _with_dynamic_bounds(operands[0], attributes)
+                    what = attributes
                     continue
                 metadata = current_metadata("jit_scope", opcode.value)
                 site = site_of_user()
@@ -185,6 +189,9 @@ class Recorder:
 
     def _constant(self, batch: RecordedBatch, array: Array) -> int:
         """The number of a scalar as a constant of the program; 0 if it had too many values here."""
+        found = batch.known.get(-id(array))
+        if found is not None:
+            return found[0]
         key = (Opcode.CONSTANT, array.aval.hlo, constant_bytes(array))
         number = batch.constants.get(key)
         if number is None:
@@ -199,6 +206,7 @@ class Recorder:
                 )
             batch.entries.append((step, None))
             batch.constants[key] = number = step.number
+        batch.known[-id(array)] = number, array
         return number
 
     # ---- settling
@@ -216,12 +224,13 @@ class Recorder:
 
     def settle(self, entries: Sequence[Any], handles: Sequence[Handle], reason: str) -> None:
         """Fill the handles. Nothing is put off meanwhile."""
-        before = _state.recorder
-        _state.recorder = None
+        own = vars(_state)
+        before = own.get("recorder", UNSET)
+        own["recorder"] = None
         try:
             done = settle(entries, handles, _run_op, self.often)
         finally:
-            _state.recorder = before
+            restore(before)
         if done is not None:
             for watcher in self.watchers:
                 watcher.saw(done, reason)
@@ -236,7 +245,7 @@ class Recorder:
         if self.context is None:
             del _state.recorder
             recorder = _state.recorder
-            return recorder if recorder is None else recorder.begin()  # type: ignore[no-any-return]
+            return recorder if recorder is None else recorder.begin()
         place = _place(context)
         if place != self.place:
             self.flush("other settings")
@@ -253,6 +262,17 @@ class Recorder:
     def begin(self) -> Recorder:
         """Itself: what the class of threads' states has instead makes one."""
         return self
+
+
+UNSET: Any = object()
+
+
+def restore(before: Any) -> None:
+    """Make `before` this thread's recorder again. UNSET: it had none of its own."""
+    if before is UNSET:
+        vars(_state).pop("recorder", None)
+    else:
+        _state.recorder = before
 
 
 def recorder() -> Recorder | None:
@@ -296,8 +316,9 @@ def _leaf(batch: RecordedBatch, array: Any) -> int:
 
 def _with_dynamic_bounds(x: Any, attributes: Any) -> tuple[Opcode, Sequence[Any], Attributes]:
     """A slice with starts that are values from outside: one program for all of them."""
-    starts = [Array(ShapedArray((), np.int32), np.array(s, np.int32)) for s in attributes.starts]
-    sizes = tuple([limit - start for start, limit in zip(attributes.starts, attributes.limits)])
+    bounds = list(zip(attributes.start_indices, attributes.limit_indices, strict=True))
+    starts = [Array(ShapedArray((), np.int32), np.array(start, np.int32)) for start, _ in bounds]
+    sizes = tuple([limit - start for start, limit in bounds])
     return Opcode.DYNAMIC_SLICE, (x, *starts), DynamicSliceAttributes(sizes)
 
 
@@ -368,7 +389,12 @@ def recorded_call(computation: HloComputation, arrays: Sequence[Array]) -> list[
     if reason is not None:
         found.ran(computation.name, reason)
         return None
-    return list(found.record_many(Opcode.CALL, arrays, CallAttributes(computation), computation.root.shape))
+    return found.record_many(Opcode.CALL, arrays, _call_of(computation), computation.root.shape)  # type: ignore[return-value]
+
+
+def _call_of(computation: HloComputation) -> CallAttributes:
+    known: CallAttributes | None = vars(computation).get("_plain_call")
+    return vars(computation).setdefault("_plain_call", CallAttributes(computation)) if known is None else known
 
 
 def _can_be_put_off(computation: HloComputation) -> bool:
@@ -386,4 +412,4 @@ def start() -> None:
         execution.put_off_calls(recorded_call)
 
 
-__all__ = ["DelayingTrace", "Recorder", "recorded_call", "recorder", "start"]
+__all__ = ["UNSET", "DelayingTrace", "Recorder", "recorded_call", "recorder", "restore", "start"]

@@ -43,8 +43,15 @@ class Step:
 
     __slots__ = (
         *("attributes", "aval", "bytes", "children", "constants", "ends_before", "fresh", "header", "largest"),
-        *("metadata", "number", "opcode", "operands", "operations", "parent", "plans", "runs", "shape", "site", "slices"),
+        *("metadata", "number", "opcode", "operands", "operations", "parent", "plans", "runs", "shape"),
+        *("site", "slices"),
     )  # fmt: skip
+
+    number: int
+    bytes: int
+    """Of the values from outside."""
+    largest: int
+    operations: int
 
     def __init__(
         self,

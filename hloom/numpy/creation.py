@@ -19,9 +19,9 @@ from ..tracer import dtypes
 from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.pending import PendingArray
 from ..tracer.errors import OperandError, UnsupportedElementTypeError
 from ..tracer.operators import ArrayBase, ArrayLike
+from ..tracer.pending import PendingArray
 from ..tracer.placing import in_asked_place
 from ..tracer.source import user_line
 from .movement import diagonal_number, stack

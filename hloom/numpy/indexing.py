@@ -10,19 +10,21 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from .. import lax
+from ..hlo.opcode import Opcode
+from ..hlo.ops.movement import SliceAttributes
 from ..hlo.tracebacks import boundaries
 from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer import dtypes
 from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, detached
 from ..tracer.aval import ShapedArray
 from ..tracer.context import current_context
-from ..tracer.core import Value, thread_state
-from ..tracer.pending import PendingArray
+from ..tracer.core import Value, bind, thread_state
 from ..tracer.dslice import Slice
 from ..tracer.errors import (
     ConcretizationTypeError,
@@ -36,6 +38,7 @@ from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert, read_block, write_block
 from ..tracer.overlay import overlaid
 from ..tracer.partition_spec import PartitionSpec
+from ..tracer.pending import PendingArray
 from ..tracer.shardings import Sharding
 from ..tracer.source import user_line, warn_user
 from ..tracer.tracer import Tracer
@@ -265,7 +268,9 @@ def _entry(item: Any, size: int, wrap: bool) -> _Range | _Window:
 def index_get(x: Any, index: Any) -> Value:
     """x[index]."""
     value = as_value(x)
-    if _state.direct and isinstance(value, Array) and _is_basic(index) and not _is_put_off(value):
+    if _state.direct and isinstance(value, Array) and _is_basic(index):
+        if _is_put_off(value):
+            return _put_off_part(value, index)
         try:
             if value.aval.is_extended:
                 return _key_get(value, index)
@@ -387,6 +392,32 @@ _state = thread_state()
 def _is_put_off(array: Array) -> bool:
     """Whether a part of the array is an operation to be put off. NumPy's view of a small array is done sooner."""
     return _state.recorder is not None and (isinstance(array, PendingArray) or array.nbytes > MAX_KEPT_ALIVE)
+
+
+def _put_off_part(x: Array, index: Any) -> Value:
+    """x[index] as operations on the whole of x. What a basic index means is found once for each shape."""
+    if x.aval.is_extended or 0 in x.aval.shape or current_context().check_static_indices:
+        return _read(x, index, True, _CLIP, None)
+    items = index if type(index) is tuple else (index,)
+    form = tuple([(i.start, i.stop, i.step) if type(i) is slice else i for i in items])
+    part, backwards, shape = _part(x.aval.shape, form)
+    weak = x.aval.weak_type
+    found: Value = x if part is None else bind(Opcode.SLICE, (x,), part, weak_type=weak)
+    if backwards:
+        found = lax.rev(found, backwards)
+    return found if found.aval.shape == shape else lax.reshape(found, shape)
+
+
+@lru_cache(maxsize=4096)
+def _part(shape: tuple[int, ...], form: Any) -> tuple[SliceAttributes | None, tuple[int, ...], tuple[int, ...]]:
+    """The slice (None: all), the dimensions that are reversed then, and the shape at last."""
+    index = _clamped(parse_index(shape, tuple([slice(*i) if type(i) is tuple else i for i in form])), shape)
+    ranges = [e for e in index.entries if isinstance(e, _Range)]
+    limits = tuple([e.low + (e.count - 1) * abs(e.step) + 1 if e.count else e.low for e in ranges])
+    starts, strides = tuple([e.low for e in ranges]), tuple(index.strides)
+    is_whole = limits == shape and not any(starts) and {*strides} <= {1}
+    part = None if is_whole else SliceAttributes(starts, limits, strides)
+    return part, tuple(index.reversed_dimensions), index.result_shape
 
 
 def _is_basic(index: Any) -> bool:
