@@ -21,10 +21,13 @@ from .ir import HloModule
 from .passes.record import PassRecord
 from .shape import Shape
 from .shared_value import SharedValue
+from .stream_executor import StreamExecutor
 from .tables import Table, preformatted
 from .target import Target
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from .buffers.report import MemoryReport
     from .passes.manager import PassOptions, Pipeline
 
@@ -77,11 +80,14 @@ class MemoryAnalysis:
 class DeviceBuffer(ABC):
     """Memory that holds one array in the layout of its shape. It is freed when the last reference disappears.
 
-    `address`: where the memory begins, in the address space of the backend that uses it.
+    `address`: where the array is in the memory of this process. A buffer of a device with memory of its own
+    (`remote.RemoteBuffer`) makes a copy there when it is first asked for.
+    `device`: whose memory it is; None: this process's.
     """
 
     shape: Shape
     address: int
+    device: StreamExecutor | None = None
 
     @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
@@ -92,12 +98,23 @@ class DeviceBuffer(ABC):
         """True if nobody but this buffer can see the memory: no NumPy array of it is left. Then it may be donated."""
         return False
 
+    def is_ready(self) -> bool:
+        """False while a device has still to compute the contents."""
+        return True
+
+    def block_until_ready(self) -> None:  # noqa: B027  # memory of this process is always ready
+        """Return when the contents are there; raises the error of the program that should have computed them."""
+
 
 class Executable(SharedValue, ABC):
     """A compiled module."""
 
     module: HloModule
     """The module that is executed: after all passes of the backend."""
+
+    device: StreamExecutor | None = None
+    """Whose memory `call` works in, and returns buffers of; None: this process's. Buffers of donated parameters are of
+    this memory; all others may be of any."""
 
     @property
     @abstractmethod
@@ -193,6 +210,19 @@ class Compiler(ABC):
         names those that exist, for another. `donated`: entry parameters whose memory the program may reuse for results.
         """
 
+    def compile_all(
+        self, modules: Sequence[HloModule], *, target: str | Target = "cpu"
+    ) -> Sequence[Executable | UnsupportedError]:
+        """The executable of each module, or the error that says what it cannot do. A backend overrides this if many
+        modules compile faster together."""
+        found: list[Executable | UnsupportedError] = []
+        for module in modules:
+            try:
+                found.append(self.compile(module, target=target))
+            except UnsupportedError as error:
+                found.append(error)
+        return found
+
 
 def optimize(
     module: HloModule,
@@ -209,6 +239,9 @@ def optimize(
     """
     return get_compiler(backend).pipeline(target).run(module, options)
 
+
+ENTRY_POINTS = "hloom.backends"
+"""The group of entry points by which an installed package brings backends: name = "module:factory"."""
 
 _BACKENDS: dict[str, Callable[[], Compiler]] = {}
 _INSTANCES: dict[str, Compiler] = {}
@@ -255,21 +288,36 @@ def unregister_backend(name: str) -> None:
 
 
 def get_compiler(name: str | None = None) -> Compiler:
-    """The compiler of a registered backend; None: of the default one. UnsupportedError names the backends that
-    exist."""
+    """The compiler of a registered backend, or of one that an installed package brings; None: of the default one.
+
+    UnsupportedError names the backends that exist.
+    """
     name = name or default_backend()
     found = _INSTANCES.get(name)
     if found is None:
         if name not in _BACKENDS:
             _own_backends()
-        if name not in _BACKENDS:
-            raise UnsupportedError(_unknown(name))
-        found = _INSTANCES[name] = _BACKENDS[name]()
+        if name in _BACKENDS:
+            factory = _BACKENDS[name]
+        else:
+            brought = _brought().get(name)
+            if brought is None:
+                raise UnsupportedError(_unknown(name))
+            factory = brought.load()
+        found = _INSTANCES[name] = factory()
     return found
 
 
+def _brought() -> dict[str, EntryPoint]:
+    """The backends of installed packages, which need not be registered. Reading what is installed takes an import that
+    programs with a backend of this package need not pay for."""
+    found = import_module("importlib.metadata").entry_points(group=ENTRY_POINTS)
+    return {point.name: point for point in found}
+
+
 def _unknown(name: str) -> str:
-    return f"no backend named {name!r}; known: {', '.join(_BACKENDS) or 'none'}"
+    known = dict.fromkeys([*_BACKENDS, *_brought()])
+    return f"no backend named {name!r}; known: {', '.join(known) or 'none'}"
 
 
 def _own_backends() -> Any:

@@ -29,7 +29,7 @@ from numba.core import types
 from numba.core.errors import NumbaError
 
 from hloom import hlo
-from tests.support.op_table import CASES, OpCase, build_module, check_results, make_inputs
+from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
 
 NDArray = np.ndarray[Any, Any]
 Run = Callable[[Any, Any, Any, Any], int]

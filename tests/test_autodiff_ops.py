@@ -12,8 +12,8 @@ from hloom.hlo import ElementType, Opcode, Shape
 from hloom.tracer.core import Value, bind, eval_computation
 from hloom.tracer.ops import full_like, mul
 
+from hloom.backend_check.op_table import CASES, Array, OpCase, build_module, make_inputs
 from support.grad_check import check_derivatives, concrete, in_double_precision
-from support.op_table import CASES, Array, OpCase, build_module, make_inputs
 
 NDArray = np.ndarray[Any, Any]
 O = Opcode  # noqa: E741

@@ -18,7 +18,7 @@ from hloom.numba_backend.rows import convolution as rows
 
 import hloom
 from hloom import hlo
-from tests.support.op_table import CASES, OpCase, build_module, check_results, make_inputs
+from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
 
 E = ElementType
 O = Opcode  # noqa: E741

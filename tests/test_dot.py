@@ -20,7 +20,7 @@ from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.tracer.core import bind
 
 import hloom
-from tests.support.op_table import CASES, build_module, make_inputs
+from hloom.backend_check.op_table import CASES, build_module, make_inputs
 
 RAGGED = [c for c in CASES if c.opcode is Opcode.RAGGED_DOT and c.result.element is ElementType.F32]
 

@@ -40,7 +40,7 @@ from hloom.hlo.ops.movement import BroadcastAttributes, PadAttributes
 from hloom.hlo.ops.random import RandomAlgorithm, RngBitGeneratorAttributes
 from hloom.hlo.ops.reduce import ReduceAttributes
 
-from support.op_table import CASES, binary_computation, build_module, check_results, make_inputs
+from hloom.backend_check.op_table import CASES, binary_computation, build_module, check_results, make_inputs
 
 E = ElementType
 O = Opcode  # noqa: E741

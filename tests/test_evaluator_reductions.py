@@ -16,7 +16,7 @@ from hloom.hlo.backend import get_compiler
 from hloom.hlo.evaluator import evaluate_op
 from hloom.hlo.ir import NO_ATTRIBUTES
 
-from support.op_values import NDArray
+from hloom.backend_check.op_values import NDArray
 
 NAN, INF = float("nan"), float("inf")
 TYPES = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "c64": np.complex64}

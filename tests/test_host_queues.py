@@ -16,7 +16,7 @@ from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.text.parser import parse
 from hloom.numba_backend.compiler import NumbaCompiler
 
-from support.op_values import NDArray
+from hloom.backend_check.op_values import NDArray
 
 Run = Callable[..., list[NDArray]]
 

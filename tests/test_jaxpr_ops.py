@@ -10,11 +10,11 @@ from hloom.hlo.opcode import Opcode
 
 import hloom
 import hloom.lax
+from hloom.backend_check.op_table import CASES, build_module, check_results, make_inputs
 from hloom.jaxpr.evaluate import eval_jaxpr
 from hloom.jaxpr.shown import SHOWN
 from hloom.jaxpr.view import Views
 from support.jaxpr_programs import arguments, named
-from support.op_table import CASES, build_module, check_results, make_inputs
 
 PROGRAMS = named(hloom)
 ATOMS = {Opcode.CONSTANT, Opcode.GET_TUPLE_ELEMENT, Opcode.PARAMETER, Opcode.TUPLE}

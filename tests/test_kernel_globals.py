@@ -10,8 +10,8 @@ from hloom.numba_backend.runtime.program import ProgramBuilder
 
 import hloom
 from hloom import hlo
+from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from tests.support import plain_numba
-from tests.support.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from tests.support.plain_numba import NoKernel, PlainProgram
 
 SAMPLE = (

@@ -23,8 +23,8 @@ from hloom.numba_backend.lowering import LOWERED
 from hloom.numba_backend.rows import ROWS, load_all
 from hloom.tracer.overlay import EXTENDED
 
+from hloom.backend_check.op_table import CASES, WITHOUT_CASES
 from hloom.jaxpr.shown import SHOWN
-from support.op_table import CASES, WITHOUT_CASES
 
 import hloom.autodiff.api  # isort: skip
 import hloom.jaxpr.view  # isort: skip

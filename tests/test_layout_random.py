@@ -17,9 +17,9 @@ from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.passes.rewrite import fused_computations
 
+from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from support.comparing import assert_same_arrays
 from support.layout_orders import compile_with, pipeline_with, random_preferences, with_random_entry_layouts
-from support.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from support.random_modules import random_arguments, random_module
 
 

@@ -12,8 +12,8 @@ from hloom.numba_backend.loops.expressions import Binary, Expr, Name
 from hloom.numba_backend.loops.statements import Assign, LoopProgram, ScalarParameter, SizeParameter
 
 from hloom import hlo
+from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from tests.support.emitted_programs import check_one_type_each, check_program, check_text, recorded
-from tests.support.op_table import CASES, OpCase, build_module, check_results, make_inputs
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

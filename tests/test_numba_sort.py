@@ -15,12 +15,12 @@ from hloom.numba_backend.emit import radix_sort
 from hloom.numba_backend.emit.sort_keys import keys_of
 
 from hloom import hlo
+from hloom.backend_check.op_case import FLOATS, INTEGERS, make_case, shape_of
+from hloom.backend_check.op_case import Array as Operand
+from hloom.backend_check.op_cases_sort import D, comparator, compare, few, parts, plain
+from hloom.backend_check.op_table import build_module
+from hloom.backend_check.op_values import NDArray
 from tests.support.guarded import small_pieces
-from tests.support.op_case import FLOATS, INTEGERS, make_case, shape_of
-from tests.support.op_case import Array as Operand
-from tests.support.op_cases_sort import D, comparator, compare, few, parts, plain
-from tests.support.op_table import build_module
-from tests.support.op_values import NDArray
 
 E = ElementType
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hloom.hlo import Opcode, evaluate
 
-from support.op_table import CASES, WITHOUT_CASES, OpCase, build_module, check_results, make_inputs
-from support.op_values import NDArray, flush_subnormals
+from hloom.backend_check.op_table import CASES, WITHOUT_CASES, OpCase, build_module, check_results, make_inputs
+from hloom.backend_check.op_values import NDArray, flush_subnormals
 from support.recorded import UNANSWERED_CASES, UNANSWERED_OPCODES, is_answered, load
 
 ANSWERED = [opcode for opcode in Opcode if opcode not in UNANSWERED_OPCODES and opcode not in WITHOUT_CASES]

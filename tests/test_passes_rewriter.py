@@ -23,8 +23,8 @@ from hloom.hlo.passes.simplify.algebraic_simplifier import RULES, AlgebraicSimpl
 from hloom.hlo.text.parser import parse
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS as EXPANSIONS
 
-from support.op_case import build_module
-from support.op_table import CASES
+from hloom.backend_check.op_case import build_module
+from hloom.backend_check.op_table import CASES
 from support.random_modules import random_module
 
 TABLES = {"algebraic": RULES, "expand": EXPANSIONS, "control flow": control_flow_simplifier.RULES}

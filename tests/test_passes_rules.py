@@ -23,8 +23,8 @@ from hloom.hlo.passes.simplify.dead_code_elimination import DeadCodeElimination
 from hloom.hlo.text.parser import parse
 from hloom.hlo.verifier import verify
 
+from hloom.backend_check.op_values import errors_in_ulps
 from support.comparing import assert_same_results
-from support.op_values import errors_in_ulps
 from support.random_modules import random_arguments
 
 PROGRAM = """

@@ -17,9 +17,9 @@ from hloom.hlo.text.parser import parse
 from hloom.hlo.verifier import verify
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS as EXPANSIONS
 
+from hloom.backend_check.op_case import build_module
+from hloom.backend_check.op_table import CASES
 from support.comparing import assert_same_arrays
-from support.op_case import build_module
-from support.op_table import CASES
 from support.random_modules import random_arguments
 
 LOOP = """HloModule loop

@@ -13,7 +13,7 @@ from hloom.hlo import BuildError, ComputationBuilder, Opcode, Shape, ShapeError
 from hloom.hlo.broadcasting import plan_broadcast
 from hypothesis import example, given
 
-from support.op_values import NDArray
+from hloom.backend_check.op_values import NDArray
 from support.seed_program import B, Given, Handle, Program, built, check, f32, run
 
 MATRIX = [[1, 2, 3], [4, 5, 6]]

@@ -12,7 +12,7 @@ from hloom.hlo import BuildError, Computation, ComputationBuilder, ExecutionErro
 from hloom.hlo.host_queues import HOST_QUEUES
 
 import hloom
-from support.op_values import NDArray
+from hloom.backend_check.op_values import NDArray
 from support.seed_program import built, f32, run
 
 

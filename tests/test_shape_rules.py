@@ -44,8 +44,8 @@ from hloom.hlo.ops.random import (
 from hloom.hlo.ops.reduce import ReduceAttributes
 from hloom.hlo.ops.structure import FusionAttributes, FusionKind, GetTupleElementAttributes, ParameterAttributes
 
-from support.op_case import Token
-from support.op_table import CASES, Array, Operand, binary_computation
+from hloom.backend_check.op_case import Token
+from hloom.backend_check.op_table import CASES, Array, Operand, binary_computation
 from support.violations_indexing import INDEXING_VIOLATIONS
 from support.violations_structure import STRUCTURE_VIOLATIONS
 from support.violations_window import WINDOW_VIOLATIONS

@@ -14,7 +14,7 @@ import pytest
 from hloom.hlo import ElementType, evaluate, parse
 from hloom.hlo.backend import get_compiler
 
-from support.op_values import NDArray
+from hloom.backend_check.op_values import NDArray
 
 NAN, INF = float("nan"), float("inf")
 PARTS = (NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 2.0)

@@ -21,7 +21,7 @@ from hloom.numba_backend.bodies import Bodies
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.pipeline import pipeline
 
-from support.op_values import NDArray
+from hloom.backend_check.op_values import NDArray
 
 PROGRAMS = sorted((Path(__file__).parent / "data" / "structure").glob("*.hlo"), key=lambda p: p.name)
 

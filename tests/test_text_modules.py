@@ -37,8 +37,8 @@ from hloom.hlo.ops.normalization import BatchNormAttributes
 from hloom.hlo.text.attributes import form_of
 from hloom.numba_backend.compiler import NumbaCompiler
 
+from hloom.backend_check.op_table import CASES, build_module
 from support.hlo_texts import INSTRUCTIONS, RECORDED, module_with
-from support.op_table import CASES, build_module
 from support.random_modules import random_arguments, random_module
 
 

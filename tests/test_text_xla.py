@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hloom.hlo import HloModule, Opcode, TpuTarget, evaluate, optimize, parse, verify
 
+from hloom.backend_check.op_table import CASES, build_module
 from support.hlo_texts import INSTRUCTIONS, RECORDED, module_with
-from support.op_table import CASES, build_module
 from support.random_modules import random_module
 
 pytest.importorskip("jax")

@@ -21,10 +21,10 @@ from hloom.hlo.text.parser import parse
 from hloom.hlo.tpu_target import TpuTarget
 from hloom.numba_backend.compiler import NumbaCompiler
 
+from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from tests.support.comparing import assert_same_arrays
 from tests.support.guarded import GuardedProgram, small_pieces
 from tests.support.nest_modules import assert_close, nest_module, whole_arguments
-from tests.support.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from tests.support.random_modules import random_arguments, random_module
 from tests.support.random_targets import RandomTarget, with_random_entry
 

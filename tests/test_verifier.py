@@ -26,7 +26,7 @@ from hloom.hlo import (
 )
 from hloom.hlo.ops.control_flow import CallAttributes
 
-from support.op_table import CASES, build_module
+from hloom.backend_check.op_table import CASES, build_module
 
 F32 = Shape.array(ElementType.F32, (3,))
 S32 = Shape.array(ElementType.S32, (3,))

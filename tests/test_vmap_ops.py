@@ -18,9 +18,9 @@ from hloom.tracer.core import Value, bind, eval_computation
 from hloom.tracer.ops import reverse
 
 import hloom.numpy  # noqa: F401 - starts the settings
+from hloom.backend_check.op_table import CASES, Array, OpCase, build_module, check_results, make_inputs
+from hloom.backend_check.op_values import NDArray
 from support.grad_check import concrete
-from support.op_table import CASES, Array, OpCase, build_module, check_results, make_inputs
-from support.op_values import NDArray
 
 O = Opcode  # noqa: E741
 

@@ -13,8 +13,8 @@ from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit.window_scan import FEW_ROWS, LANES, PIECE
 
 from hloom import hlo
-from tests.support.op_cases_reduce import argmax_computation, binary_computation
-from tests.support.op_cases_window import last_of_two, placed, window_of
+from hloom.backend_check.op_cases_reduce import argmax_computation, binary_computation
+from hloom.backend_check.op_cases_window import last_of_two, placed, window_of
 
 E = ElementType
 O = Opcode  # noqa: E741

@@ -12,7 +12,7 @@ import pytest
 from hloom.hlo import evaluate, parse, verify
 from hloom.numba_backend.compiler import NumbaCompiler
 
-from support.op_values import NDArray
+from hloom.backend_check.op_values import NDArray
 
 jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax

@@ -41,8 +41,8 @@ sys.path.append(str(ROOT / "tests"))
 
 import hloom.numpy as jnp  # noqa: E402
 from hloom import hlo, lax, nn, random  # noqa: E402
+from hloom.backend_check.op_table import CASES, OpCase, build_module, make_inputs  # noqa: E402
 from interop.archive import Recorded, read  # noqa: E402
-from support.op_table import CASES, OpCase, build_module, make_inputs  # noqa: E402
 
 TARGETS = ("cpu", "tpu")
 WORKERS = 2

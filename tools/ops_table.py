@@ -39,7 +39,7 @@ from hloom.numba_backend.expansions import NUMBA_EXPANSIONS as EXPANSIONS  # noq
 from hloom.numba_backend.lowering import LOWERED  # noqa: E402
 from hloom.numba_backend.rows import HOW, ROWS, load_all  # noqa: E402
 
-from support.op_table import CASES, WITHOUT_CASES, OpCase, build_module  # noqa: E402
+from hloom.backend_check.op_table import CASES, WITHOUT_CASES, OpCase, build_module  # noqa: E402
 from support.recorded import UNANSWERED_CASES, UNANSWERED_OPCODES, is_answered  # noqa: E402
 
 import hloom.numba_backend.emit  # noqa: E402, F401  # isort: skip

@@ -250,23 +250,26 @@ class Array(ArrayBase):
         return Array(self.aval, _frozen(allocating(np.array, self._view)))
 
     def block_until_ready(self) -> Self:
-        """Itself: calls return when they are done. For programs that time JAX.
+        """Itself, when its elements are there. On the CPU calls return when they are done; a backend for a device may
+        return before (`HLOOM_BACKEND`). Raises what went wrong in the program that computes it.
 
         >>> import hloom.numpy as jnp
         >>> jnp.ones(2).block_until_ready()
         Array([1., 1.], dtype=float32)
         """
+        if slot_is_set(self, "_buffer"):
+            self._buffer.block_until_ready()
         return self
 
     def is_ready(self) -> bool:
-        """True: calls return when they are done.
+        """False while a device has still to compute the elements. On the CPU calls return when they are done.
 
         >>> import hloom.numpy as jnp
         >>> jnp.ones(2).is_ready()
         True
         """
         self._refuse_deleted()
-        return True
+        return not slot_is_set(self, "_buffer") or self._buffer.is_ready()
 
     def is_deleted(self) -> bool:
         """True once the memory was given away (`donate_argnums`) or `delete` was called.

@@ -15,6 +15,7 @@ from ..hlo.ir import Attributes, HloComputation, HloInstruction, HloModule, Inpu
 from ..hlo.opcode import Opcode
 from ..hlo.ops.control_flow import CallAttributes, WhileAttributes
 from ..hlo.shape import Shape
+from ..hlo.stream_executor import StreamExecutor
 from ..hlo.structural_key import structural_key
 from ..hlo.target import Target
 from ..hlo.timeline.spans import Track, spanning
@@ -80,7 +81,7 @@ def runner(
     donated: Sequence[int],
 ) -> Callable[[Sequence[Array]], Any]:
     """A function from the arrays of a call (one for each leaf) to its result; the fastest one for these types."""
-    call, extra = executable.call, [a._buffer for a in captured]
+    call, extra, device = executable.call, [a._buffer for a in captured], executable.device
     new, avals = Array.__new__, tuple(out_avals)
     unflatten = None if out_tree == _TUPLE_OF.get(len(avals)) else out_tree.unflatten
 
@@ -92,7 +93,7 @@ def runner(
         return results([*map(_buffers, arrays), *extra])
 
     def run_donating(arrays: Sequence[Array]) -> Any:
-        return results([*donations(arrays, donated), *extra])
+        return results([*donations(arrays, donated, device), *extra])
 
     def run_to_one(arrays: Sequence[Array]) -> Array:
         result = new(Array)
@@ -118,8 +119,12 @@ class _Holder:
         self.buffer = buffer
 
 
-def donations(arrays: Sequence[Array], donated: Sequence[int]) -> list[DeviceBuffer]:
+def donations(
+    arrays: Sequence[Array], donated: Sequence[int], device: StreamExecutor | None
+) -> list[DeviceBuffer]:
     """The buffers for a call that may overwrite those of the `donated` arrays, which are deleted from now on.
+
+    `device`: the executable's. A donated buffer that is elsewhere is copied: it could not become a result.
 
     DeletedArrayError if one of the arrays is deleted already; unless another thread has just done that, no array of
     this call is given up then.
@@ -135,18 +140,19 @@ def donations(arrays: Sequence[Array], donated: Sequence[int]) -> list[DeviceBuf
     first: dict[int, int] = {}
     for k in donated:
         same = first.setdefault(id(arrays[k]), k)
-        buffers[k] = _own_buffer(arrays[k]) if same == k else _copied(buffers[same])
+        buffers[k] = _own_buffer(arrays[k], device) if same == k else _copied(buffers[same])
     return buffers
 
 
-def _own_buffer(array: Array) -> DeviceBuffer:
-    """The buffer of an array that is given away: a copy if anything else can see the same memory.
+def _own_buffer(array: Array, device: StreamExecutor | None) -> DeviceBuffer:
+    """The buffer of an array that is given away: a copy if anything else can see the same memory, or if that is not the
+    memory of `device`.
 
     A user's NumPy view, another Array over it, a program that captured it, or a thread that is reading it can see it.
     They all hold a reference to the buffer or to what owns the memory.
     """
     holder = _Holder(array.given_up())
-    if held_alone(holder, "buffer") and holder.buffer.is_exclusive():
+    if held_alone(holder, "buffer") and holder.buffer.device is device and holder.buffer.is_exclusive():
         return holder.buffer
     return _copied(holder.buffer)
 

@@ -561,16 +561,15 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """x (a pytree). Calls return when they are done, so only what a `jit_scope` has put off is waited for.
+    """x (a pytree), when the elements of all its arrays are there (`Array.block_until_ready`).
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.block_until_ready(hloom.jit(jnp.sin)(jnp.zeros(2)))
     Array([0., 0.], dtype=float32)
     """
-    if thread_state().recorder is not None:
-        for leaf in tree.leaves(x):
-            if isinstance(leaf, PendingArray):
-                leaf.filled()
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, ArrayBase):
+            leaf.block_until_ready()
     return x
 
 

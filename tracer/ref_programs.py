@@ -50,7 +50,8 @@ def running_on_references(traced: Traced, executable: Executable | None = None) 
         if isinstance(value, Tracer):
             raise leaked(value)
     module, donated = module_with_references(traced)
-    call = (executable or compile_module(module, donated=donated)).call
+    executable = executable or compile_module(module, donated=donated)
+    call, device = executable.call, executable.device
     count = len(traced.out_avals)
     names = [p.metadata.op_name if p.metadata else "" for p in traced.computation.parameters]
     has_arguments = any(isinstance(a, AbstractRef) for a in traced.in_avals)
@@ -59,7 +60,7 @@ def running_on_references(traced: Traced, executable: Executable | None = None) 
         if has_arguments:
             check_aliases(leaves, names, traced.captured, "jit")
         arrays = [_array(v) for v in (*leaves, *traced.captured)]
-        found = call(donations(arrays, donated))
+        found = call(donations(arrays, donated, device))
         results = [Array.from_buffer(a.storage, b) for a, b in zip(traced.out_avals, found[:count], strict=True)]
         references = traced.references_written(leaves)
         new = [Array.from_buffer(r.aval.inner_aval.storage, b) for r, b in zip(references, found[count:], strict=True)]

@@ -41,7 +41,7 @@ from hloom.hlo.ops.reduce import ReduceAttributes
 from hloom.hlo.ops.sort import SortAttributes, TopKAttributes
 from hloom.hlo.shape import Shape
 
-from .op_cases_sort import comparator
+from hloom.backend_check.op_cases_sort import comparator
 
 F32, S32, PRED = ElementType.F32, ElementType.S32, ElementType.PRED
 SIZES = (1, 2, 3, 4)

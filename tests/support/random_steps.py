@@ -37,8 +37,9 @@ from hloom.hlo.ops.reduce import ReduceAttributes
 from hloom.hlo.ops.sort import SortAttributes
 from hloom.hlo.shape import Shape
 
+from hloom.backend_check.op_cases_sort import comparator
+
 from .nest_modules import argmax_reducer
-from .op_cases_sort import comparator
 from .random_modules import scalar_reducer
 
 E = ElementType

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tqdm import tqdm
 
-from support.op_table import CASES, make_inputs
+from hloom.backend_check.op_table import CASES, make_inputs
 from support.recorded import PATH, is_answered, recorded, save
 from support.xla_oracle import run_case
 

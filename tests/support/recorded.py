@@ -15,8 +15,8 @@ import numpy as np
 from hloom.hlo import Opcode, PaddingValue, Shape
 from hloom.hlo.ops.window import SelectAndScatterAttributes
 
-from .op_table import CASES, OpCase
-from .op_values import NDArray
+from hloom.backend_check.op_table import CASES, OpCase
+from hloom.backend_check.op_values import NDArray
 
 PATH = Path(__file__).resolve().parent.parent / "data" / "xla_results.npz"
 

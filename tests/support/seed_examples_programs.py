@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from hloom.hlo import ComputationBuilder, Padding, Shape
 
-from .op_values import NDArray
+from hloom.backend_check.op_values import NDArray
+
 from .seed_program import B, Example, Given, Handle, Program, f32, s32, scalar_computation
 
 MATRIX = f32([[1, 2, 3], [4, 5, 6]])

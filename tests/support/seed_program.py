@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hloom.hlo import Computation, ComputationBuilder, ComputationDataHandle, LocalClient, Shape, element_type_of
 
-from .op_values import NDArray
+from hloom.backend_check.op_values import NDArray
 
 B = ComputationBuilder
 Handle = ComputationDataHandle

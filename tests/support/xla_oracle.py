@@ -17,8 +17,8 @@ from jax._src import xla_bridge
 from jax._src.lib import xla_client
 from jaxlib import _hlo, _jax, lapack
 
-from .op_table import OpCase, build_module
-from .op_values import NDArray
+from hloom.backend_check.op_table import OpCase, build_module
+from hloom.backend_check.op_values import NDArray
 
 lapack._lapack.initialize()  # JAX does it when it first lowers to LAPACK
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hloom.hlo.element_type import ElementType
 
-from support.op_table import OpCase
+from hloom.backend_check.op_table import OpCase
 
 
 @dataclass(frozen=True, slots=True)

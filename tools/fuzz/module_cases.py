@@ -30,10 +30,10 @@ from hloom.hlo.shape import Shape
 from hloom.hlo.text.parser import parse
 from hloom.hlo.verifier import verify
 
+from hloom.backend_check.op_case import Array, Token
+from hloom.backend_check.op_table import CASES, OpCase, Operand
+from hloom.backend_check.op_values import any_value, finite
 from support.nest_modules import SIZES, WIDE, NestDrawer
-from support.op_case import Array, Token
-from support.op_table import CASES, OpCase, Operand
-from support.op_values import any_value, finite
 from support.random_modules import Drawer, random_module
 
 from . import module_runs

@@ -45,7 +45,7 @@ COMPLEX_ULPS: dict[Opcode, float] = {
     **dict.fromkeys(_FUNCTIONS, 64.0), O.COSH: 64.0, O.SINH: 2.0**11, O.SIN: 2.0**11, O.LOG: 2.0**8, O.LOG1P: 2.0**11,
     O.ATAN2: 2.0**15, O.POWER: 2.0**10, O.MULTIPLY: 4.0, O.DIVIDE: 8.0, O.SQRT: 64.0,
 }  # fmt: skip
-"""Of complex ones, relative to the magnitude (`tests/support/op_cases_elementwise.py`)."""
+"""Of complex ones, relative to the magnitude (`hloom/backend_check/op_cases_elementwise.py`)."""
 SUMS = frozenset(
     {O.REDUCE, O.DOT, O.RAGGED_DOT, O.SCALED_DOT, O.CONVOLUTION, O.REDUCE_WINDOW, O.SCATTER, O.SELECT_AND_SCATTER,
      O.FFT}

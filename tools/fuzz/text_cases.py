@@ -22,10 +22,10 @@ from hloom.hlo.ir import HloModule
 from hloom.hlo.text.parser import parse
 from hloom.hlo.verifier import verify
 
+from hloom.backend_check.op_case import OpCase
+from hloom.backend_check.op_table import CASES, build_module
 from interop.archive import read as read_interop
 from support.hlo_texts import INSTRUCTIONS, module_with
-from support.op_case import OpCase
-from support.op_table import CASES, build_module
 
 from . import module_runs
 from .case import Case, Outcome, Stage, Verdict, found

@@ -1,0 +1,15 @@
+"""Does a backend do what every backend must? It runs the table of op cases, whole programs and the interface itself.
+
+    python -m hloom.backend_check NAME               # everything: some minutes
+    python -m hloom.backend_check NAME --every 50    # a part of the op table
+
+The evaluator says what is right. `check_backend` does the same from Python, e.g. in a backend's own tests. The table is
+in `op_cases_<family>.py`, `op_table.py` has all of it; the tests of hloom use it for all other layers.
+"""
+
+from __future__ import annotations
+
+from .checking import PARTS, check_backend
+from .report import Outcome, Report
+
+__all__ = ["PARTS", "Outcome", "Report", "check_backend"]
