@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.errors import UnsupportedError
-from .devices import check_count, check_device, devices
+from .devices import check_default_device, check_platform, set_device_count
 
 __all__ = ["ACCEPTED", "Accepted", "start_from_environment"]
 
@@ -78,18 +78,17 @@ def _platforms(name: str, value: Any) -> None:
     _text(name, value)
     for platform in (value or "").split(","):
         if platform:
-            devices(platform)
+            check_platform(platform)
 
 
 def _device(name: str, value: Any) -> None:
     if value is not None:
-        check_device(value, name)
+        check_default_device(value, name)
 
 
 def _count(name: str, value: Any) -> None:
     _number(name, value)
-    if value != -1:
-        check_count(value)
+    set_device_count(value)
 
 
 GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
@@ -121,7 +120,7 @@ ACCEPTED = {
     "jax_debug_key_reuse": Accepted(
         False, _only(False, because="uses of keys are not counted"), "uses of keys are not counted"
     ),
-    "jax_default_device": Accepted(None, _device, "there is one device"),
+    "jax_default_device": Accepted(None, _device, "arrays are made on the first device of the process"),
     "jax_disable_most_optimizations": Accepted(False, _flag, "HLOOM_DISABLE_PASSES leaves out passes by name"),
     "jax_disallow_mesh_context_manager": Accepted(False, _flag, "both ways to make a mesh current stay"),
     "jax_distributed_debug": Accepted(False, _flag, "there is one process"),
@@ -147,7 +146,7 @@ ACCEPTED = {
     "jax_logging_level": Accepted("NOTSET", _text, "hloom logs to the logger hloom, whose level Python sets"),
     "jax_memory_fitting_effort": Accepted(0.0, _number, _XLA),
     "jax_mutable_array_checks": Accepted(True, _only(True, because="references are always checked"), _ALWAYS),
-    "jax_num_cpu_devices": Accepted(-1, _count, "there is one device"),
+    "jax_num_cpu_devices": Accepted(-1, _count, "the devices are settled when one is first asked for"),
     "jax_optimization_level": Accepted("UNKNOWN", _text, _XLA),
     "jax_persistent_cache_enable_xla_caches": Accepted("xla_gpu_per_fusion_autotune_cache_dir", _text, _STORE),
     "jax_persistent_cache_min_compile_time_secs": Accepted(1.0, _number, _STORE),
@@ -171,12 +170,12 @@ ACCEPTED = {
     "jax_transfer_guard_device_to_host": Accepted(None, _guard, _NO_TRANSFERS),
     "jax_transfer_guard_host_to_device": Accepted(None, _guard, _NO_TRANSFERS),
     "jax_use_direct_linearize": Accepted(True, _flag, "there is one way to linearize"),
-    "jax_use_shardy_partitioner": Accepted(True, _flag, "there is one device"),
+    "jax_use_shardy_partitioner": Accepted(True, _flag, "there is one partitioner"),
     "jax_xla_backend": Accepted("", _text, "HLOOM_BACKEND names the backend"),
 }
 """By name."""
 
-_FROM_ENVIRONMENT = ("jax_platforms", "jax_platform_name", "jax_num_cpu_devices")
+_FROM_ENVIRONMENT = ("jax_platforms", "jax_platform_name")
 
 
 def start_from_environment() -> None:
@@ -186,6 +185,5 @@ def start_from_environment() -> None:
     for name in _FROM_ENVIRONMENT:
         text = os.environ.get(name.upper())
         if text:
-            value: Any = int(text) if name == "jax_num_cpu_devices" else text
-            ACCEPTED[name].check(name, value)
-            ACCEPTED[name].value = value
+            ACCEPTED[name].check(name, text)
+            ACCEPTED[name].value = text

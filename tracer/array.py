@@ -1,7 +1,8 @@
-"""Array: a concrete, immutable array. Its elements are in a read-only NumPy array or in a backend's buffer.
+"""Array: a concrete, immutable array. Its elements are in a read-only NumPy array, in a backend's buffer, or in shards: a
+buffer for each device of this process that holds a part (`shards.py`).
 
-Either form is made from the other only when it is asked for, so that a chain of compiled calls never makes NumPy
-arrays, and a chain of eager operations never makes buffers.
+Each form is made from another only when it is asked for, so that a chain of compiled calls never makes NumPy arrays, a
+chain of eager operations never makes buffers, and what is computed on several devices stays in parts there.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from ..hlo.timeline.spans import RECORDERS, Track, spanning
 from ..hlo.tracebacks import boundaries, hide
 from .aval import ShapedArray
 from .context import thread
-from .devices import CPU, CpuDevice
+from .devices import CpuDevice, default_device
 from .dtypes import canonical_dtype, python_scalar_dtype
 from .errors import DeletedArrayError, OperandError, UnsupportedElementTypeError
 from .layouts import Format, row_major
 from .operators import ArrayBase, Value
-from .shardings import DEFAULT, Shard, Sharding, SingleDeviceSharding
+from .shardings import ManualSharding, Shard, Sharding, SingleDeviceSharding, default_sharding
+from .shards import assembled, cut, shards_of
 from .source import user_line
 
 NDArray = np.ndarray[Any, Any]
@@ -46,7 +48,7 @@ class Array(ArrayBase):
     (array([1.5, 2.5], dtype=float32), 1.5)
     """
 
-    __slots__ = ("__weakref__", "_buffer", "_numpy", "_pending", "_placed", "_storage", "_view", "aval")
+    __slots__ = ("__weakref__", "_buffer", "_numpy", "_pending", "_placed", "_shards", "_storage", "_view", "aval")
 
     aval: ShapedArray
     _buffer: DeviceBuffer
@@ -60,7 +62,9 @@ class Array(ArrayBase):
     _pending: Any
     """Only while its value is put off (`pending.py`)."""
     _placed: Sharding
-    """Where the user has put it; empty for all other arrays."""
+    """Where the user has put it, or where it was computed from such arrays; empty for all other arrays."""
+    _shards: list[DeviceBuffer]
+    """Only where `_placed` has several devices, or one of another process: the parts on devices of this process."""
 
     def __init__(self, aval: ShapedArray, view: NDArray) -> None:
         """An array of type `aval` over `view`, to which nobody may write any more."""
@@ -75,6 +79,15 @@ class Array(ArrayBase):
         self._buffer = buffer
         return self
 
+    @classmethod
+    def from_shards(cls, aval: ShapedArray, shards: list[DeviceBuffer], sharding: Sharding) -> Self:
+        """An array of type `aval` of which this process has `shards`, those of its devices in the order of `sharding`."""
+        self = cls.__new__(cls)
+        self.aval = aval
+        self._shards = shards
+        self._placed = sharding
+        return self
+
     def __getattr__(self, name: str) -> Any:
         # Reached only when a slot is empty (or for names that do not exist).
         if name in _NOT_OFFERED:
@@ -82,7 +95,10 @@ class Array(ArrayBase):
         if name == "_view":
             if self.aval.is_extended:
                 raise TypeError(_no_numbers(self))
-            view = self._buffer.__array__()
+            if slot_is_set(self, "_shards"):
+                view = assembled(self._shards, self._placed, self.aval.shape, self.aval.hlo)
+            else:
+                view = self._buffer.__array__()
             self._view = view
             return view
         if name == "_numpy":
@@ -94,9 +110,17 @@ class Array(ArrayBase):
             self._buffer = buffer
             return buffer
         if name == "_storage" and self.aval.is_extended:
-            storage = Array.from_buffer(self.aval.storage, self._buffer)
+            if slot_is_set(self, "_shards"):
+                storage = Array.from_shards(self.aval.storage, self._shards, self._placed)
+            else:
+                storage = Array.from_buffer(self.aval.storage, self._buffer)
             self._storage = storage
             return storage
+        if name == "_shards" and slot_is_set(self, "_placed"):
+            stored = self._storage if self.aval.is_extended else self
+            shards = stored._shards if stored is not self and slot_is_set(stored, "_shards") else None
+            self._shards = shards or cut(stored._view, self._placed, self.aval.shape)
+            return self._shards
         error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if name.startswith("__"):  # NumPy asks for some, and does not show the error
             raise error
@@ -113,7 +137,29 @@ class Array(ArrayBase):
         for slot in _ELEMENTS:
             if slot_is_set(self, slot):
                 setattr(other, slot, getattr(self, slot))
+        if slot_is_set(self, "_placed"):
+            other._placed = self._placed
         return other
+
+    def moved(self, sharding: Sharding) -> Array:
+        """The same elements in another place. What this process does not have of them is an error.
+
+        Nothing is copied until it is used there, unless the place has devices of other processes: then only the parts
+        on devices of this one stay.
+        """
+        stored = self._storage if self.aval.is_extended else self
+        if sharding.is_fully_addressable:
+            if sharding.is_equivalent_to(self.sharding, self.aval.ndim):
+                other = self.with_aval(self.aval)
+            elif len(sharding.device_assignment) == 1 and not slot_is_set(stored, "_shards"):
+                other = self.with_aval(self.aval)
+            elif self.aval.is_extended:
+                other = with_storage(self.aval, Array(stored.aval, stored._view))
+            else:
+                other = Array(self.aval, self._view)
+            other._placed = sharding
+            return other
+        return Array.from_shards(self.aval, cut(stored._view, sharding, self.aval.shape), sharding)
 
     # ---- to NumPy and Python
 
@@ -219,8 +265,12 @@ class Array(ArrayBase):
         return format(self._view[()] if not self.aval.shape else self._view, spec)
 
     def __repr__(self) -> str:
+        if not (self.is_fully_addressable or self.is_fully_replicated):
+            return f"Array({self.aval.shape}, dtype={self.aval.dtype.name})"
         if self.aval.is_extended:
             return f"Array({self.aval.shape}, dtype={self.aval.dtype.name}) overlaying:\n{self._storage._view}"
+        if slot_is_set(self, "_placed") and isinstance(self._placed, ManualSharding):
+            return f"<{self.aval.str_short()} of each device of {self._placed.mesh}>"
         weak = ", weak_type=True" if self.aval.weak_type else ""
         suffix = f"dtype={self.aval.dtype.name}{weak})"
         if self.size == 0:
@@ -231,7 +281,9 @@ class Array(ArrayBase):
         return f"Array({text}{join}{suffix}"
 
     def __str__(self) -> str:
-        return repr(self) if self.aval.is_extended else str(self._view)
+        if self.aval.is_extended or not (self.is_fully_addressable or self.is_fully_replicated):
+            return repr(self)
+        return str(self._view)
 
     # ---- life
 
@@ -245,9 +297,18 @@ class Array(ArrayBase):
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        if slot_is_set(self, "_shards"):
+            same: dict[int, DeviceBuffer] = {}
+            for s in self._shards:
+                same[id(s)] = same.get(id(s)) or HostBuffer(s.__array__(copy=True), s.shape)
+            return Array.from_shards(self.aval, [same[id(s)] for s in self._shards], self._placed)
         if self.aval.is_extended:
-            return with_storage(self.aval, self._storage.__deepcopy__(memo))
-        return Array(self.aval, _frozen(allocating(np.array, self._view)))
+            other = with_storage(self.aval, self._storage.__deepcopy__(memo))
+        else:
+            other = Array(self.aval, _frozen(allocating(np.array, self._view)))
+        if slot_is_set(self, "_placed"):
+            other._placed = self._placed
+        return other
 
     def block_until_ready(self) -> Self:
         """Itself, when its elements are there. On the CPU calls return when they are done; a backend for a device may
@@ -320,7 +381,7 @@ class Array(ArrayBase):
             return False
         return True
 
-    # ---- places: there is one device, and an array remembers where it was put
+    # ---- places
 
     @property
     def addressable_data_pointer(self) -> int:
@@ -345,19 +406,20 @@ class Array(ArrayBase):
         return self._buffer.address
 
     def put(self, sharding: Sharding | None) -> None:
-        """Make `sharding` the array's place. For the library: an array of users does not change."""
+        """Make `sharding`, which has one device or the devices of this process only, the place of an array that has
+        none. For the library: an array of users does not change."""
         if sharding is not None:
             self._placed = sharding
 
     @property
     def sharding(self) -> Sharding:
-        """Where the array was put (`device_put`, `out_shardings`); else all of it on the CPU.
+        """Where the array was put (`device_put`, `out_shardings`), or computed; else all of it on the first device.
 
         >>> import hloom.numpy as jnp
         >>> jnp.ones(2).sharding
         SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
         """
-        return self._placed if slot_is_set(self, "_placed") else DEFAULT
+        return self._placed if slot_is_set(self, "_placed") else default_sharding()
 
     @property
     def committed(self) -> bool:
@@ -370,23 +432,24 @@ class Array(ArrayBase):
         return slot_is_set(self, "_placed")
 
     @property
-    def device(self) -> CpuDevice:
-        """The device that holds the array: the CPU.
+    def device(self) -> CpuDevice | Sharding:
+        """The device that holds the array; the sharding, if there are several.
 
         >>> import hloom.numpy as jnp
         >>> jnp.ones(2).device
         CpuDevice(id=0)
         """
-        return CPU
+        assignment = self._placed.device_assignment if slot_is_set(self, "_placed") else (default_device(),)
+        return assignment[0] if len(assignment) == 1 else self._placed
 
     def devices(self) -> set[CpuDevice]:
-        """The devices that hold the array: the CPU.
+        """The devices that hold the array.
 
         >>> import hloom.numpy as jnp
         >>> jnp.ones(2).devices()
         {CpuDevice(id=0)}
         """
-        return {CPU}
+        return self.sharding.device_set
 
     def to_device(self, device: Any, *, stream: Any = None) -> Array:
         """The array on a device, or sharded: the same elements.
@@ -397,53 +460,63 @@ class Array(ArrayBase):
         """
         if stream is not None:
             raise NotImplementedError("x.to_device: stream must be None, the CPU has no streams")
-        other = self.with_aval(self.aval)
-        other.put(device if isinstance(device, Sharding) else SingleDeviceSharding(device))
-        return other
+        return self.moved(device if isinstance(device, Sharding) else SingleDeviceSharding(device))
 
     @property
     def is_fully_addressable(self) -> bool:
-        """True: all of it is in this process.
+        """Whether all of it is in this process.
 
         >>> import hloom.numpy as jnp
         >>> jnp.ones(2).is_fully_addressable
         True
         """
-        return True
+        return not slot_is_set(self, "_placed") or self._placed.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
-        """True: each device, that is the one, has all of it.
+        """Whether each of its devices has all of it.
 
         >>> import hloom.numpy as jnp
         >>> jnp.ones(2).is_fully_replicated
         True
         """
-        return True
+        return not slot_is_set(self, "_placed") or self._placed.is_fully_replicated
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        """The parts of the array on devices of this process: one, which is the whole.
+        """The parts of the array on devices of this process.
 
         >>> import hloom.numpy as jnp
         >>> [shard.data.shape for shard in jnp.ones((2, 3)).addressable_shards]
         [(2, 3)]
         """
-        self._refuse_deleted()
-        return [Shard(self, self.with_aval(self.aval))]
+        return [s for s in self.global_shards if s.data is not None]
 
     @property
     def global_shards(self) -> list[Shard]:
-        """The parts of the array on all devices: one, which is the whole.
+        """The parts of the array on all devices. Those of other processes have no `data`.
 
         >>> import hloom.numpy as jnp
         >>> [shard.index for shard in jnp.ones((2, 3)).global_shards]
         [(slice(None, None, None), slice(None, None, None))]
         """
-        return self.addressable_shards
+        self._refuse_deleted()
+        place = self.sharding
+        if len(place.device_assignment) == 1 and place.is_fully_addressable:
+            whole = self.with_aval(self.aval)
+            whole._placed = SingleDeviceSharding(place.device_assignment[0])
+            return [Shard(place.device_assignment[0], (slice(None),) * self.aval.ndim, 0, whole)]
+        part = ShapedArray(place.shard_shape(self.aval.shape), self.aval.dtype, self.aval.weak_type)
+
+        def on_device(buffer: DeviceBuffer, where: SingleDeviceSharding) -> Array:
+            data = Array.from_buffer(part, buffer)
+            data._placed = where
+            return data
+
+        return shards_of(place, self.aval.shape, on_device, self._shards)
 
     def addressable_data(self, index: int) -> Array:
-        """The part on device number `index` of this process: the whole for 0, IndexError for others.
+        """The part on device number `index` of this process. IndexError if there is none.
 
         >>> import hloom.numpy as jnp
         >>> jnp.ones(2).addressable_data(0)
@@ -489,9 +562,17 @@ boundaries(Array, *READERS)
 
 _NOT_OFFERED = frozenset({"__array_struct__", "__array_interface__"})
 """What NumPy asks for before it calls `__array__`."""
-_ELEMENTS = ("_buffer", "_numpy", "_storage", "_view")
+_ELEMENTS = ("_buffer", "_numpy", "_shards", "_storage", "_view")
 """The slots that hold the elements in one form or another."""
 _SLOTS = [Array.__dict__[name] for name in _ELEMENTS]
+
+
+def on_several(array: Array) -> bool:
+    """Whether the array is on several devices, or on one of another process: programs take its shards then."""
+    if not slot_is_set(array, "_placed"):
+        return False
+    place = array._placed
+    return len(place.device_assignment) > 1 or not place.is_fully_addressable
 
 
 def _deleted(array: Array) -> str:
@@ -519,6 +600,7 @@ class DeletedArray(Array):
     __slots__ = ()
     _buffer = _Gone()
     _numpy = _Gone()
+    _shards = _Gone()
     _storage = _Gone()
     _view = _Gone()
 

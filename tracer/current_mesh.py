@@ -5,7 +5,7 @@ from __future__ import annotations
 from .core import thread_state
 from .mesh import CURRENT, EMPTY, AbstractMesh, Mesh
 
-__all__ = ["current_mesh", "get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh"]
+__all__ = ["current_device_mesh", "current_mesh", "get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh"]
 
 
 def get_abstract_mesh() -> AbstractMesh:
@@ -51,6 +51,14 @@ def current_mesh() -> Mesh | AbstractMesh:
     if (found.axis_names, found.axis_sizes) != (abstract.axis_names, abstract.axis_sizes):
         return abstract
     return Mesh(found.devices, found.axis_names, abstract.axis_types)
+
+
+def current_device_mesh(mesh: AbstractMesh) -> Mesh | None:
+    """The current mesh with devices, if it has the axes of `mesh`; with the types of these."""
+    for found in CURRENT.meshes[1:]:
+        if found.shape_tuple == mesh.shape_tuple and not found.empty:
+            return Mesh(found.devices, found.axis_names, mesh.axis_types)
+    return None
 
 
 class set_mesh:  # JAX's name

@@ -1,37 +1,152 @@
-"""The device: hloom runs on the CPU of this process, which is one device to programs, however many cores it has.
+"""The devices: the CPUs of all processes that run a program together, as many in each process as the user asks for.
 
-Names and meaning are those of `jax.Device` and of the functions that list devices, for one process with one CPU.
+One by default, however many cores the process has; kernels use these by themselves. `HLOOM_NUM_DEVICES=n` makes n, which
+run programs on threads, as do JAX's names for it: `jax_num_cpu_devices`, and `XLA_FLAGS` with
+``--xla_force_host_platform_device_count=n``. `hloom.distributed` adds those of other processes. All is settled when a
+device is first asked for.
+
+Names and meaning are those of `jax.Device` and of the functions that list devices.
 """
 
 from __future__ import annotations
 
 import os
 import platform as _machine
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ..hlo.errors import UnsupportedError
 
 __all__ = [
-    "CPU",
     "Client",
     "CpuDevice",
     "Memory",
     "check_device",
+    "check_platform",
     "default_backend",
+    "default_device",
     "device_count",
     "devices",
     "host_count",
     "host_id",
     "host_ids",
+    "join_processes",
+    "leave_processes",
     "local_device_count",
     "local_devices",
     "process_count",
     "process_index",
     "process_indices",
+    "set_device_count",
+    "when_several",
 ]
 
 MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
 """Kinds of memory that a CPU has under JAX's names; all are the memory of the process."""
+
+
+class _World:
+    """All devices. The numbers of a process's devices are consecutive, and processes come in order."""
+
+    __slots__ = ("devices", "local", "process_count", "process_index")
+
+    def __init__(self, counts: Sequence[int], process_index: int) -> None:
+        """counts: of the devices of each process."""
+        owners = [(process, k) for process, count in enumerate(counts) for k in range(count)]
+        self.devices = [_device(number, *owner) for number, owner in enumerate(owners)]
+        self.local = [d for d in self.devices if d.process_index == process_index]
+        self.process_count = len(counts)
+        self.process_index = process_index
+
+
+_world: _World | None = None
+_asked: int | None = None
+"""The number of devices that a setting asked for."""
+_waiting: list[Callable[[], None]] = []
+
+
+def when_several(start: Callable[[], None]) -> None:
+    """`start` is called once, when it turns out that there are several devices."""
+    _waiting.append(start)
+    if _world is not None:
+        _wake(_world)
+
+
+def _wake(world: _World) -> None:
+    if len(world.devices) > 1:
+        while _waiting:
+            _waiting.pop()()
+
+
+def _the_world() -> _World:
+    global _world
+    if _world is None:
+        _world = _World([_count_of_process()], 0)
+        _wake(_world)
+    return _world
+
+
+def join_processes(counts: Sequence[int], process_index: int) -> None:
+    """Make the devices those of several processes, `counts[k]` of process k; this is process number `process_index`.
+
+    RuntimeError if a device has been asked for already.
+    """
+    global _world
+    if _world is not None and (_world.process_count > 1 or [len(_world.local)] != list(counts)):
+        raise RuntimeError(
+            "hloom.distributed.initialize() must be called before any device is asked for and before any array is put "
+            "on one: call it first thing in the program"
+        )
+    _world = _World(counts, process_index)
+    _wake(_world)
+
+
+def leave_processes() -> None:
+    """Forget the devices: the next use finds those of this process alone."""
+    global _world
+    _world = None
+
+
+def set_device_count(count: int) -> None:
+    """How many devices this process has; -1: as the environment says. RuntimeError if a device has been asked for."""
+    global _asked
+    if isinstance(count, bool) or count != int(count) or (count != -1 and count < 1):
+        raise ValueError(f"jax_num_cpu_devices must be at least 1 (or -1: as the environment says), not {count!r}")
+    if _world is not None and int(count) != (len(_world.local) if count != -1 else -1):
+        raise RuntimeError(
+            "jax_num_cpu_devices config should be updated before backends are initialized i.e. before any device is "
+            "asked for."
+        )
+    _asked = None if count == -1 else int(count)
+
+
+_FLAG = re.compile(r"--xla_force_host_platform_device_count=(\S+)")
+
+
+def local_count_asked() -> int:
+    """The number of devices that this process has, or will have when one is asked for."""
+    return len(_world.local) if _world is not None else _count_of_process()
+
+
+def _count_of_process() -> int:
+    if _asked is not None:
+        return _asked
+    flags = _FLAG.findall(os.environ.get("XLA_FLAGS", ""))
+    for name, text in (
+        ("HLOOM_NUM_DEVICES", os.environ.get("HLOOM_NUM_DEVICES")),
+        ("JAX_NUM_CPU_DEVICES", os.environ.get("JAX_NUM_CPU_DEVICES")),
+        ("XLA_FLAGS: --xla_force_host_platform_device_count", flags[-1] if flags else None),
+    ):
+        if text and not (name.startswith("JAX") and text == "-1"):
+            if not text.isdecimal() or not 1 <= int(text) <= MAX_DEVICES:
+                raise ValueError(f"{name} must be a number of devices, 1 to {MAX_DEVICES}, not {text!r}")
+            return int(text)
+    return 1
+
+
+MAX_DEVICES = 1024
+"""Of a process: each is a thread while a program runs."""
 
 
 class Client:
@@ -42,18 +157,21 @@ class Client:
     runtime_type = "hloom"
 
     def devices(self) -> list[CpuDevice]:
-        """The one device."""
-        return [CPU]
+        """All devices."""
+        return list(_the_world().devices)
 
-    local_devices = devices
+    def local_devices(self) -> list[CpuDevice]:
+        """Those of this process."""
+        return list(_the_world().local)
 
     def device_count(self) -> int:
-        return 1
+        return len(_the_world().devices)
 
-    local_device_count = device_count
+    def local_device_count(self) -> int:
+        return len(_the_world().local)
 
     def process_index(self) -> int:
-        return 0
+        return _the_world().process_index
 
     def __repr__(self) -> str:
         return "<hloom client of platform cpu>"
@@ -62,47 +180,59 @@ class Client:
 class Memory:
     """A memory of a device, by its kind."""
 
-    __slots__ = ("kind",)
+    __slots__ = ("_device", "kind")
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, device: CpuDevice, kind: str) -> None:
+        self._device = device
         self.kind = kind
 
     platform = "cpu"
 
     @property
     def process_index(self) -> int:
-        return 0
+        return self._device.process_index
 
     def attached_devices(self) -> list[CpuDevice]:
         """The devices that use it."""
-        return [CPU]
+        return [self._device]
 
     addressable_by_devices = attached_devices
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Memory) and (other._device, other.kind) == (self._device, self.kind)
+
+    def __hash__(self) -> int:
+        return hash((self._device, self.kind))
+
     def __repr__(self) -> str:
-        return f"CpuMemory(kind={self.kind!r}, device={CPU!r})"
+        return f"CpuMemory(kind={self.kind!r}, device={self._device!r})"
 
     def __str__(self) -> str:
-        return f"CPU_0_{self.kind}"
+        return f"CPU_{self._device.id}_{self.kind}"
 
 
 class CpuDevice:
-    """The CPU. `hloom.devices()` lists it; there is one object of this class.
+    """A CPU, as far as programs know: what runs one program at a time. `hloom.devices()` lists them.
 
     >>> import hloom
-    >>> hloom.devices()
-    [CpuDevice(id=0)]
+    >>> hloom.devices()[0]
+    CpuDevice(id=0)
     """
 
-    __slots__ = ()
+    __slots__ = ("id", "local_hardware_id", "process_index")
 
-    id = 0
-    local_hardware_id = 0
-    process_index = 0
-    host_id = 0
-    task_id = 0
+    id: int
+    local_hardware_id: int
+    """Its number among those of its process."""
+    process_index: int
     platform = "cpu"
     device_kind = "cpu"
+
+    @property
+    def host_id(self) -> int:
+        return self.process_index
+
+    task_id = host_id
 
     @property
     def client(self) -> Client:
@@ -110,23 +240,23 @@ class CpuDevice:
 
     def addressable_memories(self) -> list[Memory]:
         """Its memories. All are the memory of the process."""
-        return list(_MEMORIES.values())
+        return [Memory(self, kind) for kind in MEMORY_KINDS]
 
     def memory(self, kind: str) -> Memory:
         """The memory of a kind; ValueError for a kind that it does not have."""
-        if kind not in _MEMORIES:
-            known = ", ".join(_MEMORIES)
+        if kind not in MEMORY_KINDS:
+            known = ", ".join(MEMORY_KINDS)
             raise ValueError(f"Could not find memory addressable by device cpu: memory kind {kind!r}; it has {known}")
-        return _MEMORIES[kind]
+        return Memory(self, kind)
 
     def default_memory(self) -> Memory:
-        return _MEMORIES["device"]
+        return Memory(self, "device")
 
     def memory_stats(self) -> None:
         """None, as JAX gives for CPUs: the operating system counts memory."""
 
-    def __reduce__(self) -> str:
-        return "CPU"
+    def __reduce__(self) -> Any:
+        return _device, (self.id, self.process_index, self.local_hardware_id)
 
     def __copy__(self) -> CpuDevice:
         return self
@@ -135,99 +265,118 @@ class CpuDevice:
         return self
 
     def __repr__(self) -> str:
-        return "CpuDevice(id=0)"
+        return f"CpuDevice(id={self.id})"
 
     def __str__(self) -> str:
-        return "cpu:0"
+        return f"cpu:{self.id}"
+
+
+_DEVICES: dict[tuple[int, int, int], CpuDevice] = {}
+"""Equal devices are the same object."""
+
+
+def _device(number: int, process: int, local: int) -> CpuDevice:
+    found = _DEVICES.get((number, process, local))
+    if found is None:
+        made = CpuDevice()
+        made.id, made.process_index, made.local_hardware_id = number, process, local
+        found = _DEVICES.setdefault((number, process, local), made)
+    return found
+
+
+def default_device() -> CpuDevice:
+    """Where arrays are that nobody has put elsewhere: the first device of this process."""
+    return _the_world().local[0]
 
 
 _CLIENT: Final = Client()
-_MEMORIES: Final = {kind: Memory(kind) for kind in MEMORY_KINDS}
-CPU: Final = CpuDevice()
-"""The one device."""
 _PLATFORMS = ("cpu", "host")
 
 
 def devices(backend: str | Client | None = None) -> list[CpuDevice]:
-    """The devices of a platform: one CPU. RuntimeError for "gpu", "tpu" and others.
+    """The devices of a platform, of all processes. RuntimeError for "gpu", "tpu" and others.
 
     >>> import hloom
-    >>> hloom.devices()
+    >>> hloom.devices()[:1]
     [CpuDevice(id=0)]
     """
-    _check_platform(backend)
-    return [CPU]
+    check_platform(backend)
+    return list(_the_world().devices)
 
 
 def local_devices(
     process_index: int | None = None, backend: str | Client | None = None, host_id: int | None = None
 ) -> list[CpuDevice]:
-    """The devices of one process: ValueError for a process other than 0.
+    """The devices of one process: this one, if it is None. ValueError for a process that there is not.
 
     >>> import hloom
-    >>> hloom.local_devices()
+    >>> hloom.local_devices()[:1]
     [CpuDevice(id=0)]
     """
-    _check_platform(backend)
+    check_platform(backend)
     index = host_id if process_index is None else process_index
-    if index is not None and index != 0:
-        raise ValueError(f"Unknown process_index {index}: there is one process, 0")
-    return [CPU]
+    world = _the_world()
+    if index is None:
+        return list(world.local)
+    if index not in range(world.process_count):
+        raise ValueError(f"Unknown process_index {index}: there are processes 0 to {world.process_count - 1}")
+    return [d for d in world.devices if d.process_index == index]
 
 
 def device_count(backend: str | Client | None = None) -> int:
-    """The number of devices: 1. The CPU's cores are not devices; kernels use them by themselves.
+    """The number of devices of all processes: 1, unless more were asked for. The CPU's cores are not devices; kernels
+    use them by themselves.
 
     >>> import hloom
     >>> hloom.device_count()
     1
     """
-    _check_platform(backend)
-    return 1
+    check_platform(backend)
+    return len(_the_world().devices)
 
 
 def local_device_count(backend: str | Client | None = None) -> int:
-    """The number of devices of this process: 1.
+    """The number of devices of this process: 1, unless more were asked for.
 
     >>> import hloom
     >>> hloom.local_device_count()
     1
     """
-    _check_platform(backend)
-    return 1
+    check_platform(backend)
+    return len(_the_world().local)
 
 
 def process_count(backend: str | Client | None = None) -> int:
-    """The number of processes that run a program together: 1.
+    """The number of processes that run a program together: 1, unless `hloom.distributed.initialize` found more.
 
     >>> import hloom
     >>> hloom.process_count()
     1
     """
-    _check_platform(backend)
-    return 1
+    check_platform(backend)
+    return _the_world().process_count
 
 
 def process_index(backend: str | Client | None = None) -> int:
-    """The number of this process among those that run a program together: 0.
+    """The number of this process among those that run a program together.
 
     >>> import hloom
     >>> hloom.process_index()
     0
     """
-    _check_platform(backend)
-    return 0
+    check_platform(backend)
+    return _the_world().process_index
 
 
 def process_indices(backend: str | Client | None = None) -> list[int]:
-    """The numbers of all processes: [0].
+    """The numbers of all processes.
 
     >>> import hloom
     >>> hloom.process_indices()
     [0]
     """
-    _check_platform(backend)
-    return [0]
+    check_platform(backend)
+    return list(range(_the_world().process_count))
 
 
 def host_count(backend: str | Client | None = None) -> int:
@@ -270,7 +419,8 @@ def default_backend() -> str:
     return "cpu"
 
 
-def _check_platform(backend: str | Client | None) -> None:
+def check_platform(backend: str | Client | None) -> None:
+    """RuntimeError for a platform that there is not."""
     if backend is None or isinstance(backend, Client):
         return
     if not isinstance(backend, str):
@@ -283,23 +433,27 @@ def _check_platform(backend: str | Client | None) -> None:
 
 
 def check_device(device: object, where: str) -> CpuDevice:
-    """`device` if it is the CPU; else ValueError or TypeError, which names `where` it was given."""
+    """`device` if it is a device; else ValueError or TypeError, which names `where` it was given."""
     if isinstance(device, CpuDevice):
         return device
     if isinstance(device, str):
-        _check_platform(device.partition(":")[0])
-        if device in (*_PLATFORMS, "cpu:0"):
-            return CPU
-        raise ValueError(f"{where}: there is one device, cpu:0, not {device!r}")
+        platform, _, number = device.partition(":")
+        check_platform(platform)
+        known = _the_world().devices
+        if device in _PLATFORMS:
+            return default_device()
+        if number.isdecimal() and int(number) < len(known):
+            return known[int(number)]
+        raise ValueError(f"{where}: there are devices cpu:0 to cpu:{len(known) - 1}, not {device!r}")
     raise TypeError(f"{where}: expected a device (hloom.devices()[0]) or a sharding, not {device!r}")
 
 
-def check_count(count: int) -> None:
-    """UnsupportedError for more than one device."""
-    if count != 1:
+def check_default_device(device: object, where: str) -> None:
+    """UnsupportedError for a device that arrays are not put on by themselves."""
+    if check_device(device, where) is not default_device():
         raise UnsupportedError(
-            f"{count} CPU devices were asked for: hloom runs programs on one device, and uses its cores from within. "
-            "Programs over several devices come later."
+            f"{where}: arrays are made on {default_device()!r}; hloom.device_put(x, {device!r}) puts one elsewhere, and "
+            "what is computed from it stays there"
         )
 
 
@@ -320,8 +474,9 @@ def environment_info(return_string: bool = False) -> str | None:
         except PackageNotFoundError:
             lines.append(f"{package + ':':<10}not installed")
     lines.append(f"{'python:':<10}{_machine.python_implementation()} {_machine.python_version()}")
-    lines.append(f"device info: cpu-1, 1 local devices, {os.cpu_count()} cores")
-    lines.append("process_count: 1")
+    counts = device_count(), local_device_count()
+    lines.append(f"device info: cpu-{counts[0]}, {counts[1]} local devices, {os.cpu_count()} cores")
+    lines.append(f"process_count: {process_count()}")
     lines.append(f"platform: {_machine.uname()}")
     lines += [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith(("JAX_", "HLOOM_"))]
     text = "\n".join(lines)

@@ -1,9 +1,9 @@
-"""Arrays made from their parts on devices, and the list of all arrays. There is one device: the part is the whole."""
+"""Arrays made from their parts on devices, and the list of all arrays."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,11 @@ import numpy as np
 from . import tree
 from .array import Array, DeletedArray, as_value
 from .aval import ShapedArray
-from .devices import devices
+from .devices import CpuDevice, devices
 from .dtypes import canonical_dtype
 from .errors import OperandError
-from .operators import Value
-from .placing import completed, placed
+from .placing import check_fits, completed
+from .shardings import Index, Sharding
 from .source import user_line
 
 __all__ = [
@@ -29,9 +29,11 @@ __all__ = [
 
 def make_array_from_callback(
     shape: Sequence[int], sharding: Any, data_callback: Callable[[Any], Any], dtype: Any = None
-) -> Value:
+) -> Array:
     """The array of `shape` whose part on each device `data_callback(index)` returns; `index` is a tuple of slices. It
-    is called once, for the whole.
+    is called once for each part that is on devices of this process.
+
+    dtype: only needed where no device of the sharding is of this process.
 
     >>> import hloom, numpy as np
     >>> x = np.arange(4, dtype=np.float32)
@@ -40,23 +42,32 @@ def make_array_from_callback(
     Array([0., 1., 2., 3.], dtype=float32)
     """
     what = "make_array_from_callback"
-    place = _place(sharding, what)
     whole = tuple(shape)
-    (index,) = place.devices_indices_map(whole).values()
-    data = data_callback(index)
-    value = as_value(np.asarray(data) if isinstance(data, list | tuple) else data)
-    if dtype is not None and value.aval.dtype != canonical_dtype(dtype):
-        raise ValueError(
-            f"{what}: data_callback returned {value.aval.str_short()} where dtype is {np.dtype(dtype).name}\n"
-            f"  at {user_line()}"
-        )
-    return placed(_of_shape(value, whole, what), place, what)
+    place = _place(sharding, whole, what)
+    made: dict[Any, Array] = {}
+
+    def part(index: Index) -> Array:
+        key = tuple([(s.start, s.stop) for s in index])
+        if key not in made:
+            data = data_callback(index)
+            value = as_value(np.asarray(data) if isinstance(data, list | tuple) else data)
+            assert isinstance(value, Array), f"{what}: data_callback returned a traced value"
+            if dtype is not None and value.aval.dtype != canonical_dtype(dtype):
+                raise ValueError(
+                    f"{what}: data_callback returned {value.aval.str_short()} where dtype is {np.dtype(dtype).name}\n"
+                    f"  at {user_line()}"
+                )
+            made[key] = value
+        return made[key]
+
+    parts = {d: part(i) for d, i in place.addressable_devices_indices_map(whole).items()}
+    return _of_parts(whole, place, parts, what, dtype)
 
 
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
-) -> Value:
-    """The array of `shape` whose part on each device is in `arrays`: a sequence with one array, the whole.
+) -> Array:
+    """The array of `shape` whose parts are in `arrays`: one on each device of this process, in any order.
 
     >>> import hloom, hloom.numpy as jnp
     >>> part = jnp.ones(2)
@@ -64,25 +75,48 @@ def make_array_from_single_device_arrays(
     Array([1., 1.], dtype=float32)
     """
     what = "make_array_from_single_device_arrays"
-    place = _place(sharding, what)
+    whole = tuple(shape)
+    place = _place(sharding, whole, what)
     if isinstance(arrays, Array) or not isinstance(arrays, Sequence):
         raise TypeError(f"hloom.{what} `arrays` argument must be a Sequence (list or tuple), but got {type(arrays)}.")
-    if len(arrays) != 1:
-        raise ValueError(f"{what}: there is one device, so `arrays` has one array, not {len(arrays)}")
-    if not isinstance(arrays[0], Array):
-        raise TypeError(
-            f"When creating Arrays from {what} the inputs must be of type hloom.Array, got {type(arrays[0])}"
-        )
-    if dtype is not None and arrays[0].aval.dtype != canonical_dtype(dtype):
+    wanted = place.addressable_assignment
+    if len(arrays) != len(wanted):
         raise ValueError(
-            f"If `dtype` is provided to {what}, it must match the dtype of the addressable shards. Got dtype="
-            f"{np.dtype(dtype).name} and shard dtype={arrays[0].aval.dtype.name}\n  at {user_line()}"
+            f"Expected {len(wanted)} per-device arrays (this is how many devices are addressable by the sharding), but "
+            f"got {len(arrays)}"
         )
-    return placed(_of_shape(arrays[0], tuple(shape), what), place, what)
+    parts: dict[CpuDevice, Array] = {}
+    for array in arrays:
+        if not isinstance(array, Array):
+            raise TypeError(
+                f"When creating Arrays from {what} the inputs must be of type hloom.Array, got {type(array)}"
+            )
+        if dtype is not None and array.aval.dtype != canonical_dtype(dtype):
+            raise ValueError(
+                f"If `dtype` is provided to {what}, it must match the dtype of the addressable shards. Got dtype="
+                f"{np.dtype(dtype).name} and shard dtype={array.aval.dtype.name}\n  at {user_line()}"
+            )
+        if len(array.devices()) != 1:
+            raise ValueError(
+                "When making an array from single-device arrays the input arrays must have one shard each. An argument "
+                f"array had {len(array.addressable_shards)} shard(s)."
+            )
+        (device,) = array.devices()
+        if device in parts or device not in wanted:
+            raise ValueError(
+                f"{what}: each of the devices {wanted} must hold one of the arrays, but the arrays are on "
+                f"{[next(iter(a.devices())) for a in arrays]}: put each on its device with hloom.device_put\n"
+                f"  at {user_line()}"
+            )
+        parts[device] = array
+    return _of_parts(whole, place, parts, what, dtype)
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """The arrays (a pytree) of which this process has `local_data`: as there is one process, all of it.
+    """The arrays (a pytree) of which this process has `local_data`: what its devices hold, in the order of the array.
+
+    global_shape: the shape of the whole, or a tree of shapes; None (also for single dimensions): as follows from the
+      sharding. `local_data` of that very shape is the whole, of which this process takes its parts.
 
     >>> import hloom, numpy as np, hloom.numpy as jnp
     >>> sharding = jnp.ones(2).sharding
@@ -90,35 +124,99 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     Array([1., 1.], dtype=float32)
     """
     what = "make_array_from_process_local_data"
-    place = _place(sharding, what)
     leaves, structure = tree.flatten(local_data)
-    found = []
-    for leaf in leaves:
-        value = as_value(leaf)
-        if global_shape is not None and tree.leaves(global_shape) and len(leaves) == 1:
-            wanted = tuple(global_shape)
-            full = tuple([s if w is None else w for w, s in zip(wanted, value.aval.shape, strict=False)])
-            value = _of_shape(value, full, what)
-        found.append(placed(value, place, what))
+    is_shape = isinstance(global_shape, tuple | list) and all(n is None or isinstance(n, int) for n in global_shape)
+    given = [global_shape] * len(leaves) if global_shape is None or is_shape else _shapes(global_shape, structure)
+    places = tree.broadcast_prefix(sharding, local_data) if not isinstance(sharding, Sharding) else [sharding] * len(leaves)
+    found = [_from_local(leaf, p, g, what) for leaf, p, g in zip(leaves, places, given, strict=True)]
     return tree.unflatten(structure, found)
 
 
-def _place(sharding: Any, what: str) -> Any:
+def _shapes(shapes: Any, structure: Any) -> list[Any]:
+    leaves = tree.leaves(shapes, is_leaf=lambda x: isinstance(x, tuple | list) and not any(isinstance(n, tuple | list) for n in x))
+    if len(leaves) != structure.num_leaves:
+        raise ValueError(f"make_array_from_process_local_data: {len(leaves)} shapes for {structure.num_leaves} arrays")
+    return leaves
+
+
+def _from_local(leaf: Any, sharding: Any, given: Any, what: str) -> Array:
+    local = np.asarray(leaf)
+    full = list(given) if given is not None else [None] * local.ndim
+    if len(full) != local.ndim:
+        raise ValueError(f"{what}: global_shape {given} for an array of {local.ndim} dimensions\n  at {user_line()}")
     place = completed(sharding, what)
     if place is None:
         raise TypeError(f"{what}: a sharding is needed, not {sharding!r}")
+    parts = place.parts(local.ndim)
+    own = _own_parts(place, parts)
+    shape = []
+    for d, (wanted, size) in enumerate(zip(full, local.shape, strict=True)):
+        whole = wanted if wanted is not None else size * parts[d] // len(own[d]) if len(own[d]) else size
+        expected = whole * len(own[d]) // parts[d]
+        if size not in (whole, expected):
+            raise ValueError(
+                f"{what}: dimension {d} has size {size} in this process, but it must be {whole}, that of the whole "
+                f"array, or {expected}, that of the parts on devices of this process\n  at {user_line()}"
+            )
+        shape.append(whole)
+    check_fits(place, tuple(shape), what)
+
+    def cut(index: Index) -> np.ndarray[Any, Any]:
+        found = []
+        for d, s in enumerate(index):
+            if s.start is None or local.shape[d] == shape[d]:
+                found.append(s)
+                continue
+            step = shape[d] // parts[d]
+            first = own[d].index(s.start // step) * step
+            found.append(slice(first, first + step))
+        return local[tuple(found)]
+
+    return make_array_from_callback(tuple(shape), place, cut)
+
+
+def _own_parts(place: Sharding, parts: Sequence[int]) -> list[list[int]]:
+    """The parts of each dimension that devices of this process hold."""
+    found: list[set[int]] = [set() for _ in parts]
+    for index in place.addressable_devices_indices_map(tuple(parts)).values():
+        for d, s in enumerate(index):
+            found[d].add(s.start or 0)
+    return [sorted(f) for f in found]
+
+
+def _place(sharding: Any, shape: tuple[int, ...], what: str) -> Sharding:
+    place = completed(sharding, what)
+    if place is None:
+        raise TypeError(f"{what}: a sharding is needed, not {sharding!r}")
+    check_fits(place, shape, what)
     return place
 
 
-def _of_shape(value: Value, shape: tuple[int, ...], what: str) -> Value:
-    if value.aval.shape != shape:
-        wanted = ShapedArray(shape, value.aval.dtype).str_short()
-        raise OperandError(
-            f"{what}: the part of the one device must be the whole, {wanted}, not {value.aval.str_short()}\n"
-            f"  at {user_line()}",
-            "one_device",
-        )
-    return value
+def _of_parts(
+    shape: tuple[int, ...], place: Sharding, parts: Mapping[CpuDevice, Array], what: str, dtype: Any
+) -> Array:
+    """The array with one part for each device of this process."""
+    values = [parts[d] for d in place.addressable_assignment]
+    if not values and dtype is None:
+        raise ValueError(f"{what}: no device of {place} is of this process: say `dtype`\n  at {user_line()}")
+    found = values[0].aval.dtype if values else canonical_dtype(dtype)
+    whole, wanted = ShapedArray(shape, found), place.shard_shape(shape)
+    for value in values:
+        if value.aval.shape != wanted:
+            raise OperandError(
+                f"Expected shard shape {wanted} doesn't match the single device array shape {value.aval.shape}. Shape "
+                f"of Array is {whole.str_short()} with sharding {place}\n  at {user_line()}"
+            )
+        if value.aval.dtype != found:
+            raise OperandError(
+                f"Input buffers to `Array` must have matching dtypes. Got {value.aval.dtype.name}, expected "
+                f"{found.name} for {what}\n  at {user_line()}"
+            )
+    if len(values) == 1 and place.num_devices == 1:
+        only = values[0].with_aval(whole)
+        only.put(place)
+        return only
+    return Array.from_shards(whole, [v._buffer for v in values], place)
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:

@@ -1,6 +1,6 @@
 """Meshes: devices in a grid whose axes have names, by JAX's names and checks. `current_mesh.py` has the current one.
 
-There is one device, so every axis of a mesh has size 1. An AbstractMesh has sizes without devices; it may have any.
+An AbstractMesh has sizes without devices; it may have any.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..hlo.errors import UnsupportedError
-from .devices import CPU, CpuDevice
+from .devices import CpuDevice, process_index
+from .devices import devices as known_devices
 from .weak_interned import interned
 
 __all__ = [
@@ -132,11 +132,10 @@ class _AnyMesh:
 class Mesh(_AnyMesh, ContextDecorator):
     """Devices in a grid whose axes have names. `devices`: an array of devices with as many dimensions as `axis_names`.
 
-    As there is one device, all axes have size 1. ``with mesh:`` and ``hloom.set_mesh(mesh)`` make it current. Equal
-    meshes are the same object.
+    ``with mesh:`` and ``hloom.set_mesh(mesh)`` make it current. Equal meshes are the same object.
 
     >>> import hloom, numpy as np
-    >>> hloom.sharding.Mesh(np.array(hloom.devices()).reshape(1, 1), ("x", "y"))
+    >>> hloom.sharding.Mesh(np.array(hloom.devices()[:1]).reshape(1, 1), ("x", "y"))
     Mesh(axis_sizes=(1, 1), axis_names=('x', 'y'), axis_types=(Auto, Auto))
     """
 
@@ -168,22 +167,38 @@ class Mesh(_AnyMesh, ContextDecorator):
 
     @property
     def local_devices(self) -> list[CpuDevice]:
-        return list(self.devices.flat)
+        """Those of this process."""
+        here = process_index()
+        return [d for d in self.devices.flat if d.process_index == here]
 
     @property
     def local_mesh(self) -> Mesh:
-        return self
+        """The part of the grid whose devices are of this process. ValueError if that is no grid."""
+        if not self.is_multi_process:
+            return self
+        here = process_index()
+        places = np.argwhere(np.vectorize(lambda d: d.process_index == here, otypes=[bool])(self.devices))
+        if not len(places):
+            raise ValueError(f"the mesh {self} has no device of process {here}")
+        box = tuple([slice(int(a), int(b) + 1) for a, b in zip(places.min(0), places.max(0), strict=True)])
+        part = self.devices[box]
+        if part.size != len(places):
+            raise ValueError(
+                "When passing host local inputs to pjit or shard_map, devices connected to a single host must form a "
+                f"contiguous subcube of the global device mesh: those of process {here} in {self} do not"
+            )
+        return Mesh(part, self.axis_names, self.axis_types)
 
     @property
     def is_multi_process(self) -> bool:
-        return False
+        return len({d.process_index for d in self.devices.flat}) > 1
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
         """The mesh without its devices."""
         if not self.axis_names:
             return EMPTY_ABSTRACT
-        device = AbstractDevice(CPU.device_kind, None, CPU.platform)
+        device = AbstractDevice(CpuDevice.device_kind, None, CpuDevice.platform)
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=device)
 
     def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
@@ -218,8 +233,9 @@ def _check_devices(flat: tuple[Any, ...]) -> None:
     for device in flat:
         if not isinstance(device, CpuDevice):
             raise TypeError(f"Mesh: devices must be those of hloom.devices(), not {device!r}")
-    if len(flat) > 1:
-        raise UnsupportedError(f"a mesh of {len(flat)} devices: there is one, and each device is in a mesh once")
+    if len(set(flat)) < len(flat):
+        twice = sorted({d.id for d in flat if flat.count(d) > 1})
+        raise ValueError(f"Mesh: each device is in a mesh once, but those with ids {twice} were given several times")
 
 
 def _made_mesh(flat: tuple[Any, ...], shape: tuple[int, ...], names: tuple[Any, ...], types: Any) -> Mesh:
@@ -246,7 +262,7 @@ def _types(what: str, names: Sequence[Any], axis_types: Any) -> tuple[AxisType, 
 
 
 class AbstractMesh(_AnyMesh):
-    """The names and sizes of a mesh's axes, without devices: enough to trace, not to run where sizes are over 1.
+    """The names and sizes of a mesh's axes, without devices: enough to trace, not to run.
 
     >>> from hloom import sharding
     >>> sharding.AbstractMesh((4, 2), ("x", "y"))
@@ -314,10 +330,10 @@ EMPTY = Mesh(np.array(None, dtype=object), ())
 def make_mesh(
     axis_shapes: Sequence[int], axis_names: Sequence[str], axis_types: Any = None, *, devices: Any = None
 ) -> Mesh:
-    """A mesh with the given sizes and names of axes. As there is one device, all sizes are 1.
+    """A mesh with the given sizes and names of axes, of the first devices (or of `devices`), in order.
 
     axis_types: Explicit for all, unless it says otherwise.
-    ValueError if the product of the sizes is over 1.
+    ValueError if the product of the sizes is over the number of devices.
 
     >>> import hloom
     >>> hloom.make_mesh((1, 1), ("x", "y"))
@@ -328,11 +344,11 @@ def make_mesh(
     except TypeError:
         what = "`axis_shapes` passed to `make_mesh` should be a sequence of ints."
         raise ValueError(f"{what} Got {axis_shapes!r}") from None
-    found = [CPU] if devices is None else list(devices)
+    found = known_devices() if devices is None else list(devices)
     if math.prod(sizes) > len(found):
         raise ValueError(
-            f"Number of devices {len(found)} must be >= the product of mesh_shape {sizes}. hloom runs programs on one "
-            "device; programs over several come later"
+            f"Number of devices {len(found)} must be >= the product of mesh_shape {sizes}. HLOOM_NUM_DEVICES="
+            f"{math.prod(sizes)} in the environment makes as many in a process"
         )
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     if len(names) != len(sizes):

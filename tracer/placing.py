@@ -1,8 +1,7 @@
 """Putting arrays on devices: `device_put`, `reshard`, `with_sharding_constraint`, and the shardings of jit.
 
-There is one device, so nothing moves. What is given is checked as JAX checks it, and arrays remember where they were
-put: `x.sharding` says so, and a program's results are where `out_shardings` puts them. Computations do not hand on the
-shardings of their operands.
+What is given is checked as JAX checks it. Devices of one process share its memory: putting an array elsewhere moves
+nothing by itself, and a part is copied when a program on its device first needs it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.timeline.spans import RECORDERS, Track, spanning
 from . import tree
 from .array import Array, as_value
-from .current_mesh import current_mesh
+from .current_mesh import current_device_mesh, current_mesh
 from .devices import CpuDevice
 from .errors import DeletedArrayError
 from .layouts import Format, Layout, Space
@@ -40,7 +39,7 @@ PLACES = (Sharding, CpuDevice, PartitionSpec, Format, Space)
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """x (a pytree) with all leaves as arrays, where `device` says: a device, a sharding, or a pytree of these, which is
-    a prefix of x. There is one device, so nothing moves; `x.sharding` is what was given.
+    a prefix of x. With several processes each gives the same x, of which its devices get their parts.
 
     src: accepted. donate (a bool, or a prefix of x of them): the given arrays are deleted. may_alias: False copies.
 
@@ -92,10 +91,10 @@ def _moved(old: Array, new: Value, gives: bool) -> Value:
     assert isinstance(new, Array)
     if old.is_deleted():
         raise DeletedArrayError(f"device_put: the array has been deleted\n  at {user_line()}")
-    copy = old.with_aval(old.aval) if gives else old.__deepcopy__({})
-    copy.put(new.sharding if new.committed else None)
-    if gives:
-        old.delete()
+    if not gives:
+        return new.__deepcopy__({})
+    copy = new.with_aval(new.aval)
+    old.delete()
     return copy
 
 
@@ -110,15 +109,28 @@ def _spread(what: str, prefix: Any, full: Any, count: int) -> list[Any]:
 
 
 def placed(value: Value, sharding: Sharding, where: str) -> Value:
-    """The same array, in a place. A traced value stays itself: places are of arrays."""
+    """The same array, in a place. A traced value gets there when the program runs."""
     check_fits(sharding, value.aval.shape, where)
     if not isinstance(value, Array):
-        return value
+        return constrained(value, sharding)
     if value.committed and value.sharding == sharding:
         return value
-    other = value.with_aval(value.aval)
-    other.put(sharding)
-    return other
+    if not (value.is_fully_addressable or value.is_fully_replicated):
+        return resharded(value, sharding, where)
+    return value.moved(sharding)
+
+
+def constrained(value: Value, sharding: Sharding) -> Value:
+    """A traced value that the program is to divide so. Where there is one device, itself."""
+    return value
+
+
+def resharded(value: Array, sharding: Sharding, where: str) -> Array:
+    """An array of several processes with another sharding over the same devices."""
+    raise UnsupportedError(
+        f"{where}: {value.aval.str_short()} is on devices of several processes, and its parts cannot be sent from "
+        f"{value.sharding} to {sharding}\n  at {user_line()}"
+    )
 
 
 def asked_place(given: Any, what: str) -> NamedSharding | None:
@@ -181,7 +193,10 @@ def completed(given: Any, where: str) -> Sharding | None:
     if given is None:
         return None
     if isinstance(given, Sharding):
-        check_runs_here(getattr(given, "mesh", None), where)
+        mesh = getattr(given, "mesh", None)
+        check_runs_here(mesh, where)
+        if isinstance(mesh, AbstractMesh) and (found := current_device_mesh(mesh)) is not None:
+            return given.update(mesh=found)  # type: ignore[attr-defined, no-any-return]
         return given
     if isinstance(given, PartitionSpec):
         return completed(NamedSharding(current_mesh(), given), where)
@@ -194,11 +209,11 @@ def completed(given: Any, where: str) -> Sharding | None:
 
 
 def check_runs_here(mesh: Mesh | AbstractMesh | None, where: str) -> None:
-    """UnsupportedError for a mesh of several devices."""
-    if isinstance(mesh, AbstractMesh) and mesh.size > 1:
+    """UnsupportedError for a mesh of several devices that says none."""
+    if isinstance(mesh, AbstractMesh) and mesh.size > 1 and current_device_mesh(mesh) is None:
         raise UnsupportedError(
-            f"{where}: {mesh} has {mesh.size} devices; hloom runs programs on one. Programs over several come later.\n"
-            f"  at {user_line()}"
+            f"{where}: {mesh} has no devices: make a mesh with devices of its axes current with hloom.set_mesh, or give "
+            f"one that has devices\n  at {user_line()}"
         )
 
 
@@ -216,7 +231,7 @@ def check_layout(layout: Layout | None, where: str) -> None:
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """x (a pytree) with the shardings that the compiler must give its arrays inside of jit. `shardings` is a prefix of
-    x. Outside of jit arrays are put there. Over one device the values are what they were.
+    x. Outside of jit arrays are put there. The values are what they were.
 
     ValueError if a sharding does not fit, or names an axis of the mesh that is not Auto: `hloom.reshard` is for those.
 
@@ -255,7 +270,7 @@ def _check_spec_has_mesh(entry: Any, what: str, argument: str) -> None:
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """xs (a pytree) with other shardings, of which `out_shardings` is a prefix tree. Over one device the values stay.
+    """xs (a pytree) with other shardings, of which `out_shardings` is a prefix tree. The values stay.
 
     ValueError if a sharding does not fit, or names an axis of the mesh that is not Explicit.
 

@@ -28,7 +28,7 @@ from .errors import OperandError
 from .ops import convert, zeros
 from .overlay import overlaid
 from .recording import HloTrace
-from .shardings import DEFAULT
+from .shardings import default_sharding
 from .source import user_line
 from .weak_interned import interned
 
@@ -126,7 +126,7 @@ class Ref:
 
     @property
     def sharding(self) -> Any:
-        return self._value.sharding if isinstance(self._value, Array) else DEFAULT
+        return self._value.sharding if isinstance(self._value, Array) else default_sharding()
 
     @property
     def format(self) -> Any:
@@ -436,9 +436,7 @@ def get(ref: Any, idx: Any = ...) -> Any:
 
 def _same_elements(array: Array) -> Array:
     """Another object over the same memory: a program takes over the memory of a reference, and deletes its array."""
-    other = array.with_aval(array.aval)
-    other.put(array.sharding if array.committed else None)
-    return other
+    return array.with_aval(array.aval)
 
 
 def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:

@@ -1,7 +1,4 @@
-"""Shardings: which part of an array lies on which device. There is one device, and all of every array lies there.
-
-They are still told apart, compared and printed as JAX does, since programs ask for the sharding that they gave.
-"""
+"""Shardings: which part of an array lies on which device. Told apart, compared and printed as JAX does."""
 
 from __future__ import annotations
 
@@ -9,7 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .devices import CPU, MEMORY_KINDS, CpuDevice, check_device
+import numpy as np
+
+from .devices import MEMORY_KINDS, CpuDevice, check_device, default_device, process_index
 from .mesh import AbstractMesh, AxisType, Mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 
@@ -18,9 +17,11 @@ __all__ = [
     "DuplicateSpecError",
     "IndivisibleError",
     "NamedSharding",
+    "ManualSharding",
     "Shard",
     "Sharding",
     "SingleDeviceSharding",
+    "default_sharding",
     "make_single_device_sharding",
 ]
 
@@ -60,14 +61,25 @@ class Sharding:
     _memory_kind: str | None
 
     @property
+    def device_assignment(self) -> tuple[CpuDevice, ...]:
+        """The devices that hold parts, in the order in which programs count them."""
+        raise NotImplementedError(f"{type(self).__name__} has no devices")
+
+    @property
     def device_set(self) -> set[CpuDevice]:
         """The devices that hold parts."""
-        return {CPU}
+        return set(self.device_assignment)
+
+    @property
+    def addressable_assignment(self) -> list[CpuDevice]:
+        """The devices of this process that hold parts, in order."""
+        here = process_index()
+        return [d for d in self.device_assignment if d.process_index == here]
 
     @property
     def addressable_devices(self) -> set[CpuDevice]:
         """The devices of this process that hold parts."""
-        return self.device_set
+        return set(self.addressable_assignment)
 
     @property
     def num_devices(self) -> int:
@@ -75,12 +87,13 @@ class Sharding:
 
     @property
     def has_addressable_devices(self) -> bool:
-        return True
+        return bool(self.addressable_assignment)
 
     @property
     def is_fully_addressable(self) -> bool:
-        """True: all devices are of this process."""
-        return bool(self.device_set)
+        """Whether all devices are of this process."""
+        here = process_index()
+        return all(d.process_index == here for d in self.device_assignment)
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -116,25 +129,31 @@ class Sharding:
         return tuple([size // count for size, count in zip(shape, parts, strict=True)])
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> Mapping[CpuDevice, Index]:
-        """The part of the array that each device has, as slices."""
+        """The part of the array that each device has, as slices. ValueError if an array of this shape cannot be sharded
+        so."""
         self.shard_shape(global_shape)
-        return dict.fromkeys(self.device_set, (slice(None),) * len(global_shape))
+        return dict.fromkeys(self.device_assignment, (slice(None),) * len(global_shape))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> Mapping[CpuDevice, Index]:
         """The same for the devices of this process."""
-        return self.devices_indices_map(global_shape)
+        here = process_index()
+        return {d: i for d, i in self.devices_indices_map(global_shape).items() if d.process_index == here}
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether both put the same parts of an array of `ndim` dimensions on the same devices."""
         return (
             self.parts(ndim) == other.parts(ndim)
             and self.memory_kind == other.memory_kind
-            and _devices_of(self) == _devices_of(other)
+            and _division(self, ndim) == _division(other, ndim)
         )
 
 
-def _devices_of(sharding: Sharding) -> Any:
-    return sharding.mesh if isinstance(getattr(sharding, "mesh", None), AbstractMesh) else sharding.device_set  # type: ignore[attr-defined]
+def _division(sharding: Sharding, ndim: int) -> Any:
+    """The devices, each with its part of an array of `ndim` dimensions that is cut into parts of one element."""
+    if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+        return sharding.mesh, [axes_of(e) for e in sharding.spec.partitions[:ndim]]  # type: ignore[attr-defined]
+    found = sharding.devices_indices_map(sharding.parts(ndim))
+    return {d: tuple([(s.start, s.stop) for s in index]) for d, index in found.items()}
 
 
 def _checked_kind(kind: str | None) -> str | None:
@@ -153,6 +172,11 @@ class SingleDeviceSharding(Sharding):
     """
 
     __slots__ = ("_device",)
+    _device: CpuDevice
+
+    @property
+    def device_assignment(self) -> tuple[CpuDevice, ...]:
+        return (self._device,)
 
     def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
         self._device = check_device(device, "SingleDeviceSharding")
@@ -162,10 +186,14 @@ class SingleDeviceSharding(Sharding):
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SingleDeviceSharding) and other._memory_kind == self._memory_kind
+        return (
+            isinstance(other, SingleDeviceSharding)
+            and other._device is self._device
+            and other._memory_kind == self._memory_kind
+        )
 
     def __hash__(self) -> int:
-        return hash((SingleDeviceSharding, self._memory_kind))
+        return hash((SingleDeviceSharding, self._device, self._memory_kind))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return make_single_device_sharding, (self._device, self._memory_kind)
@@ -213,10 +241,10 @@ class NamedSharding(Sharding):
         object.__setattr__(self, name, value)
 
     @property
-    def device_set(self) -> set[CpuDevice]:
+    def device_assignment(self) -> tuple[CpuDevice, ...]:
         if isinstance(self.mesh, AbstractMesh):
             raise ValueError("device_set is not implemented for `hloom.sharding.AbstractMesh`.")
-        return set(self.mesh.devices.flat)
+        return tuple(self.mesh.devices.flat)
 
     @property
     def num_devices(self) -> int:
@@ -234,6 +262,20 @@ class NamedSharding(Sharding):
     def parts(self, ndim: int) -> tuple[int, ...]:
         counts = [math.prod([self.mesh.shape[a] for a in axes_of(entry)]) for entry in self.spec.partitions]
         return (*counts[:ndim], *[1] * (ndim - len(counts)))
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> Mapping[CpuDevice, Index]:
+        shape = self.shard_shape(global_shape)
+        ranks = dict(zip(self.mesh.axis_names, np.indices(self.mesh.axis_sizes), strict=True))
+        found: list[list[slice]] = [[] for _ in self.device_assignment]
+        entries = (*self.spec.partitions, *[None] * (len(shape) - len(self.spec.partitions)))
+        for size, entry in zip(shape, entries, strict=True):
+            part = np.zeros(self.mesh.axis_sizes, int)
+            for axis in axes_of(entry):
+                part = part * self.mesh.shape[axis] + ranks[axis]
+            is_divided = math.prod([self.mesh.shape[a] for a in axes_of(entry)]) > 1
+            for index, k in zip(found, part.flat, strict=True):
+                index.append(slice(int(k) * size, (int(k) + 1) * size) if is_divided else slice(None))
+        return {d: tuple(index) for d, index in zip(self.device_assignment, found, strict=True)}
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
         self.spec.check_rank(tuple(aval_shape), f"Sharding {self}")
@@ -308,12 +350,46 @@ def check_duplicates(spec: PartitionSpec, what: str) -> None:
         )
 
 
-DEFAULT = SingleDeviceSharding(CPU)
-"""Where arrays are that nobody has put elsewhere."""
+class ManualSharding(Sharding):
+    """Each device of a mesh has an array of its own, of the type that the array says: a value from within a function
+    that `shard_map` maps, which derivatives hand from one program to the next. Users do not meet it."""
+
+    __slots__ = ("mesh",)
+
+    def __init__(self, mesh: Mesh) -> None:
+        self.mesh = mesh
+        self._memory_kind = "device"
+
+    @property
+    def device_assignment(self) -> tuple[CpuDevice, ...]:
+        return tuple(self.mesh.devices.flat)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ManualSharding) and self.mesh is other.mesh
+
+    def __hash__(self) -> int:
+        return hash((ManualSharding, self.mesh))
+
+    def __repr__(self) -> str:
+        return f"ManualSharding(mesh={self.mesh})"
+
+
+def default_sharding() -> SingleDeviceSharding:
+    """Where arrays are that nobody has put elsewhere."""
+    device = default_device()
+    found = _DEFAULTS.get(device)
+    return found if found is not None else _DEFAULTS.setdefault(device, SingleDeviceSharding(device))
+
+
+_DEFAULTS: dict[CpuDevice, SingleDeviceSharding] = {}
 
 
 class Shard:
-    """The part of an array on one device: the whole of it.
+    """The part of an array on one device. `data`: an array on that device; None if the device is not of this process.
 
     >>> import hloom.numpy as jnp
     >>> (shard,) = jnp.ones((2, 3)).addressable_shards
@@ -321,22 +397,19 @@ class Shard:
     (CpuDevice(id=0), (2, 3))
     """
 
-    __slots__ = ("_array", "data")
+    __slots__ = ("data", "device", "index", "replica_id")
 
-    def __init__(self, array: Any, data: Any) -> None:
-        self._array = array
+    def __init__(self, device: CpuDevice, index: Index, replica_id: int, data: Any) -> None:
+        self.device = device
+        self.index = index
+        """Where the part is in the array."""
+        self.replica_id = replica_id
+        """How many devices before this one, in the sharding's order, have the same part."""
         self.data = data
 
-    device = CPU
-    replica_id = 0
-
-    @property
-    def index(self) -> Index:
-        """Where the part is in the array."""
-        return (slice(None),) * len(self._array.shape)
-
     def __repr__(self) -> str:
-        return f"Shard(device={self.device!r}, index={self.index}, replica_id=0, data={self.data})"
+        shown = f"device={self.device!r}, index={self.index}, replica_id={self.replica_id}"
+        return f"Shard({shown}, data={self.data})" if self.data is not None else f"Shard({shown})"
 
 
 _HOME = f"{__name__.partition('.')[0]}.sharding"

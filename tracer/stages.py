@@ -39,7 +39,7 @@ from .float0 import hide_float0
 from .layouts import Format, row_major
 from .ref_programs import module_with_references, running_on_references
 from .refs import Ref
-from .shardings import DEFAULT
+from .shardings import default_sharding
 from .source import function_line, user_line
 from .treedef import PyTreeDef
 
@@ -427,7 +427,7 @@ class Lowered:
         types. UnsupportedError, which names those that exist, for an unknown target.
 
         compiler_options: those of XLA ("xla_...") mean nothing here; ValueError for others.
-        device_assignment: means nothing, as there is one device.
+        device_assignment: accepted; programs run where their arguments are.
 
         >>> import hloom, hloom.numpy as jnp
         >>> double = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()
@@ -597,7 +597,7 @@ class Compiled(SharedValue):
         >>> hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().input_shardings
         ((SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device),), {})
         """
-        return tree.unflatten(self._signature.in_tree, [DEFAULT] * len(self._signature.in_avals))
+        return tree.unflatten(self._signature.in_tree, [default_sharding()] * len(self._signature.in_avals))
 
     @property
     def output_shardings(self) -> Any:
@@ -607,7 +607,7 @@ class Compiled(SharedValue):
         >>> hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().output_shardings
         SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
         """
-        return tree.unflatten(self._signature.out_tree, [DEFAULT] * len(self._signature.out_avals))
+        return tree.unflatten(self._signature.out_tree, [default_sharding()] * len(self._signature.out_avals))
 
     @property
     def input_formats(self) -> Any:
@@ -619,7 +619,7 @@ class Compiled(SharedValue):
         (0, 1)
         """
         s = self._signature
-        return tree.unflatten(s.in_tree, [Format(row_major(a.ndim), DEFAULT) for a in s.in_avals])
+        return tree.unflatten(s.in_tree, [Format(row_major(a.ndim), default_sharding()) for a in s.in_avals])
 
     @property
     def output_formats(self) -> Any:
@@ -630,7 +630,7 @@ class Compiled(SharedValue):
         (0, 1)
         """
         s = self._signature
-        return tree.unflatten(s.out_tree, [Format(row_major(a.ndim), DEFAULT) for a in s.out_avals])
+        return tree.unflatten(s.out_tree, [Format(row_major(a.ndim), default_sharding()) for a in s.out_avals])
 
     def runtime_executable(self) -> Executable:
         """What runs: the backend's program.

@@ -1,4 +1,4 @@
-"""Pictures of shardings: which part of an array lies on which device. There is one device, and all lies there."""
+"""Pictures of shardings: which part of an array lies on which device."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import Any
 
 from ..tracer import tree
 from ..tracer.array import Array, as_value
-from ..tracer.devices import CPU
 from ..tracer.errors import OperandError
-from ..tracer.shardings import DEFAULT, Sharding
+from ..tracer.shardings import Sharding, default_sharding
 from ..tracer.source import user_line
-
-_NAME = f"{CPU.platform.upper()} {CPU.id}"
 
 
 def visualize_sharding(
@@ -24,9 +21,11 @@ def visualize_sharding(
     min_width: int = 9,
     max_width: int = 80,
 ) -> None:
-    """Print which part of an array of one or two dimensions lies on which device: a box.
+    """Print which part of an array of one or two dimensions lies on which device: a box for each part, as wide and as
+    high as its size says.
 
-    use_color, scale: accepted; there is one box.
+    use_color: accepted; the boxes have no colours. scale: of the boxes' sizes. min_width, max_width: of a box, in
+    characters.
 
     >>> import hloom
     >>> hloom.debug.visualize_sharding((4, 2), hloom.sharding.SingleDeviceSharding(hloom.devices()[0]))
@@ -39,16 +38,33 @@ def visualize_sharding(
             f"`visualize_sharding` only works for shapes with 1 and 2 dimensions, not {tuple(shape)}\n"
             f"  at {user_line()}"
         )
-    sharding.shard_shape(tuple(shape))
-    width = max(len(_NAME) + 2, min(min_width, max_width))
-    print("\n".join([f"┌{'─' * width}┐", f"│{_NAME:^{width}}│", f"└{'─' * width}┘"]))
+    holders: dict[tuple[int, int], list[int]] = {}
+    for device, index in sharding.devices_indices_map(tuple(shape)).items():
+        row, column = ((0, index[0]) if len(index) == 1 else (index[0].start or 0, index[1]))
+        holders.setdefault((row, column.start or 0), []).append(device.id)
+    names = {place: "CPU " + ",".join(map(str, sorted(ids))) for place, ids in holders.items()}
+    part = sharding.shard_shape(tuple(shape))
+    rows, columns = sorted({r for r, _ in names}), sorted({c for _, c in names})
+    widest = max(len(n) for n in names.values()) + 2
+    longest = max(shape) or 1
+    asked = round(max_width * scale * part[-1] / longest) if len(columns) > 1 else min_width
+    width = max(widest, min(max(min_width, asked), max(max_width // len(columns) - 1, 1)))
+    height = 1 if len(shape) == 1 or len(rows) == 1 else max(1, min(3, round(8 * scale * part[0] / longest)))
+    lines = []
+    for k, row in enumerate(rows):
+        left, middle, right = "┌┬┐" if k == 0 else "├┼┤"
+        lines.append(left + middle.join(["─" * width] * len(columns)) + right)
+        for n in range(height):
+            cells = [names.get((row, c), "") if n == height // 2 else "" for c in columns]
+            lines.append("│" + "│".join([f"{cell:^{width}}" for cell in cells]) + "│")
+    lines.append("└" + "┴".join(["─" * width] * len(columns)) + "┘")
+    print("\n".join(lines))
 
 
 def visualize_array_sharding(
     arr: Any, *, use_color: bool = True, scale: float = 1.0, min_width: int = 9, max_width: int = 80
 ) -> None:
-    """Print which part of an array lies on which device, as `visualize_sharding`: also of a
-    traced array, while it is traced.
+    """Print which part of an array lies on which device, as `visualize_sharding`.
 
     >>> from hloom import debug, numpy as jnp
     >>> debug.visualize_array_sharding(jnp.zeros((4, 2)))
@@ -59,13 +75,14 @@ def visualize_array_sharding(
     value = as_value(arr)
 
     def show(sharding: Sharding) -> None:
-        visualize_sharding(value.aval.shape, sharding, min_width=min_width, max_width=max_width)
+        visualize_sharding(value.aval.shape, sharding, scale=scale, min_width=min_width, max_width=max_width)
 
     inspect_array_sharding(value, callback=show)
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
-    """Call `callback` with the sharding of an array (of each, in a pytree): at once, of a traced array too.
+    """Call `callback` with the sharding of an array (of each, in a pytree): at once, also of a traced array, whose
+    sharding is that of an array on the first device: which one it gets is known when the program is compiled.
 
     >>> from hloom import debug, numpy as jnp
     >>> debug.inspect_array_sharding(jnp.arange(3), callback=print)
@@ -75,4 +92,4 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
         raise OperandError(f"inspect_array_sharding: callback must be a function, not {callback!r}\n  at {user_line()}")
     for leaf in tree.leaves(value):
         array = as_value(leaf)
-        callback(array.sharding if isinstance(array, Array) else DEFAULT)
+        callback(array.sharding if isinstance(array, Array) else default_sharding())
