@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +24,7 @@ import hloom.numpy as jnp
 from hloom import hlo, lax
 from hloom.aot import FeedError, IdentifierError, TargetError
 from hloom.aot.spec import SpecError, read_spec
+from hloom.command_line import main as command_line
 
 NDArray = np.ndarray[Any, Any]
 HAS_CC = shutil.which("cc") is not None and shutil.which("c++") is not None and shutil.which("make") is not None
@@ -253,8 +257,8 @@ BAD: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("feature", lambda: hloom.aot.compile(net, (PARAMS, X), target="aarch64-linux-gnu", features="+soe"), TargetError,
      "no feature 'soe'"),
     ("big endian", lambda: hloom.aot.compile(net, (PARAMS, X), target="s390x-linux-gnu"), TargetError, "most signif"),
-    ("Fourier", lambda: hloom.aot.compile(jnp.fft.fft, (np.ones(8, np.complex64),)), UnsupportedError,
-     "fft .*: it calls Python, or a library"),
+    ("calls of Python", lambda: hloom.aot.compile(lambda x: hloom.pure_callback(np.sin, x, x), (X,)), UnsupportedError,
+     "custom-call .*callback.* calls a function of Python, which does not leave"),
     ("callback", lambda: hloom.aot.compile(lambda x: hloom.debug.print("{}", x) or x, (X,)), UnsupportedError,
      "acts outside of the program"),
     ("source", lambda: hloom.aot.compile(3), TypeError, "takes a function, a jit"),
@@ -272,10 +276,33 @@ def test_unwritable_output_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError):  # NotADirectoryError or FileExistsError
         program.write(tmp_path / "file" / "below")
-    monkeypatch.setattr(Path, "write_bytes", _full)
-    with pytest.raises(OSError, match="no space"):
-        program.write(tmp_path / "folder")
-    assert list((tmp_path / "folder").iterdir()) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", _full)
+        with pytest.raises(OSError, match="no space"):
+            program.write(tmp_path / "folder" / "below")
+    assert not (tmp_path / "folder").exists()
+
+
+def test_files_that_were_there_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = hloom.aot.compile(lambda x: x + 1, (X,))
+    (tmp_path / "computation.h").write_text("old")
+    (tmp_path / "computation.json").mkdir()
+    with pytest.raises(IsADirectoryError):
+        program.write(tmp_path)
+    (tmp_path / "computation.json").rmdir()
+    real, calls = os.replace, []
+
+    def fails_late(source: Any, target: Any) -> None:
+        calls.append(target)
+        if len(calls) == 5:
+            raise OSError("the disk is gone")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", fails_late)
+    with pytest.raises(OSError, match="the disk is gone"):
+        program.write(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["computation.h"]
+    assert (tmp_path / "computation.h").read_text() == "old"
 
 
 def _full(self: Path, data: bytes) -> int:
@@ -320,16 +347,30 @@ def test_object_files_are_for_their_target(triple: str, cpu: str, magic: bytes, 
         assert int.from_bytes(code[18:20], "little") == machine
 
 
-def test_names_of_a_file_do_not_reach_code() -> None:
-    """HLO text takes almost any name of a parameter from a program that builds it."""
-    module = hlo.parse("HloModule m\nENTRY e {\n  a = f32[3] parameter(0)\n  ROOT r = f32[3] add(a, a)\n}\n")
-    object.__setattr__(module.entry.parameters[0], "name", 'a*/ } #error "')
-    program = hloom.aot.compile(module)
-    assert program.arguments[0].name == 'a*/ } #error "'
-    for name, text in program.files().items():
-        if name != "computation.json":
-            assert b"#error" not in text, name
-    assert b"  // a______error__: f32[3]" in program.files()["computation.h"]
+HOSTILE = [
+    'a*/ } #error "', "x\n#include </etc/passwd>\n", "??/\n??=error", "\\", "/* //", "int", "\u202e\u00e9\u6f22",
+    "%s%n", "{{x}}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_of_a_file_do_not_reach_code(name: str) -> None:
+    """HLO text takes almost any name of a parameter from a program that builds it. With a tame one of the same length,
+    all files but the description are the same."""
+    body = "  a = f32[3] parameter(0)\n  r = f32[3] tanh(a)\n  ROOT t = (f32[3]) tuple(r)\n"
+    text = f"HloModule m\nENTRY e {{\n{body}}}\n"
+    written = []
+    for called in (name, re.sub(r"[^A-Za-z0-9_.]", "_", name)):
+        module = hlo.parse(text)
+        for instruction in module.entry.instructions:
+            object.__setattr__(instruction, "name", called)
+        object.__setattr__(module, "name", called)
+        program = hloom.aot.compile(module)
+        assert program.arguments[0].name == called
+        files = {file: content for file, content in program.files().items() if not file.endswith((".json", ".o"))}
+        written.append(files)
+        assert json.loads(program.files()["computation.json"])["arguments"][0]["name"] == called
+    assert written[0] == written[1]
 
 
 SPECS = [
@@ -380,3 +421,57 @@ def test_the_command_compiles_a_function(tmp_path: Path) -> None:
     wrong = subprocess.run([*command[:-3], "a b"], cwd=tmp_path, capture_output=True, text=True)
     assert wrong.returncode == 1
     assert "no C identifier" in wrong.stderr
+
+
+DYNAMIC = "HloModule d\nENTRY main {\n  x = f32[<=5] parameter(0)\n  ROOT r = f32[<=5] add(x, x)\n}\n"
+PYTHON = (
+    "HloModule d\nENTRY main {\n  x = f32[5] parameter(0)\n"
+    '  ROOT r = f32[5] custom-call(x), custom_call_target="xla_ffi_python_cpu_callback"\n}\n'
+)
+WRONG_COMMANDS: list[tuple[list[str], int, str]] = [
+    (["m.hlo", "--feed", "x_holt"], 1, "no feed 'x_holt'; similar: x_hold, y_hold\n  0: x_hold"),
+    (["m.hlo", "--fetch", "x_y_pro"], 1, "no fetch 'x_y_pro'; similar: x_y_prod\n  0: sum  f32[2,2]\n  or an"),
+    (["m.hlo", "--feed", "x_hold"], 1, "a fetch needs y_hold (f32[3,2]), which is neither fed nor frozen"),
+    (["dynamic.hlo"], 1, "whose size is known only when the program runs"),
+    (["python.hlo"], 1, "custom-call r: 'xla_ffi_python_cpu_callback': it calls a Python function"),
+    (["none.hlo"], 2, "cannot read none.hlo"),
+    (["none.toml"], 1, "cannot read none.toml: No such file"),
+    (["m.hlo", "--config", "none.pbtxt"], 1, "cannot read none.pbtxt"),
+    (["m.hlo", "--target", "vax-dec-vms"], 1, "no target for 'vax-dec-vms'"),
+    (["m.hlo", "--target", "aarch64-linux-gnu", "--cpu", "cortex-a7x"], 1, "no CPU 'cortex-a7x' of aarch64"),
+    (["m.hlo", "--cpp-class", "a::1b"], 1, "'1b' is no C++ identifier"),
+    (["m.hlo", "--name", "a b"], 1, "'a b' is no C identifier"),
+    (["m.hlo", "-o", "file"], 2, "cannot write to file: File exists"),
+    (["m.hlo", "-o", "file/below"], 2, "cannot write to file/below: Not a directory"),
+    (["m.hlo", "-o", "taken"], 2, "cannot write to taken: is a folder (taken/m.h)"),
+    (["m.hlo", "--freeze", "none.npz"], 1, "freeze: there is no file none.npz"),
+    (["m.hlo", "--freeze", "text.npz"], 1, "freeze: text.npz cannot be read as .npz"),
+    (["m.hlo", "--freeze", "file"], 1, "neither a .npz nor a .safetensors"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "said"), WRONG_COMMANDS, ids=[" ".join(w[0]) for w in WRONG_COMMANDS])
+def test_wrong_commands_say_what_is_wrong_and_write_nothing(
+    arguments: list[str], code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    (tmp_path / "m.hlo").write_text(MATMUL)
+    (tmp_path / "dynamic.hlo").write_text(DYNAMIC)
+    (tmp_path / "python.hlo").write_text(PYTHON)
+    (tmp_path / "text.npz").write_text("no archive")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "taken" / "m.h").mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.chdir(tmp_path)
+    assert command_line(["aot", *arguments, *([] if "-o" in arguments else ["-o", "out"])]) == code
+    assert said in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_loading_a_program_imports_no_compiler(tmp_path: Path) -> None:
+    hloom.aot.compile(lambda x: x + 1, (X,), name="p").write(tmp_path)
+    text = "import sys, hloom.aot; hloom.aot.load(sys.argv[1]); print(*sys.modules)"
+    command = [sys.executable, "-c", text, str(tmp_path / "p.json")]
+    modules = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert "hloom.aot.loading" in modules
+    needless = ("numba", "scipy", "ml_dtypes", "optree", "hloom.hlo.ir", "hloom.tracer", "hloom.aot.compiling")
+    assert modules.isdisjoint(needless)

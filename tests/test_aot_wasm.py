@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from hloom.hlo.errors import UnsupportedError
 from hloom.numba_backend.ahead.compiling import standalone
+from hloom.numba_backend.ahead.library import CALLED, INLINED
 from hloom.numba_backend.ahead.targets import Machine
-from hloom.numba_backend.ahead.wasm_library import CALLED, INLINED
 from hloom.numba_backend.ahead.wasm_linker import link, sleb, uleb
 from hloom.numba_backend.ahead.wasm_object import LinkError, Reader, read_object
 from hloom.numba_backend.ahead.wasm_program import EXPORTS, program_module, program_object_for_module
@@ -29,9 +29,9 @@ import hloom.aot
 import hloom.numpy as jnp
 from hloom import hlo
 from hloom.aot import IdentifierError, TargetError
+from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from tests.support.browser import Stroke, browser, needs_browser
 from tests.support.node import call, needs_node, run_modules
-from tests.support.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from tests.test_aot import FUNCTIONS, PARAMS, X, net
 
 WASM = "wasm32-unknown-unknown"

@@ -1,14 +1,33 @@
-"""`hloom.aot`: programs compiled ahead of time, for C and C++, for any target that LLVM knows. See docs/aot.md."""
+"""`hloom.aot`: programs compiled ahead of time, for C and C++, for any target that LLVM knows. See docs/aot.md.
 
-from ..hlo.subgraph import FeedError
+Names are loaded when they are first used: a process that only loads a program imports neither the compiler nor Numba.
+"""
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from ..namespaces import publish as _publish
-from ..numba_backend.ahead.targets import Machine, TargetError
-from .compiling import AotProgram, compile
-from .headers import IdentifierError, Slot
-from .loading import LoadedProgram, load
+
+if _TYPE_CHECKING:
+    from ..hlo.subgraph import FeedError
+    from ..numba_backend.ahead.blas import BlasError
+    from ..numba_backend.ahead.targets import Machine, TargetError
+    from .compiling import AotProgram, compile
+    from .headers import IdentifierError, Slot
+    from .loading import LoadedProgram, load
 
 __all__ = [
-    "AotProgram", "FeedError", "IdentifierError", "LoadedProgram", "Machine", "Slot", "TargetError", "compile", "load",
+    "AotProgram", "BlasError", "FeedError", "IdentifierError", "LoadedProgram", "Machine", "Slot", "TargetError",
+    "compile", "load",
 ]  # fmt: skip
 
-_publish(__name__)
+_publish(
+    __name__,
+    later={
+        "FeedError": "hlo.subgraph",
+        "BlasError": "numba_backend.ahead.blas",
+        **dict.fromkeys(("Machine", "TargetError"), "numba_backend.ahead.targets"),
+        **dict.fromkeys(("AotProgram", "compile"), "aot.compiling"),
+        **dict.fromkeys(("IdentifierError", "Slot"), "aot.headers"),
+        **dict.fromkeys(("LoadedProgram", "load"), "aot.loading"),
+    },
+)

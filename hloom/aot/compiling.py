@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..hlo.buffers.assignment import ALIGNMENT
 from ..hlo.effects import has_side_effect
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
@@ -20,6 +20,7 @@ from ..hlo.lazy import lazy_property
 from ..hlo.literal import Literal
 from ..hlo.subgraph import FeedError, Place, subgraph
 from ..hlo.text.parser import parse
+from ..numba_backend.ahead.blas import Blas
 from ..numba_backend.ahead.compiling import standalone
 from ..numba_backend.ahead.standalone import StandaloneProgram
 from ..numba_backend.ahead.targets import Machine, TargetError
@@ -30,6 +31,7 @@ from .generated import benchmark_source, build_files, test_source
 from .headers import Slot, c_header, checked_class, checked_name, cpp_header
 from .javascript import javascript, javascript_class, javascript_test, package
 from .names import Graph, Selector, graph_of_lowered, graph_of_module
+from .writing import write_files
 
 Source = Callable[..., Any] | Lowered | HloModule | str | os.PathLike[str]
 
@@ -47,6 +49,8 @@ def compile(
     target: str = "native",
     cpu: str | None = None,
     features: str = "",
+    blas: bool | str = False,
+    static_arena: bool = False,
 ) -> AotProgram:
     """A program for C and C++ that needs neither Python nor hloom.
 
@@ -60,8 +64,13 @@ def compile(
       fetches: the results, in the same way. By default all. What they do not need is left out.
       freeze: values that become constants: a dict from paths to arrays or trees of arrays, or a file of them, ``.npz``
         or ``.safetensors``.
-      target, cpu, features: as in `Machine`; ``cpu=None`` means x86-64-v3 (machines since about 2013) for x86-64, and
-        the oldest CPU of other targets.
+      target, cpu, features: as in `Machine`; ``cpu=None`` means x86-64-v3 (machines since about 2013) for x86-64,
+        what Linux asks of every machine (rv64gc) for RISC-V, and the oldest CPU of other targets.
+
+      blas: whether products call the BLAS that is linked with the program, through CBLAS; a text gives the names of
+        its functions, with ``*`` for the routine: ``"scipy_cblas_*64_"`` (integers of 64 bits, as ``64_`` says).
+      static_arena: whether the code has its temporary memory itself, for a caller without memory to give; then one
+        thread at a time may run it so.
 
     Raises:
       FeedError: for feeds, fetches or frozen values that do not exist, do not fit, or are missing.
@@ -82,13 +91,18 @@ def compile(
     graph = _graph(source, tuple(args), dict(kwargs or {}))
     frozen = _frozen(graph, freeze)
     module, arguments, results = _cut(graph, feeds, fetches, frozen)
-    return AotProgram(name, cpp_class or name, machine, module, arguments, results)
+    called = Blas("cblas_*" if blas is True else blas) if blas else None
+    if called is not None and machine.is_wasm:
+        raise TargetError(f"{machine.triple} has no BLAS to call; leave out blas=")
+    return AotProgram(name, cpp_class or name, machine, module, arguments, results, called, static_arena)
 
 
 def _machine(target: str, cpu: str | None, features: str) -> Machine:
     if cpu is None:
         triple = Machine(target).resolved().triple
         cpu = "x86-64-v3" if triple.startswith("x86_64") else ""
+        if triple.startswith("riscv64") and "linux" in triple:
+            features = ",".join(filter(None, ["+m,+a,+f,+d,+c", features]))
     return Machine(target, cpu, features).resolved()
 
 
@@ -143,9 +157,14 @@ def _literal(name: str, place: Place, value: Any) -> Literal:
 
 
 def _read_values(path: Path) -> dict[str, Any]:
+    if path.suffix in (".npz", ".safetensors") and not path.is_file():
+        raise FeedError(f"freeze: there is no file {path}")
     if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as file:
-            return dict(file)
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return dict(file)
+        except (ValueError, OSError, zipfile.BadZipFile, TypeError) as error:
+            raise FeedError(f"freeze: {path} cannot be read as .npz: {error}") from None
     if path.suffix == ".safetensors":
         try:
             load_file = import_module("safetensors.numpy").load_file
@@ -207,11 +226,12 @@ class AotProgram:
     """
 
     def __init__(
-        self, name: str, cpp_class: str, machine: Machine, module: HloModule, arguments: list[Slot], results: list[Slot]
-    ) -> None:
+        self, name: str, cpp_class: str, machine: Machine, module: HloModule, arguments: list[Slot],
+        results: list[Slot], blas: Blas | None = None, static_arena: bool = False,
+    ) -> None:  # fmt: skip
         self.name, self.cpp_class, self.machine, self.module = name, cpp_class, machine, module
         self.arguments, self.results = tuple(arguments), tuple(results)
-        self._program: StandaloneProgram = standalone(module)
+        self._program: StandaloneProgram = standalone(module, blas=blas, static_arena=static_arena)
 
     @property
     def temporary_bytes(self) -> int:
@@ -244,12 +264,12 @@ class AotProgram:
         name, arguments, results = self.name, list(self.arguments), list(self.results)
         texts = {
             f"{name}.h": cpp_header(name, self.cpp_class, arguments, results, self.temporary_bytes),
-            f"{name}_c.h": c_header(name, arguments, results, self.temporary_bytes),
+            f"{name}_c.h": c_header(name, arguments, results, self.temporary_bytes, self._program.static_arena),
             f"{name}.c": self.c_source,
             f"{name}_test.cc": test_source(name, self.cpp_class, self.module, arguments, results),
             f"{name}_benchmark.cc": benchmark_source(name, self.cpp_class, arguments),
             f"{name}.json": self._description(),
-            **build_files(name),
+            **build_files(name, self._program.blas is not None),
         }
         code = {f"{name}.o": self.object_code}
         if self.machine.is_wasm:
@@ -262,7 +282,13 @@ class AotProgram:
     def _description(self) -> str:
         def described(slots: Sequence[Slot]) -> list[dict[str, Any]]:
             return [
-                {"name": s.name, "type": s.shape.element.value, "dimensions": list(s.shape.dimensions)} for s in slots
+                {
+                    "name": s.name,
+                    "type": s.shape.element.value,
+                    "dtype": s.shape.element.dtype.name,
+                    "dimensions": list(s.shape.dimensions),
+                }
+                for s in slots
             ]
 
         return json.dumps(
@@ -272,6 +298,8 @@ class AotProgram:
                 "arguments": described(self.arguments),
                 "results": described(self.results),
                 "temporary_bytes": self.temporary_bytes,
+                "alignment": ALIGNMENT,
+                "blas": self._program.blas.pattern if self._program.blas else None,
             },
             indent=1,
         )
@@ -279,15 +307,7 @@ class AotProgram:
     def write(self, directory: str | os.PathLike[str]) -> list[Path]:
         """Write the files into a directory, which is made if it does not exist; the paths. Either all of them are
         written or, if one cannot be, none."""
-        folder = Path(directory)
-        contents = self.files()
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".hloom") as temporary:
-            for file, content in contents.items():
-                (Path(temporary) / file).write_bytes(content)
-            for file in contents:
-                shutil.move(Path(temporary) / file, folder / file)
-        return [folder / file for file in contents]
+        return write_files(Path(directory), self.files())
 
     def __repr__(self) -> str:
         return f"<AotProgram {self.name}: {len(self.arguments)} arguments, {len(self.results)} results>"

@@ -125,14 +125,17 @@ def benchmark_source(name: str, cpp_class: str, arguments: list[Slot]) -> str:
     ])  # fmt: skip
 
 
-def build_files(name: str) -> dict[str, str]:
+def build_files(name: str, with_blas: bool = False) -> dict[str, str]:
     """A Makefile and a CMakeLists.txt. Both take the object file; FORM=c compiles the C source instead."""
+    make_blas = "BLAS ?= -lopenblas\nLDLIBS += $(BLAS)\n" if with_blas else ""
+    cmake_blas = 'set(BLAS openblas CACHE STRING "The BLAS to link")\n' if with_blas else ""
+    linked = " ${BLAS}" if with_blas else ""
     makefile = f"""\
 # make test, make benchmark; FORM=c: from the C source instead of the object file
 FORM ?= object
-CFLAGS ?= -O3 -march=native
+CFLAGS ?= -O2 -ftree-vectorize -fvect-cost-model=dynamic -march=native
 CXXFLAGS ?= -O2
-LDLIBS += -lm
+{make_blas}LDLIBS += -lm
 ifeq ($(FORM),c)
 CODE = {name}_from_c.o
 else
@@ -160,15 +163,15 @@ benchmark: {name}_benchmark
     cmake = f"""\
 cmake_minimum_required(VERSION 3.10)
 project({name} C CXX)
-option(FROM_C "Compile {name}.c instead of linking {name}.o" OFF)
+{cmake_blas}option(FROM_C "Compile {name}.c instead of linking {name}.o" OFF)
 if(FROM_C)
   add_library({name} STATIC {name}.c)
   target_compile_options({name} PRIVATE -ffp-contract=off -fwrapv)
   set_target_properties({name} PROPERTIES C_STANDARD 11)
-  target_link_libraries({name} PUBLIC m)
+  target_link_libraries({name} PUBLIC{linked} m)
 else()
   add_library({name} INTERFACE)
-  target_link_libraries({name} INTERFACE ${{CMAKE_CURRENT_SOURCE_DIR}}/{name}.o m)
+  target_link_libraries({name} INTERFACE ${{CMAKE_CURRENT_SOURCE_DIR}}/{name}.o{linked} m)
 endif()
 target_include_directories({name} INTERFACE ${{CMAKE_CURRENT_SOURCE_DIR}})
 enable_testing()

@@ -1,17 +1,18 @@
-"""hloom.aot.load: a compiled program in Python, without Numba and without compiling."""
+"""hloom.aot.load: a compiled program in Python, without Numba and without compiling. Little is imported here: a process
+whose one task is to run a program should begin with it."""
 
 from __future__ import annotations
 
 import ctypes
 import json
 import os
+import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..hlo.buffers.assignment import ALIGNMENT
-from ..hlo.element_type import ElementType
 from ..hlo.errors import ExecutionError
 from ..numba_backend.runtime.llvm_backend import load_objects
 
@@ -48,9 +49,16 @@ class LoadedProgram:
 
     def __init__(self, description: dict[str, Any], code: bytes) -> None:
         self.name: str = description["name"]
+        if description.get("blas"):
+            raise ExecutionError(
+                f"{self.name} calls the BLAS functions {description['blas']}, which are linked by a C or C++ program; "
+                "for Python compile it without blas"
+            )
         self._arguments = [_Slot(slot) for slot in description["arguments"]]
         self._results = [_Slot(slot) for slot in description["results"]]
         self._temporary_bytes: int = description["temporary_bytes"]
+        self._alignment: int = description["alignment"]
+        self._of_thread = threading.local()
         self._kept, (address,) = load_objects([(f"{self.name}_run", code)])
         kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._run = kind(address)
@@ -59,15 +67,29 @@ class LoadedProgram:
         """ExecutionError for a wrong number of arguments, or one of another shape or dtype."""
         if len(arguments) != len(self._arguments):
             raise ExecutionError(f"{self.name} takes {len(self._arguments)} arrays, got {len(arguments)}")
-        given = [slot.checked(k, a) for k, (slot, a) in enumerate(zip(self._arguments, arguments, strict=True))]
+        given = [slot.checked(k, a) for k, (slot, a) in enumerate(zip(self._arguments, arguments))]
         results = [np.empty(slot.dimensions, slot.dtype) for slot in self._results]
-        memory = np.empty(self._temporary_bytes + ALIGNMENT, np.uint8)
-        start = memory.ctypes.data
-        start += -start % ALIGNMENT
-        status = self._run(_addresses(given), _addresses(results), start, None)
+        try:
+            takes, gives, temporary = self._of_thread.places
+        except AttributeError:
+            takes, gives, temporary = self._places_of_thread()
+        for k, array in enumerate(given):
+            takes[k] = array.__array_interface__["data"][0]
+        for k, array in enumerate(results):
+            gives[k] = array.__array_interface__["data"][0]
+        status = self._run(takes, gives, temporary, None)
         if status:
             raise ExecutionError(f"{self.name} returned {status}")
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _places_of_thread(self) -> tuple[Any, Any, int]:
+        """What a thread keeps: tables for the addresses of arguments and results, and the address of memory for
+        temporaries, aligned."""
+        self._of_thread.memory = memory = np.empty(self._temporary_bytes + self._alignment, np.uint8)
+        start: int = memory.__array_interface__["data"][0]
+        takes, gives = ((ctypes.c_void_p * max(1, len(slots)))() for slots in (self._arguments, self._results))
+        self._of_thread.places = places = (takes, gives, start + -start % self._alignment)
+        return places
 
     def __repr__(self) -> str:
         return f"<LoadedProgram {self.name}>"
@@ -76,10 +98,13 @@ class LoadedProgram:
 class _Slot:
     def __init__(self, description: dict[str, Any]) -> None:
         self.name: str = description["name"]
-        self.dtype = ElementType(description["type"]).dtype
+        name = description["dtype"]
+        self.dtype = np.dtype(name if hasattr(np, name) else getattr(import_module("ml_dtypes"), name))
         self.dimensions = tuple(description["dimensions"])
 
     def checked(self, number: int, value: Any) -> NDArray:
+        if type(value) is np.ndarray and value.dtype is self.dtype and value.shape == self.dimensions:
+            return value if value.flags.c_contiguous else np.ascontiguousarray(value)
         array = np.ascontiguousarray(value)
         if array.dtype != self.dtype or np.shape(value) != self.dimensions:
             raise ExecutionError(
@@ -87,7 +112,3 @@ class _Slot:
                 f"got {array.dtype}{list(np.shape(value))}"
             )
         return array
-
-
-def _addresses(arrays: list[NDArray]) -> Any:
-    return (ctypes.c_void_p * max(1, len(arrays)))(*[a.ctypes.data for a in arrays])

@@ -74,9 +74,14 @@ class Graph:
             for instruction in self.module.entry.instructions:
                 if instruction.name == selector:
                     return [Input(instruction.name, Place(instruction))]
-        close = difflib.get_close_matches(name, [item.name for item in all_], 3, 0.5)
+        others = [i.name for i in self.module.entry.instructions] if self.by_instruction else []
+        close = difflib.get_close_matches(name, [*dict.fromkeys([*(item.name for item in all_), *others])], 3, 0.5)
         hint = f"; similar: {', '.join(close)}" if close else ""
-        raise FeedError(f"there is no {what} {selector!r}{hint}{_listed(all_)}")
+        listed = _listed(all_)
+        if others:
+            more = f", ... {len(others) - _MOST} more" if len(others) > _MOST else ""
+            listed += f"\n  or an instruction: {', '.join(others[:_MOST])}{more}"
+        raise FeedError(f"there is no {what} {selector!r}{hint}{listed}")
 
 
 def _listed(all_: Sequence[Input]) -> str:

@@ -19,7 +19,7 @@ from ..hlo.errors import HloError
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "name": str, "source": str, "cpp_class": str, "feeds": list, "fetches": list, "freeze": str, "target": str,
-    "cpu": str, "features": str, "shapes": dict,
+    "cpu": str, "features": str, "shapes": dict, "blas": (bool, str), "static_arena": bool,
 }  # fmt: skip
 
 
@@ -46,6 +46,8 @@ class Spec:
     cpu: str | None = None
     features: str = ""
     shapes: dict[str, list[int]] = field(default_factory=dict)
+    blas: bool | str = False
+    static_arena: bool = False
 
 
 def read_spec(path: str) -> Spec:
@@ -55,6 +57,8 @@ def read_spec(path: str) -> Spec:
         text = file.read_text()
     except UnicodeDecodeError as error:
         raise SpecError(f"{path}: no text: {error}") from None
+    except OSError as error:
+        raise SpecError(f"cannot read {path}: {error.strerror}") from None
     return _from_toml(text, path) if file.suffix == ".toml" else _from_proto(text, path)
 
 
@@ -72,7 +76,9 @@ def _from_toml(text: str, path: str) -> Spec:
         if key not in known:
             raise SpecError(f"{path}: no such key: {key!r}; there are {', '.join(known)}")
         if not isinstance(value, _TYPES[key]):
-            raise SpecError(f"{path}: {key} must be a {_TYPES[key].__name__}, not {value!r}")  # type: ignore[union-attr]
+            kinds = _TYPES[key]
+            names = " or a ".join(k.__name__ for k in (kinds if isinstance(kinds, tuple) else (kinds,)))
+            raise SpecError(f"{path}: {key} must be a {names}, not {value!r}")
     for key in ("feeds", "fetches"):
         for item in values.get(key, ()):
             if not isinstance(item, (str, int)):

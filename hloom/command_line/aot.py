@@ -14,6 +14,9 @@ from ..hlo.subgraph import FeedError
 from .files import read_module
 from .outcome import FINE, UsageError
 
+_OWN = ("name", "cpp_class", "feeds", "fetches", "freeze", "target", "cpu", "features", "blas", "static_arena")
+"""Options that take the place of what a specification says."""
+
 
 def execute(options: Namespace) -> int:
     """Write the files of a program, and print their names and what the program takes."""
@@ -28,11 +31,7 @@ def execute(options: Namespace) -> int:
     else:
         spec = read_spec(options.config) if options.config else Spec()
         spec = replace(spec, source=options.subject)
-    changes = {
-        key: getattr(options, key)
-        for key in ("name", "cpp_class", "feeds", "fetches", "freeze", "target", "cpu", "features")
-        if getattr(options, key) is not None
-    }
+    changes = {key: value for key in _OWN if (value := getattr(options, key)) is not None}
     if options.source:
         spec, folder = replace(spec, source=options.source), Path()
     freeze = changes.get("freeze") or (spec.freeze and str(folder / spec.freeze))
@@ -44,12 +43,17 @@ def execute(options: Namespace) -> int:
     program = compile(
         source, args, kwargs, name=name, cpp_class=spec.cpp_class, feeds=spec.feeds, fetches=spec.fetches,
         freeze=freeze or None, target=spec.target, cpu=spec.cpu, features=spec.features,
+        blas=spec.blas, static_arena=spec.static_arena,
     )  # fmt: skip
     for slot in program.arguments:
         wanted = spec.shapes.get(slot.name)
         if wanted is not None and tuple(wanted) != slot.shape.dimensions:
             raise FeedError(f"feed {slot.name} has shape {list(slot.shape.dimensions)}, the configuration {wanted}")
-    for path in program.write(options.output):
+    try:
+        written = program.write(options.output)
+    except OSError as error:
+        raise UsageError(f"cannot write to {options.output}: {error.strerror} ({error.filename})") from None
+    for path in written:
         print(path)
     for kind, slots in (("arg", program.arguments), ("result", program.results)):
         for k, slot in enumerate(slots):

@@ -57,8 +57,9 @@ _SHORT = {
 _STRUCTS = {
     "complex64": "typedef struct { float part0, part1; } complex64;\n",
     "complex128": "typedef struct { double part0, part1; } complex128;\n",
+    "uint128": "__extension__ typedef unsigned __int128 uint128;\n__extension__ typedef __int128 int128;\n",
+    "half": "__extension__ typedef _Float16 half;\n",
 }
-_COMPLEX = {"complex64": "float", "complex128": "double"}
 
 _MATH = {
     "fma": "fma", "fabs": "fabs", "copysign": "copysign", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil",
@@ -87,9 +88,9 @@ class CFunctions:
 
     def type(self, name: str) -> str:
         """The C type of a type of loop programs."""
-        if name in _COMPLEX:
+        if name in _STRUCTS:
             self._structs.add(name)
-        return C_TYPES[name]
+        return C_TYPES.get(name, name)
 
     def use(self, function: str, arguments: tuple[str, ...]) -> str:
         """The name of the C function for a function of the dialect and types of arguments."""
@@ -143,7 +144,7 @@ class CFunctions:
             if type_.width == 1:
                 return "bool"
             if type_.width == 128:
-                return "unsigned __int128"
+                return self.type("uint128")
             if type_.width in (8, 16, 32, 64):
                 return f"uint{type_.width}_t"
         if isinstance(type_, llir.FloatType):
@@ -151,7 +152,7 @@ class CFunctions:
         if isinstance(type_, llir.DoubleType):
             return "double"
         if isinstance(type_, llir.HalfType):
-            return "_Float16"
+            return self.type("half")
         if isinstance(type_, llir.LiteralStructType) and len(type_.elements) == 2:
             return self.type("complex64" if isinstance(type_.elements[0], llir.FloatType) else "complex128")
         if isinstance(type_, llir.PointerType):

@@ -36,7 +36,9 @@ from ..loops.statements import (
     walk,
 )
 from ..loops.typing import is_float, is_integer, pointee, type_of_binary
+from .c_declarations import Declarations, names_read, used_parameters, without_dead
 from .c_functions import C_TYPES, CFunctions
+from .c_vectors import in_vectors, sums_of, typedefs
 from .ir_to_c import float_literal
 
 _PYTHON = {
@@ -71,10 +73,28 @@ static inline int64_t modulo_s64(int64_t a, int64_t b) {
 """Python's // and %; the numbers that Numba gives for a division by zero where it does not raise."""
 
 
-def kernel_in_c(program: LoopProgram, types: Sequence[str], name: str, functions: CFunctions) -> str:
+(
+    _ANY, _CHOICE, _OR, _AND, _BIT_OR, _BIT_XOR, _BIT_AND, _EQUAL, _ORDER, _SHIFT, _SUM, _PRODUCT, _CAST, _POSTFIX,
+) = range(14)  # fmt: skip
+"""How strongly C's operators bind."""
+
+_BINDS = {
+    "and": _AND, "or": _OR, "|": _BIT_OR, "^": _BIT_XOR, "&": _BIT_AND, "==": _EQUAL, "!=": _EQUAL, "<": _ORDER,
+    "<=": _ORDER, ">": _ORDER, ">=": _ORDER, "<<": _SHIFT, ">>": _SHIFT, "+": _SUM, "-": _SUM, "*": _PRODUCT,
+    "/": _PRODUCT, "//": _PRODUCT, "%": _PRODUCT,
+}  # fmt: skip
+_SAID = {"and": "&&", "or": "||", "//": "/"}
+_WANTS = {_OR: _EQUAL, _BIT_OR: _CAST, _BIT_XOR: _CAST, _BIT_AND: _CAST, _EQUAL: _SHIFT + 1, _ORDER: _SHIFT + 1,
+          _SHIFT: _CAST}  # fmt: skip
+"""How strongly an operand must bind to have no parentheses, where few people know what C would do."""
+
+
+def kernel_in_c(
+    program: LoopProgram, types: Sequence[str], name: str, functions: CFunctions, *, only_used: bool = False
+) -> str:
     """The definition of a kernel as a C function `name`. `types`: of its parameters after lo and hi, as loop programs
-    name them."""
-    return _Kernel(program, types, functions).text(name)
+    name them. `only_used`: with those of its parameters that are in `used_parameters`."""
+    return _Kernel(program, types, functions).text(name, only_used)
 
 
 class _Kernel:
@@ -82,9 +102,10 @@ class _Kernel:
         self._program = program
         self._functions = functions
         self._parameters = dict(zip(program.parameters, ("int64", "int64", *types), strict=True))
-        self._statements = list(walk(program.body))
+        self._body = without_dead(program.body)
+        self._statements = list(walk(self._body))
         self._variables: dict[str, str] = {}
-        """Type of each variable that is declared at the start."""
+        """Type of each variable."""
         self._own_counter = self._counters()
         for statement in self._statements:
             if isinstance(statement, Assign):
@@ -94,6 +115,8 @@ class _Kernel:
                 self._variables.setdefault(statement.target.name, statement.target.type)
             elif isinstance(statement, For) and statement.variable.name not in self._own_counter:
                 self._variables.setdefault(statement.variable.name, "int64")
+        self._arrays = {s.name.name: s for s in self._statements if isinstance(s, LocalArray)}
+        self._declarations = Declarations(self._body, frozenset(self._variables) - frozenset(self._parameters))
         self._numbers = 0
 
     def _counters(self) -> frozenset[str]:
@@ -104,7 +127,7 @@ class _Kernel:
                 counted -= {target.name for target in statement.targets}
             elif isinstance(statement, Augment):
                 counted.discard(statement.target.name)
-        return frozenset(counted - self._read_outside(self._program.body, frozenset()))
+        return frozenset(counted - self._read_outside(self._body, frozenset()))
 
     def _read_outside(self, block: Block, bound: frozenset[str]) -> set[str]:
         found: set[str] = set()
@@ -122,24 +145,30 @@ class _Kernel:
                     found |= self._read_outside(otherwise or [], bound)
         return found
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, only_used: bool) -> str:
         stored = {s.pointer.name for s in self._statements if isinstance(s, Store)}
+        used = used_parameters(self._program)
         given: list[str] = []
         for parameter, kind in self._parameters.items():
+            if only_used and parameter not in used and parameter not in self._program.parameters[:2]:
+                continue
             if kind.endswith("*"):
                 constant = "" if parameter in stored else "const "
                 given.append(f"{constant}{self._functions.type(kind[:-1])} *restrict {self._name(parameter)}")
             else:
                 given.append(f"{self._functions.type(kind)} {self._name(parameter)}")
         lines = [f"static void {name}({', '.join(given)}) {{"]
+        read = names_read(self._body)
+        lines += [f"    (void){bound};" for bound in self._program.parameters[:2] if bound not in read]
+        elsewhere = self._parameters.keys() | self._declarations.declared
         for variable, kind in self._variables.items():
-            if variable not in self._parameters and not kind.endswith("*"):
+            if variable not in elsewhere and not kind.endswith("*"):
                 lines.append(f"    {self._functions.type(kind)} {self._name(variable)};")
         for statement in self._statements:
             if isinstance(statement, LocalArray):
                 kind = self._functions.type(statement.dtype)
                 lines.append(f"    _Alignas(64) {kind} {self._name(statement.name.name)}[{statement.count}];")
-        lines += self._block(self._program.body, "    ")
+        lines += self._block(self._body, "    ")
         return "\n".join([*lines, "}", ""])
 
     def _name(self, name: str) -> str:
@@ -148,16 +177,20 @@ class _Kernel:
     # Statements
 
     def _block(self, block: Block, indent: str) -> list[str]:
-        return [indent + line for statement in block for line in self._statement(statement)]
+        lines = [line for statement in block for line in self._statement(statement)]
+        return [line if line.startswith("#") else indent + line for line in lines]
 
     def _statement(self, statement: Statement) -> Iterator[str]:
         match statement:
             case Assign(targets=[target], values=[value]):
-                yield f"{self._name(target.name)} = {self._as(value, target.type)};"
+                yield f"{self._declared(statement, target)}{self._name(target.name)} = {self._as(value, target.type)};"
             case Assign(targets=targets, values=values):
                 yield from self._together(targets, values)
             case Augment(target=target, op=op, value=value):
-                yield f"{self._name(target.name)} = {self._as(Binary(op, target, value), target.type)};"
+                if op in _ASSIGNS and value.type == target.type and (is_float(target.type) or target.type == "int64"):
+                    yield f"{self._name(target.name)} {op}= {self._as(value, target.type)};"
+                else:
+                    yield f"{self._name(target.name)} = {self._as(Binary(op, target, value), target.type)};"
             case Store(pointer=pointer, index=index, value=value):
                 element = f"{self._name(pointer.name)}[{self._as(index, 'int64')}]"
                 yield f"{element} = {self._as(value, pointee(pointer.type))};"
@@ -190,6 +223,12 @@ class _Kernel:
             case _:
                 raise UnsupportedError(f"{type(statement).__name__} in a kernel has no form in C")
 
+    def _declared(self, statement: Statement, target: Name) -> str:
+        if id(statement) not in self._declarations.at:
+            return ""
+        constant = "const " if target.name in self._declarations.constant else ""
+        return f"{constant}{self._functions.type(target.type)} "
+
     def _together(self, targets: Sequence[Name], values: Sequence[Expr]) -> Iterator[str]:
         """``a, b = x, y``: all values are computed before one is assigned."""
         yield "{"
@@ -200,6 +239,18 @@ class _Kernel:
         yield "}"
 
     def _for(self, loop: For) -> Iterator[str]:
+        sums = sums_of(loop, self._arrays) if loop.variable.name in self._own_counter else None
+        if sums is None:
+            yield from self._plain_for(loop)
+            return
+        dtype = self._arrays[sums.rows[0][0].name].dtype
+        self._functions.add(f"vectors of {dtype}", typedefs(dtype))
+        plain = list(self._plain_for(loop))
+        yield from in_vectors(
+            sums, dtype, plain, lambda e: self._as(e, "int64"), self._name, lambda s: list(self._statement(s))
+        )
+
+    def _plain_for(self, loop: For) -> Iterator[str]:
         variable = self._name(loop.variable.name)
         own = loop.variable.name in self._own_counter
         counter, relation = variable, "<" if loop.step > 0 else ">"
@@ -229,110 +280,122 @@ class _Kernel:
     # Expressions
 
     def _truth(self, e: Expr) -> str:
-        text = self._text(e)
-        return text[1:-1] if text.startswith("(") and _closes_at_the_end(text) else text
+        return self._text(e)
 
-    def _as(self, e: Expr, type_: str) -> str:
+    def _as(self, e: Expr, type_: str, least: int = _ANY) -> str:
         """The value, as a value of a type. C converts numbers as Numba does."""
-        text = self._text(e)
         if e.type == type_ or e.type.endswith("*"):
-            return text[1:-1] if text.startswith("(") and _closes_at_the_end(text) else text
+            return self._text(e, least)
         if type_.startswith("complex"):
             return self._complex_of(e, type_)
-        return f"({C_TYPES[type_]}){text}"
+        return _bound(f"({C_TYPES[type_]}){self._text(e, _CAST)}", _CAST, least)
 
     def _complex_of(self, e: Expr, type_: str) -> str:
         part = "float" if type_ == "complex64" else "double"
         kind = self._functions.type(type_)
-        text = self._text(e)
+        text = self._text(e, _CAST)
         if e.type.startswith("complex"):
             self._functions.type(e.type)
-            return f"({kind}){{({part})({text}).part0, ({part})({text}).part1}}"
+            text = self._text(e, _POSTFIX)
+            return f"({kind}){{({part}){text}.part0, ({part}){text}.part1}}"
         return f"({kind}){{({part}){text}, 0}}"
 
-    def _text(self, e: Expr) -> str:
+    def _text(self, e: Expr, least: int = _ANY) -> str:
+        """The expression, in parentheses unless it binds at least so strongly."""
         match e:
             case Name():
                 return self._name(e.name)
             case Number():
-                return _number(e)
+                text = _number(e)
+                return _bound(text, _CAST if text.startswith("-") else _POSTFIX, least)
             case Load(pointer=pointer, index=index):
                 return f"{self._name(pointer.name)}[{self._as(index, 'int64')}]"
             case Unary():
-                return self._unary(e)
+                return self._unary(e, least)
             case Binary():
-                return self._binary(e)
+                return self._binary(e, least)
             case Call():
-                return self._call(e)
+                return self._call(e, least)
         raise UnsupportedError(f"{e} has no form in C")
 
-    def _unary(self, e: Unary) -> str:
+    def _unary(self, e: Unary, least: int) -> str:
         kind = e.operand.type
         if e.op == "not":
-            return f"(!{self._text(e.operand)})"
+            return _bound(f"!{self._text(e.operand, _CAST)}", _CAST, least)
         if is_float(kind) and e.op == "-":
-            return f"(-{self._text(e.operand)})"
+            operand = self._text(e.operand, _CAST)
+            return _bound(f"-({operand})" if operand.startswith("-") else f"-{operand}", _CAST, least)
         if is_integer(kind) or kind == "bool":
-            return f"({e.op}({C_TYPES[e.type]}){self._text(e.operand)})"
+            return _bound(f"{e.op}{self._operand(e.operand, e.type, _POSTFIX)}", _CAST, least)
         if e.op == "-":
             return f"{self._functions.use('negate', (kind,))}({self._text(e.operand)})"
         raise UnsupportedError(f"{e} has no form in C")
 
-    def _binary(self, e: Binary) -> str:
+    def _binary(self, e: Binary, least: int) -> str:
         left, right, op = e.left.type, e.right.type, e.op
+        own = _BINDS[op]
+        wanted = _WANTS.get(own, own)
         if op in ("and", "or"):
-            return f"({self._text(e.left)} {'&&' if op == 'and' else '||'} {self._text(e.right)})"
+            a, b = (self._text(x, own if isinstance(x, Binary) and x.op == op else wanted) for x in (e.left, e.right))
+            return _bound(f"{a} {_SAID[op]} {b}", own, least)
         simple = all(is_float(t) or is_integer(t) or t == "bool" for t in (left, right))
-        common = type_of_binary("+", left, right) if op in _COMPARISONS else e.type
+        common = e.type
+        if op in _COMPARISONS:
+            common = left if left == right else type_of_binary("+", left, right)
         mixed = op in _COMPARISONS and {left.startswith("u"), right.startswith("u")} == {True, False}
         if not simple or (mixed and "uint64" in (left, right) and is_integer(left) and is_integer(right)):
             name = self._functions.use_operator(_WORDS[op], _PYTHON[op], (left, right))
             return f"{name}({self._text(e.left)}, {self._text(e.right)})"
-        a, b = self._operand(e.left, common), self._operand(e.right, common)
         if op in ("//", "%"):
-            return self._divided(e, a, b)
+            return self._divided(e, least)
         if op in ("<<", ">>"):
             kind = C_TYPES[e.type]
-            left_ = f"(uint64_t){a}" if op == "<<" else a
-            return f"(({kind})({left_} {op} {b}))"
+            a, b = (self._operand(x, common, _CAST) for x in (e.left, e.right))
+            if op == "<<" and e.type != "uint64":
+                return _bound(f"({kind})((uint64_t){a} << {b})", _CAST, least)
+            return _bound(f"{a} {op} {b}", own, least)
         if op == "/" and not is_float(common):
             raise UnsupportedError(f"{e} has no form in C")
-        return f"({a} {op} {b})"
+        a = self._operand(e.left, common, own if _is_same(e.left, op) else wanted)
+        b = self._operand(e.right, common, own + 1 if wanted == own else wanted)
+        return _bound(f"{a} {op} {b}", own, least)
 
-    def _operand(self, e: Expr, type_: str) -> str:
-        text = self._text(e)
-        if e.type == type_:
-            return text
-        if isinstance(e, Number) and type_ == "int64":
-            return text
-        return f"({C_TYPES[type_]}){text}"
+    def _operand(self, e: Expr, type_: str, least: int) -> str:
+        if e.type == type_ or (isinstance(e, Number) and type_ == "int64"):
+            return self._text(e, least)
+        return _bound(f"({C_TYPES[type_]}){self._text(e, _CAST)}", _CAST, least)
 
-    def _divided(self, e: Binary, a: str, b: str) -> str:
+    def _divided(self, e: Binary, least: int) -> str:
         kind = e.type
         if kind == "uint64":
-            return f"({a} {'/' if e.op == '//' else '%'} {b})"
+            a, b = self._operand(e.left, kind, _PRODUCT), self._operand(e.right, kind, _CAST)
+            return _bound(f"{a} {'/' if e.op == '//' else '%'} {b}", _PRODUCT, least)
         if kind != "int64":
             raise UnsupportedError(f"{e} has no form in C")
         name = "floordiv_s64" if e.op == "//" else "modulo_s64"
         self._functions.add(name, _FLOOR[name])
-        return f"{name}({a}, {b})"
+        return f"{name}({self._operand(e.left, kind, _ANY)}, {self._operand(e.right, kind, _ANY)})"
 
-    def _call(self, e: Call) -> str:
+    def _call(self, e: Call, least: int) -> str:
         function, arguments = e.function, e.arguments
         if function in C_TYPES:
             (value,) = arguments
             if function.startswith("complex"):
                 return self._complex_of(value, function)
             if isinstance(value, Number) and is_float(function):
-                return float_literal(float(value.value), function == "float32")
-            return f"(({C_TYPES[function]}){self._text(value)})"
+                text = float_literal(float(value.value), function == "float32")
+                return _bound(text, _CAST if text.startswith("-") else _POSTFIX, least)
+            if value.type == function:
+                return self._text(value, least)
+            return _bound(f"({C_TYPES[function]}){self._text(value, _CAST)}", _CAST, least)
         if function == "interrupted":
             return "false"
         if function in ("reduce_precision", "reduce_precision_f16"):
             return self._reduced(e)
         if function == "select":
             test, chosen, otherwise = arguments
-            return f"({self._text(test)} ? {self._as(chosen, e.type)} : {self._as(otherwise, e.type)})"
+            a, b = (self._as(x, e.type, _OR) for x in (chosen, otherwise))
+            return _bound(f"{self._text(test, _EQUAL)} ? {a} : {b}", _CHOICE, least)
         name = self._functions.use(function, tuple(a.type for a in arguments))
         return f"{name}({', '.join(self._as(a, a.type) for a in arguments)})"
 
@@ -343,6 +406,18 @@ class _Kernel:
         return f"{name}({self._text(value)})"
 
 
+_ASSIGNS = frozenset(("+", "-", "*", "/"))
+
+
+def _is_same(e: Expr, op: str) -> bool:
+    """True for an operand that the reader takes for a part of the same chain: a + b - c."""
+    return isinstance(e, Binary) and _BINDS[e.op] == _BINDS[op]
+
+
+def _bound(text: str, own: int, least: int) -> str:
+    return text if own >= least else f"({text})"
+
+
 def _number(e: Number) -> str:
     if e.type == "bool":
         return "true" if e.value else "false"
@@ -350,15 +425,5 @@ def _number(e: Number) -> str:
         return float_literal(float(e.value), False)
     value = int(e.value)
     if abs(value) < 2**31:
-        return str(value) if value >= 0 else f"({value})"
-    return "INT64_MIN" if value == -(2**63) else f"(INT64_C({value}))"
-
-
-def _closes_at_the_end(text: str) -> bool:
-    """True if the first parenthesis is closed by the last character."""
-    depth = 0
-    for place, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if not depth:
-            return place == len(text) - 1
-    return False
+        return str(value)
+    return "INT64_MIN" if value == -(2**63) else f"{'-' if value < 0 else ''}INT64_C({abs(value)})"

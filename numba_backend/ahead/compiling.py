@@ -11,11 +11,14 @@ from ...hlo.layout import row_major
 from ...hlo.targets import target_named
 from ..bodies import Bodies
 from ..pipeline import pipeline
+from .blas import Blas
 from .standalone import StandaloneProgram, collect
 
 
-def standalone(module: HloModule) -> StandaloneProgram:
+def standalone(module: HloModule, *, blas: Blas | None = None, static_arena: bool = False) -> StandaloneProgram:
     """The program of a module for row-major arrays; results never share memory with arguments.
+
+    `blas`: whose products it calls; None: it has its own. `static_arena`: as in `StandaloneProgram`.
 
     Raises UnsupportedError for several replicas, and for instructions that need Python or a library.
     """
@@ -34,4 +37,5 @@ def standalone(module: HloModule) -> StandaloneProgram:
     target = target_named("cpu")
     bodies = Bodies()
     optimized, _ = pipeline(target, bodies).run(module)
-    return collect(assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory), bodies)
+    assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
+    return collect(assignment, bodies, blas, static_arena)

@@ -1,8 +1,8 @@
 """fft as rows of a program that leaves the process: one kernel for each axis, without a library.
 
-A transform of real numbers of even length n is one of n / 2 complex numbers, which its numbers are taken for, and a pass
-that separates the two. Other lengths are transformed as complex numbers. Items of a batch are in groups, which threads
-can share; each group has its own scratch memory.
+A transform of real numbers of even length n is one of n / 2 complex numbers, which its numbers are taken for, and a
+pass that separates the two. Other lengths are transformed as complex numbers. Items of a batch are in groups, which
+threads can share; each group has its own scratch memory.
 """
 
 from __future__ import annotations
@@ -79,9 +79,8 @@ class _Rows:
         """From [items, n] real numbers to [items, n // 2 + 1] complex ones."""
         half = n // 2
         transform = Transform(self._kind, 1, False)
-        x, out = Place("x", "at_x"), Place("out", "at_out")
         if n % 2 == 0 and factors_of(half) is not None:
-            lines = transform.lines(half, x, _THIRD, _WORK, _MORE, "")
+            lines = transform.lines(half, Place("x", "at_x"), _THIRD, _WORK, _MORE, "")
             at = transform.tabled(roots(np.arange(half + 1), n))
             lines += [
                 "out[at_out] = third[at_third] + third[at_third + 1]", f"out[at_out + 1] = {self._kind}(0)",
@@ -105,7 +104,6 @@ class _Rows:
         """From [items, n // 2 + 1] complex numbers to [items, n] real ones."""
         half = n // 2
         transform = Transform(self._kind, 1, True)
-        x, out = Place("x", "at_x"), Place("out", "at_out")
         scale = f"{self._kind}({1 / n!r})"
         if n % 2 == 0 and factors_of(half) is not None:
             at = transform.tabled(roots(np.arange(half), n))
@@ -119,7 +117,7 @@ class _Rows:
                 "    third[at_third + 2 * k] = er - (wr * di - wi * dr)",
                 "    third[at_third + 2 * k + 1] = ei + (wr * dr + wi * di)",
             ]  # fmt: skip
-            lines += transform.lines(half, _THIRD, out, _WORK, _MORE, scale)
+            lines += transform.lines(half, _THIRD, Place("out", "at_out"), _WORK, _MORE, scale)
         else:
             lines = [f"third[at_third + 1] = {self._kind}(0)", "third[at_third] = x[at_x]"]
             last = (n - 1) // 2

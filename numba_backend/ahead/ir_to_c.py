@@ -49,7 +49,7 @@ def constant(value: Any) -> str:
         if kind.width == 128:
             if not -(2**63) <= number < 2**64:
                 raise UnsupportedError(f"the constant {number} has no form in C")
-            return f"(unsigned __int128){number % 2**64}u"
+            return f"(uint128){number % 2**64}u"
         number %= 1 << kind.width
         return f"UINT64_C({number})" if kind.width == 64 else f"(uint{kind.width}_t){number}u"
     if isinstance(kind, (llir.FloatType, llir.DoubleType, llir.HalfType)):
@@ -69,9 +69,9 @@ def float_literal(number: float, single: bool) -> str:
     if single:
         number = struct.unpack("<f", struct.pack("<f", number))[0]
     if math.isnan(number):
-        return f"(({'float' if single else 'double'})NAN)"
+        return "NAN"
     if math.isinf(number):
-        return f"{'-' if number < 0 else ''}(({'float' if single else 'double'})INFINITY)"
+        return "-INFINITY" if number < 0 else "INFINITY"
     if number == int(number) and abs(number) < 2**24:
         return f"{'-' if math.copysign(1, number) < 0 else ''}{abs(int(number))}.0{suffix}"
     return number.hex().replace("0000000p", "p") + suffix
@@ -130,6 +130,8 @@ class Translation:
                 self._declared.append(f"const {own} a{number} = ({own})x{number};")
             else:
                 arguments.append(f"{given[number]} a{number}")
+                if id(argument) not in used:
+                    self._declared.append(f"(void)a{number};")
         blocks = list(function.blocks)
         is_straight = len(blocks) == 1
         for block in blocks:
@@ -214,6 +216,8 @@ class Translation:
         kind = self._functions.of_type(instruction.type)
         if operation in _BINARY:
             a, b = (self._value(o) for o in operands)
+            if operation in ("shl", "lshr"):
+                b = self._shift(operands[1])
             text = f"{a} {_BINARY[operation]} {b}"
             if isinstance(instruction.type, llir.IntType) and instruction.type.width < 32:
                 return f"({kind})({text})"
@@ -221,6 +225,8 @@ class Translation:
         match operation:
             case "ashr" | "sdiv" | "srem":
                 a, b = (f"({self._signed(o.type)}){self._value(o)}" for o in operands)
+                if operation == "ashr":
+                    b = self._shift(operands[1])
                 sign = {"ashr": ">>", "sdiv": "/", "srem": "%"}[operation]
                 return f"({kind})({a} {sign} {b})"
             case "fneg":
@@ -257,6 +263,11 @@ class Translation:
                 return f"{self._value(operands[0])} + {index}"
         raise UnsupportedError(f"LLVM's instruction {operation} has no form in C")
 
+    def _shift(self, amount: Any) -> str:
+        """By how much to shift. LLVM takes any number, of which nothing is used where it is too large; C does not."""
+        text = self._value(amount)
+        return text if isinstance(amount, llir.Constant) else f"({text} & {amount.type.width - 1})"
+
     def _inserted(self, instruction: Any, kind: str) -> str:
         whole, part = instruction.operands
         if isinstance(whole, llir.Constant):
@@ -271,7 +282,7 @@ class Translation:
         name = self._functions.of_type(type_)
         if name == "bool":
             raise UnsupportedError("a signed bit has no form in C")
-        return "__int128" if "128" in name else name.removeprefix("u")
+        return name.removeprefix("u")
 
     def _comparison(self, instruction: Any) -> str:
         relation = instruction.op

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ...hlo.builder import make_instruction
 from ...hlo.custom_call_targets.call import Call
 from ...hlo.custom_call_targets.ordering import topk_attributes
-from ...hlo.custom_call_targets.table import BUILT_IN
+from ...hlo.custom_call_targets.table import BUILT_IN, UNAVAILABLE
 from ...hlo.custom_calls import call_of, is_built_in
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
@@ -112,8 +112,11 @@ def add_custom_call(context: RowContext, instruction: HloInstruction) -> None:
         return
     attributes = instruction.attributes
     call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)
-    if call.function is not None or not is_built_in(call.target):
-        raise RowRefused(f"{call.target!r} is a function of this process, which does not leave it")
+    if call.function is not None:
+        raise RowRefused(f"{call.target!r} calls a function of Python, which does not leave this process")
+    if not is_built_in(call.target):
+        why = UNAVAILABLE.get(call.target, "it is no target of hloom's own, and others do not leave this process")
+        raise RowRefused(f"{call.target!r}: {why}")
     built_in = BUILT_IN[call.target]
     if built_in.function == "trace":
         raise RowRefused("it writes to Python's log")
@@ -321,7 +324,8 @@ def _csr(context: RowContext, instruction: HloInstruction, call: Call) -> None:
         zero = bad = "T(0)"
     rows, m = call.result.dimensions[0], math.prod(call.result.dimensions[1:])
     routine = Routine(context, element, rows)
-    for name, place, kind in zip("values columns starts dense out".split(), places, [*kinds, element], strict=True):
+    names = ("values", "columns", "starts", "dense", "out")
+    for name, place, kind in zip(names, places, [*kinds, element], strict=True):
         routine.buffer(name, place, kind)
     text = solve_text.sparse_times_dense(zero, bad)
     routine.add("sparse_times_dense", text, count=values.num_elements, m=m, n=dense.dimensions[0])

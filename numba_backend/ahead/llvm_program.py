@@ -6,6 +6,7 @@ runs the rows, and optimised once more, so that small kernels are inlined.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +19,19 @@ from numba import types
 from ...hlo.buffers.assignment import ALIGNMENT
 from ..runtime.dialect import SCOPE
 from ..runtime.dialect_define import make_intrinsic
+from ..runtime.kernel import ELEMENT_BYTES
 from ..runtime.llvm_backend import optimise, widens_straight_lines
 from ..runtime.numba_frontend import to_llvm
 from ..runtime.program import Argument
+from .arm import with_float_arguments
+from .blas import ROW_MAJOR, TRANSPOSES, batch_strides
+from .library import INLINED, Operation, lacking
 from .standalone import (
     BAD_TEMPORARY,
     CONSTANTS,
     NO_BUFFER,
     WATCH,
+    CallBlas,
     CallKernel,
     Copy,
     Jump,
@@ -61,22 +67,10 @@ _SCOPE = {**SCOPE, "interrupted": _never_interrupted()}
 class Surroundings:
     """LLVM IR that a program is compiled with, for a target without libraries."""
 
-    replaced: Sequence[tuple[str, str, str]]
-    """Parts of the text of kernels, as regular expressions; what stands in their places; and a declaration for it."""
-    inlined: str
-    """Definitions for kernels; of linkage that is merged."""
     caller: str
     """Definitions that use `SYMBOL_run`, which then is internal."""
     called: str
     """Definitions that LLVM's code generator calls; they are weak."""
-
-    def around(self, text: str) -> str:
-        """The text of a kernel with what stands in the places of its parts."""
-        for part, other, declaration in self.replaced:
-            text, count = re.subn(part, other, text)
-            if count:
-                text += declaration
-        return text
 
 
 def program_object(
@@ -84,16 +78,15 @@ def program_object(
 ) -> bytes:
     """An object file for a (resolved) machine that defines `SYMBOL_run`; c_program.py shows its declaration."""
     target = machine.llvm()
+    operations = lacking(machine, surroundings is None)
     header = f'target triple = "{machine.triple}"\ntarget datalayout = "{target.target_data}"\n'
     with llvm.create_context() as context:
         whole = llvm.parse_assembly(_for_target(str(_Run(program, symbol).module), header), context)
         for kernel in program.kernels:
-            text = _for_target(to_llvm(kernel, _SCOPE), header)
-            if surroundings:
-                text = surroundings.around(text)
+            text = _with_library(_for_target(to_llvm(kernel, _SCOPE), header), operations)
             part = llvm.parse_assembly(text, context)
-            if surroundings:
-                part.link_in(llvm.parse_assembly(header + surroundings.inlined, context))
+            if operations:
+                part.link_in(llvm.parse_assembly(header + INLINED, context))
             optimise(part, widens_straight_lines(text), target)
             whole.link_in(part)
             whole.get_function(kernel.symbol).linkage = "internal"
@@ -105,7 +98,16 @@ def program_object(
             whole.link_in(llvm.parse_assembly(header + surroundings.called, context))
         code: bytes = target.emit_object(whole)
         whole.close()
-    return code
+    return with_float_arguments(code) if "eabihf" in machine.triple else code
+
+
+def _with_library(text: str, operations: Sequence[Operation]) -> str:
+    """The text of a kernel with functions in place of operations."""
+    for operation in operations:
+        text, count = re.subn(operation.pattern, operation.replacement, text)
+        if count:
+            text += operation.declaration
+    return text
 
 
 _HEADER = re.compile(r"^target (triple|datalayout) = .*\n", re.MULTILINE)
@@ -152,6 +154,11 @@ class _Run:
         function = llir.Function(self.module, kind, f"{symbol}_run")
         arguments, results, temporary, self._parallel = function.args
         self._builder = builder = llir.IRBuilder(function.append_basic_block("entry"))
+        if program.static_arena and program.temporary_bytes:
+            whole = llir.ArrayType(_I8, program.temporary_bytes)
+            arena = self._global("arena", llir.Constant(whole, None), False)
+            missing = builder.icmp_unsigned("==", temporary, llir.Constant(_POINTER, None))
+            temporary = builder.select(missing, builder.bitcast(arena, _POINTER), temporary)
         count = len(program.arguments) + len(program.results) + 1
         self._bases = builder.bitcast(builder.alloca(llir.ArrayType(_POINTER, count)), _POINTER.as_pointer())
         places = [(arguments, k) for k in range(len(program.arguments))]
@@ -188,6 +195,9 @@ class _Run:
             case CallKernel():
                 self._call(self._task(number, row), row)
                 builder.branch(following)
+            case CallBlas():
+                self._product(row)
+                self._builder.branch(following)
             case Copy(destination=destination, source=source, nbytes=nbytes):
                 places = self._place(builder, destination), self._place(builder, source)
                 self._bytes("llvm.memmove.p0.p0.i64", *places, nbytes)
@@ -245,6 +255,64 @@ class _Run:
         builder.call(task, [data, zero, extent])
         builder.branch(done)
         builder.position_at_end(done)
+
+    def _product(self, row: CallBlas) -> None:
+        """The call of the BLAS, in a loop over the items of the batch."""
+        gemm, blas, builder = row.gemm, self._program.blas, self._builder
+        assert blas is not None
+        size = llir.IntType(blas.integers)
+        real = llir.FloatType() if gemm.dtype in ("f32", "c64") else llir.DoubleType()
+        is_complex = gemm.dtype.startswith("c")
+        factor = _POINTER if is_complex else real
+        kinds = [*[_I32] * 3, *[size] * 3, factor, _POINTER, size, _POINTER, size, factor, _POINTER, size]
+        name = blas.function(gemm.dtype)
+        function = self.module.globals.get(name) or llir.Function(
+            self.module, llir.FunctionType(llir.VoidType(), kinds), name
+        )
+        factors = [self._factor(complex(f), real, is_complex) for f in (gemm.alpha, gemm.beta)]
+        a, b, c = (self._place(builder, place) for place in (row.a, row.b, row.c))
+        head = [llir.Constant(_I32, n) for n in (ROW_MAJOR, TRANSPOSES[gemm.transpose_a], TRANSPOSES[gemm.transpose_b])]
+        m, n, k, lda, ldb, ldc = (
+            llir.Constant(size, v) for v in (gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc)
+        )
+
+        def call(a: Any, b: Any, c: Any) -> None:
+            builder.call(function, [*head, m, n, k, factors[0], a, lda, b, ldb, factors[1], c, ldc])
+
+        strides = batch_strides(gemm, ELEMENT_BYTES[gemm.dtype])
+        count = math.prod(number for number, *_ in strides)
+        if count == 1:
+            call(a, b, c)
+            return
+        before, owner = builder.block, builder.function
+        body, done = owner.append_basic_block("products"), owner.append_basic_block("after")
+        builder.branch(body)
+        builder.position_at_end(body)
+        item = builder.phi(_I64)
+        item.add_incoming(llir.Constant(_I64, 0), before)
+        rest, places = item, [a, b, c]
+        for number, *steps in strides:
+            index = builder.urem(rest, llir.Constant(_I64, number))
+            rest = builder.udiv(rest, llir.Constant(_I64, number))
+            places = [
+                builder.gep(p, [builder.mul(index, llir.Constant(_I64, step))])
+                for p, step in zip(places, steps, strict=True)
+            ]
+        call(*places)
+        following = builder.add(item, llir.Constant(_I64, 1))
+        item.add_incoming(following, body)
+        builder.cbranch(builder.icmp_unsigned("<", following, llir.Constant(_I64, count)), body, done)
+        builder.position_at_end(done)
+
+    def _factor(self, value: complex, real: Any, is_complex: bool) -> Any:
+        """A factor of a product; a complex one is given by its address."""
+        if not is_complex:
+            return llir.Constant(real, value.real)
+        name = f"factor_{real}_{value.real!r}_{value.imag!r}"
+        known = self.module.globals.get(name)
+        if known is None:
+            known = self._global(name, llir.Constant(llir.ArrayType(real, 2), [value.real, value.imag]), True)
+        return self._builder.bitcast(known, _POINTER)
 
     def _place(self, builder: Any, argument: Argument, bases: Any = None) -> Any:
         if argument == WATCH:

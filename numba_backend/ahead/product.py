@@ -49,9 +49,10 @@ def add_product(builder: ProgramBuilder, gemm: Gemm, a: Argument, b: Argument, c
     width = _REGISTERS * _REGISTER_BYTES // ELEMENT_BYTES[gemm.dtype]
     along = gemm.n != 1 and not turned_b
     if is_blocked:
-        name, local, body = "product", _local_arrays(kind, width), _blocked(kind, width, gemm.beta == 1)
+        name, local, body = "product", _local_arrays(kind, width), _blocked(gemm, kind, width)
     else:
-        name, local, body = "product_of_vectors", [], _plain(gemm, kind, along)
+        name = "product_of_vectors"
+        local, body = _dots(gemm, kind) if _has_dots(gemm, kind) else ([], _plain(gemm, kind, along))
     text = _definition(name, local, body, len(gemm.batch))
     pieces = -(-gemm.n // width) if is_blocked else 1
     values = [gemm.m, gemm.n, gemm.k, *strides, gemm.ldc, pieces]
@@ -74,7 +75,10 @@ def _definition(name: str, local: Sequence[str], body: Sequence[str], dimensions
     parameters = ["a", "b", "c", "m", "n", "k", "row_a", "column_a", "row_b", "column_b", "ldc", "pieces", *names]
     lines = [f"def {name}(lo, hi, {', '.join(parameters)}):", *["    " + line for line in local]]
     lines += ["    for item in range(lo, hi):", "        rest = item // pieces", "        piece = item - rest * pieces"]
-    lines += ["        start_a = 0", "        start_b = 0", "        start_c = 0"]
+    if not dimensions:
+        body = [line.replace("start_a + ", "").replace("start_b + ", "").replace("start_c + ", "") for line in body]
+    else:
+        lines += ["        start_a = 0", "        start_b = 0", "        start_c = 0"]
     for d in reversed(range(dimensions)):
         lines += [
             f"        next{d} = rest // count{d}",
@@ -93,7 +97,8 @@ def _local_arrays(kind: str, width: int) -> list[str]:
     return [panel, *[f"row{r} = local_array({width}, {kind})" for r in range(_ROWS)]]
 
 
-def _blocked(kind: str, width: int, adds: bool) -> list[str]:
+def _blocked(gemm: Gemm, kind: str, width: int) -> list[str]:
+    adds, rest = gemm.beta == 1, gemm.m % _ROWS
     lines = [
         f"first = piece * {width}",
         f"columns = minimum({width}, n - first)",
@@ -114,9 +119,9 @@ def _blocked(kind: str, width: int, adds: bool) -> list[str]:
         f"    whole = m // {_ROWS} * {_ROWS}",
         f"    for i in range(0, whole, {_ROWS}):",
         *["        " + line for line in _tile(kind, width, _ROWS, adds)],
-        "    for i in range(whole, m):",
-        *["        " + line for line in _tile(kind, width, 1, adds)],
     ]
+    if rest:
+        lines += ["    i = whole", *["    " + line for line in _tile(kind, width, rest, adds)]]
     if not adds:
         lines += ["if k == 0:", "    for i in range(m):", "        for j in range(columns):"]
         lines += [f"            c[start_c + i * ldc + first + j] = {kind}(0)"]
@@ -141,6 +146,34 @@ def _tile(kind: str, width: int, rows: int, adds: bool) -> list[str]:
         return [*lines, "for j in range(columns):", *["    " + line for line in later]]
     lines += ["if k0 == 0:", "    for j in range(columns):", *["        " + line for line in first]]
     return [*lines, "else:", "    for j in range(columns):", *["        " + line for line in later]]
+
+
+_LANES_BYTES = 128
+"""The sums of a dot product: four vector registers, so that one sum does not wait for the other."""
+
+
+def _has_dots(gemm: Gemm, kind: str) -> bool:
+    """True if rows of op(A) and columns of op(B) lie in memory as they are multiplied."""
+    return is_float(kind) and gemm.transpose_a == "N" and (
+        gemm.transpose_b != "N" or (gemm.n == 1 and gemm.ldb == 1)
+    )
+
+
+def _dots(gemm: Gemm, kind: str) -> tuple[list[str], list[str]]:
+    """A dot product for each element of the result, with several sums side by side."""
+    lanes = _LANES_BYTES // (4 if kind == "float32" else 8)
+    column = "0" if gemm.transpose_b == "N" else "j * column_b"
+    target = "c[start_c + i * ldc + j]"
+    return [f"sums = local_array({lanes}, {kind})"], [
+        f"whole = k // {lanes} * {lanes}", "for i in range(m):", "    for j in range(n):",
+        "        from_a = start_a + i * row_a", f"        from_b = start_b + {column}",
+        f"        for q in range({lanes}):", f"            sums[q] = {kind}(0)",
+        f"        for p in range(0, whole, {lanes}):", f"            for q in range({lanes}):",
+        "                sums[q] = sums[q] + a[from_a + p + q] * b[from_b + p + q]",
+        f"        total = {kind}(0)", f"        for q in range({lanes}):", "            total = total + sums[q]",
+        "        for p in range(whole, k):", "            total = total + a[from_a + p] * b[from_b + p]",
+        f"        {target} = {target} + total" if gemm.beta == 1 else f"        {target} = total",
+    ]  # fmt: skip
 
 
 def _plain(gemm: Gemm, kind: str, along: bool) -> list[str]:

@@ -18,7 +18,7 @@ _MOST_TURNS = 60
 def hessenberg(first: str, last: str) -> Lines:
     """h = Q^H h Q with zeros below the first subdiagonal, in rows and columns `first` to `last`: there stand the
     reflections' vectors after their 1; factors in t. v, sums: n."""
-    step = lines(f"""
+    step = lines("""
 alpha = h[(k + 1) * n + k]
 """) + reflector("h[i * n + k]", "i", "k + 2", last, "factor") + lines(f"""
 t[k] = factor
@@ -172,6 +172,9 @@ while high >= 0 and bad == 0:
 
 _REAL_QR = lines("""
 bad = 0
+p = R(0)
+q = R(0)
+r = R(0)
 high = n - 1
 turns = 0
 while high >= 0 and bad == 0:
@@ -207,6 +210,16 @@ while high >= 0 and bad == 0:
         x0 = R(0.75) * s + h[high * n + high]
         y = x0
         w = R(-0.4375) * s * s
+    else:
+        p = R(0.5) * (y - x0)
+        q = p * p + w
+        if q > R(0):
+            q = sqrt(q)
+            if p < R(0):
+                q = -q
+            x0 = x0 - w / (p + q)
+            y = x0
+            w = R(0)
     m = high - 2
     while m >= low:
         c = h[m * n + m]
@@ -489,8 +502,8 @@ for k in range(n - 1):
 
 
 def eigen(is_complex: bool, left: bool, right: bool) -> Lines:
-    """geev: x: n x n, values (or real_values and imag_values), left_vectors, right_vectors (complex), info; work h, z, t,
-    v, sums, column, and for real matrices wr, wi, ch, cz. For complex ones ch is h and cz is z."""
+    """geev: x: n x n, values (or real_values and imag_values), left_vectors, right_vectors (complex), info; work h, z,
+    t, v, sums, column, and for real matrices wr, wi, ch, cz. For complex ones ch is h and cz is z."""
     text = _COPIED + _CLEARED + _schur(is_complex) + lines("""
 info[b] = int32(bad)
 if not finite:

@@ -8,21 +8,21 @@ all constants. Products are kernels of their own (`product.py`). What needs Pyth
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...hlo.buffers.assignment import ALIGNMENT, BufferAssignment
-from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ..bodies import Bodies
 from ..lowering import lower_into
-from ..rows.table import RowContext
 from ..runtime.blas import Gemm
 from ..runtime.kernel import KernelSource
 from ..runtime.program import Argument, Label, ProgramBuilder, RowRefused, watch
+from .blas import Blas
 from .product import add_product
 from .rules import RULES
 
@@ -100,7 +100,17 @@ class Switch:
     targets: tuple[int, ...]
 
 
-Row = CallKernel | Copy | Zero | Jump | JumpIfFalse | Switch
+@dataclass(frozen=True, slots=True)
+class CallBlas:
+    """A product of matrices, or a batch of them, by the BLAS that is linked."""
+
+    gemm: Gemm
+    a: Argument
+    b: Argument
+    c: Argument
+
+
+Row = CallKernel | CallBlas | Copy | Zero | Jump | JumpIfFalse | Switch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,6 +124,10 @@ class StandaloneProgram:
     constants: bytes
     temporary_bytes: int
     """Of the block of temporary memory, which is aligned to `ALIGNMENT`."""
+    blas: Blas | None = None
+    """The BLAS that `CallBlas` calls."""
+    static_arena: bool = False
+    """Whether the code has temporary memory of its own, for a caller that gives none."""
 
     @property
     def needed(self) -> tuple[int, ...]:
@@ -135,12 +149,13 @@ class StandaloneProgram:
 class _Builder(ProgramBuilder):
     """Collects rows as data."""
 
-    def __init__(self) -> None:
+    def __init__(self, blas: Blas | None) -> None:
         super().__init__()
+        self._blas = blas
         self.rows: list[Callable[[], Row]] = []
         self.kernels: list[KernelSource] = []
         self._numbers: dict[str, int] = {}
-        self.constants = bytearray()
+        self.constants = _Constants()
 
     def kernel(
         self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,
@@ -169,7 +184,7 @@ class _Builder(ProgramBuilder):
             self.rows.append(lambda: Zero(destination, nbytes))
 
     def own_rule(self, opcode: object) -> Callable[..., None] | None:
-        return RULES.get(opcode)  # type: ignore[call-overload]
+        return RULES.get(opcode) if isinstance(opcode, Opcode) else None
 
     def place(self, label: Label) -> None:
         label.row = len(self.rows)
@@ -192,14 +207,80 @@ class _Builder(ProgramBuilder):
         raise RowRefused("it calls a function of this process")
 
     def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
-        if not gemm.is_empty:
+        if gemm.is_empty:
+            return
+        if self._blas is None or not gemm.k:
             add_product(self, gemm, a, b, c)
+        else:
+            self.rows.append(lambda: CallBlas(gemm, a, b, c))
 
     def constant(self, values: np.ndarray) -> Argument:
-        self.constants.extend(bytes(-len(self.constants) % ALIGNMENT))
-        place = Argument("pointer", CONSTANTS, len(self.constants))
-        self.constants.extend(np.ascontiguousarray(values).tobytes())
-        return place
+        return Argument("pointer", CONSTANTS, self.constants.place(np.ascontiguousarray(values).tobytes()))
+
+
+class _Constants:
+    """Constants at places in one block; equal ones share theirs. `kept` leaves out what no row reads."""
+
+    def __init__(self) -> None:
+        self._places: dict[bytes, int] = {}
+        self._end = 0
+
+    def place(self, data: bytes) -> int:
+        """Where these bytes are."""
+        if data not in self._places:
+            self._places[data] = self._end
+            self._end += max(-(-len(data) // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
+        return self._places[data]
+
+    def kept(self, rows: Sequence[Row]) -> tuple[tuple[Row, ...], bytes]:
+        """The rows, and the block of those constants that they read."""
+        blocks = sorted((start, data) for data, start in self._places.items())
+        starts = [start for start, _ in blocks]
+        read = {bisect.bisect_right(starts, a.word) - 1 for row in rows for a in _places(row) if a.base == CONSTANTS}
+        moved: dict[int, int] = {}
+        block = bytearray()
+        for number in sorted(read):
+            block.extend(bytes(-len(block) % ALIGNMENT))
+            moved[number] = len(block) - starts[number]
+            block.extend(blocks[number][1])
+
+        def move(argument: Argument) -> Argument:
+            if argument.base != CONSTANTS or argument.kind != "pointer":
+                return argument
+            number = bisect.bisect_right(starts, argument.word) - 1
+            return argument._replace(word=argument.word + moved[number])
+
+        return tuple(_with_places(row, move) for row in rows), bytes(block)
+
+
+def _places(row: Row) -> list[Argument]:
+    match row:
+        case CallKernel(arguments=arguments):
+            return [argument for argument in arguments if argument.kind == "pointer"]
+        case CallBlas(a=a, b=b, c=c):
+            return [a, b, c]
+        case Copy(destination=destination, source=source):
+            return [destination, source]
+        case Zero(destination=place) | JumpIfFalse(pred=place) | Switch(index=place):
+            return [place]
+    return []
+
+
+def _with_places(row: Row, change: Callable[[Argument], Argument]) -> Row:
+    match row:
+        case CallKernel(arguments=arguments):
+            return replace(row, arguments=tuple(map(change, arguments)))
+        case CallBlas(a=a, b=b, c=c):
+            return replace(row, a=change(a), b=change(b), c=change(c))
+        case Copy(destination=destination, source=source):
+            return replace(row, destination=change(destination), source=change(source))
+        case Zero(destination=place):
+            return replace(row, destination=change(place))
+        case JumpIfFalse(pred=place):
+            return replace(row, pred=change(place))
+        case Switch(index=place):
+            return replace(row, index=change(place))
+    return row
 
 
 def _row(label: Label) -> int:
@@ -207,17 +288,22 @@ def _row(label: Label) -> int:
     return label.row
 
 
-def collect(assignment: BufferAssignment, bodies: Bodies) -> StandaloneProgram:
+def collect(
+    assignment: BufferAssignment, bodies: Bodies, blas: Blas | None = None, static_arena: bool = False
+) -> StandaloneProgram:
     """The program of a module with buffers. UnsupportedError names what needs Python or a library."""
-    builder = _Builder()
+    builder = _Builder(blas)
     entry = assignment.module.entry
     _, temporary = lower_into(builder, assignment, bodies)
+    rows, constants = builder.constants.kept([row() for row in builder.rows])
     return StandaloneProgram(
         tuple(leaf for p in entry.parameters for leaf in p.shape.leaves()),
         tuple(entry.root.shape.leaves()),
         tuple(builder.kernels),
-        tuple(row() for row in builder.rows),
-        bytes(builder.constants),
+        rows,
+        constants,
         temporary,
+        blas,
+        static_arena,
     )
 

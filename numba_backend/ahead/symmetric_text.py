@@ -17,9 +17,9 @@ MOST_SWEEPS = 60
 """For one eigenvalue, after which a matrix is given up: LAPACK takes 30."""
 
 
-def tridiagonal(lower: bool, mirrored: bool = True) -> Lines:
-    """w: n x n, Hermitian with both triangles, becomes d (real), e (real); the reflections' vectors stand in the columns
-    of `v` (n x n) as in LAPACK's sytrd for this triangle, and their factors in t. sums, p: n."""
+def tridiagonal(lower: bool) -> Lines:
+    """w: n x n, Hermitian with both triangles, becomes d (real), e (real); the reflections' vectors stand in the
+    columns of `v` (n x n) as in LAPACK's sytrd for this triangle, and their factors in t. sums, p: n."""
     if lower:
         order, pivot, first, last = "k = step", "k + 1", "k + 1", "n"
         inner, head = ("k + 2", "n"), "d[n - 1]"

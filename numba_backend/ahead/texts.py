@@ -1,8 +1,8 @@
 """Kernels of a program that leaves the process which are written as text, not emitted: transforms, linear algebra.
 
 The text is Python, of which a loop program is read. In it `T` is the element type and `R` its real type, so that one
-text serves real and complex matrices: ``T(x)`` is a real number as an element, ``abs1(x)`` is |re x| + |im x|, ``sq(x)``
-is |x|^2, and ``r = hypot(f, g)`` is a statement. Operators on complex numbers become calls of the dialect.
+text serves real and complex matrices: ``T(x)`` is a real number as an element, ``abs1(x)`` is |re x| + |im x|,
+``sq(x)`` is |x|^2, and ``r = hypot(f, g)`` is a statement. Operators on complex numbers become calls of the dialect.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ def in_types(text: str, element_type: ElementType) -> str:
     text = re.sub(r"\bsq\((\w+)\)", square, re.sub(r"\babs1\((\w+)\)", size, text))
     info = np.finfo(element_type.real.dtype)
     root = np.sqrt(np.sqrt(info.tiny))
-    for word, value in (("EPS", info.eps), ("TINY", info.tiny), ("HUGE", info.max), ("SMALL", root), ("LARGE", 1 / root)):
+    numbers = {"EPS": info.eps, "TINY": info.tiny, "HUGE": info.max, "SMALL": root, "LARGE": 1 / root}
+    for word, value in numbers.items():
         text = re.sub(rf"\b{word}\b", f"R({float(value)!r})", text)
     whole, part = SHORT[element_type.value], SHORT[element_type.real.value]
     return re.sub(r"\bR\b", part, re.sub(r"\bT\b", whole, text))

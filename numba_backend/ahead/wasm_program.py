@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from ...hlo.buffers.assignment import ALIGNMENT
 from ...hlo.errors import UnsupportedError
+from .library import CALLED
 from .llvm_program import Surroundings, program_object
 from .standalone import StandaloneProgram
 from .targets import Machine
-from .wasm_library import CALLED, INLINED, REPLACED
 from .wasm_linker import STACK_BYTES, link
 
 EXPORTS = ("run", "args", "results")
@@ -31,8 +31,7 @@ _MOST_BYTES = 1 << 31
 def program_object_for_module(program: StandaloneProgram, symbol: str, machine: Machine) -> bytes:
     """The object file that `program_module` links; wasm-ld takes it too: ``--no-entry --export=run --export=args
     --export=results``."""
-    surroundings = Surroundings(REPLACED, INLINED, _caller(program, symbol), CALLED)
-    return program_object(program, symbol, machine, surroundings)
+    return program_object(program, symbol, machine, Surroundings(caller(program, symbol), CALLED))
 
 
 def program_module(program: StandaloneProgram, symbol: str, machine: Machine) -> bytes:
@@ -44,7 +43,8 @@ def program_module(program: StandaloneProgram, symbol: str, machine: Machine) ->
     return link(program_object_for_module(program, symbol, machine), EXPORTS)
 
 
-def _caller(program: StandaloneProgram, symbol: str) -> str:
+def caller(program: StandaloneProgram, symbol: str) -> str:
+    """Buffers, and a function `run` that calls `SYMBOL_run` on them, in LLVM IR."""
     lines = [f"declare i32 @{symbol}_run(ptr, ptr, ptr, ptr)"]
     number = 0
     for name, shapes in (("args", program.arguments), ("results", program.results)):
