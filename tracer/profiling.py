@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from time import perf_counter_ns
 from types import FrameType
 from typing import Any
 
@@ -104,14 +104,14 @@ _usual_call: Callable[..., Any] = JitFunction.__call__
 def _recorded_call(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`JitFunction.__call__` while a recording runs. Calls inside of a function that is traced are a part of that."""
     try:
-        if not RECORDERS or not self._state.direct:
+        recorder = next(iter(RECORDERS), None)
+        if recorder is None or not self._state.direct:
             return _usual_call(self, *args, **kwargs)
-        started = time.perf_counter_ns()
+        started = perf_counter_ns()
         try:
             return _usual_call(self, *args, **kwargs)
         finally:
-            for recorder in RECORDERS:
-                recorder.add(Track.PYTHON, self._name, started, time.perf_counter_ns(), kind=Kind.CALL)
+            recorder.calls.append((self._name, started, perf_counter_ns(), recorder.own.number))
     except BaseException as error:
         hide(error)
         raise
@@ -137,13 +137,13 @@ def _listen(recorder: Recorder) -> None:
     tracks = {TRACE_EVENT: Track.TRACING, COMPILE_EVENT: Track.COMPILING}
 
     def duration(event: str, seconds: float, **about: Any) -> None:
-        now = time.perf_counter_ns()
+        now = perf_counter_ns()
         name = str(about.pop("fun_name", event))
         track = tracks.get(event, Track.PYTHON)
         recorder.add(track, name, now - int(seconds * 1e9), now, {"event": event, **about}, Kind.EVENT)
 
     def happened(event: str, **about: Any) -> None:
-        now = time.perf_counter_ns()
+        now = perf_counter_ns()
         recorder.add(Track.PYTHON, event, now, now, about, Kind.EVENT)
 
     def scalar(event: str, value: float | int, **about: Any) -> None:
@@ -194,14 +194,14 @@ class _PythonCalls:
         if not self._is_on:
             sys.setprofile(None)
         elif event == "call":
-            self._begun.times.append(time.perf_counter_ns())
+            self._begun.times.append(perf_counter_ns())
         elif event == "return" and self._begun.times:
             started = self._begun.times.pop()
             if is_users(frame):
                 code = frame.f_code
                 about = {"source": f"{code.co_filename}:{code.co_firstlineno}"}
                 self._recorder.add(
-                    Track.PYTHON, code.co_qualname, started, time.perf_counter_ns(), about, Kind.FUNCTION
+                    Track.PYTHON, code.co_qualname, started, perf_counter_ns(), about, Kind.FUNCTION
                 )
 
 

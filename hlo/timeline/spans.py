@@ -80,6 +80,14 @@ class Source(Protocol):
         """End, and give what was recorded."""
 
 
+class _OfThread(threading.local):
+    """What a thread needs each time: its number, for which Python asks the system."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.number = threading.get_native_id()
+        recorder.threads[self.number] = _name_of_this_thread()
+
+
 class Recorder:
     """Takes what is reported, from any thread. `detail`: 0 to 3, as `ProfileOptions.host_tracer_level`."""
 
@@ -89,11 +97,14 @@ class Recorder:
         """Whether rows of programs are recorded."""
         self.started = time.perf_counter_ns()
         self.spans: list[Span] = []
+        self.calls: list[tuple[str, int, int, int]] = []
+        """(name, start, end, thread) of calls of jitted functions: spans that cost little to add."""
         self.counts: list[Count] = []
         self.threads: dict[int, str] = {}
         """Names of threads by their numbers."""
         self.sums: list[tuple[Any, int, int]] = []
         """(subject, how often, nanoseconds) of spans that were too many to keep."""
+        self.own = _OfThread(self)
         self.notes: dict[str, object] = {}
         """What else there is to say about the recording."""
 
@@ -102,10 +113,7 @@ class Recorder:
         kind: Kind = Kind.PLAIN,
     ) -> None:  # fmt: skip
         """A span of this thread."""
-        thread = threading.get_native_id()
-        if thread not in self.threads:
-            self.threads[thread] = _name_of_this_thread()
-        self.spans.append(Span(track, name, start, end, thread, arguments or _NOTHING, kind))
+        self.spans.append(Span(track, name, start, end, self.own.number, arguments or _NOTHING, kind))
 
     def count(self, name: str, **values: float) -> None:
         """Numbers as they are now."""
@@ -170,10 +178,11 @@ os.register_at_fork(after_in_child=forget)
 @contextmanager
 def spanning(track: Track, name: str, detail: int = 2, **arguments: object) -> Iterator[None]:
     """What happens in the block is a span, if somebody records at this level of detail or a higher one."""
-    if not RECORDERS or RECORDERS[-1].detail < detail:
+    recorder = next(iter(RECORDERS), None)  # another thread may end the recording at any time
+    if recorder is None or recorder.detail < detail:
         yield
         return
-    recorder, started = RECORDERS[-1], time.perf_counter_ns()
+    started = time.perf_counter_ns()
     try:
         yield
     finally:

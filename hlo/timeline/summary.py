@@ -3,6 +3,7 @@
 A row is compared with what the machine can do (`MachineSpeed`). Bytes are those that shapes say must move, once for
 each call (`hlo/analyses/traffic.py`); data that is still in a cache moves faster than memory, so more than 100 % of the
 memory's bandwidth is possible. Operations are those of `cost_analysis`, transcendental ones too, each counted as one.
+Names come from users and from files: in tables they are escaped, as terminals act on some characters.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..tables import Table
+from ..text.escape import escape
 from .accounting import account, busiest_thread
 from .spans import Kind, Track
 from .timeline import Timeline
@@ -61,14 +63,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """`lines`: by time, the longest first. `accounts`: seconds of the main thread by category. `calls` and `steps`: of
-    jitted functions and of annotated steps (name, how many, nanoseconds)."""
+    """`lines`: by time, the longest first. `accounts`: seconds of the main thread by category. `calls`: of annotated
+    steps, jitted functions and Python functions, by what they are: (name, how many, nanoseconds)."""
 
     seconds: float
     lines: Sequence[Line]
     accounts: Mapping[str, float]
-    calls: Sequence[tuple[str, int, int]]
-    steps: Sequence[tuple[str, int, int]]
+    calls: Mapping[str, Sequence[tuple[str, int, int]]]
     speed: MachineSpeed | None
     notes: Mapping[str, object]
 
@@ -78,10 +79,10 @@ class Summary:
         rows = [(name, _time(s), _share(s, self.seconds)) for name, s in self.accounts.items() if s >= 0.5e-6]
         rows.sort(key=lambda row: -self.accounts[row[0]])
         parts.append(Table(("main thread", "time", "share"), rows, frozenset({1, 2})).to_text())
-        for title, calls in (("step", self.steps), ("jitted function", self.calls)):
+        for title, calls in self.calls.items():
             if calls:
                 lines = [
-                    (name, f"{n:,}", _time(s), _time(s / n), _share(s, self.seconds))
+                    (escape(name), f"{n:,}", _time(s), _time(s / n), _share(s, self.seconds))
                     for name, n, s in [(name, n, ns / 1e9) for name, n, ns in calls[:top]]
                 ]
                 table = Table((title, "calls", "total", "mean", "share"), lines, frozenset({1, 2, 3, 4}))
@@ -110,10 +111,10 @@ class Summary:
                 of_peak = flops and flops / self.peak(line)
             rows.append(
                 (
-                    line.name, f"{line.calls:,}", _time(s), _time(s / line.calls), _share(s, self.seconds),
+                    escape(line.name), f"{line.calls:,}", _time(s), _time(s / line.calls), _share(s, self.seconds),
                     _number(line.bytes and line.bytes / line.calls), _giga(bandwidth), _percent(of_memory),
                     _number(line.flops and line.flops / line.calls), _giga(flops), _percent(of_peak),
-                    _short(line.source),
+                    escape(_short(line.source)),
                 )
             )  # fmt: skip
         headings = (
@@ -145,8 +146,8 @@ class Summary:
                     one["share_of_peak"] = line.flops / seconds / self.peak(line)
             lines.append(one)
         called = {
-            title: [{"name": name, "calls": n, "seconds": ns / 1e9} for name, n, ns in calls]
-            for title, calls in (("steps", self.steps), ("jitted_functions", self.calls))
+            f"{title.replace(' ', '_')}s": [{"name": name, "calls": n, "seconds": ns / 1e9} for name, n, ns in calls]
+            for title, calls in self.calls.items()
         }
         return {
             "seconds": self.seconds, "main_thread": dict(self.accounts), **called, "rows": lines,
@@ -158,13 +159,13 @@ class Summary:
 def summarize(timeline: Timeline, main_thread: int, speed: MachineSpeed | None = None) -> Summary:
     """The summary of a timeline; `main_thread`: the number of the thread whose time is accounted for."""
     lines: dict[tuple[str, ...], Line] = {}
-    calls: dict[str, list[int]] = {}
-    steps: dict[str, list[int]] = {}
+    calls: dict[str, dict[str, list[int]]] = {"step": {}, "jitted function": {}, "Python function": {}}
+    titles = {Kind.CALL: "jitted function", Kind.FUNCTION: "Python function"}
     for span in timeline.spans:
         if span.subject is not None and span.track in _ROWS:
             _line(lines, span.subject).add(1, span.end - span.start, span.subject.bytes, span.subject.flops)
-        elif span.kind is Kind.CALL or span.track is Track.STEPS:
-            known = (calls if span.kind is Kind.CALL else steps).setdefault(span.name, [0, 0])
+        elif span.kind in titles or span.track is Track.STEPS:
+            known = calls[titles.get(span.kind, "step")].setdefault(span.name, [0, 0])
             known[0] += 1
             known[1] += span.end - span.start
     for work, number, nanoseconds in timeline.sums:
@@ -174,7 +175,7 @@ def summarize(timeline: Timeline, main_thread: int, speed: MachineSpeed | None =
     accounts = {name: spent / 1e9 for name, spent in account(timeline, thread).items()}
     return Summary(
         timeline.nanoseconds / 1e9, sorted(lines.values(), key=lambda line: -line.nanoseconds), accounts,
-        _by_time(calls), _by_time(steps), speed, timeline.notes,
+        {title: _by_time(known) for title, known in calls.items()}, speed, timeline.notes,
     )  # fmt: skip
 
 

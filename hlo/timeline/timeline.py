@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .spans import Count, Recorder, Span, Track
+from .spans import Count, Kind, Recorder, Span, Track
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,14 @@ class Timeline:
         return self.ended - self.started
 
 
+_NOTHING: Mapping[str, object] = {}
+
+
 def timeline_of(recorder: Recorder, ended: int) -> Timeline:
     """The timeline of a recorder that has been stopped; spans outside of its time are cut off."""
+    recorder.spans += [
+        Span(Track.PYTHON, name, start, end, thread, _NOTHING, Kind.CALL) for name, start, end, thread in recorder.calls
+    ]
     spans = [
         span if span.start >= recorder.started and span.end <= ended
         else span._replace(start=max(span.start, recorder.started), end=min(span.end, ended))

@@ -34,12 +34,13 @@ def execute(options: Namespace) -> int:
         from .. import numpy  # noqa: F401  # importing the library is not the program's own time
     get_compiler()
     session = Session(ProfileOptions(python_tracer_level=int(options.python)))
-    code, exited = FINE, None
+    code = FINE
+    exited: BaseException | None = None
     session.start()
     try:
         with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
             run_script(*script)
-    except SystemExit as exit:
+    except (SystemExit, KeyboardInterrupt) as exit:  # what was recorded until then is shown all the same
         exited = exit
     except Exception as error:
         show_error(error)
