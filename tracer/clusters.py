@@ -36,7 +36,7 @@ from .caches import BoundedCache, on_clear
 from .context import current_context
 from .execution import compile_module, module_of
 from .pending import Handle
-from .steps import Step
+from .steps import Step, forget
 
 Entries = Sequence[tuple[Step, Any]]
 RunOp = Callable[[Opcode, list[Any], Any, Shape], Any]
@@ -76,6 +76,15 @@ class Plan:
     results: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Alone:
+    """A batch of one operation, which runs by itself."""
+
+    needed: Sequence[int]
+    operands: tuple[int, ...] | None
+    """Values from outside of which the operation is the one result. None if it is less simple."""
+
+
 @dataclass(slots=True)
 class Settled:
     """What `settle` did, for reports."""
@@ -89,7 +98,8 @@ class Settled:
     """The operations that ran one by one."""
 
 
-_CLUSTERS: BoundedCache[Cluster] = BoundedCache(1024)
+MAX_CLUSTERS = 1024
+_CLUSTERS: BoundedCache[Cluster] = BoundedCache(MAX_CLUSTERS)
 _seen: BoundedCache[int] = BoundedCache(4096)
 """How often a structure ran op by op, for sequences that lead to another step each time."""
 on_clear(_CLUSTERS.clear)
@@ -109,6 +119,8 @@ def settle(entries: Entries, handles: Sequence[Handle], run_op: RunOp, often: in
     plan = step.plans.get(wanted)
     if plan is None:
         return _settle_first(step, entries, handles, wanted, run_op, often)
+    if plan.__class__ is Alone:
+        return _run_alone(plan, entries, handles, run_op)
     _run(plan, entries, handles, plan.results == wanted)
     plan.cluster.hits += 1
     return Settled(plan.cluster, plan.cluster.operations)
@@ -132,8 +144,12 @@ def _settle_first(
         return Settled(wider.cluster, wider.cluster.operations)
     needed = _needed(entries, wanted)
     work = [n for n in needed if entries[n][0].opcode not in _NO_WORK]
-    if len(work) == 1 and entries[work[0]][0].opcode not in _PROGRAMS_OF_THEIR_OWN:
-        return _one_by_one(entries, handles, needed, run_op, "a single operation")
+    if len(work) == 1 and entries[work[0]][0].opcode is not Opcode.CALL:
+        only = entries[work[0]][0]
+        is_simple = wanted == (only.number,) and all(entries[o][0].opcode is Opcode.PARAMETER for o in only.operands)
+        alone = Alone(needed, only.operands if is_simple else None)
+        step.plans[wanted] = alone
+        return _run_alone(alone, entries, handles, run_op)
     if runs < often and not step.fresh:
         return _one_by_one(entries, handles, needed, run_op, _FIRST)
     cluster, leaves, is_new = _cluster(entries, needed, wanted, len(work), runs >= often, often)
@@ -154,13 +170,31 @@ def _settle_first(
 
 _FIRST = "its structure was not seen often enough"
 _NO_WORK = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.GET_TUPLE_ELEMENT})
-_PROGRAMS_OF_THEIR_OWN = frozenset({Opcode.CALL})
+
+
+def _run_alone(plan: Alone, entries: Entries, handles: Sequence[Handle], run_op: RunOp) -> Settled:
+    if plan.operands is None:
+        return _one_by_one(entries, handles, plan.needed, run_op, _ALONE)
+    (handle,) = handles
+    step = entries[handle.number][0]
+    array = run_op(step.opcode, [entries[o][1] for o in plan.operands], step.attributes, step.shape)
+    _fill(handle, array)
+    return Settled(None, 1, _ALONE, single=[step.opcode])
+
+
+_ALONE = "a single operation"
+
+
+def _fill(handle: Handle, array: Array) -> None:
+    buffer = array._buffer if slot_is_set(array, "_buffer") else None
+    handle.fill(buffer, array._view if slot_is_set(array, "_view") else None)
 
 
 def _wider(step: Step, wanted: tuple[int, ...]) -> Plan | None:
     """A plan that gives what is wanted, and more."""
     missing = set(wanted)
-    found = [p for results, p in list(step.plans.items()) if missing.issubset(results)]
+    plans = list(step.plans.items())
+    found = [p for results, p in plans if p.__class__ is Plan and missing.issubset(results)]
     return min(found, key=lambda p: len(p.results), default=None)
 
 
@@ -217,9 +251,7 @@ def _one_by_one(
             done.append(step.opcode)
         handle = of_handle.get(number)
         if handle is not None:
-            array = values[number]
-            buffer = array._buffer if slot_is_set(array, "_buffer") else None
-            handle.fill(buffer, array._view if slot_is_set(array, "_view") else None)
+            _fill(handle, values[number])
         for operand in step.operands:
             if last[operand] == number:
                 values.pop(operand, None)
@@ -247,6 +279,8 @@ def _cluster(
             if times < often:
                 return None, leaves, False
     _count += 1
+    if _count % MAX_CLUSTERS == 0:  # nodes keep programs, too
+        forget()
     name = f"cluster_{_count}"
     lines = dict.fromkeys(
         f"{m.source_file}:{m.source_line}" for n in needed if (m := entries[n][0].metadata) and m.source_file

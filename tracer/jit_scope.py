@@ -11,6 +11,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from contextlib import ContextDecorator
+from types import CodeType
 from typing import Any, Self
 
 from ..hlo.forking import Order, fork_lock
@@ -18,14 +19,16 @@ from ..hlo.kernel_texts import KernelTexts
 from ..hlo.tables import Table
 from ..hlo.tracebacks import boundary
 from . import core, execution
-from .clusters import Cluster, Settled
+from .caches import on_clear
+from .clusters import MAX_CLUSTERS, Cluster, Settled
 from .putting_off import UNSET, Recorder, recorder, restore, start
-from .source import user_line
+from .source import user_frame, user_line
 
 __all__ = ["JitScope", "jit_scope", "jit_scope_report"]
 
 _state = core.thread_state()
 _MAX_ENTRIES = 10_000
+"""Of a program that never ends, what came first is forgotten."""
 
 
 class Collected:
@@ -34,31 +37,30 @@ class Collected:
     def __init__(self) -> None:
         self.clusters: dict[Cluster, int] = {}
         """How often each program ran here."""
-        self.forced: Counter[tuple[str, str]] = Counter()
-        """Why a batch was settled, and the user's line."""
+        self.forced: dict[Any, int] = {}
+        """Why a batch was settled, and the user's file and line."""
         self.single: Counter[tuple[str, str]] = Counter()
         """Operations that ran by themselves, and why."""
         self.compiled = 0
 
     def saw(self, done: Settled, reason: str) -> None:
         """A batch was settled."""
-        self.forced[reason, user_line() or "<unknown>"] += 1
+        frame = user_frame()
+        key = (reason, frame.f_code, frame.f_lineno) if frame is not None else (reason, None, 0)
+        self.forced[key] = self.forced.get(key, 0) + 1
         if done.cluster is not None:
             self.clusters[done.cluster] = self.clusters.get(done.cluster, 0) + 1
             self.compiled += done.is_new
         for opcode in done.single:
             self.single[opcode.value, done.reason] += 1
-        self._forget_some()
+        if len(self.forced) > _MAX_ENTRIES:
+            self.forced.clear()
+        if len(self.clusters) > MAX_CLUSTERS:
+            self.clusters.clear()
 
     def saw_alone(self, what: str, reason: str) -> None:
         """Something was not put off."""
         self.single[what, reason] += 1
-
-    def _forget_some(self) -> None:
-        """Of a program that never ends, what came first is forgotten."""
-        for table in (self.clusters, self.forced, self.single):
-            while len(table) > _MAX_ENTRIES:
-                del table[next(iter(table))]  # type: ignore[arg-type]
 
     def to_text(self) -> str:
         """The report."""
@@ -72,12 +74,17 @@ class Collected:
             table = Table(("cluster", "operations", "runs", "ms to compile", "lines"), rows, frozenset({1, 2, 3}))
             parts.append(table.to_text())
         if self.forced:
-            needed = [(reason, str(n), line) for (reason, line), n in self.forced.most_common()]
+            most = sorted(self.forced.items(), key=lambda item: -item[1])
+            needed = [(reason, str(n), _place(code, line)) for (reason, code, line), n in most]
             parts.append(Table(("needed", "times", "at"), needed, frozenset({1})).to_text())
         if self.single:
             alone = [(what, str(n), reason) for (what, reason), n in self.single.most_common()]
             parts.append(Table(("ran by itself", "times", "because"), alone, frozenset({1})).to_text())
         return "\n\n".join(parts)
+
+
+def _place(code: CodeType | None, line: int) -> str:
+    return "<unknown>" if code is None else f"{code.co_filename}:{line} (in {code.co_name})"
 
 
 def _lines(cluster: Cluster) -> str:
@@ -258,6 +265,7 @@ class _Session:
 
 
 _session = _Session()
+on_clear(lambda: _session.collected.clusters.clear())
 
 
 def change_level(level: int) -> None:

@@ -116,8 +116,16 @@ class PendingArray(Array):
         return self
 
     def is_ready(self) -> bool:
-        """Whether the value is there already."""
-        return self._pending.batch is None if slot_is_set(self, "_pending") else super().is_ready()
+        """True: whoever asks waits for the value, since it would never be there otherwise."""
+        return self.filled().is_ready()
+
+    def copy_to_host_async(self) -> None:
+        self.filled().copy_to_host_async()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the value is there already. Does not ask for it."""
+        return not slot_is_set(self, "_pending") or self._pending.batch is None
 
     def delete(self) -> None:
         with _lock:

@@ -34,11 +34,23 @@ from .aval import ShapedArray, aval_of_shape
 from .checks import is_checking
 from .clusters import constant_bytes, live_handles, settle
 from .context import Context, current_context
-from .core import EVAL, CheckedEvalTrace, EvalTrace, Value, current_metadata, eval_computation, thread_state
+from .core import (
+    EVAL,
+    CheckedEvalTrace,
+    EvalTrace,
+    Value,
+    current_metadata,
+    eval_computation,
+    refine_eval,
+    set_current_trace,
+    thread_state,
+)
 from .pending import Batch, Handle, PendingArray, pending
 from .steps import MANY_CONSTANTS, next_step, root_of, site_of_user
 
 _state = thread_state()
+MANY_PROGRAMS = 16
+"""If so many more programs were compiled than found, no structure is compiled when it comes for the first time."""
 _HALF: tuple[int, ...] = (-1,)
 _BY_VALUE: dict[Opcode, tuple[int, ...]] = {
     Opcode.PAD: (1,),
@@ -89,6 +101,8 @@ class Recorder:
         self.watchers = watchers
         """The scopes that are told what happens, outermost first."""
         self.often = often
+        self.made = self.runs = 0
+        """Programs that were compiled here, and calls of programs that were there."""
         self.context: Context | None = current_context()
         """The settings at the last operation; None once it is closed."""
         self.place = _place(current_context())
@@ -102,13 +116,11 @@ class Recorder:
         self, opcode: Opcode, operands: Sequence[Any], attributes: Attributes, shape: Shape, aval: ShapedArray
     ) -> PendingArray:
         """The result of an op with one result, of type `aval`."""
-        number = 0
-        while not number:
+        while True:
             batch = self.batch
-            number = self._add(batch, opcode, operands, attributes, shape, aval)
-        handle = Handle(batch, number)
-        batch.entries[number] = (batch.entries[number][0], weakref.ref(handle))
-        return pending(aval, handle)
+            handle = Handle(batch, 0)
+            if self._add(batch, opcode, operands, attributes, shape, aval, handle):
+                return pending(aval, handle)
 
     def record_many(
         self, opcode: Opcode, operands: Sequence[Any], attributes: Attributes, shape: Shape
@@ -117,7 +129,7 @@ class Recorder:
         number = 0
         while not number:
             batch = self.batch
-            number = self._add(batch, opcode, operands, attributes, shape, None)
+            number = self._add(batch, opcode, operands, attributes, shape, None, None)
         return [self._element(batch, number, k, s) for k, s in enumerate(shape.elements)]
 
     def _element(self, batch: RecordedBatch, of: int, index: int, shape: Shape) -> PendingArray:
@@ -141,8 +153,9 @@ class Recorder:
         attributes: Attributes,
         shape: Shape,
         aval: ShapedArray | None,
+        handle: Handle | None,
     ) -> int:
-        """Append an operation; its number, or 0 if the batch has ended before it."""
+        """Append an operation, with `handle` for its result; its number, or 0 if the batch has ended before it."""
         entries, known = batch.entries, batch.known
         by_value = _BY_VALUE.get(opcode)
         if by_value is _HALF:
@@ -153,11 +166,11 @@ class Recorder:
             for operand in operands:
                 if operand.__class__ is PendingArray:
                     try:
-                        handle = operand._pending
+                        given = operand._pending
                     except AttributeError:
-                        handle = None  # another thread has just settled it
-                    if handle is not None and handle.batch is batch:
-                        numbers.append(handle.number)
+                        given = None  # another thread has just settled it
+                    if given is not None and given.batch is batch:
+                        numbers.append(given.number)
                         continue
                     operand.filled()
                 elif by_value is not None and len(numbers) in by_value and operand.aval.size == 1:
@@ -184,7 +197,9 @@ class Recorder:
                 self.flush("the program repeats itself, or is long")
                 return 0
             if entries[-1][0] is parent:  # else the end of some object has recorded something
-                entries.append((step, None))
+                if handle is not None:
+                    handle.number = step.number
+                entries.append((step, None if handle is None else weakref.ref(handle)))
                 return step.number
 
     def _constant(self, batch: RecordedBatch, array: Array) -> int:
@@ -228,10 +243,13 @@ class Recorder:
         before = own.get("recorder", UNSET)
         own["recorder"] = None
         try:
-            done = settle(entries, handles, _run_op, self.often)
+            is_wasteful = self.made > MANY_PROGRAMS + self.runs
+            done = settle(entries, handles, _run_op, max(2, self.often) if is_wasteful else self.often)
         finally:
             restore(before)
         if done is not None:
+            self.made += done.is_new
+            self.runs += done.cluster is not None and not done.is_new
             for watcher in self.watchers:
                 watcher.saw(done, reason)
 
@@ -328,7 +346,8 @@ def _run_op(opcode: Opcode, arrays: list[Any], attributes: Any, shape: Shape) ->
         try:
             return execution.run_call(attributes.to_apply, arrays)
         except (UnsupportedError, NotImplementedError):
-            return eval_computation(attributes.to_apply, arrays)
+            with set_current_trace(EVAL):
+                return eval_computation(attributes.to_apply, arrays)
     return EvalTrace.process(EVAL, opcode, tuple(arrays), attributes, shape)
 
 
@@ -407,9 +426,8 @@ def _can_be_put_off(computation: HloComputation) -> bool:
 
 def start() -> None:
     """From now on EVAL asks each thread for its recorder."""
-    if type(EVAL) is not DelayingTrace:
-        EVAL.__class__ = DelayingTrace
-        execution.put_off_calls(recorded_call)
+    refine_eval(DelayingTrace)
+    execution.put_off_calls(recorded_call)
 
 
 __all__ = ["UNSET", "DelayingTrace", "Recorder", "recorded_call", "recorder", "restore", "start"]

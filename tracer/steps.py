@@ -146,7 +146,16 @@ def site_of_user() -> Site:
 
 _ROOTS: dict[Any, Step] = {}
 _made = 0
-on_clear(_ROOTS.clear)
+
+
+def forget() -> None:
+    """Forget all sequences, and the programs that only their nodes keep."""
+    global _made
+    _made = 0
+    _ROOTS.clear()
+
+
+on_clear(forget)
 
 
 def root_of(place: Any) -> Step:
@@ -171,8 +180,7 @@ def next_step(
     """The node after `parent` for `key`, which is new."""
     global _made
     if _made >= MAX_STEPS:
-        _made = 0
-        _ROOTS.clear()
+        forget()
     _made += 1
     if opcode is Opcode.CONSTANT:
         parent.constants += 1
