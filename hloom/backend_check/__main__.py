@@ -7,7 +7,8 @@ import sys
 import time
 
 from ..hlo.errors import UnsupportedError
-from . import PARTS, Outcome, check_backend
+from .checking import PARTS, check_backend
+from .report import Outcome
 
 
 def main() -> int:

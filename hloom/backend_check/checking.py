@@ -31,7 +31,7 @@ def check_backend(
     `every`: of the op table, every so many cases. `only`: whether a check of this name runs. `report` is called with
     each outcome as it is known. ValueError for an unknown part; UnsupportedError for an unknown backend.
 
-    >>> from hloom.backend_check import check_backend
+    >>> from hloom.backend_check.checking import check_backend
     >>> check_backend("evaluator", parts=["ops"], only=lambda name: name.startswith("add-f32")).is_good
     True
     """

@@ -18,6 +18,7 @@ from ..hlo.backend import Compiler, DeviceBuffer
 from ..hlo.errors import ExecutionError, UnsupportedError
 from ..hlo.host_buffers import HostBuffer
 from ..hlo.ir import HloModule, InputOutputAlias
+from ..hlo.targets import TARGETS
 
 X, Y = np.arange(6, dtype=np.float32).reshape(2, 3), np.full((2, 3), 0.5, np.float32)
 
@@ -71,8 +72,14 @@ def wrong_arguments_are_refused(compiler: Compiler) -> None:
         raise AssertionError(f"{len(arguments)} arrays, the last {arguments[-1].dtype}{arguments[-1].shape}: accepted")
 
 
-def unknown_targets_are_refused(compiler: Compiler) -> None:
-    """UnsupportedError for the name of no target."""
+def targets(compiler: Compiler) -> None:
+    """The layouts of a target change no result. UnsupportedError for the name of no target."""
+    product = "  x = f32[2,3] parameter(0)\n  y = f32[3,2] transpose(x), dimensions={1,0}\n" + (
+        "  ROOT d = f32[2,2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    )
+    for target in TARGETS:
+        (result,) = compiler.compile(_module(product), target=target).execute([X])
+        assert np.allclose(result, X @ X.T), f"another result for target {target}"
     try:
         compiler.compile(_sum(), target="no such target")
     except UnsupportedError:
@@ -158,7 +165,7 @@ PROTOCOL: tuple[Callable[[Compiler], None], ...] = (
     results_have_the_declared_types,
     results_share_no_memory,
     wrong_arguments_are_refused,
-    unknown_targets_are_refused,
+    targets,
     results_are_arguments_of_other_programs,
     calls_from_several_threads,
     donated_arguments,

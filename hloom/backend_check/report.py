@@ -27,7 +27,7 @@ class Outcome:
 class Report:
     """All checks of one backend, in order. `print` shows the numbers, then what failed, then what was refused.
 
-    >>> from hloom.backend_check import Outcome, Report
+    >>> from hloom.backend_check.report import Outcome, Report
     >>> print(Report("mine", (Outcome("ops", "add-f32x3", "passed"), Outcome("ops", "fft-c64x8", "refused", "no fft"))))
     part  passed  refused  failed
     ops        1        1       0

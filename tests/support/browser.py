@@ -26,7 +26,7 @@ class Browser:
 
     def __init__(self, address: str) -> None:
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
-        chrome = {"binary": _TOOLS[1], "args": [*arguments, "--window-size=800,600"]}
+        chrome = {"binary": _TOOLS[1], "args": [*arguments, "--window-size=760,640"]}
         wanted = {"capabilities": {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": chrome}}}
         self._address = address
         self._session = f"/session/{self._ask('/session', wanted)['sessionId']}"

@@ -1,7 +1,7 @@
 """Collectives of several devices, and what they mean: written once more with NumPy, for all devices together.
 
-A case has the text of a module, the number of its replicas and partitions, and a function from the devices' arguments to
-the devices' results. It shares nothing with the library: groups are written out as devices.
+A case has the text of a module, the number of its replicas and partitions, and a function from the devices' arguments
+to the devices' results. It shares nothing with the library: groups are written out as devices.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ GROUPS: dict[str, tuple[int, int, str, list[list[int]]]] = {
 """Replicas, partitions, the text, and the groups of devices; for reductions, gathers and scatters."""
 
 JOINED = {
-    "replicas with their partitions": (4, 2, "channel_id=3, replica_groups={{0,1},{3,2}}", [[0, 1, 2, 3], [6, 7, 4, 5]]),
+    "with their partitions": (4, 2, "channel_id=3, replica_groups={{0,1},{3,2}}", [[0, 1, 2, 3], [6, 7, 4, 5]]),
     "all, with a channel": (2, 2, "channel_id=3, replica_groups={}", [[0, 1, 2, 3]]),
 }
 """The same, where a channel without global ids means replicas with all their partitions."""

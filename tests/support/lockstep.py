@@ -84,6 +84,10 @@ def _value(i: HloInstruction, operands: list[list[Any]]) -> list[Any]:
             for source, target in i.attributes.source_target_pairs:
                 found[target] = operands[source][0]
             return found
+        case Opcode.ALL_REDUCE if len(i.operands) > 1:
+            each = [replace(i, operands=(o,), shape=o.shape) for o in i.operands]
+            results = [_value(one, [[given[k]] for given in operands]) for k, one in enumerate(each)]
+            return list(zip(*results, strict=True))
         case _ if i.opcode in _OF_GROUPS:
             found: list[Any] = [None] * len(operands)
             for group in i.attributes.replica_groups.groups:

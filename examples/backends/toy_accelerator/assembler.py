@@ -201,6 +201,8 @@ def _plan(computation: HloComputation | HloInstruction) -> Plan:
         root: HloInstruction | None = HloInstruction(
             computation.opcode, scalar, tuple(parameters), computation.attributes
         )
+    elif computation.root.shape.is_array and computation.root.shape.rank:  # the body of a fusion
+        parameters, root = list(computation.parameters), computation.root
     else:
         parameters = [make_parameter(k, p.shape) for k, p in enumerate(computation.parameters)]
         root = apply_to_arrays(computation, parameters, ())
@@ -228,7 +230,7 @@ def _plan(computation: HloComputation | HloInstruction) -> Plan:
     steps = []
     for number, i in enumerate(order):
         sources = tuple(slots[_source(o)] for o in i.operands)
-        dying = {_source(o) for o in i.operands if last[_source(o)] == number and _source(o) not in roots}
+        dying = dict.fromkeys(o for o in map(_source, i.operands) if last[o] == number and o not in roots)
         steps.append((i, slot(i), sources))  # before its operands' slots are free: a result is in none of them
         free += [slots[o] for o in dying]
     offsets = tuple(sum(sizes[:s]) for s in range(len(sizes)))
@@ -241,7 +243,7 @@ def not_elementwise(computation: HloComputation | HloInstruction) -> Unsupported
 
 
 def _source(instruction: HloInstruction) -> HloInstruction:
-    """Through a broadcast of a scalar to a scalar."""
+    """Through a broadcast of a scalar: every element of an array in the scratchpad is a scalar."""
     while instruction.opcode is Opcode.BROADCAST:
         instruction = instruction.operands[0]
     return instruction

@@ -31,19 +31,20 @@ from hloom.hlo.targets import target_named
 from . import lowering_indexing, lowering_reductions
 from .device import ToyDevice
 from .expansions import TOY_EXPANSIONS
+from .fusion import FuseElementwise
 from .lowering import Lowering
 
 RULES = (lowering_indexing, lowering_reductions)
 """The files that add rules to LOWER."""
+
 
 def can_share(instruction: HloInstruction, operand: int, output: int) -> bool:
     """Results that may be written over an operand: elementwise ones, since each piece is read before it is written, and
     updates of a part."""
     if instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
         return operand == 0
-    return has_trait(instruction.opcode, Trait.ELEMENTWISE) and instruction.operands[operand].shape.dimensions == (
-        instruction.shape.dimensions
-    )
+    elementwise = has_trait(instruction.opcode, Trait.ELEMENTWISE) or instruction.opcode is Opcode.FUSION
+    return elementwise and instruction.operands[operand].shape.dimensions == instruction.shape.dimensions
 
 
 class ToyExecutable(RemoteExecutable):
@@ -110,6 +111,7 @@ class ToyCompiler(Compiler):
                 DeadCodeElimination(),
                 Expand(TOY_EXPANSIONS),  # to ops that have a rule in LOWER
                 simplify,
+                FuseElementwise(),  # after simplification, which knows no fusions
                 FlattenCallGraph(),  # each loop body gets one caller: buffers are assigned once for each computation
                 MemoryScheduler(),
             ),

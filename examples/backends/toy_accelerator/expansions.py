@@ -19,6 +19,7 @@ from hloom.hlo.passes.expand.dot import dot_in_one_type, dot_of_integers
 from hloom.hlo.passes.expand.expand import EXPANSIONS
 from hloom.hlo.passes.patterns import broadcast, convert, make_splat, make_zeros, reshape, transpose
 from hloom.hlo.passes.rules import RuleSet, rule
+from numpy.typing import NDArray
 
 _O, _E = Opcode, ElementType
 
@@ -136,7 +137,7 @@ def cholesky(i: HloInstruction) -> HloInstruction:
     half = _in_f32(cholesky, i)
     if half is not None:
         return half
-    a, = i.operands
+    (a,) = i.operands
     n, element = a.shape.dimensions[-1], a.shape.element
     if not a.shape.num_elements:
         return a
@@ -219,22 +220,20 @@ def fourier(i: HloInstruction) -> HloInstruction:
     return convert(x, i.shape.element)
 
 
-def _matrix(length: int, kept: int, kind: FftType) -> np.ndarray[tuple[int, ...], np.dtype[np.complex128]]:
+def _matrix(length: int, kept: int, kind: FftType) -> NDArray[np.complex128]:
     turns = np.outer(np.arange(length), np.arange(kept)) % length
-    if kind in (FftType.FFT, FftType.RFFT):
-        return np.exp(-2j * math.pi / length * turns)
-    return np.exp(2j * math.pi / length * turns) / length
+    forward = kind in (FftType.FFT, FftType.RFFT)
+    found: NDArray[np.complex128] = np.exp((-2j if forward else 2j) * math.pi / length * turns)
+    return found if forward else found / length
 
 
-def _from_half(length: int, kept: int) -> np.ndarray[tuple[int, ...], np.dtype[np.complex128]]:
+def _from_half(length: int, kept: int) -> NDArray[np.complex128]:
     """Each frequency that was kept stands for its conjugate too, except the first one and the one in the middle."""
     weights = np.where((np.arange(kept) == 0) | (2 * np.arange(kept) == length), 1, 2)
     return weights[:, None] * _matrix(length, length, FftType.IFFT)[:kept]
 
 
-def _transformed(
-    x: HloInstruction, dimension: int, matrix: np.ndarray[tuple[int, ...], np.dtype[np.complex128]]
-) -> HloInstruction:
+def _transformed(x: HloInstruction, dimension: int, matrix: NDArray[np.complex128]) -> HloInstruction:
     rank = x.shape.rank
     dot = make_instruction(_O.DOT, (x, make_constant(matrix)), DotAttributes((), (), (dimension,), (0,)))
     order = [*range(dimension), rank - 1, *range(dimension, rank - 1)]

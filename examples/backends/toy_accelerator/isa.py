@@ -260,7 +260,9 @@ class ToyProgram:
 
 
 def _contiguous(view: View) -> int:
-    """How many elements are side by side, as the innermost dimensions."""
+    """How many elements are side by side, as the innermost dimensions; all of them if it is one that repeats."""
+    if not any(view.strides):
+        return view.count
     row, expected = 1, view.itemsize
     for size, stride in zip(view.sizes[::-1], view.strides[::-1], strict=True):
         if size != 1 and stride != expected:

@@ -181,9 +181,10 @@ def dot(lowering: Lowering, instruction: HloInstruction, operands: Sequence[View
     ):
         free = [d for d in range(len(view.sizes)) if d not in batch and d not in contracting]
         order = (*batch, *free, *contracting) if number == 0 else (*batch, *contracting, *free)
-        moved = view.transpose(order)
-        dense = lowering.assembler.temporary(element, moved.sizes)
-        lowering.assembler.copy(dense, moved)
+        dense = moved = view.transpose(order)
+        if not moved.is_dense:
+            dense = lowering.assembler.temporary(element, moved.sizes)
+            lowering.assembler.copy(dense, moved)
         groups = [_count(view, batch), _count(view, free), _count(view, contracting)]
         matrices.append(dense.reshape(*(groups if number == 0 else (groups[0], groups[2], groups[1]))))
         sizes.append(groups)
@@ -267,19 +268,19 @@ def pad(lowering: Lowering, instruction: HloInstruction, operands: Sequence[View
     """The padding everywhere, then what is inside of the target, with holes between its elements."""
     attributes = instruction.attributes
     lowering.assembler.copy(results[0], operands[1].broadcast((), results[0].sizes))
-    spread(lowering, results[0], operands[0], attributes.low, [hole + 1 for hole in attributes.interior])
+    steps = [hole + 1 for hole in attributes.interior]
+    lowering.assembler.copy(*spread(results[0], operands[0], attributes.low, steps))
 
 
-def spread(lowering: Lowering, target: View, source: View, low: Sequence[int], steps: Sequence[int]) -> None:
-    """Element i of the source to place low + i * step of the target along each dimension, if that is inside."""
+def spread(area: View, array: View, low: Sequence[int], steps: Sequence[int]) -> tuple[View, View]:
+    """Element i of the array is at place low + i * step of the area along each dimension: the parts of both that have
+    such places."""
     for d, (first, step) in enumerate(zip(low, steps, strict=True)):
         skipped = max(0, -(first // step))
         start = first + skipped * step
-        count = min(source.sizes[d] - skipped, -(-(target.sizes[d] - start) // step))
-        if count <= 0:
-            return
-        source, target = source.part(d, skipped, count), target.part(d, start, count, step)
-    lowering.assembler.copy(target, source)
+        count = max(0, min(array.sizes[d] - skipped, -(-(area.sizes[d] - start) // step)))
+        area, array = area.part(d, start, count, step), array.part(d, skipped, count)
+    return area, array
 
 
 @LOWER.register(_O.IOTA)

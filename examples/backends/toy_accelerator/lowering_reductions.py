@@ -96,7 +96,7 @@ def _areas(lowering: Lowering, window: Window, arrays: Sequence[tuple[ElementTyp
         itemsize = element.dtype.itemsize
         view = assembler.temporary(element, area)
         assembler.copy(view, assembler.constant(bytes(itemsize), (), itemsize).broadcast((), area))
-        spread(lowering, view, source, low, steps)
+        assembler.copy(*spread(view, source, low, steps))
         found.append(view)
     return found[:-1], found[-1]
 
@@ -190,16 +190,9 @@ def select_and_scatter(
     assembler.copy(area, init.broadcast((), area.sizes))
     for number, (part, _) in zip(numbers, moving, strict=True):
         assembler.apply(put, [part, source, which, number], [part])
-    _collect(lowering, results[0], area, [w.padding_low for w in window])
-
-
-def _collect(lowering: Lowering, result: View, area: View, low: Sequence[int]) -> None:
-    """The array without its padding."""
-    for d, first in enumerate(low):
-        start, skipped = max(0, first), max(0, -first)
-        count = min(area.sizes[d] - start, result.sizes[d] - skipped)
-        area, result = area.part(d, start, count), result.part(d, skipped, count)
-    lowering.assembler.copy(result, area)
+    assembler.copy(results[0], init.broadcast((), results[0].sizes))
+    inside, result = spread(area, results[0], [w.padding_low for w in window], [w.base_dilation for w in window])
+    assembler.copy(result, inside)
 
 
 def _choose(select: HloComputation, element: ElementType) -> HloComputation:
@@ -256,36 +249,31 @@ def sort(lowering: Lowering, instruction: HloInstruction, operands: Sequence[Vie
     assembler.copy(places, line.broadcast((0,), (width, rest)))
     columns.append(places)
     exchange = _exchange(attributes.to_apply, elements, size)
-    for low, high in _rounds(width):
-        pairs = [(low(column), high(column)) for column in columns]
-        views = [view for pair in pairs for view in pair]
+    for block, mirrored in _rounds(width):
+        views = [view for column in columns for view in _halves(column, block, mirrored)]
         assembler.apply(exchange, views, views)
     for column, result in zip(columns, results, strict=False):
         moved = result.transpose(order)
         assembler.copy(moved, column.part(0, 0, size).reshape(*moved.sizes))
 
 
-def _rounds(width: int) -> Iterator[tuple[object, object]]:  # type: ignore[type-arg]
-    """For each round, which two halves of a column are compared: functions from a column to a view."""
-
-    def halves(block: int, mirrored: bool):  # type: ignore[no-untyped-def]
-        def low(column: View) -> View:
-            return column.reshape(width // block, block, column.sizes[1]).part(1, 0, block // 2)
-
-        def high(column: View) -> View:
-            view = column.reshape(width // block, block, column.sizes[1])
-            return view.part(1, block - 1, block // 2, -1) if mirrored else view.part(1, block // 2, block // 2)
-
-        return low, high
-
+def _rounds(width: int) -> Iterator[tuple[int, bool]]:
+    """The size of the blocks whose halves are compared in each round; whether the second half is read backwards."""
     merged = 2
     while merged <= width:
-        yield halves(merged, True)
+        yield merged, True
         block = merged // 2
         while block >= 2:
-            yield halves(block, False)
+            yield block, False
             block //= 2
         merged *= 2
+
+
+def _halves(column: View, block: int, mirrored: bool) -> tuple[View, View]:
+    """The elements of a column that are compared with one another."""
+    blocks = column.reshape(column.sizes[0] // block, block, column.sizes[1])
+    half = block // 2
+    return blocks.part(1, 0, half), blocks.part(1, block - 1, half, -1) if mirrored else blocks.part(1, half, half)
 
 
 def _exchange(comparator: HloComputation, elements: Sequence[ElementType], size: int) -> HloComputation:

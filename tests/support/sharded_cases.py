@@ -1,0 +1,241 @@
+"""Programs on eight devices, written for JAX: each is an expression over the names that `environment` gives.
+
+`python tests/support/sharded_cases.py jax` prints JAX's answers, `... hloom` ours, as JSON. The first are kept in
+`tests/data/sharded_answers.json.gz` (`... record` writes them).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+ANSWERS = Path(__file__).parent.parent / "data" / "sharded_answers.json.gz"
+
+
+def environment(library: str) -> dict[str, Any]:
+    """The names that expressions use: `jax` and its parts, meshes, arrays, and the functions below."""
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+    if library == "jax":
+        import jax
+        import jax.numpy as jnp
+        from jax import lax, sharding
+    else:
+        import hloom as jax
+        import hloom.numpy as jnp
+        from hloom import lax, sharding
+    P, named = sharding.PartitionSpec, sharding.NamedSharding
+    auto = sharding.AxisType.Auto
+    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(auto, auto))
+    line = jax.make_mesh((8,), ("i",), axis_types=(auto,))
+    rows = np.random.RandomState(0)
+    a = jnp.array(rows.randn(8, 4), jnp.float32)
+    b = jnp.array(rows.randn(4, 8), jnp.float32)
+    params = {"w": jnp.array(rows.randn(4, 4) * 0.5, jnp.float32), "b": jnp.array(rows.randn(4), jnp.float32)}
+
+    def put(x: Any, *spec: Any, on: Any = mesh) -> Any:
+        return jax.device_put(x, named(on, P(*spec)))
+
+    def smap(f: Any, ins: Any, outs: Any, on: Any = mesh, **options: Any) -> Any:
+        return jax.shard_map(f, mesh=on, in_specs=ins, out_specs=outs, **options)
+
+    def loss(params: Any, x: Any) -> Any:
+        return jnp.mean(jnp.tanh(x @ params["w"] + params["b"]) ** 2)
+
+    def mean_loss(params: Any, x: Any) -> Any:
+        return lax.pmean(loss(params, x), ("x", "y"))
+
+    def ring_product(left: Any, right: Any) -> Any:
+        """A product whose parts go round, as in the notebook on shard_map."""
+        size = lax.axis_size("i")
+        own = lax.axis_index("i")
+
+        def step(k: Any, state: Any) -> Any:
+            total, part = state
+            block = lax.dynamic_slice_in_dim(right, ((own + k) % size) * part.shape[1], part.shape[1], 0)
+            perm = [((j + 1) % size, j) for j in range(size)]
+            return total + part @ block, lax.ppermute(part, "i", perm)
+
+        zeros = lax.pcast(jnp.zeros((left.shape[0], right.shape[1])), "i", to="varying")
+        return lax.fori_loop(0, size, step, (zeros, left))[0]
+
+    def text(f: Any) -> str:
+        return str(f()).replace("hloom.", "jax.")
+
+    def error(f: Any) -> str:
+        try:
+            f()
+        except Exception as found:
+            base = next(c for c in type(found).__mro__ if c.__module__ == "builtins")
+            return f"{base.__name__}: {str(found).splitlines()[0].replace('hloom.', 'jax.')}"
+        return "no error"
+
+    known = {**locals(), "np": np, "ns": SimpleNamespace}
+    del known["library"]
+    return known
+
+
+CASES = [
+    # arrays
+    "[str(d) for d in jax.devices()]",
+    "(jax.device_count(), jax.local_device_count(), jax.process_count(), jax.devices()[3].local_hardware_id)",
+    "repr(mesh)",
+    "put(a, 'x', 'y').sharding",
+    "[str(s) for s in put(a, 'x').addressable_shards]",
+    "[(s.replica_id, s.index, str(s.device)) for s in put(a, 'y', 'x').global_shards]",
+    "[(s.replica_id, s.data.tolist()) for s in put(jnp.arange(8), ('x', 'y')).addressable_shards]",
+    "put(a, 'x').addressable_data(3)",
+    "put(a, 'x').addressable_data(3).sharding",
+    "repr(put(jnp.arange(4.0), 'x'))",
+    "(put(a, 'x').is_fully_replicated, put(a).is_fully_replicated, put(a, 'x').is_fully_addressable)",
+    "sorted(map(str, put(a, 'x').devices()))",
+    "put(a, 'x').device",
+    "jax.device_put(a, jax.devices()[5]).device",
+    "(jax.device_put(a, jax.devices()[5]) + 1).device",
+    "jax.device_put(put(a, 'x'), named(mesh, P(None, 'y'))).addressable_data(1)",
+    "named(mesh, P('y', 'x')).devices_indices_map((8, 4))",
+    "named(mesh, P(('y', 'x'))).shard_shape((8, 4))",
+    "named(mesh, P('x')).is_equivalent_to(named(mesh, P('x', None)), 2)",
+    "jax.make_array_from_callback((8, 4), named(mesh, P('x', 'y')), lambda i: np.asarray(a)[i])",
+    "jax.make_array_from_single_device_arrays((8,), named(line, P('i')), "
+    "[jax.device_put(jnp.ones(1) * k, d) for k, d in enumerate(jax.devices())])",
+    "jax.make_array_from_process_local_data(named(mesh, P('x')), np.arange(8.0)).addressable_data(2)",
+    "error(lambda: jax.make_mesh((16,), ('x',)))[:46]",
+    "error(lambda: put(jnp.arange(7.0), 'x'))[:10]",
+    "error(lambda: jax.make_array_from_single_device_arrays((8,), named(line, P('i')), [jnp.ones(1)]))",
+    # operations and jit: where results are
+    *[
+        f"({e}).sharding"
+        for e in (
+            "put(a, 'x') + 1", "put(a, 'x', 'y').T", "put(a, 'x', 'y').sum(0)", "put(a, 'x', 'y').sum()",
+            "put(a, 'x')[1]", "put(a, 'x').reshape(32)", "jnp.sin(put(a, None, 'y'))", "put(a, 'x') * put(a, 'x')",
+            "put(a, 'x') @ put(b, None, 'y')", "jax.jit(lambda v: v * 2)(put(a, 'y'))",
+            "jax.jit(lambda v: v + 1, out_shardings=named(mesh, P('x')))(a)",
+            "jax.jit(lambda v: v + 1, in_shardings=named(mesh, P('x')))(a)",
+            "jax.jit(lambda v: lax.with_sharding_constraint(v * 2, named(mesh, P(None, 'y'))))(put(a, 'x'))",
+        )
+    ],
+    "put(a, 'x') + 1",
+    "put(a, 'x', 'y').T @ put(a, 'x', 'y')",
+    "put(a, 'x', 'y').sum(0)",
+    "put(a, 'x')[1:7:2]",
+    "put(a, 'x').reshape(2, 16)",
+    "jnp.sort(put(a, 'x'), axis=0)",
+    "jnp.cumsum(put(a, 'x', 'y'), axis=0)",
+    "put(a, 'x').at[3].set(0.0)",
+    "jnp.concatenate([put(a, 'x'), a])",
+    "jax.nn.softmax(put(a, 'x', 'y'))",
+    "jnp.linalg.norm(put(a, 'x'))",
+    "put(a, 'x')[jnp.array([5, 0, 5])]",
+    "jax.jit(lambda v, w: jnp.tanh(v @ w), out_shardings=named(mesh, P()))(put(a, 'x'), put(b, None, 'y'))",
+    "jax.jit(jax.grad(loss))(params, put(a, 'x'))['w']",
+    "jax.grad(loss)(put(params), put(a, 'x', 'y'))['b']",
+    "jax.jit(lambda v: lax.scan(lambda c, x: (c + x, c), jnp.zeros(4), v)[1])(put(a, 'x'))",
+    "jax.jit(lambda v: lax.cond(v.sum() > 0, jnp.sin, jnp.cos, v))(put(a, 'x'))",
+    "jax.vmap(lambda r: r / r.max())(put(a, 'x'))",
+    "jax.vmap(lambda k: jax.random.normal(k))(put(jax.random.split(jax.random.key(0), 8), 'x'))",
+    "(lambda x: (jax.jit(lambda v: v * 2, donate_argnums=0)(x), x.is_deleted())[1])(put(a, 'x'))",
+    "error(lambda: jax.jit(lambda u, v: u + v)(put(a, 'x'), jax.device_put(a, jax.devices()[1])))[:80]",
+    "error(lambda: put(a, 'x') + jax.device_put(a, jax.devices()[1]))",
+    "error(lambda: jax.jit(lambda v: v, in_shardings=named(mesh, P('y')))(put(a, 'x')))",
+    # shard_map
+    "smap(lambda v: lax.psum(v, 'x'), P('x'), P())(jnp.arange(8.0))",
+    "smap(lambda v: lax.psum(v, 'x'), P('x'), P())(jnp.arange(8.0)).sharding",
+    "smap(lambda v: lax.psum(v, 'x'), P(), P())(jnp.arange(4.0))",
+    "smap(lambda v: lax.pmean(v, ('x', 'y')), P(('x', 'y')), P())(a)",
+    "smap(lambda v: (lax.pmax(v, 'x'), lax.pmin(v, 'y')), P('x', 'y'), (P(None, 'y'), P('x')))(a)",
+    "smap(lambda v: lax.all_gather(v, 'x', tiled=True), P('x'), P(), check_vma=False)(a)",
+    "smap(lambda v: lax.all_gather(v, 'y')[None], P('x', 'y'), P('x', 'y'))(a).shape",
+    "smap(lambda v: lax.psum_scatter(v, 'x', tiled=True), P(None, 'y'), P('x', 'y'))(a)",
+    "smap(lambda v: lax.all_to_all(v, 'x', 1, 0, tiled=True), P('x', None), P(None, 'x'))(a)",
+    "smap(lambda v: lax.ppermute(v, 'x', [(0, 1), (1, 2), (2, 3)]), P('x'), P('x'))(a)",
+    "smap(lambda v: v * 0 + lax.axis_index(('y', 'x')), P('x', 'y'), P('x', 'y'))(a)",
+    "smap(lambda v: v * 0 + lax.axis_index('x'), P('x'), P('x'), "
+    "sharding.Mesh(np.array(jax.devices())[[3, 0, 7, 5]], ('x',)))(jnp.zeros(8))",
+    "smap(lambda v: v * lax.axis_size('x') + v.shape[0], P('x'), P('x'))(jnp.arange(8.0))",
+    "smap(lambda p, v: mean_loss(p, v), (P(), P(('x', 'y'))), P())(params, a)",
+    "jax.grad(smap(mean_loss, (P(), P(('x', 'y'))), P()))(params, a)['w']",
+    "jax.jit(jax.grad(smap(mean_loss, (P(), P(('x', 'y'))), P()), argnums=1))(params, put(a, 'x'))",
+    "jax.grad(smap(mean_loss, (P(), P(('x', 'y'))), P(), check_vma=False))(params, a)['b']",
+    "jax.jvp(lambda v: smap(mean_loss, (P(), P(('x', 'y'))), P())(params, v), (a,), (a,))",
+    "jax.vmap(smap(mean_loss, (P(), P(('x', 'y'))), P()), in_axes=(None, 0))(params, jnp.stack([a, 2 * a]))",
+    "jax.hessian(lambda v: smap(mean_loss, (P(), P(('x', 'y'))), P())({'w': params['w'], 'b': v}, a))(params['b'])",
+    "smap(lambda p, v: jax.grad(loss)(p, v), (P(), P(('x', 'y'))), P())(params, a)['b']",
+    "smap(lambda p, v: lax.pmean(jax.grad(loss)(p, v), ('x', 'y')), (P(), P(('x', 'y'))), P())(params, a)['b']",
+    "smap(lambda p, v: lax.pmean(jax.grad(jax.jit(loss))(lax.pcast(p, ('x', 'y'), to='varying'), v), ('x', 'y')), "
+    "(P(), P(('x', 'y'))), P())(params, a)['b']",
+    "smap(lambda p, v: jax.grad(loss)(p, v)['b'][None], (P(), P('x')), P('x'), check_vma=False)(params, a)",
+    "smap(lambda p, v: jax.grad(jax.checkpoint(loss))(p, v), (P(), P(('x', 'y'))), P())(params, a)['w']",
+    "smap(lambda w, v: jax.hessian(lambda w: jnp.sum(jnp.tanh(v @ w) ** 2))(w), (P(), P('x')), P())(params['b'], a)",
+    "smap(lambda w, v: jax.grad(lambda w: lax.scan(lambda c, r: (jnp.tanh(c * w + r), None), "
+    "lax.pcast(jnp.zeros(4), 'x', to='varying'), v)[0].sum())(w), (P(), P('x')), P())(params['b'], a)",
+    "jax.grad(lambda v: smap(lambda v: lax.fori_loop(0, 3, lambda k, c: c + lax.psum(c, 'x'), v), "
+    "P('x'), P('x'))(v).sum())(a)",
+    "smap(lambda v: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, v))[1], P('x'), P('x'))(a)",
+    "smap(lambda v: lax.cond(v[0, 0] > 0, lambda: v, lambda: -v), P('x'), P('x'))(a)",
+    "smap(lambda k, v: v + jax.random.normal(jax.random.fold_in(k, lax.axis_index('x')), v.shape), "
+    "(P(), P('x')), P('x'))(jax.random.key(1), a)",
+    "smap(lambda t: {'s': lax.psum(t['p'] + t['q'], 'i')}, ({'p': P('i'), 'q': P()},), P(), line)"
+    "({'p': jnp.arange(8.0), 'q': jnp.ones(1)})['s']",
+    "smap(ring_product, (P('i', None), P(None, None)), P('i', None), line)"
+    "(jnp.arange(8.0).reshape(8, 1), jnp.arange(64.0).reshape(8, 8))",
+    "smap(lambda u, v: lax.psum(u @ v, 'i'), (P(None, 'i'), P('i')), P(), line)(b, a)",
+    "smap(lambda u, v: lax.psum_scatter(u @ v, 'i', tiled=True), (P(None, 'i'), P('i', None)), P('i'), line)"
+    "(jnp.arange(64.0).reshape(8, 8), a)",
+    "jax.jit(lambda u, v: smap(lambda u: lax.psum(u, 'x'), P('x'), P())(u).sum() + v.sum())(put(a, 'x'), a)",
+    "error(lambda: smap(lambda v: v, P('x'), P())(a))[:46]",
+    "error(lambda: smap(lambda v: v, P('x'), P('x'))(jnp.arange(5.0)))[:120]",
+    "error(lambda: smap(lambda v: lax.psum(v, 'x'), P('z'), P())(a))[:30]",
+    # pmap
+    "jax.pmap(lambda v: lax.psum(v, 'i'), axis_name='i')(a)",
+    "jax.pmap(lambda v: lax.pmean(v, 'i') - v, axis_name='i')(a)",
+    "jax.pmap(lambda v: v * 2)(a).sharding.spec[0] is not None",
+    "jax.pmap(lambda u, v: u @ v, in_axes=(0, None), out_axes=0)(a, params['w'])",
+    "jax.pmap(lambda v: v + 1, in_axes=1, out_axes=1)(b)",
+    "jax.pmap(lambda v: v.sum(), devices=jax.devices()[:2])(a[:2])",
+    "jax.pmap(lambda v: v + lax.axis_index('i'), axis_name='i')(jnp.zeros(4))",
+    "jax.pmap(lambda n, v: v * n, static_broadcasted_argnums=0)(3, a)",
+    "jax.pmap(lambda t: {'s': t['u'] + t['v']})({'u': a, 'v': a})['s']",
+    "jax.pmap(lambda p, v: lax.pmean(jax.grad(loss)(p, v), 'i'), axis_name='i', in_axes=(None, 0))"
+    "(params, a.reshape(8, 1, 4))['b']",
+    "jax.pmap(lambda v: v.sum(), axis_name='i')(a).sharding",
+]
+
+
+def plain(value: Any) -> Any:
+    """An answer as JSON has it."""
+    if isinstance(value, bool | str | int | float | None):
+        return value
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return np.asarray(value).tolist()
+    return str(value)
+
+
+def answers(library: str) -> dict[str, Any]:
+    """Each case's answer, or the error that it raises."""
+    known = environment(library)
+    found = {}
+    for case in CASES:
+        try:
+            found[case] = plain(eval(case, known))
+        except Exception as error:
+            found[case] = f"raised {type(error).__name__}: {error}"
+    return found
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "record":
+        with gzip.GzipFile(ANSWERS, "wb", mtime=0) as file:
+            file.write(json.dumps(answers("jax"), indent=1).encode())
+    else:
+        print(json.dumps(answers(sys.argv[1])))
