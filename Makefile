@@ -5,6 +5,8 @@
 # make rnn     a recurrent network learns a rhyme           make rnn ARGS="--hidden 96"
 # make kalman  track a buoy, learn how noisy all is         make kalman ARGS="--points 1000"
 # make gradients   find wrong labels, limit each gradient   make gradients ARGS="--data DIR"
+# make parallel   digits on several devices: threads, or processes that MPI joins
+#              make parallel ARGS="--how shard_map"; HLOOM_NUM_DEVICES=2 make parallel; make parallel PROCESSES=2
 # make deploy   the network that reads digits, in C++       make deploy ARGS="--digits --form c"
 # make browser  a page that reads the digit that one draws   make browser ARGS="--port 8080"
 # make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
@@ -21,20 +23,21 @@ ARGS ?=
 BIN = $(VENV)/bin
 LOWEST = $(VENV)-lowest
 
-EXAMPLES = mnist ode hmc rnn kalman gradients deploy browser
+EXAMPLES = mnist ode hmc rnn kalman gradients parallel deploy browser
 PROGRAM_mnist = train_mnist
 PROGRAM_ode = fit_ode
 PROGRAM_hmc = sample_hmc
 PROGRAM_rnn = char_rnn
 PROGRAM_kalman = kalman_smoother
 PROGRAM_gradients = per_example_gradients
+PROGRAM_parallel = data_parallel_mnist
 PROGRAM_deploy = deploy_digits
 PROGRAM_browser = browser_digits
 
 .PHONY: $(EXAMPLES) test test-slow test-lowest lint fuzz bench clean
 
 $(EXAMPLES): $(VENV)/.with-examples
-	$(BIN)/python examples/$(PROGRAM_$@).py $(ARGS)
+	$(if $(PROCESSES),PYTHON=$(BIN)/python examples/with_mpi.sh -n $(PROCESSES)) $(BIN)/python examples/$(PROGRAM_$@).py $(ARGS)
 
 test: $(VENV)/.with-test
 	$(BIN)/python -m pytest -q -n 2 $(ARGS)

@@ -52,7 +52,7 @@ class BatchTracer(Tracer):
 
     def __init__(self, trace: BatchTrace, value: Value) -> None:
         self._trace = trace
-        self.aval = ShapedArray(value.aval.shape[1:], value.aval.dtype, value.aval.weak_type)
+        self.aval = ShapedArray(value.aval.shape[1:], value.aval.dtype, value.aval.weak_type, vma=value.aval.vma)
         self.value = value
 
     def origin(self) -> str:

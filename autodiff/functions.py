@@ -43,7 +43,8 @@ class _Traced:
             found, self.out_tree = tree.flatten(fun(*tree.unflatten(self.in_tree, values)))
             return [as_value(leaf) for leaf in found]
 
-        traced: TracedComputation = trace_to_computation(flat, self.in_avals, getattr(fun, "__name__", name))
+        title = getattr(fun, "__name__", name)
+        traced: TracedComputation = trace_to_computation(flat, self.in_avals, title, tracks_varying=True)
         self.computation = traced.computation
         self.captured = tuple(traced.captured)
         self.out_avals = traced.out_avals
@@ -131,7 +132,7 @@ class _LinearCall:
             residuals, ours, _, linear = self.split(values)
             return eval_computation(self.forward, [*residuals, *linear, *ours])
 
-        traced = trace_to_computation(run, [o.aval for o in operands], "linear_call")
+        traced = trace_to_computation(run, [o.aval for o in operands], "linear_call", tracks_varying=True)
         return bind_call(Call(LINEAR_CALL, traced.computation, self, "linear_call"), operands)
 
 

@@ -18,7 +18,7 @@ from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
-from ..tracer.array import Array
+from ..tracer.array import Array, on_several
 from ..tracer.aval import ShapedArray
 from ..tracer.context import current_context
 from ..tracer.core import (
@@ -224,7 +224,8 @@ class LinearProgram:
         for p, value in self.residuals.items():
             if p not in needed:
                 continue
-            if isinstance(value, Array) and not isinstance(value, PendingArray) and value.aval.size == 1:
+            waits = isinstance(value, PendingArray)
+            if isinstance(value, Array) and not waits and value.aval.size == 1 and not on_several(value):
                 mapping[p] = make_constant(Literal(value._view))
             else:
                 mapping[p] = make_parameter(len(self.inputs) + len(kept), p.shape)

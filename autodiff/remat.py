@@ -143,7 +143,9 @@ def checkpoint(
 
             description = f"{function_line(fun)} for checkpoint"
             avals = [v.aval for v in values]
-            traced = trace_to_computation(flat, avals, name, description=description, keep_references=True)
+            traced = trace_to_computation(
+                flat, avals, name, description=description, keep_references=True, tracks_varying=True
+            )
             captured: list[Any] = traced.captured
             outside = [v.is_traced if isinstance(v, Ref) else isinstance(v, Tracer) for v in captured]
             return (traced, out_tree), not (places or any(outside))

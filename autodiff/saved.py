@@ -46,7 +46,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
                 constants.append(value.aval)
         return results
 
-    computation = trace_to_computation(run, avals, getattr(f, "__name__", "function")).computation
+    computation = trace_to_computation(run, avals, getattr(f, "__name__", "function"), tracks_varying=True).computation
     place = {p: k for k, p in enumerate(computation.parameters)}
     kept.sort(key=lambda i: place.get(i, len(place)))  # the others stay in the order in which they are used
     found = [(aval_of_shape(i.shape), _origin(i, names)) for i in kept]

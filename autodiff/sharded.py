@@ -1,42 +1,45 @@
-"""Functions over the devices of a mesh: `shard_map`, `smap`, `pmap`, `auto_axes`, `explicit_axes`.
+"""Functions over the devices of a mesh: `shard_map`, `smap`, `auto_axes`, `explicit_axes`.
 
-There is one device, so each named axis has one element, and a function sees whole arrays. The names are those of
-`vmap`'s axes, with the same machinery: a BatchTrace of one element, in which nothing is batched but what collectives
-make. So the program is the function's own, and `psum` and the others work as over any axis.
+Over several devices a mapped function is a part of a program that all of them run: `full_to_shard` gives it each
+device's part of its arguments, collectives are those of HLO, and `shard_to_full` makes arrays of what it returns.
 
-Source for names, arguments and errors: jax.shard_map, jax.pmap.
+Over one device each named axis has one element, and a function sees whole arrays. The names are then those of `vmap`'s
+axes, with the same machinery: a BatchTrace of one element, in which nothing is batched but what collectives make. So
+the program is the function's own, and `psum` and the others work as over any axis.
+
+Source for names, arguments and errors: jax.shard_map.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import operator
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
+from ..hlo.errors import UnsupportedError
 from ..hlo.tracebacks import boundary
 from ..tracer import ops, tree
-from ..tracer.arguments import check_function
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
-from ..tracer.core import Value, current_trace, set_current_trace, thread_state
-from ..tracer.current_mesh import current_mesh, get_abstract_mesh, use_abstract_mesh
-from ..tracer.devices import check_device
-from ..tracer.devices import devices as known_devices
+from ..tracer.context import Override, current_context
+from ..tracer.core import Value, current_trace, set_current_trace, thread_state, track_varying
+from ..tracer.current_mesh import current_device_mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
 from ..tracer.jit import jit
+from ..tracer.manual import ManualAxes, current_manual_axes
 from ..tracer.mesh import AbstractMesh, AxisType, Mesh
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.partition_spec import PartitionSpec, axes_of
 from ..tracer.placing import check_runs_here, placed, reshard
+from ..tracer.sharding_calls import full_to_shard, shard_to_full
 from ..tracer.shardings import NamedSharding
 from ..tracer.source import function_line, user_line
 from .batches import Axis
 from .batching import BatchTrace, named
 from .rules import every as _rules  # noqa: F401  # they register themselves
 
-__all__ = ["Infer", "auto_axes", "explicit_axes", "pmap", "shard_map", "smap"]
+__all__ = ["Infer", "auto_axes", "call_over_mesh", "call_with_axes", "explicit_axes", "shard_map", "smap"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,6 +81,51 @@ def _the_element(trace: BatchTrace, value: Value) -> Value:
     return trace.with_weak_type(overlaid(element, aval), aval.weak_type)
 
 
+# ---- several devices
+
+
+def call_over_mesh(
+    mesh: Mesh,
+    fun: Callable[[list[Any]], Any],
+    values: Sequence[Any],
+    specs: Sequence[PartitionSpec | None],
+    out_specs: Callable[[Any, list[Value]], Sequence[PartitionSpec]],
+    tracks: bool,
+) -> Any:
+    """`fun` on the parts of `values` that each device of `mesh` has; those without a spec are passed on as they are.
+
+    `out_specs(result, its leaves)` says how the leaves of the result make up arrays. `tracks`: types say along which
+    axes values vary. Runs while a program is traced.
+    """
+    manual = ManualAxes(mesh, tracks)
+    if tracks:
+        track_varying()
+    axes = (*current_context().axis_names, *mesh.shape_tuple)
+    inner = mesh.abstract_mesh.update_axis_types(dict.fromkeys(mesh.axis_names, AxisType.Manual))
+    before = get_abstract_mesh()
+    with ExitStack() as stack:
+        if before.empty or before.size == inner.size:
+            stack.enter_context(use_abstract_mesh(inner))
+        stack.enter_context(Override(manual_axes=manual, axis_names=axes))
+        parts = [
+            v if s is None or v is None else _border(full_to_shard, v, NamedSharding(mesh, s), tracks)
+            for v, s in zip(values, specs, strict=True)
+        ]
+        result = fun(parts)
+        leaves, structure = tree.flatten(result)
+        found = [as_value(leaf) for leaf in leaves]
+    wholes = zip(found, out_specs(result, found), strict=True)
+    return tree.unflatten(structure, [_border(shard_to_full, v, NamedSharding(mesh, s), tracks) for v, s in wholes])
+
+
+def _border(cross: Callable[..., Value], value: Value, sharding: NamedSharding, tracks: bool) -> Value:
+    """The other side of a border, of the same dtype."""
+    found = cross(storage_of(value), sharding, not tracks)
+    kind = value.aval
+    aval = ShapedArray(found.aval.shape[: kind.ndim], kind.dtype, kind.weak_type, vma=found.aval.vma)
+    return current_trace().with_weak_type(overlaid(found, aval), aval.weak_type)
+
+
 # ---- shard_map
 
 
@@ -91,16 +139,18 @@ def shard_map(
     axis_names: Any = frozenset(),
     check_vma: bool = True,
 ) -> Any:
-    """The function that applies `f` to the shards of its arguments: over one device, to the whole arrays.
+    """The function that applies `f` to the shards of its arguments, on each device of a mesh.
 
     Args:
-      f: takes and returns pytrees of arrays; within it, collectives know the axes of `mesh`, each of size 1.
+      f: takes and returns pytrees of arrays; within it, collectives (`hloom.lax.psum` ...) know the axes of `mesh`.
       in_specs: a PartitionSpec for each argument, or a prefix of the arguments' tree; None for arguments that are no
         arrays. Left out: as the arguments are, where the mesh's axes are Explicit.
       out_specs: the same for the result.
       mesh: the current mesh (`hloom.set_mesh`) if it is None.
-      axis_names: the axes that `f` knows; all by default.
-      check_vma: accepted. Whether a result is the same along an axis is no question where the axis has one element.
+      axis_names: the axes that `f` knows; all by default. UnsupportedError if another has several devices.
+      check_vma: types say along which axes values vary. A result that varies along an axis which its spec does not
+        name is an error, and a derivative by a value that devices share is the sum over them. False: neither; of
+        results that devices should share, the first is taken.
 
     Raises (when called): TypeError or ValueError where mesh, specs and arrays do not fit.
 
@@ -114,7 +164,7 @@ def shard_map(
         return functools.partial(
             shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names, check_vma=check_vma
         )
-    return _shard_map(f, "shard_map", mesh, in_specs, out_specs, axis_names)
+    return _shard_map(f, "shard_map", mesh, in_specs, out_specs, axis_names, check_vma)
 
 
 def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Hashable) -> Any:
@@ -154,15 +204,62 @@ def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Ha
 
 
 def _shard_map(
-    f: Callable[..., Any], what: str, mesh: Mesh | AbstractMesh | None, in_specs: Any, out_specs: Any, axis_names: Any
+    f: Callable[..., Any],
+    what: str,
+    mesh: Mesh | AbstractMesh | None,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: Any,
+    check_vma: bool = True,
 ) -> Callable[..., Any]:
     if not callable(f):
         raise TypeError(f"{what} requires a callable for its first argument, but got {f} of type {type(f)}.")
+
+    programs: dict[Any, Any] = {}
 
     @functools.wraps(f)
     @boundary
     def mapped(*args: Any) -> Any:
         here, names = _checked_mesh(what, mesh, axis_names)
+        if here.size == 1:
+            return on_one(here, names, args)
+        if isinstance(here, AbstractMesh):
+            here = current_device_mesh(here) or here
+        assert isinstance(here, Mesh), f"{here} has no devices"
+        _check_specs(what, here, names, in_specs, out_specs)
+        _check_all_manual(what, here, names)
+        specs = _spread(f"{what} in_specs", in_specs, args, f)
+        leaves = tree.leaves(args, is_leaf=lambda x: x is None)
+        if any(s is None and x is not None for s, x in zip(specs, leaves, strict=True)):
+            return on_several(here)(*args)  # Python values, which no program takes
+        program = programs.get(here)
+        if program is None:
+            program = programs[here] = jit(on_several(here))
+        return program(*args)
+
+    def on_several(here: Mesh) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def inside(*args: Any) -> Any:
+            specs = _spread(f"{what} in_specs", in_specs, args, f)
+            leaves, structure = tree.flatten(args, is_leaf=lambda x: x is None)
+            values = [x if s is None or x is None else as_value(x) for x, s in zip(leaves, specs, strict=True)]
+            _check_fit(what, "in", f, here, [(s, v) for s, v in zip(specs, values, strict=True) if s is not None])
+
+            def results(result: Any, found: list[Value]) -> Sequence[PartitionSpec]:
+                out = _spread(f"{what} out_specs", out_specs, result, f)
+                _check_fit(what, "out", f, here, list(zip(out, found, strict=True)))
+                for s, v in zip(out, found, strict=True):
+                    _check_varying(what, f, here, s, v)
+                return out
+
+            def call(parts: list[Any]) -> Any:
+                return f(*tree.unflatten(structure, parts))
+
+            return call_over_mesh(here, call, values, specs, results, check_vma)
+
+        return inside
+
+    def on_one(here: Mesh | AbstractMesh, names: frozenset[Any], args: tuple[Any, ...]) -> Any:
         _check_specs(what, here, names, in_specs, out_specs)
         specs = _spread(f"{what} in_specs", in_specs, args, f)
         leaves, structure = tree.flatten(args, is_leaf=lambda x: x is None)
@@ -184,6 +281,36 @@ def _shard_map(
         return tree.unflatten(out_structure, found)
 
     return mapped
+
+
+def _check_varying(what: str, f: Callable[..., Any], mesh: Mesh, spec: PartitionSpec, value: Value) -> None:
+    extra = value.aval.vma - set(spec.axes())
+    if extra:
+        names = ", ".join(map(str, sorted(extra, key=str)))
+        own = ", ".join(map(str, spec.axes()))
+        raise ValueError(
+            f"{what} applied to the function '{getattr(f, '__name__', f)}' was given out_specs which require "
+            "replication which can't be statically inferred given the mesh:\n\n"
+            f"The mesh given has shape {mesh.axis_sizes} with corresponding axis names {mesh.axis_names}.\n\n"
+            f"out_specs is {spec} which implies that the corresponding output value is only varying across mesh axes "
+            f"{{{own}}} and not {{{names}}}, but it was inferred to be possibly varying over {{{names}}}\n\n"
+            "Check if these output values are meant to be replicated over those "
+            "mesh axes. If not, consider revising the corresponding out_specs entries. If so, consider disabling the "
+            "check by passing the check_vma=False argument to `hloom.shard_map`."
+        )
+
+
+def _check_all_manual(what: str, mesh: Mesh, names: frozenset[Any]) -> None:
+    others = [a for a in mesh.axis_names if a not in names and mesh.shape[a] > 1]
+    if others:
+        raise UnsupportedError(
+            f"{what}: the function must know all axes of the mesh, but not {others}: leave out axis_names, and name "
+            f"these axes in the specs of what they divide\n  at {user_line()}"
+        )
+    if current_manual_axes() is not None:
+        raise UnsupportedError(
+            f"{what} within {what} over several devices: map once, over all axes of the mesh\n  at {user_line()}"
+        )
 
 
 def _checked_mesh(what: str, mesh: Any, axis_names: Any) -> tuple[Mesh | AbstractMesh, frozenset[Any]]:
@@ -297,7 +424,7 @@ def _check_fit(
 
 def auto_axes(f: Any = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
     """`f` with the axes of the current mesh (all, or `axes`) as Auto; its result gets `out_sharding`, which the call
-    gives by keyword if it is None here. Over one device the values are those of `f`.
+    gives by keyword if it is None here. The values are those of `f`.
 
     >>> import hloom
     >>> from hloom import numpy as jnp, sharding
@@ -313,7 +440,7 @@ def auto_axes(f: Any = None, /, *, axes: Any = None, out_sharding: Any = None) -
 
 def explicit_axes(f: Any = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
     """`f` with the axes of the current mesh (all, or `axes`) as Explicit; its arguments get `in_sharding`, which the
-    call gives by keyword if it is None here. Over one device the values are those of `f`.
+    call gives by keyword if it is None here. The values are those of `f`.
 
     >>> import hloom
     >>> from hloom import numpy as jnp, sharding
@@ -358,158 +485,3 @@ def _with_types(f: Callable[..., Any], axes: Any, kind: AxisType, name: str, sha
 
 def _resharded(x: Any, sharding: Any) -> Any:
     return reshard(x, sharding)
-
-
-# ---- pmap
-
-
-def pmap(
-    fun: Callable[..., Any],
-    axis_name: Hashable | None = None,
-    *,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    static_broadcasted_argnums: int | Iterable[int] = (),
-    devices: Sequence[Any] | None = None,
-    backend: str | None = None,
-    axis_size: int | None = None,
-    donate_argnums: int | Iterable[int] = (),
-) -> Any:
-    """`fun` compiled, and applied to each element of its arguments on a device of its own. There is one device: the
-    mapped axis has one element.
-
-    in_axes, out_axes: as in `vmap`. axis_name: the name by which collectives refer to the axis.
-    static_broadcasted_argnums, donate_argnums: as jit's static and donated arguments.
-
-    Raises (when called): ValueError for a mapped axis of another size, or sizes that differ.
-
-    >>> import hloom, hloom.numpy as jnp
-    >>> hloom.pmap(lambda x: hloom.lax.psum(x, "i"), axis_name="i")(jnp.ones((1, 2)))
-    Array([[1., 1.]], dtype=float32)
-    """
-    check_function(fun, "pmap")
-    if devices is not None:
-        if not list(devices):
-            raise ValueError("'devices' argument to pmap must be non-empty, or None.")
-        for device in devices:
-            check_device(device, "pmap's devices")
-        _check_size(len(list(devices)), fun)
-    if backend is not None:
-        known_devices(backend)
-    statics = _numbers(static_broadcasted_argnums)
-    axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    for leaf in tree.leaves((axes, out_axes)):
-        if isinstance(leaf, bool) or not isinstance(leaf, int):
-            raise TypeError(
-                "pmap in_axes and out_axes must be an int, None, or (nested) container with those types as leaves, but "
-                f"got {in_axes!r} and {out_axes!r}"
-            )
-    name: Hashable = _NoName() if axis_name is None else axis_name
-
-    @functools.wraps(fun)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
-        elements, keywords, has_axis = _elements(fun, args, kwargs, axes, statics)
-        if not has_axis and axis_size is None:
-            raise ValueError(
-                f"pmap wrapped function must be passed at least one argument containing an array.\n"
-                f"  mapping {function_line(fun)}"
-            )
-        result = call_with_axes([name], lambda: fun(*elements, **keywords))
-        places = _axes_of("pmap out_axes", out_axes, result, fun)
-        leaves, structure = tree.flatten(result)
-        found = [_whole(as_value(leaf), place, fun) for leaf, place in zip(leaves, places, strict=True)]
-        return tree.unflatten(structure, found)
-
-    if axis_size is not None:
-        _check_size(axis_size, fun)
-    return jit(mapped, static_argnums=statics or None, donate_argnums=_numbers(donate_argnums) or None)
-
-
-class _NoName:
-    """The name of an axis without one."""
-
-    def __repr__(self) -> str:
-        return "<axis of pmap>"
-
-
-def _numbers(given: int | Iterable[int]) -> tuple[int, ...]:
-    return (given,) if isinstance(given, int) else tuple([operator.index(n) for n in given])
-
-
-def _elements(
-    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: Any, statics: tuple[int, ...]
-) -> tuple[list[Any], dict[str, Any], bool]:
-    """The arguments without their mapped axes; whether there was one."""
-    fixed = {n % len(args) for n in statics if -len(args) <= n < len(args)}
-    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-        raise ValueError(
-            f"pmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
-            f"passed to the function, but got {len(in_axes)=}, {len(args)=}\n  mapping {function_line(fun)}"
-        )
-    each = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
-    has_axis = False
-
-    def without(arg: Any, axes: Any) -> Any:
-        nonlocal has_axis
-        leaves, structure = tree.flatten(arg)
-        found = []
-        for leaf, axis in zip(leaves, _axes_of("pmap in_axes", axes, arg, fun), strict=True):
-            has_axis = has_axis or axis is not None
-            found.append(leaf if axis is None else _element(as_value(leaf), axis, fun))
-        return tree.unflatten(structure, found)
-
-    elements = [arg if k in fixed else without(arg, each[k]) for k, arg in enumerate(args)]
-    return elements, {n: without(v, 0) for n, v in kwargs.items()}, has_axis
-
-
-def _axes_of(what: str, axes: Any, full: Any, fun: Callable[..., Any]) -> list[int | None]:
-    try:
-        return tree.broadcast_prefix(axes, full, is_leaf=lambda x: x is None)
-    except ValueError as error:
-        raise ValueError(
-            f"{what} specification must be a tree prefix of the corresponding value, got specification {axes}: {error}"
-            f"\n  mapping {function_line(fun)}"
-        ) from None
-
-
-def _element(value: Value, axis: int, fun: Callable[..., Any]) -> Value:
-    shape = value.aval.shape
-    if not -len(shape) <= axis < len(shape):
-        raise ValueError(
-            f"pmap was requested to map its argument along axis {axis}, which implies that its rank should be at least "
-            f"{axis + 1 if axis >= 0 else -axis}, but is only {len(shape)} (its shape is {shape})\n"
-            f"  mapping {function_line(fun)}"
-        )
-    place = axis % len(shape)
-    _check_size(shape[place], fun)
-    return _reshaped(value, (*shape[:place], *shape[place + 1 :]))
-
-
-def _whole(value: Value, axis: int | None, fun: Callable[..., Any]) -> Value:
-    if axis is None:
-        return value
-    rank = value.aval.ndim + 1
-    if not -rank <= axis < rank:
-        raise ValueError(
-            f"pmap out_axes has {axis}, but the result has rank {rank} with the mapped axis\n"
-            f"  mapping {function_line(fun)}"
-        )
-    place, shape = axis % rank, value.aval.shape
-    return _reshaped(value, (*shape[:place], 1, *shape[place:]))
-
-
-def _reshaped(value: Value, shape: tuple[int, ...]) -> Value:
-    storage = storage_of(value)
-    extra = storage.aval.shape[value.aval.ndim :]
-    aval = ShapedArray(shape, value.aval.dtype, value.aval.weak_type)
-    result = overlaid(ops.reshape(storage, (*shape, *extra)), aval)
-    return current_trace().with_weak_type(result, aval.weak_type)
-
-
-def _check_size(size: int, fun: Callable[..., Any]) -> None:
-    if size != 1:
-        raise ValueError(
-            f"compiling computation that requires {size} logical devices, but only 1 is available: the mapped axis of "
-            f"pmap has {size} elements\n  mapping {function_line(fun)}\n"
-            "  hloom runs programs on one device; hloom.vmap maps over any number of elements."
-        )

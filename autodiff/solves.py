@@ -49,7 +49,7 @@ def _traced(fun: Callable[..., Any], avals: Sequence[ShapedArray], structure: An
         leaves, out_tree = tree.flatten(fun(*tree.unflatten(structure, values)))
         return [as_value(leaf) for leaf in leaves]
 
-    traced = trace_to_computation(flat, avals, name)
+    traced = trace_to_computation(flat, avals, name, tracks_varying=True)
     return _Part(traced.computation, tuple(traced.captured), traced.out_avals, out_tree)
 
 
@@ -113,7 +113,7 @@ def _call(primitive: Primitive, name: str, params: Any, solve: _Part, at: int, o
         parts = params.known.split(values)
         return eval_computation(solve.computation, [*parts[-1], *parts[at]])
 
-    traced = trace_to_computation(run, [o.aval for o in operands], name)
+    traced = trace_to_computation(run, [o.aval for o in operands], name, tracks_varying=True)
     return Call(primitive, traced.computation, params, name, (("name", name),))
 
 

@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from . import eager, harness, loops, machine, report, startup, steady, tracing, transformations
+from . import eager, harness, loops, machine, recording, report, scopes, startup, steady, tracing, transformations
 from .harness import Outcome
 from .loops import measure as loop_times
 from .loops import summary
@@ -20,7 +20,9 @@ NOISE = 0.05
 """A case is called noisy if other processes use more than this part of the processors."""
 
 
-WRITTEN_OUT = {**steady.CASES, **transformations.CASES, **tracing.CASES, **eager.CASES}
+WRITTEN_OUT = {
+    **steady.CASES, **transformations.CASES, **tracing.CASES, **eager.CASES, **recording.CASES, **scopes.CASES,
+}  # fmt: skip
 """The cases whose programs are built one by one."""
 GROUPS = {
     "steady": steady.CASES,
@@ -29,6 +31,8 @@ GROUPS = {
     "transformations": transformations.CASES,
     "tracing": tracing.CASES,
     "eager": eager.CASES,
+    "recording": recording.CASES,
+    "scopes": scopes.CASES,
 }
 DEFAULT = ("steady", "startup")
 

@@ -10,9 +10,13 @@ from . import machine
 from .harness import Outcome
 
 NAMES = {
-    "hloom": "hloom", "hloom-tpu": "hloom, tpu", "jax": "JAX", "numpy": "NumPy", "numba": "Numba", "torch": "PyTorch",
+    "hloom": "hloom", "hloom-tpu": "hloom, tpu", "hloom-recorded": "hloom, recorded", "jax": "JAX", "numpy": "NumPy",
+    "numba": "Numba", "torch": "PyTorch",
 }  # fmt: skip
-RATIOS = {"hloom ÷ JAX": ("hloom", "jax"), "tpu ÷ cpu": ("hloom-tpu", "hloom")}
+RATIOS = {
+    "hloom ÷ JAX": ("hloom", "jax"), "tpu ÷ cpu": ("hloom-tpu", "hloom"),
+    "recorded ÷ not": ("hloom-recorded", "hloom"),
+}  # fmt: skip
 
 
 def table(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
@@ -20,7 +24,7 @@ def table(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
     were measured, the second target's divided by the first's."""
     peers = [peer for peer in NAMES if any(outcome.samples.get(peer) for outcome in outcomes)]
     ratios = [name for name, (over, _) in RATIOS.items() if name == "hloom ÷ JAX" or over in peers]
-    if "hloom-tpu" in peers and "jax" not in peers:
+    if "jax" not in peers and len(ratios) > 1:
         ratios.remove("hloom ÷ JAX")
     rows = [["", *(NAMES[peer] for peer in peers), *ratios]]
     for outcome in outcomes:

@@ -13,6 +13,8 @@ if "." not in __name__:  # a second copy of each module would be loaded beside t
     raise ImportError("hlo is a part of hloom: import hloom.hlo")
 
 if TYPE_CHECKING:
+    from .analyses.cluster import Cluster, Link, Prediction, Scaling, scaling
+    from .analyses.communication import Communication, communication_analysis
     from .backend import optimize
     from .builder import (
         make_call,
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from .physical_array import from_physical, to_physical
     from .pictures.layout_figure import layout_svg
     from .pictures.layout_text import layout_text
+    from .pictures.scaling_figure import scaling_svg
     from .shape import Shape
     from .sharding import HloSharding, ShardingError
     from .target import CpuTarget, MemorySpace, Target, TargetOptionError
@@ -70,6 +73,8 @@ if TYPE_CHECKING:
     from .window import ConvolutionDimensionNumbers
 
 _NAMES = {
+    **dict.fromkeys(("Cluster", "Link", "Prediction", "Scaling", "scaling"), ".analyses.cluster"),
+    **dict.fromkeys(("Communication", "communication_analysis"), ".analyses.communication"),
     **dict.fromkeys(("ComparisonDirection", "ComparisonType"), ".ops.elementwise"),
     "ConvolutionDimensionNumbers": ".window",
     "FusionKind": ".ops.structure",
@@ -132,6 +137,7 @@ _NAMES = {
     "layout_text": ".pictures.layout_text",
     "Shape": ".shape",
     **dict.fromkeys(("CpuTarget", "MemorySpace", "Target", "TargetOptionError"), ".target"),
+    "scaling_svg": ".pictures.scaling_figure",
     "target_named": ".targets",
     "parse": ".text.parser",
     "TpuTarget": ".tpu_target",
@@ -140,7 +146,9 @@ _NAMES = {
 
 __all__ = [
     "BuildError",
+    "Cluster",
     "CollectiveError",
+    "Communication",
     "ComparisonDirection",
     "ComparisonType",
     "Computation",
@@ -160,6 +168,7 @@ __all__ = [
     "HloSharding",
     "InputOutputAlias",
     "Layout",
+    "Link",
     "Literal",
     "LocalClient",
     "MemorySpace",
@@ -170,7 +179,9 @@ __all__ = [
     "PaddingConfigDimension",
     "PaddingValue",
     "Partitioned",
+    "Prediction",
     "RandomAlgorithm",
+    "Scaling",
     "Shape",
     "ShapeError",
     "ShardingError",
@@ -181,6 +192,7 @@ __all__ = [
     "UnsupportedElementTypeError",
     "UnsupportedError",
     "VerificationError",
+    "communication_analysis",
     "element_type_of",
     "evaluate",
     "evaluate_computation",
@@ -204,6 +216,8 @@ __all__ = [
     "parse",
     "partition",
     "partitions_of",
+    "scaling",
+    "scaling_svg",
     "target_named",
     "to_physical",
     "verify",

@@ -287,6 +287,11 @@ def unregister_backend(name: str) -> None:
     _INSTANCES.pop(name, None)
 
 
+def registered_backends() -> list[str]:
+    """The names of the backends that are registered. Those that installed packages bring need not be."""
+    return list(_BACKENDS)
+
+
 def get_compiler(name: str | None = None) -> Compiler:
     """The compiler of a registered backend, or of one that an installed package brings; None: of the default one.
 

@@ -15,6 +15,7 @@ from .ir import HloModule
 from .kernel_texts import KernelTexts
 from .opcode import Opcode
 from .passes.manager import Pipeline
+from .passes.partitioning import Partition
 from .passes.record import PassRecords
 from .shape import Shape
 from .target import Target
@@ -68,7 +69,8 @@ class EvaluatorCompiler(Compiler):
     """`hloom.config.update("hloom_backend", "evaluator")` selects it."""
 
     def pipeline(self, target: str | Target = "cpu") -> Pipeline:
-        """No passes: modules are evaluated as they are given."""
+        """No passes: modules are evaluated as they are given. (One of whole arrays for several devices is partitioned,
+        when it is compiled.)"""
         return Pipeline(target_named(target).name, ())
 
     def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
@@ -78,4 +80,4 @@ class EvaluatorCompiler(Compiler):
             if instruction.opcode is Opcode.CUSTOM_CALL:  # unknown targets are refused before anything runs
                 operands = [o.shape for o in instruction.operands]
                 bind_custom_call(call_of(instruction.attributes, operands, instruction.shape))
-        return EvaluatorExecutable(module)
+        return EvaluatorExecutable(Partition()(module))

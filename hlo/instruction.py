@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from .lazy import lazy_property
+from .metadata import Metadata
 from .opcode import Opcode
 from .shape import Shape
 from .shared_value import SharedValue
@@ -71,17 +72,6 @@ def _computation_fields(kind: type[Attributes]) -> tuple[str, ...]:
 
 NO_ATTRIBUTES = Attributes()
 """The attributes of an instruction that has none: compared by identity, also after unpickling."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metadata:
-    """Where an instruction comes from: XLA's OpMetadata."""
-
-    op_name: str = ""
-    source_file: str = ""
-    source_line: int = 0
-    others: tuple[tuple[str, str], ...] = ()
-    """The other fields (op_type, source_column, scheduling_name, ...): key and text of the value."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

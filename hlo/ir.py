@@ -18,9 +18,10 @@ from typing import Any
 
 from .aliases import BufferDonor, InputOutputAlias
 from .errors import UnsupportedError
-from .instruction import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata, post_order
+from .instruction import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, post_order
 from .layout import Layout
 from .lazy import lazy_property
+from .metadata import Metadata
 from .shape import Shape
 from .shared_value import SharedValue
 from .tables import preformatted

@@ -12,7 +12,7 @@ import os
 import sys
 from types import FrameType
 
-from .ir import Metadata
+from .metadata import Metadata
 
 _PACKAGE = __name__.removesuffix(".hlo.source")
 _FOLDERS = ("autodiff", "hlo", "hloom", "numba_backend", "tracer")

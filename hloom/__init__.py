@@ -58,7 +58,8 @@ if _typing.TYPE_CHECKING:
     from .autodiff.policies import checkpoint_policies
     from .autodiff.remat import checkpoint
     from .autodiff.remat import checkpoint as remat
-    from .autodiff.sharded import pmap, shard_map, smap
+    from .autodiff.mapped import pmap
+    from .autodiff.sharded import shard_map, smap
     from .autodiff.tangents import float0
     from .autodiff.vmap import vmap
     from .debug.callbacks import effects_barrier, pure_callback
@@ -234,7 +235,8 @@ _NAMES = {
     "make_user_context": ".tracer.user_context",
     **dict.fromkeys(("NamedSharding", "Shard"), ".tracer.shardings"),
     **dict.fromkeys(("device_put", "reshard"), ".tracer.placing"),
-    **dict.fromkeys(("pmap", "shard_map", "smap"), ".autodiff.sharded"),
+    "pmap": ".autodiff.mapped",
+    **dict.fromkeys(("shard_map", "smap"), ".autodiff.sharded"),
     **dict.fromkeys(("jit_scope", "jit_scope_report"), ".tracer.jit_scope"),
     "run_hlo": ".tracer.run_hlo",
     **dict.fromkeys(("ensure_compile_time_eval", "named_call", "named_scope"), ".tracer.scopes"),

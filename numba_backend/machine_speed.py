@@ -1,10 +1,11 @@
 """How fast this machine is: a measurement of about a second, kept in the kernel store.
 
     memory      a[i] = b[i] + c * d[i] in f64 over arrays of 48 MB each, on all threads; 24 bytes for each element
-    arithmetic  products of matrices with 1,024 rows and columns, in f32 and f64, by the BLAS that programs use
+    arithmetic  products of matrices with 384 rows and columns, in f32 and f64, by the BLAS that programs use
 
-The best of several runs counts, so that other processes disturb little. What was measured is kept under a name with the
-CPU and the number of threads.
+Pieces of a millisecond or a few are measured, an eighth of the arrays or one product, and the best one counts: so other
+processes, which take the cores for some milliseconds at a time, disturb little. A piece of the arrays comes again when
+all others have been through the caches. What was measured is kept under a name with the CPU and the number of threads.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,13 +22,17 @@ from ..hlo.timeline.summary import MachineSpeed
 from .runtime.blas import Gemm
 from .runtime.cpus import cpu_description
 from .runtime.kernel import KernelSource, Parameter, digest
-from .runtime.program import ProgramBuilder, pointer, size
+from .runtime.program import Program, ProgramBuilder, pointer, size
 from .runtime.store import default_store
 from .runtime.threads import get_num_threads
 
+NDArray = np.ndarray[Any, Any]
+Run: TypeAlias = Callable[[], object]
+
 _ELEMENTS = 6 << 20
-_ROWS = 1024
-_RUNS = 6
+_PIECES = 8
+_ROWS = 384
+_SECONDS = 1.0
 _F64 = Parameter("pointer", "f64")
 _TRIAD = KernelSource(
     "triad",
@@ -61,31 +67,43 @@ def _read(text: str | None, threads: int) -> MachineSpeed | None:
 
 
 def _measure(threads: int) -> MachineSpeed:
-    chunk = 4096
-    a, b, d = (np.full(_ELEMENTS, value) for value in (0.0, 1.0, 2.0))
+    triad, f32, f64 = _best([_triad(), [_product("f32")], [_product("f64")]])
+    flops = 2 * _ROWS**3
+    return MachineSpeed(24 * (_ELEMENTS // _PIECES) / triad, {"f32": flops / f32, "f64": flops / f64}, threads)
+
+
+def _triad() -> list[Run]:
+    """The pieces of the arrays."""
+    chunk, piece = 4096, _ELEMENTS // _PIECES
+    arrays = [np.full(_ELEMENTS, value) for value in (0.0, 1.0, 2.0)]
     builder = ProgramBuilder()
-    builder.kernel(_TRIAD, [pointer(0), pointer(1), pointer(2), size(chunk)], _ELEMENTS // chunk, 16)
-    triad = builder.build()
-    bases = [array.ctypes.data for array in (a, b, d)]
-    seconds = _best(lambda: triad.run(bases))
-    return MachineSpeed(24 * _ELEMENTS / seconds, {dtype: _product(dtype) for dtype in ("f32", "f64")}, threads)
+    builder.kernel(_TRIAD, [pointer(0), pointer(1), pointer(2), size(chunk)], piece // chunk, 16)
+    return [_run(builder.build(), [array[k * piece :] for array in arrays]) for k in range(_PIECES)]
 
 
-def _product(dtype: str) -> float:
+def _product(dtype: str) -> Run:
     n = _ROWS
     arrays = [np.ones((n, n), {"f32": np.float32, "f64": np.float64}[dtype]) for _ in range(3)]
     builder = ProgramBuilder()
     builder.gemm(Gemm(dtype, n, n, n, "N", "N", n, n, n), pointer(0), pointer(1), pointer(2))
-    product = builder.build()
-    bases = [array.ctypes.data for array in arrays]
-    return 2 * n**3 / _best(lambda: product.run(bases))
+    return _run(builder.build(), arrays)
 
 
-def _best(run: Callable[[], object]) -> float:
-    run()
-    times = []
-    for _ in range(_RUNS):
-        began = time.perf_counter()
+def _run(program: Program, arrays: Sequence[NDArray]) -> Run:
+    return lambda: program.run([array.ctypes.data for array in arrays])
+
+
+def _best(groups: Sequence[Sequence[Run]]) -> list[float]:
+    """The shortest time of a piece of each group. The groups run in turn, each twice at least: what disturbs comes and
+    goes."""
+    best = [math.inf] * len(groups)
+    for run in (run for group in groups for run in group):
         run()
-        times.append(time.perf_counter() - began)
-    return min(times)
+    ended = time.perf_counter() + _SECONDS
+    while math.inf in best or time.perf_counter() < ended:
+        for number, group in enumerate(groups):
+            for run in group:
+                start = time.perf_counter()
+                run()
+                best[number] = min(best[number], time.perf_counter() - start)
+    return best

@@ -27,6 +27,7 @@ from ..hlo.passes.layout.layout_erasure import LayoutErasure
 from ..hlo.passes.layout.layout_normalization import LayoutNormalization
 from ..hlo.passes.layout.memory_space_assignment import MemorySpaceAssignment
 from ..hlo.passes.manager import FixedPoint, Pipeline
+from ..hlo.passes.partitioning import Partition
 from ..hlo.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
 from ..hlo.passes.simplify.call_inliner import CallInliner
 from ..hlo.passes.simplify.common_subexpression_elimination import CommonSubexpressionElimination
@@ -83,7 +84,8 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipe
     return Pipeline(
         target.name,
         (
-            CallInliner(),  # first: all passes below see plain operations
+            Partition(),  # a program of whole arrays for several devices becomes that of one device
+            CallInliner(),  # all passes below see plain operations
             LayoutErasure(),  # so that all passes may assume row-major
             DeadCodeElimination(),  # tracers leave unused instructions, which would slow down simplification
             Expand(NUMBA_EXPANSIONS),  # ops without a kernel; before simplification, which cleans up after it

@@ -212,7 +212,7 @@ def test_opt_lists_its_passes(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = hloom(capsys, "opt", "--list-passes")
     assert (code, err) == (0, "")
     names = out.split()
-    assert names[0] == "call-inliner" and "fusion" in names and len(names) == len(set(names))
+    assert names[0] == "spmd-partitioner" and "fusion" in names and len(names) == len(set(names))
 
 
 def test_opt_writes_files_and_graphs(capsys: pytest.CaptureFixture[str], axpy: str, tmp_path: Path) -> None:
@@ -226,7 +226,8 @@ def test_opt_writes_files_and_graphs(capsys: pytest.CaptureFixture[str], axpy: s
 def test_opt_says_what_passes_did_on_stderr(capsys: pytest.CaptureFixture[str], axpy: str) -> None:
     code, out, err = hloom(capsys, "opt", axpy, "--stats", "--until", "dce")
     assert code == 0 and out.startswith("HloModule")
-    assert [line.split()[0] for line in err.splitlines()] == ["pass", "call-inliner", "layout-erasure", "dce", "all"]
+    found = ["pass", "spmd-partitioner", "call-inliner", "layout-erasure", "dce", "all"]
+    assert [line.split()[0] for line in err.splitlines()] == found
 
 
 
@@ -365,7 +366,7 @@ def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         (["run", "{axpy}", "--random", "--repeat", "0"], "not a whole number of at least 1"),
         (["run", "{axpy}", "--random", "--output", "{scalar}/x"], "cannot write {scalar}/x"),
         (["opt"], "opt needs a FILE"),
-        (["opt", "{axpy}", "--passes", "cse,fly"], "no pass named fly; known: call-inliner, "),
+        (["opt", "{axpy}", "--passes", "cse,fly"], "no pass named fly; known: spmd-partitioner, "),
         (["opt", "{axpy}", "--until", "fly"], "no pass named fly"),
         (["opt", "{axpy}", "--disable", "fly"], "no pass named fly"),
         (["opt", "{axpy}", "--passes", "cse", "--until", "cse"], "not allowed with argument"),

@@ -539,8 +539,6 @@ def test_profiles(tmp_path: Path) -> None:
         assert {"step", "inner", "tracing <lambda> for jit"} < events.keys() and "before" not in events
         assert any("work" in name for name in events) and events["step"]["args"] == {"step_num": 3}
         assert events["step"]["dur"] >= events["inner"]["dur"] > 0
-    with pytest.raises(hloom.errors.UnsupportedError, match="memory_analysis"):
-        profiler.device_memory_profile()
 
 
 def test_one_process() -> None:

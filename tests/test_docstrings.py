@@ -50,7 +50,7 @@ WITHOUT: dict[str, str] = {
     "hloom.scipy.spatial.transform:Slerp": "count index",
     "hloom.scipy.stats:gaussian_kde": "integrate_box set_bandwidth tree_flatten tree_unflatten",
     "hloom.tracer.array:Array": """
-        from_buffer given_up put with_aval
+        from_buffer from_shards given_up moved put with_aval
     """,
 }
 """What has no example yet: a name that has got one must go from here."""

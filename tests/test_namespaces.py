@@ -24,6 +24,7 @@ OURS = {
         *("ad_checkpoint", "example_libraries"),  # JAX has them after `import jax.ad_checkpoint` and the like
         "aot",
         "as_jax",
+        *("jit_scope", "jit_scope_report"),
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
     },
     "errors": {
@@ -45,6 +46,7 @@ OURS = {
     },
     "numpy": {"fix"},  # NumPy has it, and JAX had it
     "scipy": {"optimize", "spatial"},  # JAX has them after `import jax.scipy.optimize` and the like
+    "stages": {"JitScope"},
     "tree": {"PyTreeDef", "register_dataclass", "register_pytree_node", "register_pytree_node_class"},
 }
 """Names that JAX has not in this namespace."""

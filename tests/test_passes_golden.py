@@ -4,12 +4,14 @@ printed and parsed again; those about layouts are also compiled."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hloom.hlo.custom_calls import register_custom_call, unregister_custom_call
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.passes.manager import FixedPoint, PassOptions, Pipeline
+from hloom.hlo.passes.partition import partition
 from hloom.hlo.text.parser import parse
 from hloom.hlo.tpu_target import TpuTarget
 from hloom.hlo.verifier import verify
@@ -18,6 +20,7 @@ from hloom.numba_backend.pipeline import pipeline
 
 from support.comparing import assert_same_arrays, assert_same_results
 from support.filecheck import GoldenCase, check_output, checks_in, golden_cases
+from support.partitions import run_partitioned
 from support.random_modules import random_arguments
 
 FILES = sorted((Path(__file__).parent / "golden").glob("*.hlo"))
@@ -51,6 +54,13 @@ def test_golden(case: GoldenCase) -> None:
     verify(again)
     for seed in range(2):
         arguments = random_arguments(module, seed)
+        if module.num_partitions > 1:
+            found = partition(module, module.num_partitions)
+            assert found.module.to_text() == after.to_text()
+            assert_same_arrays(
+                evaluate(replace(module, num_partitions=1), *arguments), run_partitioned(found, module, arguments)
+            )
+            continue
         assert_same_results(module, after, arguments)
         assert_same_results(module, again, arguments)
 

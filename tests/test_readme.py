@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,9 @@ def run(root: Path, file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
-DOCUMENTS = ("custom_calls", "debugging", "differences", "jax_programs", "layouts", "primitives")
+DOCUMENTS = (
+    *("custom_calls", "debugging", "differences", "jax_programs", "layouts", "new_backend", "primitives", "scaling"),
+)
 
 
 @pytest.mark.parametrize(
@@ -63,3 +66,21 @@ def test_only_commands_of_hloom_are_run(root: Path, tmp_path: Path) -> None:
     assert ran.returncode == 1 and "only `hloom` commands are run, not 'touch'" in ran.stderr
     document.write_text("```sh\nhloom layout 'f32[2]{7}'\n```\n")
     assert "exit code 1 of: hloom layout" in run(root, document).stderr
+
+
+_EXCERPT = re.compile(r"^```\w+ (?P<file>\S+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A block that shows a part of a file of the repository."""
+
+
+def excerpts(text: str) -> list[tuple[str, str]]:
+    """The file and the lines of each block."""
+    return [(match["file"], match["text"]) for match in _EXCERPT.finditer(text)]
+
+
+def test_the_guide_shows_what_is_in_the_files(root: Path) -> None:
+    found = excerpts((root / "docs" / "new_backend.md").read_text())
+    assert len(found) >= 10
+    for file, text in found:
+        assert text in (root / file).read_text(), f"{file} has no such lines:\n{text}"
+        assert text.count("\n") >= 2
+    assert excerpts("```python a.py\nx = 1\n```\n") == [("a.py", "x = 1\n")]

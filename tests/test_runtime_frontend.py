@@ -23,6 +23,7 @@ from hloom.numba_backend.runtime.llvm_backend import emit_object
 from hloom.numba_backend.runtime.loader import load_objects
 from hloom.numba_backend.runtime.numba_frontend import Way, to_llvm
 from hloom.numba_backend.runtime.one_pass import Refused
+from hloom.numba_backend.runtime.recorder import RECORDER_FUNCTIONS
 from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS
 from numba import types
 from numba.extending import intrinsic
@@ -268,7 +269,10 @@ def test_types_of_nodes_are_compared_with_numbas() -> None:
         to_llvm(kernel, SCOPE, "one pass")
 
 
-@pytest.mark.parametrize("function", [EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS], ids=lambda f: f.name)
+NATIVE = [EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS, *RECORDER_FUNCTIONS]
+
+
+@pytest.mark.parametrize("function", NATIVE, ids=lambda f: f.name)
 def test_functions_of_the_runtime_are_loop_programs(function: KernelSource) -> None:
     assert function.symbol in to_llvm(function, machine.SCOPE, "one pass")
 

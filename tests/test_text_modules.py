@@ -20,7 +20,6 @@ from hloom.hlo import (
     Metadata,
     Opcode,
     Shape,
-    UnsupportedError,
     evaluate,
     make_computation,
     make_constant,
@@ -420,12 +419,50 @@ def test_header_attributes_without_a_meaning_here_are_kept() -> None:
     verify(round_trip(module))
 
 
-def test_programs_for_several_devices_are_not_run() -> None:
+def test_programs_for_several_devices_are_not_run_on_one() -> None:
     module = parse("HloModule m, replica_count=2\nENTRY e { x = f32[] parameter(0) }")
     with pytest.raises(ExecutionError, match="2 replicas and 1 partitions"):
         evaluate(module, np.float32(1))
-    with pytest.raises(UnsupportedError, match="2 replicas and 1 partitions"):
-        NumbaCompiler().compile(module)
+    with pytest.raises(ExecutionError, match="2 replicas and 1 partitions"):
+        NumbaCompiler().compile(module).execute([np.float32(1)])
+
+
+def test_replica_groups_of_a_mesh() -> None:
+    """XLA's third form. XLA prints it so, too."""
+    expected = {
+        "mesh['a'=2,'b'=4] {'a'}": ((0, 4), (1, 5), (2, 6), (3, 7)),
+        "mesh['a'=2,'b'=4] {'b','a'}": ((0, 4, 1, 5, 2, 6, 3, 7),),
+        "mesh['a'=2,'b'=4] {'b':(1)2}": ((0, 2), (1, 3), (4, 6), (5, 7)),
+        "mesh['a'=2,'b'=4] {'b':(2)2}": ((0, 1), (2, 3), (4, 5), (6, 7)),
+        "mesh['a'=2,'b'=4], device_ids=([4,2]T(1,0)) {'a'}": ((0, 1), (2, 3), (4, 5), (6, 7)),
+        "mesh['a'=2,'b'=4], device_ids=(7,6,5,4,3,2,1,0) {'a'}": ((7, 3), (6, 2), (5, 1), (4, 0)),
+    }
+    for text, groups in expected.items():
+        body = f"p = f32[8] parameter(0)\nROOT r = f32[8] collective-broadcast(p), replica_groups={text}"
+        module = parse(f"HloModule m, replica_count=8\nENTRY e {{ {body} }}")
+        assert module.entry.root.attributes.replica_groups.groups == groups
+        assert text in round_trip(module).to_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("mesh['a'=2,'a'=4] {'a'}", "name of its own"),
+        ("mesh['a'=0] {'a'}", "size from 1"),
+        ("mesh['a'=2] {'b'}", "no axis 'b'"),
+        ("mesh['a'=4] {'a':(1)3}", "no part"),
+        ("mesh['a'=4] {'a':(0)2}", "no part"),
+        ("mesh['a'=4] {'a','a'}", "listed twice"),
+        ("mesh['a'=4], device_ids=(0,1) {'a'}", "has 2 device_ids"),
+        ("mesh['a'=4], device_ids=([4]T(1)) {'a'}", "do not fit"),
+        ("mesh['a'=1048576,'b'=1048576] {'a'}", "at most 1048576 devices"),
+        ("mesh['a'=2 {'a'}", "expected ',' or"),
+    ],
+)
+def test_replica_groups_of_no_mesh(text: str, why: str) -> None:
+    body = f"p = f32[8] parameter(0)\nROOT r = f32[8] collective-broadcast(p), replica_groups={text}"
+    with pytest.raises(HloParseError, match=why):
+        parse(f"HloModule m, replica_count=8\nENTRY e {{ {body} }}")
 
 
 # Names and strings are data

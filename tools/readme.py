@@ -28,10 +28,16 @@ _BLOCK = re.compile(r"^```(?P<kind>python|sh|text)\n(?P<body>.*?)^```$", re.MULT
 
 def with_real_output(markdown: str, name: str = "README.md") -> str:
     """`markdown` with each text block replaced by the output of the block before it."""
-    from hloom import registered_custom_calls, unregister_custom_call
+    from hloom.hlo.backend import registered_backends, unregister_backend
+
+    from hloom import config, registered_custom_calls, unregister_custom_call
 
     for target in registered_custom_calls():
         unregister_custom_call(target)  # of the run before this one
+    config.update("hloom_backend", "numba")
+    for backend in registered_backends():
+        if backend not in ("numba", "evaluator"):
+            unregister_backend(backend)
     namespace: dict[str, Any] = {"__name__": name}
     printed = ""
 

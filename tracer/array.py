@@ -1,5 +1,5 @@
-"""Array: a concrete, immutable array. Its elements are in a read-only NumPy array, in a backend's buffer, or in shards: a
-buffer for each device of this process that holds a part (`shards.py`).
+"""Array: a concrete, immutable array. Its elements are in a read-only NumPy array, in a backend's buffer, or in shards:
+a buffer for each device of this process that holds a part (`shards.py`).
 
 Each form is made from another only when it is asked for, so that a chain of compiled calls never makes NumPy arrays, a
 chain of eager operations never makes buffers, and what is computed on several devices stays in parts there.
@@ -22,7 +22,7 @@ from ..hlo.timeline.spans import RECORDERS, Track, spanning
 from ..hlo.tracebacks import boundaries, hide
 from .aval import ShapedArray
 from .context import thread
-from .devices import CpuDevice, default_device
+from .devices import CpuDevice, default_device, when_several
 from .dtypes import canonical_dtype, python_scalar_dtype
 from .errors import DeletedArrayError, OperandError, UnsupportedElementTypeError
 from .layouts import Format, row_major
@@ -81,7 +81,7 @@ class Array(ArrayBase):
 
     @classmethod
     def from_shards(cls, aval: ShapedArray, shards: list[DeviceBuffer], sharding: Sharding) -> Self:
-        """An array of type `aval` of which this process has `shards`, those of its devices in the order of `sharding`."""
+        """An array of type `aval` of which this process has `shards`, of its devices in the order of `sharding`."""
         self = cls.__new__(cls)
         self.aval = aval
         self._shards = shards
@@ -149,12 +149,13 @@ class Array(ArrayBase):
         """
         stored = self._storage if self.aval.is_extended else self
         if sharding.is_fully_addressable:
-            if sharding.is_equivalent_to(self.sharding, self.aval.ndim):
-                other = self.with_aval(self.aval)
-            elif len(sharding.device_assignment) == 1 and not slot_is_set(stored, "_shards"):
+            is_whole = len(sharding.device_assignment) == 1 and not slot_is_set(stored, "_shards")
+            if is_whole or sharding.is_equivalent_to(self.sharding, self.aval.ndim):
                 other = self.with_aval(self.aval)
             elif self.aval.is_extended:
-                other = with_storage(self.aval, Array(stored.aval, stored._view))
+                inner = Array(stored.aval, stored._view)
+                inner._placed = sharding
+                other = with_storage(self.aval, inner)
             else:
                 other = Array(self.aval, self._view)
             other._placed = sharding
@@ -567,6 +568,17 @@ _ELEMENTS = ("_buffer", "_numpy", "_shards", "_storage", "_view")
 _SLOTS = [Array.__dict__[name] for name in _ELEMENTS]
 
 
+_places_matter: list[bool] = []
+"""Not empty once there are several devices."""
+when_several(lambda: _places_matter.append(True))
+
+
+def is_elsewhere(array: Array) -> bool:
+    """Whether an operation must ask where the array is. What computes on NumPy arrays by itself leaves such arrays to
+    `bind`."""
+    return bool(_places_matter) and slot_is_set(array, "_placed")
+
+
 def on_several(array: Array) -> bool:
     """Whether the array is on several devices, or on one of another process: programs take its shards then."""
     if not slot_is_set(array, "_placed"):
@@ -742,6 +754,8 @@ def with_storage(aval: ShapedArray, storage: Array) -> Array:
     """The array of an extended dtype that overlays `storage`."""
     array = Array.__new__(Array)
     array.aval, array._storage = aval, storage
+    if slot_is_set(storage, "_placed"):
+        array._placed = storage._placed
     return array
 
 

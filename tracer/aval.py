@@ -52,7 +52,7 @@ class ShapedArray:
     (ShapedArray(float32[2,3]), True)
     """
 
-    __slots__ = ("__weakref__", "_storage", "dtype", "hlo", "is_extended", "shape", "weak_type")
+    __slots__ = ("__weakref__", "_storage", "dtype", "hlo", "is_extended", "shape", "vma", "weak_type")
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -62,12 +62,22 @@ class ShapedArray:
     is_extended: bool
     """True for dtypes that HLO lacks (`extended.py`)."""
     _storage: ShapedArray | None
+    vma: frozenset[Any]
+    """Within a function that `shard_map` maps, the axes of the mesh along which the value varies (`varying.py`)."""
 
     def __new__(
-        cls, shape: tuple[int, ...], dtype: DTypeLike | ExtendedDType, weak_type: bool = False, *, sharding: Any = None
+        cls,
+        shape: tuple[int, ...],
+        dtype: DTypeLike | ExtendedDType,
+        weak_type: bool = False,
+        *,
+        sharding: Any = None,
+        vma: frozenset[Any] = frozenset(),
     ) -> ShapedArray:
         """The one instance of this type; UnsupportedElementTypeError for a dtype that HLO cannot hold. `sharding` is
         accepted: a type has none."""
+        if vma:
+            return _varying_type((shape, dtype, weak_type), frozenset(vma))
         key = (shape, dtype, weak_type)
         found = _RECENT.get(key)
         return found if found is not None else _intern(key)
@@ -76,7 +86,7 @@ class ShapedArray:
         raise AttributeError("ShapedArray is immutable")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+        return _restored, (self.shape, self.dtype, self.weak_type, self.vma)
 
     @property
     def storage(self) -> ShapedArray:
@@ -98,7 +108,11 @@ class ShapedArray:
 
     def with_weak_type(self, weak_type: bool) -> ShapedArray:
         """The same type, weak or not."""
-        return self if weak_type is self.weak_type else ShapedArray(self.shape, self.dtype, weak_type)
+        return self if weak_type is self.weak_type else ShapedArray(self.shape, self.dtype, weak_type, vma=self.vma)
+
+    def with_vma(self, vma: frozenset[Any]) -> ShapedArray:
+        """The same type of a value that varies along these axes."""
+        return self if vma == self.vma else ShapedArray(self.shape, self.dtype, self.weak_type, vma=vma)
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """As JAX writes it in messages, ``float32[2,3]``, and in jaxprs, ``f32[2,3]``."""
@@ -106,7 +120,8 @@ class ShapedArray:
         if short_dtypes:
             for long, short in _SHORT:
                 name = name.replace(long, short)
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        varies = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
+        return f"{name}[{','.join(map(str, self.shape))}]{varies}"
 
     def to_tangent_aval(self) -> ShapedArray | Float0Type:
         """The type of tangents of such a value: this type; a float0 type for what is not differentiated."""
@@ -118,7 +133,7 @@ class ShapedArray:
 
     def update(self, **changes: Any) -> ShapedArray:
         """The type with another shape, dtype or weak type."""
-        given = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, **changes}
+        given = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "vma": self.vma, **changes}
         return ShapedArray(tuple(given.pop("shape")), given.pop("dtype"), **given)
 
     def __str__(self) -> str:
@@ -152,6 +167,23 @@ def _intern(key: tuple[Any, Any, bool]) -> ShapedArray:
     return aval
 
 
+def _varying_type(key: tuple[Any, Any, bool], vma: frozenset[Any]) -> ShapedArray:
+    plain = ShapedArray(*key)
+    found = _VARYING.get((plain, vma))
+    if found is None:
+        storage = None if plain._storage is None else plain._storage.with_vma(vma)
+        made = _filled(plain.shape, plain.dtype, plain.weak_type, plain.hlo, storage, vma)
+        found = _VARYING.setdefault((plain, vma), made)
+    return found
+
+
+_VARYING: dict[tuple[ShapedArray, frozenset[Any]], ShapedArray] = {}
+
+
+def _restored(shape: Any, dtype: Any, weak_type: bool, vma: frozenset[Any]) -> ShapedArray:
+    return ShapedArray(shape, dtype, weak_type, vma=vma)
+
+
 def _the_one(key: tuple[Any, Any, bool], make: Callable[[tuple[Any, Any, bool]], ShapedArray]) -> ShapedArray:
     """The type that `key`, in its canonical form, describes: the one that exists already, if any."""
     found = _INTERNED.get(key)
@@ -180,7 +212,12 @@ def _make_extended(key: tuple[Any, Any, bool]) -> ShapedArray:
 
 
 def _filled(
-    shape: tuple[int, ...], dtype: Any, weak_type: bool, hlo: Shape, storage: ShapedArray | None
+    shape: tuple[int, ...],
+    dtype: Any,
+    weak_type: bool,
+    hlo: Shape,
+    storage: ShapedArray | None,
+    vma: frozenset[Any] = frozenset(),
 ) -> ShapedArray:
     aval = object.__new__(ShapedArray)
     for name, value in (
@@ -190,6 +227,7 @@ def _filled(
         ("hlo", hlo),
         ("is_extended", storage is not None),
         ("_storage", storage),
+        ("vma", vma),
     ):
         object.__setattr__(aval, name, value)
     return aval

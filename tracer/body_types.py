@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 from . import dtypes, tree
 from .arguments import leaf_describer, values_of
 from .aval import ShapedArray
-from .core import Value
+from .context import current_context
+from .core import Value, varying
 from .errors import TreeStructureError
 from .ops import convert
 from .source import function_line, user_line
@@ -52,6 +53,13 @@ def leaf_names(treedef: Any, root: str) -> list[str]:
     return [root + tree.keystr(path) for path in tree.paths_of_structure(treedef)]
 
 
+def started(value: Value, aval: ShapedArray) -> Value:
+    """What a loop begins with, as its body takes it."""
+    found = convert(value, aval.dtype, aval.weak_type)
+    missing = aval.vma - found.aval.vma
+    return varying(found, missing, current_context().manual_axes) if missing else found
+
+
 def differ(a: ShapedArray, b: ShapedArray) -> bool:
     """Whether two types are different for a program: weak types do not matter."""
     return a.dtype != b.dtype or a.shape != b.shape
@@ -81,13 +89,15 @@ class Body:
 
         `trace` traces the body for carry types; its first results are the carry. TreeStructureError if types differ.
         """
-        for _ in range(3):
+        for _ in range(3 + len(values)):
             traced = trace(avals_of(values))
             changed = list(values)
             for k, (value, out) in enumerate(zip(values, traced.out_avals)):
                 if value.aval.weak_type and value.aval.shape == out.shape and value.aval.dtype != out.dtype:
                     dtype, _ = dtypes.promote([(value.aval.dtype, True), (out.dtype, out.weak_type)])
                     changed[k] = convert(value, dtype, False)
+                if out.vma - value.aval.vma:
+                    changed[k] = varying(changed[k], out.vma, current_context().manual_axes)
             if all(a.aval is b.aval for a, b in zip(values, changed)):
                 break
             values = changed
@@ -107,7 +117,7 @@ class Body:
             )
 
     def _check_types(self, wanted: Sequence[ShapedArray], found: Sequence[ShapedArray]) -> None:
-        if not any(differ(a, b) for a, b in zip(wanted, found, strict=True)):
+        if not any(differ(a, b) or a.vma != b.vma for a, b in zip(wanted, found, strict=True)):
             return
         names = leaf_names(self.tree, self._carry_name())
         whole = "carry" if len(names) == 1 and tree.treedef_is_leaf(self.tree) else "carry component"
@@ -117,7 +127,7 @@ class Body:
                 f"the input {whole} {name} has type {a.str_short()}, but the corresponding output carry component has "
                 f"type {b.str_short()}, so {_mismatch(a, b)}"
                 for name, a, b in zip(names, wanted, found, strict=True)
-                if differ(a, b)
+                if differ(a, b) or a.vma != b.vma
             ],
             "Revise the function so that all output types match the corresponding input types (astype, or start with "
             "another dtype or shape).",
@@ -143,6 +153,9 @@ def _at(path: str) -> str:
 
 def _mismatch(a: ShapedArray, b: ShapedArray) -> str:
     kinds = ["shapes"] * (a.shape != b.shape) + ["dtypes"] * (a.dtype != b.dtype)
+    if not kinds:
+        axes = ", ".join([repr(x) for x in sorted(a.vma ^ b.vma, key=str)])
+        return f"the manual axis types do not match: hloom.lax.pcast(..., ({axes},), to='varying') makes them alike"
     return f"the {' and '.join(kinds)} do not match"
 
 
@@ -205,4 +218,7 @@ def joined_types(
                 "(astype, or hloom.numpy functions that promote)."
             )
     types = zip(*[t.out_avals for t in traced], strict=True)
-    return [same[0].with_weak_type(all(a.weak_type for a in same)) for same in types]
+    return [
+        same[0].with_weak_type(all(a.weak_type for a in same)).with_vma(same[0].vma.union(*[a.vma for a in same]))
+        for same in types
+    ]

@@ -32,6 +32,8 @@ class Context:
     target: str | Target
     axis_names: tuple[tuple[str, int], ...] = ()
     """Named axes that are mapped over, outermost first, with their sizes."""
+    manual_axes: Any = None
+    """Within a function that `shard_map` maps over several devices: its mesh (`manual.py`)."""
     checks: frozenset[str] = frozenset()
     """What `checkify` looks for around this: "user", "nan", "div", "oob"; "checkify" within any."""
     debug_nans: bool = False

@@ -19,9 +19,9 @@ from ..hlo.ir import HloComputation
 from . import dtypes, tree
 from .array import as_value
 from .aval import ShapedArray
-from .body_types import Body, arguments_of, avals_of, joined_types, leaf_names, require_functions
+from .body_types import Body, arguments_of, avals_of, joined_types, leaf_names, require_functions, started
 from .context import current_context
-from .core import Tracer, Value, bind_conditional, bind_while
+from .core import Tracer, Value, bind_conditional, bind_while, varying
 from .errors import TreeStructureError
 from .ops import clamp, compare, convert, scalar_like
 from .recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
@@ -95,7 +95,7 @@ def run_loop(
         return (*computations, body, captured, references), is_closed
 
     condition, body, traced, captured, references = _cache.get(sources, (treedef, *avals_of(values)), make)
-    start = [convert(v, a.dtype, a.weak_type) for v, a in zip(values, traced.in_avals)]
+    start = [started(v, a) for v, a in zip(values, traced.in_avals)]
     start += values_of_references(references)
     results = bind_while(condition, body, [*start, *values_of_references(captured)])
     found = with_avals(results[: len(start)], traced.out_avals)
@@ -295,7 +295,10 @@ def _conditional(
         end = begin + len(t.captured)
 
         def run(values: list[Value], t: Traced = t, begin: int = begin, end: int = end) -> list[Value]:
-            return run_computation(t.computation, [*values[: len(operands)], *values[begin:end]])
+            found = run_computation(t.computation, [*values[: len(operands)], *values[begin:end]])
+            manual = current_context().manual_axes
+            own = [varying(v, a.vma, manual) if a.vma else v for v, a in zip(found, results, strict=False)]
+            return [*own, *found[len(results) :]]
 
         computations.append(takes_one_tuple(trace_to_computation(run, avals, t.name).computation))
         begin = end

@@ -36,16 +36,18 @@ from .context import current_context, when_checking
 from .errors import OperandError
 from .execution import run_branch, run_op, run_while
 from .operators import Value
-from .overlay import EXTENDED, storage_of, storages
+from .overlay import EXTENDED, overlaid, storage_of, storages
 from .primitive import Call, Primitive
 from .source import user_line, user_metadata
 from .tracer import Trace, Tracer, leaked
+from .varying import result_vmas, unified
 
 __all__ = [
     "EVAL",
     "PLAIN_CALL",
     "Array",
     "Call",
+    "CheckedEvalTrace",
     "EvalTrace",
     "Primitive",
     "ShapedArray",
@@ -64,12 +66,15 @@ __all__ = [
     "eager_with_scalar",
     "eval_computation",
     "leaked",
+    "refine_eval",
     "repeat_instruction",
     "run_meaning",
     "scope",
     "set_current_trace",
     "source_metadata",
     "thread_state",
+    "track_varying",
+    "varying",
 ]
 
 
@@ -223,9 +228,20 @@ EVAL = EvalTrace()
 """Below all other traces."""
 
 
+_refinements: list[type[EvalTrace]] = []
+
+
+def refine_eval(kind: type[EvalTrace], *, first: bool = False) -> None:
+    """From now on EVAL is of class `kind`, too: what that does not do itself it leaves to the classes that came before
+    it. `first`: it stays in front of those that come later."""
+    if kind not in _refinements:
+        _refinements.insert(0 if first else len(_refinements), kind)
+        EVAL.__class__ = type(kind.__name__, tuple(_refinements), {})
+
+
 def check_from_now_on() -> None:
     """Called when results are to be checked for the first time: until then no operation asks for the settings."""
-    if type(EVAL) is EvalTrace:
+    if not isinstance(EVAL, CheckedEvalTrace):
         EVAL.__class__ = CheckedEvalTrace
 
 
@@ -289,6 +305,38 @@ def scope(name: str) -> Iterator[None]:
         _state.scope = before
 
 
+# ---- values that vary from device to device
+
+
+_varies: list[bool] = []
+"""Not empty once a function was mapped over several devices: until then no operation asks whether values vary."""
+
+
+def track_varying() -> None:
+    """From now on operations ask whether values vary along axes of a mesh."""
+    if not _varies:
+        _varies.append(True)
+
+
+def _tracks(trace: Trace | None) -> bool:
+    """Whether types say along which axes values vary: where a user's function is traced within `shard_map`. What is
+    derived from a traced program has the `pvary` of that program."""
+    manual = current_context().manual_axes
+    if manual is None or not manual.tracks:
+        return False
+    while trace is not None:
+        if trace.tracks_varying is not None:
+            return trace.tracks_varying
+        trace = trace.parent
+    return False
+
+
+def varying(value: Value, axes: frozenset[Any], manual: Any) -> Value:
+    """`value` as one that varies along `axes` too."""
+    stored = unified((storage_of(value),), manual, bind_call, axes)[0]
+    return overlaid(stored, value.aval.with_vma(stored.aval.vma)) if value.aval.is_extended else stored
+
+
 # ---- bind: the way into the current trace
 
 
@@ -310,6 +358,8 @@ def bind(
     if result_shape is None:
         return _bind_extended(opcode, operands, attributes, shape)
     trace = _state.trace
+    if _varies and _tracks(trace):
+        operands = unified(operands, current_context().manual_axes, bind_call)
     result = cast(Value, trace.process(opcode, operands, attributes, result_shape))
     if weak_type is None:
         weak_type = _all_weak(operands) and result.aval.dtype is not _BOOL
@@ -353,6 +403,8 @@ def bind_multi(
         _bind_extended(opcode, operands, attributes, shape)
     result_shape = _checked_shape(opcode, [o.aval.hlo for o in operands], attributes, shape)
     assert result_shape.is_tuple, f"{opcode} has one result"
+    if _varies and _tracks(_state.trace):
+        operands = unified(operands, current_context().manual_axes, bind_call)
     return cast("list[Value]", _state.trace.process(opcode, operands, attributes, result_shape))
 
 
@@ -380,6 +432,10 @@ def bind_call(call: Call, operands: Sequence[Value]) -> list[Value]:
 def bind_while(condition: HloComputation, body: HloComputation, operands: Sequence[Value]) -> list[Value]:
     """`while`: both computations take one tuple (of the operands' types); `condition` returns pred[]."""
     operands = storages(tuple(operands))
+    if _varies and _tracks(_state.trace):
+        after = result_vmas(Opcode.WHILE, WhileAttributes(condition, body), [o.aval.vma for o in operands], 0)
+        manual = current_context().manual_axes
+        operands = tuple([unified((o,), manual, bind_call, v)[0] for o, v in zip(operands, after, strict=True)])
     state = Shape.tuple([o.aval.hlo for o in operands])
     attributes = WhileAttributes(condition, body)
     shape = _checked_shape(Opcode.WHILE, [state], attributes, None)

@@ -1,7 +1,7 @@
-"""The devices: the CPUs of all processes that run a program together, as many in each process as the user asks for.
+"""The devices: CPUs, of all processes that run a program together, as many in each process as the user asks for.
 
-One by default, however many cores the process has; kernels use these by themselves. `HLOOM_NUM_DEVICES=n` makes n, which
-run programs on threads, as do JAX's names for it: `jax_num_cpu_devices`, and `XLA_FLAGS` with
+One by default, however many cores the process has; kernels use these by themselves. `HLOOM_NUM_DEVICES=n` makes n,
+which run programs on threads, as do JAX's names for it: `jax_num_cpu_devices`, and `XLA_FLAGS` with
 ``--xla_force_host_platform_device_count=n``. `hloom.distributed` adds those of other processes. All is settled when a
 device is first asked for.
 
@@ -13,9 +13,10 @@ from __future__ import annotations
 import os
 import platform as _machine
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
+from ..hlo.collectives import World, set_local_device_count, world
 from ..hlo.errors import UnsupportedError
 
 __all__ = [
@@ -31,14 +32,13 @@ __all__ = [
     "host_count",
     "host_id",
     "host_ids",
-    "join_processes",
-    "leave_processes",
     "local_device_count",
     "local_devices",
     "process_count",
     "process_index",
     "process_indices",
     "set_device_count",
+    "settle",
     "when_several",
 ]
 
@@ -46,21 +46,21 @@ MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
 """Kinds of memory that a CPU has under JAX's names; all are the memory of the process."""
 
 
-class _World:
-    """All devices. The numbers of a process's devices are consecutive, and processes come in order."""
+class _Known:
+    """The devices of a world, as objects."""
 
-    __slots__ = ("devices", "local", "process_count", "process_index")
+    __slots__ = ("devices", "local", "process_count", "process_index", "world")
 
-    def __init__(self, counts: Sequence[int], process_index: int) -> None:
-        """counts: of the devices of each process."""
-        owners = [(process, k) for process, count in enumerate(counts) for k in range(count)]
+    def __init__(self, world: World) -> None:
+        self.world = world
+        owners = [(process, k) for process, count in enumerate(world.device_counts()) for k in range(count)]
         self.devices = [_device(number, *owner) for number, owner in enumerate(owners)]
-        self.local = [d for d in self.devices if d.process_index == process_index]
-        self.process_count = len(counts)
-        self.process_index = process_index
+        self.local = [d for d in self.devices if d.process_index == world.process_index]
+        self.process_count = world.process_count
+        self.process_index = world.process_index
 
 
-_world: _World | None = None
+_known: _Known | None = None
 _asked: int | None = None
 """The number of devices that a setting asked for."""
 _waiting: list[Callable[[], None]] = []
@@ -69,43 +69,29 @@ _waiting: list[Callable[[], None]] = []
 def when_several(start: Callable[[], None]) -> None:
     """`start` is called once, when it turns out that there are several devices."""
     _waiting.append(start)
-    if _world is not None:
-        _wake(_world)
+    if _known is not None:
+        _wake(_known)
 
 
-def _wake(world: _World) -> None:
-    if len(world.devices) > 1:
+def _wake(known: _Known) -> None:
+    if len(known.devices) > 1:
         while _waiting:
             _waiting.pop()()
 
 
-def _the_world() -> _World:
-    global _world
-    if _world is None:
-        _world = _World([_count_of_process()], 0)
-        _wake(_world)
-    return _world
+def _all() -> _Known:
+    global _known
+    if _known is None or _known.world is not world():
+        settle()
+        _known = _Known(world())
+        _wake(_known)
+    return _known
 
 
-def join_processes(counts: Sequence[int], process_index: int) -> None:
-    """Make the devices those of several processes, `counts[k]` of process k; this is process number `process_index`.
-
-    RuntimeError if a device has been asked for already.
-    """
-    global _world
-    if _world is not None and (_world.process_count > 1 or [len(_world.local)] != list(counts)):
-        raise RuntimeError(
-            "hloom.distributed.initialize() must be called before any device is asked for and before any array is put "
-            "on one: call it first thing in the program"
-        )
-    _world = _World(counts, process_index)
-    _wake(_world)
-
-
-def leave_processes() -> None:
-    """Forget the devices: the next use finds those of this process alone."""
-    global _world
-    _world = None
+def settle() -> None:
+    """Give the world the number of devices that JAX's settings ask for, where HLOOM_NUM_DEVICES does not."""
+    if _known is None and (count := _count_asked()) is not None:
+        set_local_device_count(count)
 
 
 def set_device_count(count: int) -> None:
@@ -113,7 +99,7 @@ def set_device_count(count: int) -> None:
     global _asked
     if isinstance(count, bool) or count != int(count) or (count != -1 and count < 1):
         raise ValueError(f"jax_num_cpu_devices must be at least 1 (or -1: as the environment says), not {count!r}")
-    if _world is not None and int(count) != (len(_world.local) if count != -1 else -1):
+    if _known is not None and int(count) != (len(_known.local) if count != -1 else -1):
         raise RuntimeError(
             "jax_num_cpu_devices config should be updated before backends are initialized i.e. before any device is "
             "asked for."
@@ -124,25 +110,21 @@ def set_device_count(count: int) -> None:
 _FLAG = re.compile(r"--xla_force_host_platform_device_count=(\S+)")
 
 
-def local_count_asked() -> int:
-    """The number of devices that this process has, or will have when one is asked for."""
-    return len(_world.local) if _world is not None else _count_of_process()
-
-
-def _count_of_process() -> int:
+def _count_asked() -> int | None:
     if _asked is not None:
         return _asked
+    if os.environ.get("HLOOM_NUM_DEVICES"):
+        return None
     flags = _FLAG.findall(os.environ.get("XLA_FLAGS", ""))
     for name, text in (
-        ("HLOOM_NUM_DEVICES", os.environ.get("HLOOM_NUM_DEVICES")),
         ("JAX_NUM_CPU_DEVICES", os.environ.get("JAX_NUM_CPU_DEVICES")),
         ("XLA_FLAGS: --xla_force_host_platform_device_count", flags[-1] if flags else None),
     ):
-        if text and not (name.startswith("JAX") and text == "-1"):
+        if text and text != "-1":
             if not text.isdecimal() or not 1 <= int(text) <= MAX_DEVICES:
                 raise ValueError(f"{name} must be a number of devices, 1 to {MAX_DEVICES}, not {text!r}")
             return int(text)
-    return 1
+    return None
 
 
 MAX_DEVICES = 1024
@@ -158,20 +140,20 @@ class Client:
 
     def devices(self) -> list[CpuDevice]:
         """All devices."""
-        return list(_the_world().devices)
+        return list(_all().devices)
 
     def local_devices(self) -> list[CpuDevice]:
         """Those of this process."""
-        return list(_the_world().local)
+        return list(_all().local)
 
     def device_count(self) -> int:
-        return len(_the_world().devices)
+        return len(_all().devices)
 
     def local_device_count(self) -> int:
-        return len(_the_world().local)
+        return len(_all().local)
 
     def process_index(self) -> int:
-        return _the_world().process_index
+        return _all().process_index
 
     def __repr__(self) -> str:
         return "<hloom client of platform cpu>"
@@ -286,7 +268,7 @@ def _device(number: int, process: int, local: int) -> CpuDevice:
 
 def default_device() -> CpuDevice:
     """Where arrays are that nobody has put elsewhere: the first device of this process."""
-    return _the_world().local[0]
+    return _all().local[0]
 
 
 _CLIENT: Final = Client()
@@ -301,7 +283,7 @@ def devices(backend: str | Client | None = None) -> list[CpuDevice]:
     [CpuDevice(id=0)]
     """
     check_platform(backend)
-    return list(_the_world().devices)
+    return list(_all().devices)
 
 
 def local_devices(
@@ -315,12 +297,12 @@ def local_devices(
     """
     check_platform(backend)
     index = host_id if process_index is None else process_index
-    world = _the_world()
+    known = _all()
     if index is None:
-        return list(world.local)
-    if index not in range(world.process_count):
-        raise ValueError(f"Unknown process_index {index}: there are processes 0 to {world.process_count - 1}")
-    return [d for d in world.devices if d.process_index == index]
+        return list(known.local)
+    if index not in range(known.process_count):
+        raise ValueError(f"Unknown process_index {index}: there are processes 0 to {known.process_count - 1}")
+    return [d for d in known.devices if d.process_index == index]
 
 
 def device_count(backend: str | Client | None = None) -> int:
@@ -332,7 +314,7 @@ def device_count(backend: str | Client | None = None) -> int:
     1
     """
     check_platform(backend)
-    return len(_the_world().devices)
+    return len(_all().devices)
 
 
 def local_device_count(backend: str | Client | None = None) -> int:
@@ -343,7 +325,7 @@ def local_device_count(backend: str | Client | None = None) -> int:
     1
     """
     check_platform(backend)
-    return len(_the_world().local)
+    return len(_all().local)
 
 
 def process_count(backend: str | Client | None = None) -> int:
@@ -354,7 +336,7 @@ def process_count(backend: str | Client | None = None) -> int:
     1
     """
     check_platform(backend)
-    return _the_world().process_count
+    return _all().process_count
 
 
 def process_index(backend: str | Client | None = None) -> int:
@@ -365,7 +347,7 @@ def process_index(backend: str | Client | None = None) -> int:
     0
     """
     check_platform(backend)
-    return _the_world().process_index
+    return _all().process_index
 
 
 def process_indices(backend: str | Client | None = None) -> list[int]:
@@ -376,7 +358,7 @@ def process_indices(backend: str | Client | None = None) -> list[int]:
     [0]
     """
     check_platform(backend)
-    return list(range(_the_world().process_count))
+    return list(range(_all().process_count))
 
 
 def host_count(backend: str | Client | None = None) -> int:
@@ -439,7 +421,7 @@ def check_device(device: object, where: str) -> CpuDevice:
     if isinstance(device, str):
         platform, _, number = device.partition(":")
         check_platform(platform)
-        known = _the_world().devices
+        known = _all().devices
         if device in _PLATFORMS:
             return default_device()
         if number.isdecimal() and int(number) < len(known):
@@ -452,8 +434,8 @@ def check_default_device(device: object, where: str) -> None:
     """UnsupportedError for a device that arrays are not put on by themselves."""
     if check_device(device, where) is not default_device():
         raise UnsupportedError(
-            f"{where}: arrays are made on {default_device()!r}; hloom.device_put(x, {device!r}) puts one elsewhere, and "
-            "what is computed from it stays there"
+            f"{where}: arrays are made on {default_device()!r}; hloom.device_put(x, {device!r}) puts one elsewhere, "
+            "and what is computed from it stays there"
         )
 
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from ..hlo.backend import DeviceBuffer, Executable, get_compiler
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
@@ -28,6 +28,7 @@ from .monitoring import COMPILE_EVENT, DURATIONS
 from .reports import LOG_COMPILES, compiling, timed
 
 _buffers = attrgetter("_buffer")
+T = TypeVar("T")
 
 
 BEFORE_COMPILING: list[Callable[[], object]] = []
@@ -183,19 +184,19 @@ def run_call(computation: HloComputation, arrays: Sequence[Array]) -> list[Array
         put_off = _put_off(computation, arrays)
         if put_off is not None:
             return put_off
-    return run_flat(_kept_by(computation, (None, current_context()), partial(_compiled_call, computation)), arrays)
+    return run_flat(kept_by(computation, (None, current_context()), partial(_compiled_call, computation)), arrays)
 
 
 def run_while(condition: HloComputation, body: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Run a loop whose computations take one tuple."""
     make = partial(_compiled_while, condition, body)
-    return run_flat(_kept_by(body, (condition, current_context()), make), arrays)
+    return run_flat(kept_by(body, (condition, current_context()), make), arrays)
 
 
 def run_branch(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
     """Run a branch: a computation that takes one tuple and returns one."""
     make = partial(_compiled_branch, computation)
-    return run_flat(_kept_by(computation, ("branch", current_context()), make), arrays)
+    return run_flat(kept_by(computation, ("branch", current_context()), make), arrays)
 
 
 def run_op(opcode: Opcode, arrays: Sequence[Array], attributes: Attributes, shape: Shape) -> list[Array]:
@@ -211,14 +212,14 @@ on_clear(_programs.clear)
 _keepers: weakref.WeakSet[HloComputation] = weakref.WeakSet()
 
 
-def _kept_by(computation: HloComputation, key: Hashable, make: Callable[[], Executable]) -> Executable:
+def kept_by(computation: HloComputation, key: Hashable, make: Callable[[], T]) -> T:
     """What `make` compiles, made once. It is kept in `computation` and dies with it, as must the user's functions that
     the program calls."""
-    programs: dict[Hashable, Executable] | None = vars(computation).get(_PROGRAMS)
+    programs: dict[Hashable, Any] | None = vars(computation).get(_PROGRAMS)
     if programs is None:
         programs = vars(computation).setdefault(_PROGRAMS, {})
         _keepers.add(computation)
-    found = programs.get(key)
+    found: T | None = programs.get(key)
     return programs.setdefault(key, make()) if found is None else found
 
 

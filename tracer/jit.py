@@ -47,22 +47,26 @@ from .caches import BoundedCache, FastTable, belonging_to, register_cache
 from .checks import checked, is_checking
 from .context import current_context, thread
 from .core import thread_state
-from .devices import check_device, devices
+from .devices import check_device, devices, when_several
+from .devices import devices as known_devices
 from .errors import NonArrayArgumentError
 from .execution import compile_module, runner
 from .float0 import hide_float0
-from .jit_shardings import JitShardings, shardings_of
+from .jit_shardings import JitShardings, placing, shardings_of
 from .monitoring import TRACE_EVENT
 from .operators import ArrayBase
 from .overlay import storages
 from .pending import PendingArray
+from .placing import placed
 from .putting_off import recorded_call
 from .recording import stand_in_for
 from .ref_programs import module_with_references, running_on_references
 from .refs import Ref, check_aliases
 from .reports import EXPLAIN_CACHE_MISSES, NO_TRACING, timed
-from .shardings import UNSPECIFIED
+from .shardings import UNSPECIFIED, Sharding
 from .source import function_line, user_line
+from .spmd import is_placed, on_the_device_of, places_of
+from .spmd_jit import OverDevices, compiled_over_devices, runner_over_devices
 from .stages import Lowered, Signature
 from .stages import Traced as TracedStage
 from .traced import Traced, trace_function, with_avals
@@ -271,37 +275,65 @@ class JitFunction(SharedValue, Generic[P, R]):
             traced = self._trace(key, dynamic, keywords)
             if traced.has_references:
                 check_aliases(values, self._leaf_names(dynamic, keywords, statics), traced.captured, "jit")
-            if self._shardings is not None:
-                self._shardings.check(dynamic, keywords, avals, traced)
-            return traced.bind(values, self._inline)
-        run = self._programs.runners.get((key, self._donated, self._shardings))
+            if self._shardings is None:
+                return traced.bind(values, self._inline)
+            ins, outs = self._shardings.check(dynamic, keywords, avals, traced)
+            values = [v if s is None else placed(v, s, "jit in_shardings") for v, s in zip(values, ins, strict=True)]
+            return _placed_leaves(traced.bind(values, self._inline), outs)
+        places = places_of(values) if any(map(is_placed, values)) else ()
+        run = self._programs.runners.get((key, self._donated, self._shardings, places))
         if run is None:
-            run = self._compiled(key, dynamic, keywords)
+            run = self._compiled(key, dynamic, keywords, places)
         if table is not None:
             table[fast_key] = run
         return run(values)
 
-    def _compiled(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any], traced: Traced | None = None) -> Run:
+    def _compiled(
+        self,
+        key: Any,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        places: tuple[Sharding | None, ...] = (),
+        traced: Traced | None = None,
+    ) -> Run:
+        """`places`: of the arguments' leaves; () if none is anywhere."""
         if traced is None:
             traced = self._trace(key, args, kwargs)
-            if self._is_library and traced.is_closed and not traced.has_references and not traced.donated:
+            may_wait = traced.is_closed and not traced.has_references and not traced.donated
+            if self._is_library and may_wait and not places:
                 return self._run_or_put_off(traced, key, args, kwargs)
+        runner_key = (key, self._donated, self._shardings, places)
         if traced.has_references:
             run = running_on_references(traced)
-            self._programs.runners[key, self._donated, self._shardings] = run
+            self._programs.runners[runner_key] = run
             return run
-        module = traced.module()
-        executable = compile_module(module, donated=traced.donated)
         captured = [v for v in traced.captured if isinstance(v, Array)]
         if len(captured) < len(traced.captured):
             raise leaked(next(v for v in traced.captured if isinstance(v, Tracer)))
+        none: list[Sharding | None] = [None] * len(traced.in_avals)
+        outs: list[Sharding | None] = [None] * len(traced.out_avals)
+        asked = none, outs
+        if self._shardings is not None:
+            asked = self._shardings.check(args, kwargs, key[1], traced)
+        if len(known_devices()) > 1:
+            labels = functools.partial(self._leaf_names, args, kwargs, key[2])
+            found = runner_over_devices(traced, captured, places or none, asked, self._name, labels)
+            if found is not None:
+                self._programs.runners[runner_key] = found
+                return found
+        module = traced.module()
+        executable = compile_module(module, donated=traced.donated)
         run = runner(executable, captured, traced.out_avals, traced.out_tree, traced.donated)
         if is_checking(key[3]):
             what = self._name if self._is_library else f"jit of {function_line(self._fun)}"
             run = checked(run, module, captured, bool(traced.donated), what, is_library=self._is_library)
-        if self._shardings is not None:
-            run = self._shardings.placing(run, self._shardings.check(args, kwargs, key[1], traced))
-        self._programs.runners[key, self._donated, self._shardings] = run
+        outs = asked[1]
+        if len(known_devices()) > 1 and any(places):
+            here = on_the_device_of(next(p for p in places if p is not None))
+            outs = [here if p is None else p for p in outs]
+        if any(outs):
+            run = placing(run, outs)
+        self._programs.runners[runner_key] = run
         return run
 
     def _run_or_put_off(self, traced: Traced, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Run:
@@ -312,7 +344,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         is_plain = len(types) == 1 and tree.treedef_is_leaf(structure) and types[0] is types[0].storage
         is_plain = is_plain and not types[0].weak_type
         captured = storages(tuple(traced.captured))
-        program: Run | None = compiled(key, args, kwargs, traced) if state.recorder is None else None
+        program: Run | None = compiled(key, args, kwargs, (), traced) if state.recorder is None else None
 
         def run(arrays: Sequence[Array]) -> Any:
             nonlocal program
@@ -323,12 +355,12 @@ class JitFunction(SharedValue, Generic[P, R]):
                     return results[0] if is_plain else tree.unflatten(structure, with_avals(results, types))
             if program is None:
                 try:
-                    program = compiled(key, (), {}, traced)
+                    program = compiled(key, (), {}, (), traced)
                 except (UnsupportedError, NotImplementedError):  # it was put off before, and nobody has noticed
                     return traced.bind(arrays, inline=True)
             return program(arrays)
 
-        self._programs.runners[key, self._donated, self._shardings] = run
+        self._programs.runners[key, self._donated, self._shardings, ()] = run
         return run
 
     def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Traced:
@@ -381,10 +413,13 @@ class JitFunction(SharedValue, Generic[P, R]):
         )
         key = (treedef, avals, statics, current_context())
         traced = self._trace(key, dynamic, keywords)
+        places = [_place_of_example(x) for x in leaves]
+        over_devices = functools.partial(self._over_devices, traced, places, dynamic, keywords, statics)
         signature = Signature(
             *(self._fun, self._static, treedef, avals, statics),
             *(traced.out_tree, traced.out_avals, traced.donated),
             traced if traced.has_references else None,
+            over_devices,
         )
 
         def lower() -> Lowered:
@@ -397,6 +432,19 @@ class JitFunction(SharedValue, Generic[P, R]):
             return Lowered(module, traced.captured, signature)
 
         return TracedStage(traced.name, traced.computation, traced.captured, signature, lower)
+
+    def _over_devices(
+        self, traced: Traced, places: Sequence[Sharding | None], args: Any, kwargs: Any, statics: StaticArguments
+    ) -> OverDevices | None:
+        """The program over several devices for arguments in `places`; None if it is for one."""
+        captured = [v for v in traced.captured if isinstance(v, Array)]
+        if len(known_devices()) == 1 or traced.has_references or len(captured) < len(traced.captured):
+            return None
+        asked: Any = [None] * len(traced.in_avals), [None] * len(traced.out_avals)
+        if self._shardings is not None:
+            asked = self._shardings.check(args, kwargs, traced.in_avals, traced)
+        labels = functools.partial(self._leaf_names, args, kwargs, statics)
+        return compiled_over_devices(traced, captured, places, asked, self._name, labels)
 
     @boundary
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -414,6 +462,39 @@ class JitFunction(SharedValue, Generic[P, R]):
 
     def _cache_size(self) -> int:
         return len(self._programs.runners)
+
+
+def _place_of_example(leaf: Any) -> Sharding | None:
+    """Where an argument is, or where one like it is to be."""
+    if isinstance(leaf, ShapeDtypeStruct):
+        return leaf.sharding
+    return leaf.sharding if is_placed(leaf) else None
+
+
+def _placed_leaves(result: Any, places: Sequence[Sharding | None]) -> Any:
+    """The result of a nested call, whose leaves are to be in `places`."""
+    leaves, structure = tree.flatten(result)
+    found = [v if s is None else placed(v, s, "jit out_shardings") for v, s in zip(leaves, places, strict=True)]
+    return tree.unflatten(structure, found)
+
+
+def _ask_for_places() -> None:
+    """From now on there are several devices: a call looks at the places of its arguments."""
+    fast = JitFunction.__call__
+
+    def __call__(self: JitFunction[Any, Any], *args: Any, **kwargs: Any) -> Any:  # the method's name
+        if self._state.direct and any(map(is_placed, tree.leaves((args, kwargs)))):
+            try:
+                return self._call(args, kwargs)
+            except BaseException as error:
+                hide(error)
+                raise
+        return fast(self, *args, **kwargs)
+
+    JitFunction.__call__ = __call__  # type: ignore[method-assign]
+
+
+when_several(_ask_for_places)
 
 
 # ---- public
@@ -477,9 +558,10 @@ def jit(
     donate_argnums, donate_argnames: arguments whose memory may be used for the results; they are deleted by the call.
     inline: within another jit, leave no trace of the call.
     in_shardings, out_shardings: trees of shardings that are prefixes of the arguments and of the result. They are
-      checked; there is one device, so nothing moves, and a result's `sharding` is what `out_shardings` says.
-    keep_unused, device, backend, compiler_options: for JAX's sake; all arguments are kept, there is one device, and
-      options of XLA ("xla_...") mean nothing here.
+      checked. Arguments that are on no device yet are put there; others must be there. What is not said is decided by
+      where the arguments are, and by the compiler.
+    keep_unused, device, backend, compiler_options: for JAX's sake; all arguments are kept, programs run where their
+      arguments are, and options of XLA ("xla_...") mean nothing here.
 
     Use it as a decorator, with or without arguments, on functions and methods.
 

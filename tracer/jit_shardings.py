@@ -16,7 +16,7 @@ from .placing import PLACES, check_fits, completed
 from .shardings import UNSPECIFIED, Sharding, check_duplicates
 from .traced import Traced
 
-__all__ = ["JitShardings", "check_specification", "shardings_of"]
+__all__ = ["JitShardings", "check_specification", "placing", "shardings_of"]
 
 
 class JitShardings:
@@ -41,8 +41,9 @@ class JitShardings:
 
     def check(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], avals: Sequence[ShapedArray], traced: Traced
-    ) -> list[Sharding | None]:
-        """The shardings of the results' leaves, after all have been checked against the types."""
+    ) -> tuple[list[Sharding | None], list[Sharding | None]]:
+        """The shardings of the arguments' leaves and of the results', checked against the types."""
+        given: list[Sharding | None] = [None] * len(avals)
         if self.inputs is not UNSPECIFIED:
             if kwargs:
                 raise ValueError(
@@ -50,27 +51,27 @@ class JitShardings:
                 )
             full = tuple(args)
             shapes = [a.shape for a in avals]
-            _for_leaves(self.inputs, "in_shardings", full, tree.paths_of_structure(tree.structure(full)), shapes)
+            paths = tree.paths_of_structure(tree.structure(full))
+            given = _for_leaves(self.inputs, "in_shardings", full, paths, shapes)
         if self.outputs is UNSPECIFIED:
-            return [None] * len(traced.out_avals)
+            return given, [None] * len(traced.out_avals)
         structure = traced.out_tree
         full = tree.unflatten(structure, list(traced.out_avals))
         shapes = [a.shape for a in traced.out_avals]
-        return _for_leaves(self.outputs, "out_shardings", full, tree.paths_of_structure(structure), shapes)
+        return given, _for_leaves(self.outputs, "out_shardings", full, tree.paths_of_structure(structure), shapes)
 
-    def placing(self, run: Callable[[Any], Any], places: Sequence[Sharding | None]) -> Callable[[Any], Any]:
-        """`run`, whose results are put in `places`."""
-        if not any(places):
-            return run
 
-        def placed_results(arrays: Any) -> Any:
-            result = run(arrays)
-            for leaf, place in zip(tree.leaves(result), places, strict=True):
-                if isinstance(leaf, Array):
-                    leaf.put(place)
-            return result
+def placing(run: Callable[[Any], Any], places: Sequence[Sharding | None]) -> Callable[[Any], Any]:
+    """`run`, whose results are put in `places`."""
 
-        return placed_results
+    def placed_results(arrays: Any) -> Any:
+        result = run(arrays)
+        for leaf, place in zip(tree.leaves(result), places, strict=True):
+            if isinstance(leaf, Array) and place is not None:
+                leaf.put(place)
+        return result
+
+    return placed_results
 
 
 def shardings_of(in_shardings: Any, out_shardings: Any) -> JitShardings | None:

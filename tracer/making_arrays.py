@@ -127,13 +127,17 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     leaves, structure = tree.flatten(local_data)
     is_shape = isinstance(global_shape, tuple | list) and all(n is None or isinstance(n, int) for n in global_shape)
     given = [global_shape] * len(leaves) if global_shape is None or is_shape else _shapes(global_shape, structure)
-    places = tree.broadcast_prefix(sharding, local_data) if not isinstance(sharding, Sharding) else [sharding] * len(leaves)
+    is_one = isinstance(sharding, Sharding)
+    places = [sharding] * len(leaves) if is_one else tree.broadcast_prefix(sharding, local_data)
     found = [_from_local(leaf, p, g, what) for leaf, p, g in zip(leaves, places, given, strict=True)]
     return tree.unflatten(structure, found)
 
 
 def _shapes(shapes: Any, structure: Any) -> list[Any]:
-    leaves = tree.leaves(shapes, is_leaf=lambda x: isinstance(x, tuple | list) and not any(isinstance(n, tuple | list) for n in x))
+    def is_shape(x: Any) -> bool:
+        return isinstance(x, tuple | list) and all(n is None or isinstance(n, int) for n in x)
+
+    leaves = tree.leaves(shapes, is_leaf=is_shape)
     if len(leaves) != structure.num_leaves:
         raise ValueError(f"make_array_from_process_local_data: {len(leaves)} shapes for {structure.num_leaves} arrays")
     return leaves

@@ -29,7 +29,7 @@ from ..hlo.ops.movement import (
 from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
 from . import dtypes
-from .array import Array, array_from_scalar
+from .array import Array, array_from_scalar, is_elsewhere
 from .aval import ShapedArray
 from .core import Tracer, Value, bind
 from .errors import OperandError
@@ -164,7 +164,7 @@ def convert(x: Value, dtype: np.dtype[Any], weak_type: bool | None = None) -> Va
 
 def _convert_scalar(x: Array, dtype: np.dtype[Any], weak_type: bool) -> Array | None:
     """A concrete weak scalar converts while tracing, so that `x + 1` has one constant and no conversion."""
-    if not x.aval.weak_type or dtypes.is_extended(dtype):
+    if not x.aval.weak_type or dtypes.is_extended(dtype) or is_elsewhere(x):
         return None
     with np.errstate(all="ignore"):
         return Array(ShapedArray((), dtype, weak_type), np.asarray(x._view.astype(dtype)))

@@ -13,15 +13,19 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.timeline.spans import RECORDERS, Track, spanning
 from . import tree
 from .array import Array, as_value
+from .core import current_trace
 from .current_mesh import current_device_mesh, current_mesh
 from .devices import CpuDevice
 from .errors import DeletedArrayError
 from .layouts import Format, Layout, Space
 from .mesh import AbstractMesh, AxisType, Mesh
 from .operators import Value
+from .overlay import overlaid, storage_of
 from .partition_spec import PartitionSpec
+from .sharding_calls import constrain
 from .shardings import UNSPECIFIED, NamedSharding, Sharding, SingleDeviceSharding
 from .source import user_line
+from .spmd import move
 
 __all__ = [
     "asked_place",
@@ -111,26 +115,12 @@ def _spread(what: str, prefix: Any, full: Any, count: int) -> list[Any]:
 def placed(value: Value, sharding: Sharding, where: str) -> Value:
     """The same array, in a place. A traced value gets there when the program runs."""
     check_fits(sharding, value.aval.shape, where)
-    if not isinstance(value, Array):
-        return constrained(value, sharding)
-    if value.committed and value.sharding == sharding:
-        return value
-    if not (value.is_fully_addressable or value.is_fully_replicated):
-        return resharded(value, sharding, where)
-    return value.moved(sharding)
-
-
-def constrained(value: Value, sharding: Sharding) -> Value:
-    """A traced value that the program is to divide so. Where there is one device, itself."""
-    return value
-
-
-def resharded(value: Array, sharding: Sharding, where: str) -> Array:
-    """An array of several processes with another sharding over the same devices."""
-    raise UnsupportedError(
-        f"{where}: {value.aval.str_short()} is on devices of several processes, and its parts cannot be sent from "
-        f"{value.sharding} to {sharding}\n  at {user_line()}"
-    )
+    if isinstance(value, Array):
+        return move(value, sharding)
+    if isinstance(sharding, SingleDeviceSharding) or sharding.num_devices == 1:
+        return value  # a program with several devices refuses to run on one of them
+    stored = constrain(storage_of(value), sharding)
+    return current_trace().with_weak_type(overlaid(stored, value.aval), value.aval.weak_type)
 
 
 def asked_place(given: Any, what: str) -> NamedSharding | None:
@@ -212,8 +202,8 @@ def check_runs_here(mesh: Mesh | AbstractMesh | None, where: str) -> None:
     """UnsupportedError for a mesh of several devices that says none."""
     if isinstance(mesh, AbstractMesh) and mesh.size > 1 and current_device_mesh(mesh) is None:
         raise UnsupportedError(
-            f"{where}: {mesh} has no devices: make a mesh with devices of its axes current with hloom.set_mesh, or give "
-            f"one that has devices\n  at {user_line()}"
+            f"{where}: {mesh} has no devices: make a mesh with devices of its axes current with hloom.set_mesh, or "
+            f"give one that has devices\n  at {user_line()}"
         )
 
 

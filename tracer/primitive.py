@@ -57,6 +57,10 @@ class Primitive(SharedValue):
     """axes(call) -> the named axes that a call refers to. The rule of vmap for one of them is asked even if no operand
     is batched."""
 
+    vma: Callable[..., Any] | None = field(default=None)
+    """vma(call, those of the operands) -> along which axes of a mesh its result varies (`varying.py`). None: as its
+    meaning's results do."""
+
     def def_jvp(self, rule: Rule) -> Rule:
         """Set the jvp rule; a decorator."""
         self.jvp = rule

@@ -20,7 +20,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops import SPECS, Trait
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
-from .array import Array
+from .array import Array, on_several
 from .aval import ShapedArray, aval_of_shape
 from .context import current_context
 from .core import (
@@ -38,6 +38,7 @@ from .overlay import overlaid_all, storage_of
 from .primitive import Call
 from .source import user_line
 from .tracer import Tracer, check_for_leaks
+from .varying import NONE, result_vmas, vmas_of
 
 __all__ = [
     "HloTrace",
@@ -118,9 +119,11 @@ class Recorder(Trace):
         self, opcode: Opcode, operands: Sequence[Value], attributes: Attributes, shape: Shape
     ) -> Value | list[Value]:
         """The result of an op on values: a tracer, or a list of them."""
+        vmas = [o.aval.vma for o in operands]
         if shape.tuple_shapes is None:
             result = self.add(opcode, tuple([self.lift(o) for o in operands]), attributes, shape)
-            return self.tracer_class(self, ShapedArray(shape.dimensions, shape.element.dtype), result)
+            vma = NONE.union(*vmas) if any(vmas) else NONE
+            return self.tracer_class(self, ShapedArray(shape.dimensions, shape.element.dtype, vma=vma), result)
         inputs: tuple[HloInstruction, ...]
         if opcode is Opcode.WHILE:
             inputs = (self._tuple(operands),)
@@ -130,9 +133,13 @@ class Recorder(Trace):
         else:
             inputs = tuple([self.lift(o) for o in operands])
         result = self.add(opcode, inputs, attributes, shape)
+        elements = result.shape.elements
+        found = [NONE] * len(elements)
+        if current_context().manual_axes is not None:
+            found = result_vmas(opcode, attributes, vmas, len(elements))
         return [
-            self.tracer_class(self, aval_of_shape(s), self.element(result, k, s))
-            for k, s in enumerate(result.shape.elements)
+            self.tracer_class(self, aval_of_shape(s).with_vma(v), self.element(result, k, s))
+            for k, (s, v) in enumerate(zip(elements, found, strict=True))
         ]
 
     def _tuple(self, operands: Sequence[Value]) -> HloInstruction:
@@ -180,7 +187,7 @@ class HloTrace(Recorder):
         found = self._known.get(id(value))
         if found is not None:
             return found
-        if isinstance(value, Array) and value.aval.size <= MAX_CONSTANT_SIZE:
+        if isinstance(value, Array) and value.aval.size <= MAX_CONSTANT_SIZE and not on_several(value):
             instruction = make_constant(Literal(value._view))
         else:
             if isinstance(value, Tracer) and not self._encloses(value._trace):
@@ -238,10 +245,14 @@ class HloTrace(Recorder):
                 found[i] = copied
                 if i.opcode in _MAY_ACT and has_side_effect(copied):
                     self.effects.append(copied)
-        return [self._copied(found[r]) for r in computation.root.operands]
+        vmas = [NONE] * len(computation.root.operands)
+        if current_context().manual_axes is not None:
+            known = [NONE if v is None else v.aval.vma for v in values]  # type: ignore[redundant-expr]  # None: unused
+            vmas = vmas_of(computation, known)
+        return [self._copied(found[r], v) for r, v in zip(computation.root.operands, vmas, strict=True)]
 
-    def _copied(self, result: HloInstruction) -> Value:
-        aval = aval_of_shape(result.shape)
+    def _copied(self, result: HloInstruction, vma: frozenset[Any]) -> Value:
+        aval = aval_of_shape(result.shape).with_vma(vma)
         if result.opcode is Opcode.CONSTANT:
             return Array(aval, result.attributes.literal.array)
         return HloTracer(self, aval, result)
@@ -263,7 +274,7 @@ def with_computation(call: Call, operands: Sequence[Value]) -> tuple[Call, list[
     """The call with a computation as its meaning; the outside values that this uses, as further operands."""
     if isinstance(call.meaning, HloComputation):
         return call, []
-    traced = trace_to_computation(call.meaning, [o.aval for o in operands], call.label)
+    traced = trace_to_computation(call.meaning, [o.aval for o in operands], call.label, tracks_varying=True)
     return replace(call, meaning=traced.computation, captured=len(traced.captured)), traced.captured
 
 
@@ -296,6 +307,7 @@ def trace_to_computation(
     metadata: Metadata | None = None,
     types_only: bool = False,
     keep_references: bool = False,
+    tracks_varying: bool = False,
 ) -> TracedComputation:
     """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
 
@@ -303,8 +315,10 @@ def trace_to_computation(
     what is being traced. `metadata`: carried by instructions instead of the user's lines.
     `keep_references`: the caller gives references from outside their values, and takes what is written; else a write is
     an error, and the captured values are those of now.
+    `tracks_varying`: `fun` is a user's, not one that repeats a program (`varying.py`).
     """
     trace = HloTrace(current_trace(), name, description, types_only)
+    trace.tracks_varying = tracks_varying
     names = parameter_names or [("", "")] * len(avals)
     with set_current_trace(trace), source_metadata(metadata), scope(""):
         inputs: list[Value] = [trace.parameter(a.storage, *n) for a, n in zip(avals, names, strict=True)]

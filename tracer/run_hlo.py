@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from ..hlo.backend import Executable, get_compiler
+from ..hlo.collectives.world import local_device_count
 from ..hlo.custom_calls import registry_version
 from ..hlo.errors import ExecutionError
 from ..hlo.ir import HloModule
 from ..hlo.passes.manager import PassOptions
+from ..hlo.passes.partitioning import WholeArrays, compiled, with_partitions
 from ..hlo.target import Target
 from ..hlo.text.parser import parse
 from .caches import on_clear
@@ -26,7 +28,8 @@ def run_hlo(
 
     Returns the result's leaves as NumPy arrays. For a module of several devices (replica_count, num_partitions), each
     argument is the sequence of array-likes of one device of this process, and a list of leaves is returned for each,
-    in the order of their numbers: replica * num_partitions + partition.
+    in the order of their numbers: replica * num_partitions + partition. A module of whole arrays that states shardings
+    takes and returns whole arrays: it is partitioned if the process has several devices (`HLOOM_NUM_DEVICES`).
 
     The same text (or module) under the same settings is compiled once; the last few programs are kept.
     backend: "numba" or "evaluator"; None: the one that `hloom.config.hloom_backend` names.
@@ -46,7 +49,8 @@ def run_hlo(
     settings = (PassOptions.from_environment(), registry_version())
     context = current_context()
     target = context.target if target is None else target
-    module, executable = _compiled(text_or_module, backend or context.backend, target, settings)
+    devices = local_device_count()
+    module, executable = _compiled(text_or_module, backend or context.backend, target, settings, devices)
     if module.replica_count * module.num_partitions == 1:
         return executable.execute(_arrays(module, args))
     for each in args:
@@ -70,11 +74,14 @@ def _arrays(module: HloModule, args: Sequence[Any]) -> list[np.ndarray[Any, Any]
 
 @lru_cache(maxsize=32)
 def _compiled(
-    program: str | HloModule, backend: str, target: str | Target, settings: tuple[PassOptions, int]
-) -> tuple[HloModule, Executable]:
-    """The program, read and compiled. `settings` are all else on which the result depends."""
+    program: str | HloModule, backend: str, target: str | Target, settings: tuple[PassOptions, int], devices: int
+) -> tuple[HloModule, Executable | WholeArrays]:
+    """The program, read and compiled. One of whole arrays that states shardings is partitioned if the process has
+    several devices. `settings` are all else on which the result depends."""
     module = parse(program) if isinstance(program, str) else program
-    return module, get_compiler(backend).compile(module, target=target)
+    if devices > 1:
+        module = with_partitions(module)
+    return compiled(module, partial(get_compiler(backend).compile, target=target))
 
 
 on_clear(_compiled.cache_clear)

@@ -24,7 +24,7 @@ from . import dtypes, ops, tree
 from .arguments import abstract, leaf_describer, values_of
 from .array import Array, array_from_scalar, as_value
 from .aval import ShapedArray
-from .body_types import Body, arguments_of, avals_of, leaf_names, require_functions
+from .body_types import Body, arguments_of, avals_of, leaf_names, require_functions, started
 from .context import current_context
 from .control_flow import run_loop, runs_in_python
 from .core import Call, Primitive, Tracer, Value, bind_call, bind_while, current_metadata
@@ -145,7 +145,7 @@ def _described(traced: Traced) -> str:
 
 
 def _slices(inputs: Sequence[Value]) -> list[ShapedArray]:
-    return [ShapedArray(x.aval.shape[1:], x.aval.dtype, x.aval.weak_type) for x in inputs]
+    return [ShapedArray(x.aval.shape[1:], x.aval.dtype, x.aval.weak_type, vma=x.aval.vma) for x in inputs]
 
 
 def _bind_scan(
@@ -167,7 +167,7 @@ def _bind_scan(
 
     types = (*avals_of(carry), *avals_of(inputs))
     call, traced, references = _cache.get((fun,), (key, length, reverse, is_counted, *types), make)
-    start = [convert(v, a.dtype, a.weak_type) for v, a in zip(carry, traced.in_avals)]
+    start = [started(v, a) for v, a in zip(carry, traced.in_avals)]
     start += values_of_references(references)
     results = bind_call(call, [*values_of_references(traced.captured), *start, *inputs])
     stacked = [ShapedArray((length, *a.shape), a.dtype, a.weak_type) for a in traced.out_avals[len(start) :]]

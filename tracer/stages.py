@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ..hlo.analyses.communication import Communication, communication_analysis
 from ..hlo.analyses.cost import CostEstimate, cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis
+from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.passes.record import PassRecords
@@ -41,6 +43,7 @@ from .ref_programs import module_with_references, running_on_references
 from .refs import Ref
 from .shardings import default_sharding
 from .source import function_line, user_line
+from .spmd_jit import OverDevices
 from .treedef import PyTreeDef
 
 
@@ -58,6 +61,8 @@ class Signature:
     donated: tuple[int, ...]
     with_references: Any = None
     """The traced function, if it reads or writes references to mutable arrays (`ref_programs.py`)."""
+    over_devices: Callable[[], OverDevices | None] = lambda: None
+    """Compiles it for several devices, if it is for several."""
 
     def out_info(self) -> Any:
         """The results' types, as ShapeDtypeStruct."""
@@ -435,6 +440,11 @@ class Lowered:
         Array([2., 4., 6.], dtype=float32)
         """
         check_compiler_options(compiler_options, "compile")
+        several = self._signature.over_devices()
+        if several is not None:
+            if target is not None:
+                raise UnsupportedError(f"compile: a program over several devices has no target of its own, {target}")
+            return Compiled(several.program.executable, self.module, self._captured, self._signature, several)
         donated = self._signature.donated
         if self._signature.with_references is not None:
             donated = module_with_references(self._signature.with_references)[1]
@@ -461,11 +471,21 @@ class Compiled(SharedValue):
     """
 
     def __init__(
-        self, executable: Executable, module: HloModule, captured: Sequence[Value], signature: Signature
+        self,
+        executable: Executable,
+        module: HloModule,
+        captured: Sequence[Value],
+        signature: Signature,
+        several: OverDevices | None = None,
     ) -> None:
         self.executable = executable
         self._module = module
         self._signature = signature
+        self._several = several
+        self._run: Callable[[Sequence[Any]], Any]
+        if several is not None:
+            self._run = several.call
+            return
         if signature.with_references is not None:
             self._run = running_on_references(signature.with_references, executable)
             return
@@ -505,7 +525,7 @@ class Compiled(SharedValue):
 
         >>> import hloom, hloom.numpy as jnp
         >>> records = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().passes()
-        >>> records[0].name
+        >>> records[1].name
         'call-inliner'
         """
         return PassRecords(self.executable.passes())
@@ -521,13 +541,27 @@ class Compiled(SharedValue):
         return self.executable.memory_analysis()
 
     def cost_analysis(self) -> CostEstimate:
-        """Estimates of the work, before fusion: "flops", "transcendentals", "bytes accessed".
+        """Estimates of the work, before fusion: "flops", "transcendentals", "bytes accessed". `instructions` of the
+        result has the same for each instruction, with the user's line; it prints as a table.
 
         >>> import hloom, hloom.numpy as jnp
-        >>> hloom.jit(jnp.matmul).lower(jnp.ones((10, 20)), jnp.ones((20, 30))).compile().cost_analysis()["flops"]
+        >>> costs = hloom.jit(jnp.matmul).lower(jnp.ones((10, 20)), jnp.ones((20, 30))).compile().cost_analysis()
+        >>> costs["flops"]
         12000.0
+        >>> [(i.name, i.flops, i.bytes_accessed) for i in costs.instructions if i.flops]
+        [('dot', 12000.0, 5600.0)]
         """
         return cost_analysis(self._module)
+
+    def communication_analysis(self) -> Communication:
+        """The collectives of the program, how often they run, and the bytes that a device sends. They print as a table.
+        A program on one device has none.
+
+        >>> import hloom
+        >>> hloom.jit(lambda x: 2 * x).lower(1.5).compile().communication_analysis().sent()
+        0
+        """
+        return communication_analysis(self.executable.module)
 
     @property
     def in_tree(self) -> PyTreeDef:
@@ -597,7 +631,9 @@ class Compiled(SharedValue):
         >>> hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().input_shardings
         ((SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device),), {})
         """
-        return tree.unflatten(self._signature.in_tree, [default_sharding()] * len(self._signature.in_avals))
+        count = len(self._signature.in_avals)
+        found = [default_sharding()] * count if self._several is None else self._several.program.parameter_shardings
+        return tree.unflatten(self._signature.in_tree, list(found[:count]))
 
     @property
     def output_shardings(self) -> Any:
@@ -607,7 +643,10 @@ class Compiled(SharedValue):
         >>> hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().output_shardings
         SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
         """
-        return tree.unflatten(self._signature.out_tree, [default_sharding()] * len(self._signature.out_avals))
+        found: Sequence[Any] = [default_sharding()] * len(self._signature.out_avals)
+        if self._several is not None:
+            found = [r.sharding for r in self._several.program.results]
+        return tree.unflatten(self._signature.out_tree, list(found))
 
     @property
     def input_formats(self) -> Any:

@@ -185,6 +185,7 @@ def trace_function(
         description=function_line(fun),
         types_only=types_only,
         keep_references=True,
+        tracks_varying=True,
     )
     return Traced(
         *(name, traced.computation, tuple(traced.captured), tuple(avals), traced.out_avals[:count], out_tree, donated),

@@ -42,6 +42,9 @@ class Trace(ABC):
     """
 
     parent: Trace | None
+    tracks_varying: bool | None = None
+    """For a trace that records: whether it records a user's function, whose types say along which axes of a mesh values
+    vary. None: as the trace below."""
     differentiates = False
     """Whether values carry derivatives here. A jitted function that is given references to mutable arrays is then run
     operation by operation: its own rules may write to them when gradients are known."""

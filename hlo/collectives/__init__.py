@@ -2,8 +2,8 @@
 
     groups.py        which devices do a collective together
     communicator.py  what one device can do: exchange blocks of bytes with others
-    operations.py    each collective, in terms of that exchange
-    threads.py       devices that are threads of this process
+    operations.py    each collective, in terms of that exchange; collective.py: an instruction, as a device does it
+    threads.py       devices that are threads of this process; workers.py: the threads; mpi.py: several processes
     world.py         which devices there are, here and in other processes, and how to run a program on them
 
 A program for R replicas and P partitions runs on R * P devices. Within a run a device is a *number*, replica * P +

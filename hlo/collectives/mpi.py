@@ -42,7 +42,8 @@ _INLINE = 4096
 """So many bytes of blocks come in the same message."""
 _LONGEST = 1 << 30
 """Bytes of one message."""
-_EAGER_SECONDS = 2e-3
+_SPIN_SECONDS = 5e-4
+_EAGER_SECONDS = 5e-3
 """So long a wait gives up its CPU, but does not sleep: MPI moves messages only while it is asked for them."""
 _LONGEST_SLEEP = 1e-3
 _GRACE = 1.0
@@ -269,12 +270,14 @@ class _Run:
                         f"{meeting} among devices {list(meeting.members)} is not complete after "
                         f"{self.board.timeout:g} seconds; device {device} {what} {self._shown(missing)}"
                     )
-            time.sleep(0 if waited < _EAGER_SECONDS else min(_LONGEST_SLEEP, waited / 100))
+                time.sleep(min(_LONGEST_SLEEP, waited / 100))
+            elif waited > _SPIN_SECONDS:
+                time.sleep(0)
 
     def _raise_notice(self, device: int, meeting: Meeting, missing: Sequence[int]) -> None:
         for process, notice in self.link.notices.items():
             if notice.kind == "failed" and process in self.processes:
-                raise CollectiveError(f"{meeting}: device {device} waits for others, but a device failed: {notice.text}")
+                raise CollectiveError(f"{meeting}: device {device} waits, but another one failed: {notice.text}")
             theirs = [other for other in missing if self.places[other].process == process]
             if notice.kind == "ended" and theirs and time.monotonic() > notice.at + _GRACE:
                 raise CollectiveError(

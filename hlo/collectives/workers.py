@@ -7,14 +7,28 @@ import contextvars
 import ctypes
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
 from ..errors import CollectiveError
 from .communicator import Communicator, as_device
 
 T = TypeVar("T")
+
+_LOOK = 0.5
+"""Seconds after which the caller looks for signals."""
+_GRACE, _LONG_GRACE = 0.5, 5.0
+"""Seconds in which the other devices of a run should end when one has failed; then they are interrupted; then they are
+left alone."""
+
+
+class _Stopped(BaseException):
+    """Ends a device's program when another device has failed."""
+
+
 
 
 class Outcome(Protocol):
@@ -67,7 +81,7 @@ def run_in_threads(
         return [_in_this_thread(outcome, function, devices[0])]
     results: dict[int, T] = {}
     done: SimpleQueue[int] = SimpleQueue()
-    workers: list[_Worker] = []
+    workers: dict[int, _Worker] = {}
 
     def task(device: Communicator) -> Callable[[], None]:
         context = contextvars.copy_context()
@@ -85,17 +99,22 @@ def run_in_threads(
         return run
 
     for device in devices:
-        workers.append(_idle.pop() if _idle else _Worker())
-        workers[-1].tasks.put(task(device))
+        workers[device.device] = _idle.pop() if _idle else _Worker()
+        workers[device.device].tasks.put(task(device))
+    running = set(workers)
     try:
-        _wait(done, len(devices))
+        while running and not outcome.failed:
+            _wait(done, running, _LOOK, 1)  # a signal that another thread got wakes nobody here
+        _wait(done, running, _GRACE)
     except BaseException as error:
         outcome.fail(-1, error)
-        for worker in workers:
-            _interrupt(worker, error)
-            worker.tasks.put(None)  # it is not used again: the interrupt may come late
+        _stop(workers, running, type(error))
         raise
-    _idle.extend(workers)
+    finally:
+        _idle.extend(worker for device, worker in workers.items() if device not in running)
+    if running:  # the program may be in a loop that no collective ends
+        _stop(workers, running, _Stopped)
+        _wait(done, running, _LONG_GRACE)
     if outcome.failed:
         _raise_first(outcome.failed)
     return [results[device.device] for device in devices]
@@ -112,14 +131,20 @@ def _in_this_thread(outcome: Outcome, function: Callable[[Communicator], T], dev
     return result
 
 
-def _wait(done: SimpleQueue[int], count: int) -> None:
-    for _ in range(count):
-        done.get()
+def _wait(done: SimpleQueue[int], running: set[int], seconds: float, most: int | None = None) -> None:
+    """Wait for devices that run, for all or for `most` of them, but not longer."""
+    end = time.monotonic() + seconds
+    with suppress(Empty):
+        for _ in range(len(running) if most is None else most):
+            running.discard(done.get(timeout=max(0.0, end - time.monotonic())))
 
 
-def _interrupt(worker: _Worker, error: BaseException) -> None:
-    """Raise the error's class in a thread, at its next look at Python's interrupts: a program's loops look too."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.ident or 0), ctypes.py_object(type(error)))
+def _stop(workers: dict[int, _Worker], running: set[int], error: type[BaseException]) -> None:
+    """Raise an error in threads, at their next look at Python's interrupts: a program's loops look too."""
+    for device in running:
+        worker = workers[device]
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.ident or 0), ctypes.py_object(error))
+        worker.tasks.put(None)  # it is not used again: the interrupt may come late
 
 
 def _raise_first(failed: dict[int, BaseException]) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..collectives.collective import Collective
 from ..collectives.communicator import current_communicator
 from ..collectives.operations import Combine
-from ..collectives.perform import perform
+from ..element_type import element_type_of
 from ..ir import HloComputation
 from ..opcode import Opcode
 from ..ops.collective import COLLECTIVES, CollectiveAttributes
@@ -27,7 +28,8 @@ def _do(opcode: Opcode, shape: Shape, attributes: CollectiveAttributes, operands
     results = [np.empty(leaf.dimensions, leaf.element.dtype) for leaf in shape.leaves()]
     leaves = [leaf for operand in operands for leaf in leaves_of(operand)]
     combine = None if attributes.to_apply is None else combination(attributes.to_apply)
-    perform(current_communicator(), opcode, attributes, leaves, results, combine)
+    shapes = [Shape.array(element_type_of(leaf.dtype), leaf.shape) for leaf in leaves]
+    Collective(opcode, attributes, shapes, combine)(current_communicator(), leaves, results)
     value: Value = value_of(shape, iter(results))
     return value
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from ..analyses.intervals import Range
 from ..analyses.ranges import Ranges
 from ..ir import HloComputation, HloInstruction
+from ..lazy import lazy_property
 from ..opcode import Opcode
 
 
@@ -130,7 +130,7 @@ class RuleSet:
         """True if one of the rules of an opcode needs the users of the instruction."""
         return opcode in self._asking
 
-    @cached_property
+    @lazy_property
     def of_several_devices(self) -> RuleSet:
         """The rules that are valid in programs that several devices run."""
         return RuleSet(each for each in self.rules if not each.one_device)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..instruction import HloComputation, HloInstruction, Metadata
+from ..instruction import HloComputation, HloInstruction
+from ..metadata import Metadata
 from ..opcode import Opcode
 from .attributes import attribute_texts
 from .escape import escape

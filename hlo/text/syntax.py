@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..aliases import BufferDonor, InputOutputAlias
-from ..instruction import Metadata
+from ..metadata import Metadata
 from ..opcode import Opcode
 from ..shape import Shape
 from .codec import ComputationName

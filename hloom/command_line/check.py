@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from functools import partial
 
 from .. import backends  # noqa: F401  # makes the backends known
 from ..hlo.backend import get_compiler
 from ..hlo.comparing import compare
 from ..hlo.errors import HloError
 from ..hlo.ir import HloModule
+from ..hlo.passes.partitioning import compiled, with_partitions
 from ..hlo.verifier import verify
 from .files import arguments_of_devices, read_module, target_of, with_devices_for
 from .outcome import BAD, FINE, UsageError, report
@@ -37,10 +39,12 @@ def _check(name: str, options: Namespace) -> int:
 def _compare(name: str, module: HloModule, options: Namespace) -> bool:
     if not options.input:
         options.random = True
+    given = with_partitions(module)
+    with_devices_for(given)
+    module, evaluator = compiled(given, get_compiler("evaluator").compile)
+    _, executable = compiled(given, partial(get_compiler("numba").compile, target=options.target))
     arguments = arguments_of_devices(module, options)
-    with_devices_for(module)
-    expected = get_compiler("evaluator").compile(module).execute_on_devices(arguments)
-    executable = get_compiler("numba").compile(module, target=options.target)
+    expected = evaluator.execute_on_devices(arguments)
     actual = executable.execute_on_devices(arguments)
     fine = True
     for device, (found, wanted) in enumerate(zip(actual, expected, strict=True)):

@@ -6,7 +6,7 @@ import re
 import sys
 import zipfile
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -151,12 +151,12 @@ def _fitting(array: NDArray, leaf: Shape, number: int) -> NDArray:
     return array
 
 
-def store_results(path: str, results: Sequence[Sequence[NDArray]]) -> None:
-    """See `--output` in `options.py`. `results` are those of each device."""
-    several = len(results) > 1
+def store_results(path: str, results: Mapping[int, Sequence[NDArray]], several: bool) -> None:
+    """See `--output` in `options.py`. `results` are those of each device of this process, of `several` that there
+    are."""
     named: dict[str, Any] = {
         f"{f'device{device}.' if several else ''}result{number}": result
-        for device, each in enumerate(results) for number, result in enumerate(each)
+        for device, each in results.items() for number, result in enumerate(each)
     }  # fmt: skip
     try:
         if path.endswith(".npz"):

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ..hlo.backend import get_compiler
 from ..hlo.passes.manager import FixedPoint, PassOptions, Pipeline
+from ..hlo.passes.partitioning import with_partitions
 from ..hlo.passes.record import PassRecord, PassRecords
 from ..hlo.passes.rewrite import HloPass
 from ..hlo.passes.rewriter import has_rules
@@ -47,7 +48,7 @@ def execute(options: Namespace) -> int:
         check_rules=options.check_rules or settings.check_rules,
     )
     with read_module(options.file).within_memory() as module:
-        module, records = chosen.run(module, settings)
+        module, records = chosen.run(with_partitions(module), settings)
     if options.stats:
         print(PassRecords(records), file=sys.stderr)
     if options.explain:

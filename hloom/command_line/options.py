@@ -41,7 +41,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"hloom {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (_run, _opt, _check, _bisect, _layout, _aot, _jax, _profile):
+    for add in (_run, _opt, _check, _bisect, _layout, _scaling, _aot, _jax, _profile):
         add(commands)
     own, program = _split(list(sys.argv[1:] if arguments is None else arguments))
     options = parser.parse_args(own)
@@ -122,6 +122,11 @@ _JAX_EXAMPLES = """\
   hloom jax -m pytest -q tests                                   a module
   hloom jax -c "import jax; print(jax.__version__)"              a text
 """
+_SCALING_EXAMPLES = """\
+  hloom scaling step.hlo                                         what the devices send that its shardings name
+  hloom scaling step.hlo --devices 1,2,4,8 --cut 6:0 --cut 7:0   arguments 6 and 7 cut along dimension 0, the rest whole
+  hloom scaling step.hlo --flops 5e10 --between 20e-6,1.2e9      on another cluster
+"""
 _LAYOUT_EXAMPLES = """\
   hloom layout "f32[3,5]{1,0:T(2,2)}"                            the array and its memory, in the terminal
   hloom layout "f32[3,5]{1,0:T(2,2)}" --svg tiles.svg            the same as a figure
@@ -146,6 +151,9 @@ def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
         "in a slash; else in PATH0.npy, ...; of a module for several devices, the names begin with device0. and so on",
     )
     parser.add_argument("--print", action="store_true", help="print the results, as is done without --output")
+    parser.add_argument(
+        "--mpi", action="store_true", help="run a module for several devices as one of the processes of mpiexec"
+    )
     parser.add_argument(
         "--repeat", metavar="N", type=_positive, help="run N times more, and print how long that took to stderr"
     )
@@ -203,6 +211,72 @@ def _bisect(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "-o", "--output", metavar="PATH", help="write the smallest program there, and its arguments to PATH.npz"
     )
+
+
+def _scaling(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "scaling",
+        "partition a module, and predict what its devices send and how long a run takes on a cluster",
+        _SCALING_EXAMPLES,
+    )
+    parser.add_argument("file", metavar="FILE", help="HLO text: of whole arrays, or of one device's program")
+    parser.add_argument(
+        "--devices", metavar="N,N,...", type=_numbers, help="numbers of devices (default: as the module's text says)"
+    )
+    parser.add_argument(
+        "--cut",
+        metavar="K:D",
+        type=_cut,
+        action="append",
+        default=[],
+        help="cut argument K (arrays, from 0) along dimension D, whatever the text says; the others are whole",
+    )
+    parser.add_argument("--flops", type=_amount, default=5e10, help="operations a second of a device (default: 5e10)")
+    parser.add_argument(
+        "--inside", metavar="LATENCY,BANDWIDTH", type=_link, default=(2e-6, 1e10),
+        help="seconds, and bytes a second, between devices of a host (default: 2e-6,1e10)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--between", metavar="LATENCY,BANDWIDTH", type=_link, default=(2e-5, 1.25e9),
+        help="the same for a host's network card (default: 2e-5,1.25e9)",
+    )  # fmt: skip
+    parser.add_argument("--devices-per-host", metavar="N", type=_devices, default=8, help="default: 8")
+    parser.add_argument("--collectives", action="store_true", help="also each collective, and why it is there")
+
+
+def _numbers(text: str) -> list[int]:
+    return [_devices(part) for part in text.split(",")]
+
+
+def _devices(text: str) -> int:
+    if not text.strip().isdecimal() or not 0 < int(text) <= 4096:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 4096")
+    return int(text)
+
+
+def _cut(text: str) -> tuple[int, int]:
+    argument, colon, dimension = text.partition(":")
+    if not (colon and argument.isdecimal() and dimension.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not ARGUMENT:DIMENSION, such as 6:0")
+    return int(argument), int(dimension)
+
+
+def _amount(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+    return value
+
+
+def _link(text: str) -> tuple[float, float]:
+    latency, comma, bandwidth = text.partition(",")
+    if not comma:
+        raise argparse.ArgumentTypeError(f"{text!r} is not LATENCY,BANDWIDTH, such as 2e-6,1e10")
+    return _amount(latency), _amount(bandwidth)
 
 
 def _layout(commands: _Commands[argparse.ArgumentParser]) -> None:
@@ -264,6 +338,13 @@ def _aot(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--target", metavar="TRIPLE", help="for example aarch64-linux-gnu; default: this machine")
     parser.add_argument("--cpu", help="for example x86-64-v3 (default for x86-64), cortex-a72, native")
     parser.add_argument("--features", help="for example +avx2,-fma")
+    parser.add_argument(
+        "--blas", metavar="NAMES", nargs="?", const=True,
+        help="products call CBLAS, which is linked with the program; NAMES: of its functions, cblas_* by default",
+    )  # fmt: skip
+    parser.add_argument(
+        "--static-arena", action="store_const", const=True, help="the code has its temporary memory itself"
+    )
     parser.add_argument("-o", "--output", metavar="FOLDER", default=".", help="where to write; default: here")
 
 

@@ -7,43 +7,57 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 
 from .. import backends  # noqa: F401  # makes the backends known
+from ..distributed import initialize
 from ..hlo.backend import get_compiler
+from ..hlo.collectives.world import local_numbers
 from ..hlo.ir import HloModule
+from ..hlo.passes.partitioning import compiled, with_partitions
 from ..hlo.shape import Shape
 from ..hlo.target import Target
 from ..hlo.timeline import spans
 from ..hlo.timeline.timeline import timeline_of
 from .files import NDArray, arguments_of_devices, read_module, store_results, target_of, with_devices_for
-from .outcome import FINE
+from .outcome import FINE, UsageError
 from .profile import write_timeline
 
 
 def execute(options: Namespace) -> int:
     """Compile, run, print or store; with --repeat also measure."""
     target = target_of(options)
+    if options.mpi and (options.output or "").endswith(".npz"):
+        raise UsageError("with --mpi each process stores its devices' results: give --output a folder, not one file")
     with read_module(options.file).within_memory() as module:
         return _execute(module, target, options)
 
 
 def _execute(module: HloModule, target: Target, options: Namespace) -> int:
-    with_devices_for(module)
-    arguments = arguments_of_devices(module, options)
+    module = with_partitions(module)
+    if options.mpi:
+        initialize()
+    else:
+        with_devices_for(module)
     if not options.timeline:
-        return _run(module, target, arguments, options)
+        return _run(module, target, options)
     recorder = spans.Recorder()
     spans.start(recorder)
     try:
-        return _run(module, target, arguments, options)
+        return _run(module, target, options)
     finally:
         write_timeline(timeline_of(recorder, spans.stop(recorder)), options.timeline)
 
 
-def _run(module: HloModule, target: Target, arguments: Sequence[Sequence[NDArray]], options: Namespace) -> int:
-    devices = module.replica_count * module.num_partitions
+def _run(module: HloModule, target: Target, options: Namespace) -> int:
     started = time.perf_counter()
-    executable = get_compiler(options.backend).compile(module, target=target)
+    module, executable = compiled(module, partial(get_compiler(options.backend).compile, target=target))
+    compiling = time.perf_counter() - started
+    devices = module.replica_count * module.num_partitions
+    numbers = local_numbers(module.replica_count, module.num_partitions, None)
+    every = arguments_of_devices(module, options)
+    arguments = [every[number] for number in numbers]
+    started = time.perf_counter() - compiling
     results = executable.execute_on_devices(arguments)
     first = time.perf_counter() - started
     if options.repeat:
@@ -54,9 +68,9 @@ def _run(module: HloModule, target: Target, arguments: Sequence[Sequence[NDArray
             seconds.append(time.perf_counter() - started)
         print(_timing(first, seconds), file=sys.stderr)
     if options.output:
-        store_results(options.output, results)
+        store_results(options.output, dict(zip(numbers, results, strict=True)), devices > 1)
     if options.print or not options.output:
-        for number, each in enumerate(results):
+        for number, each in zip(numbers, results, strict=True):
             if devices > 1:
                 replica, partition = divmod(number, module.num_partitions)
                 print(f"device {number}: replica {replica}, partition {partition}")

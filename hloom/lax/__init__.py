@@ -12,6 +12,7 @@ from ..tracer.placing import with_sharding_constraint
 from ..tracer.scan import fori_loop, scan
 from . import (
     bessel,
+    collective_hlo,
     control_flow,
     convolution,
     elementwise,
@@ -29,6 +30,7 @@ from . import (
     ragged_exchange,
     random,
     shapes,
+    sharding_rules,
     solves,
     special,
     special_tables,
@@ -492,6 +494,6 @@ __all__ += window.__all__
 _array_functions.load_when_used()
 del bessel, elementwise_functions, error_functions, gamma_functions, incomplete_beta, incomplete_gamma, special_tables
 del control_flow, convolution, elementwise, indexing, instructions, movement, parallel, precision, primitives, solves
-del ragged_exchange, random, shapes, special, structure, window
+del collective_hlo, ragged_exchange, random, shapes, sharding_rules, special, structure, window
 
 _publish(__name__, "linalg")

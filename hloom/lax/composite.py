@@ -57,7 +57,8 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
             return [as_value(leaf) for leaf in found]
 
         description = f"{function_line(decomposition)} for the composite {name}"
-        traced = trace_to_computation(flat, [v.aval for v in values], name, description=description)
+        avals = [v.aval for v in values]
+        traced = trace_to_computation(flat, avals, name, description=description, tracks_varying=True)
         use = CompositeUse(name, written, int(version))
         call = Call(_primitive(name), traced.computation, use, name, written, use.version)
         results = bind_call(call, [*values, *traced.captured])

@@ -28,7 +28,7 @@ from ..hlo.ops.movement import (
     TransposeAttributes,
 )
 from ..tracer import dtypes
-from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
+from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, is_elsewhere, refuse_masked
 from ..tracer.aval import ShapedArray
 from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
@@ -163,7 +163,8 @@ def broadcast_in_dim(
     if attributes is None:
         return x
     at_once = _state.direct and _state.recorder is None
-    if at_once and not attributes.dimensions and isinstance(x, Array) and not x.aval.is_extended:
+    is_plain = isinstance(x, Array) and not x.aval.is_extended and not is_elsewhere(x)
+    if at_once and not attributes.dimensions and isinstance(x, Array) and is_plain:
         return Array(ShapedArray(shape, x.aval.dtype, x.aval.weak_type), allocating(np.full, shape, x._view))
     return bind(Opcode.BROADCAST, (x,), attributes, shape=ShapedArray(shape, x.aval.dtype).hlo)
 

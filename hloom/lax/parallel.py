@@ -1,7 +1,9 @@
-"""Collectives: functions of all elements along a named axis, which `vmap(..., axis_name=...)` maps over.
+"""Collectives: functions of all elements along a named axis, which `vmap(..., axis_name=...)` maps over, or which is an
+axis of the mesh of `shard_map` and `pmap`.
 
-Each is a primitive. Until the transformation that has the axis is reached, only its derivative and its type are known;
-that transformation replaces it by operations on the batch (`def_batch`).
+Each is a primitive. Over an axis of a mesh it is a collective of HLO (`collective_hlo.py`). For an axis of vmap, only
+its derivative and its type are known until the transformation is reached that has the axis; that replaces it by
+operations on the batch (`def_batch`).
 
 Source for names, arguments and errors: jax.lax.
 """
@@ -27,10 +29,14 @@ from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.caches import on_clear
 from ..tracer.context import current_context
-from ..tracer.core import Call, Primitive, Value, bind_call
+from ..tracer.core import Call, Primitive, Value, bind_call, varying
 from ..tracer.errors import UnboundAxisError
+from ..tracer.manual import ManualAxes, current_manual_axes
+from ..tracer.mesh import Mesh
 from ..tracer.recording import trace_to_computation
 from ..tracer.source import user_line
+from ..tracer.varying import PVARY, Pvary, pvary_call
+from .collective_hlo import Collective, collective_computation
 from .movement import canonical_axis, iota
 from .reduce import limits
 
@@ -111,6 +117,12 @@ class _Use:
     dims: tuple[int, ...] = ()
     """Dimensions of the operand or the result that it works on."""
     permutation: tuple[tuple[int, int], ...] = ()
+    manual: ManualAxes | None = None
+    """The mesh that has the axes, or some of them; the others are vmap's."""
+
+
+def _use(axes: tuple[AxisName, ...], size: int, dims: tuple[int, ...] = (), permutation: Any = ()) -> _Use:
+    return _Use(axes, size, dims, permutation, current_manual_axes())
 
 
 def _never_run(call: Call, arrays: Sequence[Any]) -> list[Any]:
@@ -118,12 +130,33 @@ def _never_run(call: Call, arrays: Sequence[Any]) -> list[Any]:
     raise UnboundAxisError(f"unbound axis name: {names}: {call.primitive.name} is used outside of what maps over it")
 
 
-def _collective(name: str) -> Primitive:
-    return Primitive(name, evaluate=_never_run, is_linear=True, axes=lambda call: call.params.axes)
+def _collective(name: str, same: bool = False) -> Primitive:
+    """A collective; `same`: its results are the same along the axes."""
+    def vma(call: Call, vmas: Sequence[frozenset[Any]]) -> frozenset[Any]:
+        union: frozenset[Any] = frozenset[Any]().union(*vmas)
+        if not _is_tracked(call.params):
+            return frozenset()
+        return union - set(call.params.axes) if same else union | set(call.params.axes)
+
+    return Primitive(name, evaluate=_never_run, is_linear=True, axes=lambda call: call.params.axes, vma=vma)
+
+
+def _is_tracked(use: _Use) -> bool:
+    """Whether types say along which axes its operands vary."""
+    return use.manual is not None and use.manual.tracks and use.manual.owns(use.axes)
 
 
 def _bind(primitive: Primitive, use: _Use, operands: Sequence[Value], result: ShapedArray) -> Value:
-    meaning = _typed(primitive.name, tuple([o.aval for o in operands]), result)
+    current = current_manual_axes()
+    if current is not None and _is_tracked(use):
+        operands = [varying(o, frozenset(use.axes), current) for o in operands]
+    avals = tuple([o.aval.with_vma(frozenset()) for o in operands])
+    result = result.with_vma(frozenset())
+    if use.manual is not None and use.manual.owns(use.axes):
+        kind = Collective(primitive.name, use.axes, use.size, use.dims, use.permutation, use.manual)
+        meaning = collective_computation(kind, avals, result)
+    else:
+        meaning = _typed(primitive.name, avals, result)
     shown = (("axes", ",".join(map(str, use.axes))), *([("dims", ",".join(map(str, use.dims)))] if use.dims else []))
     (found,) = bind_call(Call(primitive, meaning, use, primitive.name, shown), operands)
     return found
@@ -211,7 +244,7 @@ def _on_leaves(function: Callable[[Value], Value], x: Any) -> Any:
 # --- sums and extrema
 
 
-_PSUM, _PMAX, _PMIN = _collective("psum"), _collective("pmax"), _collective("pmin")
+_PSUM, _PMAX, _PMIN = (_collective(name, same=True) for name in ("psum", "pmax", "pmin"))
 
 
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
@@ -226,7 +259,7 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     Array([0.25, 0.75], dtype=float32)
     """
     _no_groups(axis_index_groups)
-    use = _Use(_names(axis_name), axis_size(axis_name))
+    use = _use(_names(axis_name), axis_size(axis_name))
 
     def one(leaf: Any) -> Any:
         if isinstance(leaf, builtins.int | builtins.float | builtins.complex):
@@ -237,6 +270,12 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
         return _bind(_PSUM, use, [value], value.aval.with_weak_type(False))
 
     return tree.map(one, x)
+
+
+def psum_over_mesh(x: Value, axes: tuple[AxisName, ...], mesh: Mesh) -> Value:
+    """The sum over axes of a mesh, for rules that run outside of the function that `shard_map` maps."""
+    size = math.prod([mesh.shape[a] for a in axes])
+    return _bind(_PSUM, _Use(axes, size, manual=ManualAxes(mesh)), [x], x.aval.with_weak_type(False))
 
 
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
@@ -276,7 +315,7 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
 def _extremum(primitive: Primitive, x: Any, axis_name: AxisName, groups: Any) -> Any:
     _no_groups(groups)
-    use = _Use(_names(axis_name), axis_size(axis_name))
+    use = _use(_names(axis_name), axis_size(axis_name))
     return _on_leaves(lambda v: _bind(primitive, use, [v], v.aval.with_weak_type(False)), x)
 
 
@@ -305,7 +344,47 @@ def _extremum_jvp(
     return [best], [_bind(_PSUM, call.params, [ops.mul(t, share)], best.aval)]
 
 
-_def_linear(_PSUM, lambda use, ct, aval: _bind(_PSUM, use, [ct], aval))
+def _sum_back(use: _Use, ct: Value, aval: ShapedArray) -> Value:
+    """Where types say along which axes values vary, a cotangent of a sum is the same for all that were added, and is
+    theirs. Elsewhere it is each one's share of it."""
+    if _is_tracked(use):
+        (found,) = bind_call(pvary_call(ct.aval.hlo, Pvary(use.axes, use.manual)), [ct])
+        return found
+    return _bind(_PSUM, use, [ct], aval)
+
+
+_def_linear(_PSUM, _sum_back)
+
+
+def _again_vary(params: Pvary, x: Value) -> Value:
+    (found,) = bind_call(pvary_call(x.aval.hlo, params), [x])
+    return found
+
+
+@PVARY.def_jvp
+def _pvary_jvp(
+    call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
+) -> tuple[list[Value], list[Tangent]]:
+    (t,) = tangents
+    return bind_call(call, primals), [_again_vary(call.params, instantiate(t))]
+
+
+@PVARY.def_transpose
+def _pvary_transpose(call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]) -> list[Value | None]:
+    (ct,), params = cts, call.params
+    if ct is None:
+        return [None]
+    size = math.prod([params.manual.mesh.shape[a] for a in params.axes])
+    return [_bind(_PSUM, _Use(params.axes, size, manual=params.manual), [ct], ct.aval)]
+
+
+@PVARY.def_batch
+def _pvary_batch(
+    call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
+) -> tuple[list[Value], list[bool]]:
+    return [_again_vary(call.params, operands[0])], list(batched)
+
+
 _def_batch(_PSUM, _reduced(Opcode.ADD))
 _def_batch(_PMAX, _reduced(Opcode.MAXIMUM))
 _def_batch(_PMIN, _reduced(Opcode.MINIMUM))
@@ -339,7 +418,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
                 f"ppermute sources and destinations must be unique and in [0, {size}), got {what} {ends}\n"
                 f"  at {user_line()}"
             )
-    use = _Use((name,), size, permutation=pairs)
+    use = _use((name,), size, permutation=pairs)
     return _on_leaves(lambda v: _bind(_PPERMUTE, use, [v], v.aval.with_weak_type(False)), x)
 
 
@@ -401,7 +480,7 @@ def all_gather(
             sizes = list(result.aval.shape)
             sizes.insert(place, _size(name))
             gathered = ShapedArray(tuple(sizes), v.aval.dtype)
-            result = _bind(_ALL_GATHER, _Use((name,), _size(name), (place,)), [result], gathered)
+            result = _bind(_ALL_GATHER, _use((name,), _size(name), (place,)), [result], gathered)
         count = len(_names(axis_name))
         shape = list(result.aval.shape)
         merged = [math.prod(shape[place : place + count])]
@@ -455,7 +534,7 @@ def psum_scatter(
             v = ops.reshape(v, [*before, *(_size(name) for name in names), *after])
         for name in names:
             left = [n for k, n in enumerate(v.aval.shape) if k != d]
-            v = _bind(_PSUM_SCATTER, _Use((name,), _size(name), (d,)), [v], ShapedArray(tuple(left), v.aval.dtype))
+            v = _bind(_PSUM_SCATTER, _use((name,), _size(name), (d,)), [v], ShapedArray(tuple(left), v.aval.dtype))
         return v
 
     return _on_leaves(one, x)
@@ -511,7 +590,7 @@ def _exchanged(v: Value, names: Sequence[AxisName], split: int, concat: int) -> 
         (name,), sizes = names, [n for k, n in enumerate(v.aval.shape) if k != split]
         sizes.insert(concat, _size(name))
         result = ShapedArray(tuple(sizes), v.aval.dtype)
-        return _bind(_ALL_TO_ALL, _Use((name,), _size(name), (split, concat)), [v], result)
+        return _bind(_ALL_TO_ALL, _use((name,), _size(name), (split, concat)), [v], result)
     v = _moved(v, split, 0)
     whole, rest = v.aval.shape[0], v.aval.shape[1:]
     v = ops.reshape(v, [*(_size(name) for name in names), *rest])
@@ -543,9 +622,11 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 
 
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
-    """x (a pytree): that its arrays vary along the named axis, or not, is no part of their types here.
+    """x (a pytree), whose arrays count from here on as different along the named axis. A derivative is then that of
+    each device alone, where it would be the sum over all devices of one that they share. For `shard_map` over several
+    devices; elsewhere types do not say along which axes values vary.
 
-    to: "varying", "unreduced" or "reduced", checked as JAX does.
+    to: "varying"; "unreduced" and "reduced" are UnsupportedError within such a function.
 
     >>> import hloom
     >>> from hloom import lax, numpy as jnp
@@ -555,7 +636,15 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     if to not in ("varying", "unreduced", "reduced"):
         raise ValueError(f'pcast: `to` must be "varying", "unreduced" or "reduced", not {to!r}\n  at {user_line()}')
     axis_size(axis_name)
-    return tree.map(as_value, x)
+    manual = current_manual_axes()
+    if manual is None or not manual.tracks or not manual.owns(_names(axis_name)):
+        return tree.map(as_value, x)
+    if to != "varying":
+        raise UnsupportedError(
+            f"pcast to {to!r}: over several devices values vary along an axis or do not; psum makes one that does not\n"
+            f"  at {user_line()}"
+        )
+    return tree.map(lambda leaf: varying(as_value(leaf), frozenset(_names(axis_name)), manual), x)
 
 
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None) -> Any:
@@ -612,7 +701,7 @@ def axis_index(axis_name: AxisName) -> Value:
     index = None
     for name in _names(axis_name):
         size = _size(name)
-        own = _bind(_AXIS_INDEX, _Use((name,), size), [], ShapedArray((), dtypes.int32))
+        own = _bind(_AXIS_INDEX, _use((name,), size), [], ShapedArray((), dtypes.int32))
         index = own if index is None else ops.add(ops.mul(index, ops.scalar_like(index, size)), own)
     return cast(Value, index)
 

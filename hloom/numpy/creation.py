@@ -126,7 +126,7 @@ def array(
     if copy and value is object and isinstance(value, PendingArray):
         value = value.with_aval(value.aval)
     elif copy and value is object and isinstance(value, Array) and not value.aval.is_extended:
-        value = Array(value.aval, value._view.copy())
+        value = value.__copy__()
     missing = ndmin - value.aval.ndim
     return in_asked_place(
         lax.reshape(value, (*[1] * missing, *value.aval.shape)) if missing > 0 else value, device, out_sharding, "array"

@@ -21,7 +21,7 @@ from ..hlo.ops.movement import SliceAttributes
 from ..hlo.tracebacks import boundaries
 from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer import dtypes
-from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, detached
+from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, detached, is_elsewhere
 from ..tracer.aval import ShapedArray
 from ..tracer.context import current_context
 from ..tracer.core import Value, bind, thread_state
@@ -268,7 +268,7 @@ def _entry(item: Any, size: int, wrap: bool) -> _Range | _Window:
 def index_get(x: Any, index: Any) -> Value:
     """x[index]."""
     value = as_value(x)
-    if _state.direct and isinstance(value, Array) and _is_basic(index):
+    if _state.direct and isinstance(value, Array) and _is_basic(index) and not is_elsewhere(value):
         if _is_put_off(value):
             return _put_off_part(value, index)
         try:

@@ -27,7 +27,7 @@ ELEMENT.unsupported(
         _O.ALL_TO_ALL, _O.COLLECTIVE_BROADCAST, _O.COLLECTIVE_PERMUTE, _O.COLLECTIVE_PERMUTE_DONE,
         _O.COLLECTIVE_PERMUTE_START, _O.PARTITION_ID, _O.REDUCE_SCATTER, _O.REPLICA_ID,
     ],
-    "on one device it is expanded to its operand, to zeros, or to a constant",
+    "on one device it is expanded to its operand, to zeros, or to a constant; on several it has a row of its own",
 )  # fmt: skip
 ELEMENT.unsupported(
     [_O.DOMAIN, _O.DYNAMIC_RESHAPE, _O.GET_DIMENSION_SIZE, _O.SET_DIMENSION_SIZE],

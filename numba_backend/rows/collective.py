@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...hlo.collectives.collective import Collective
 from ...hlo.collectives.communicator import current_communicator
-from ...hlo.collectives.perform import perform
 from ...hlo.evaluator.collective import combination
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
@@ -19,11 +19,13 @@ from .table import RowContext, register
 
 @register(*sorted(COLLECTIVES, key=lambda opcode: opcode.value), how="Python: devices exchange blocks of bytes")
 def _collective(context: RowContext, instruction: HloInstruction) -> None:
-    opcode, attributes, name = instruction.opcode, instruction.attributes, instruction.name
+    attributes = instruction.attributes
     combine = None if attributes.to_apply is None else combination(attributes.to_apply)
+    shapes = [o.shape for o in instruction.operands]
+    collective = Collective(instruction.opcode, attributes, shapes, combine, instruction.name)
 
     def together(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
-        perform(current_communicator(), opcode, attributes, operands, results, combine, name)
+        collective(current_communicator(), operands, results)
 
     host_row(context, instruction, together, repeatable=False)  # nobody else would come again
 

@@ -6,6 +6,7 @@
     propagation.py  stated shardings are carried to all values
     choice.py       how each instruction is shared, by price
     rewriting.py    the instructions on parts; terms.py: those whose results devices make together
+    combine.py      all-reduces that do not wait for each other become one
     reshard.py      from one sharding to another; collectives.py: the instructions for it; axes.py: the devices
 
 `partition` in `partitioner.py` does all of it. Source: GSPMD (https://arxiv.org/abs/2105.04663), XLA's SpmdPartitioner.
@@ -13,6 +14,6 @@
 
 from __future__ import annotations
 
-from .partitioner import Partition, Partitioned, is_partitioned, needs_partitioning, partition, partitions_of
+from .partitioner import Partitioned, is_partitioned, needs_partitioning, partition, partitions_of
 
-__all__ = ["Partition", "Partitioned", "is_partitioned", "needs_partitioning", "partition", "partitions_of"]
+__all__ = ["Partitioned", "is_partitioned", "needs_partitioning", "partition", "partitions_of"]

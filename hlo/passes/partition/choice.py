@@ -2,20 +2,26 @@
 
 The candidates follow the result's sharding first, or the operands' first, each in turn. The price is what the devices
 send: to bring the operands into the shape that the assignment needs, to add up terms, to bring the result into its own
-sharding. A little is added for what each device reads and writes, so that work is shared where that costs nothing.
+sharding. A little is added for what each device reads and writes, so that work is shared where that costs nothing, and
+much for what it multiplies: a product is not computed twice to save an exchange.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...opcode import Opcode
 from .axes import Axes, DeviceMesh, Spec
 from .propagation import Assignment, Node
 from .reshard import cost_of, steps_between
 
 _WORK = 1 / 16
 """The price of a byte that a device reads or writes, beside one that it sends."""
+_PRODUCT = 1.0
+"""The same of a multiplication and addition in a product of arrays."""
+_PRODUCTS = frozenset({Opcode.DOT, Opcode.CONVOLUTION})
 
 
 class Finish(NamedTuple):
@@ -51,15 +57,21 @@ def finish_of(summed: Axes, spec: Spec, wanted: Spec) -> Finish:
 def choose(mesh: DeviceMesh, node: Node, can_sum: bool, summed_whole: bool) -> Assignment:
     """The cheapest assignment. `can_sum`: devices may make terms of the results. `summed_whole`: the terms are gathered
     and combined by each device, since no collective applies the computation that combines them."""
+    if not any(axes for value in node.values for axes in value.spec):
+        return Assignment(mesh, node.factors)
     operands = sorted(range(len(node.operands)), key=lambda k: -node.operands[k].byte_size)
     results = range(len(node.operands), len(node.values))
     orders: dict[tuple[int, ...], None] = {(*results, *operands): None, (*operands, *results): None}
     for k in operands[1:3]:
         orders[(k, *(o for o in operands if o != k), *results)] = None
     best, least = None, 0.0
+    seen: list[dict[int, Axes]] = []
     for order in orders:
         for with_sums in (True, False) if can_sum and node.factors.summed else (False,):
             assignment = _assigned(mesh, node, order, with_sums)
+            if assignment.axes in seen:
+                continue
+            seen.append(assignment.axes)
             price = _price(mesh, node, assignment, summed_whole)
             if best is None or price < least:
                 best, least = assignment, price
@@ -80,6 +92,9 @@ def _assigned(mesh: DeviceMesh, node: Node, order: Sequence[int], with_sums: boo
 
 def _price(mesh: DeviceMesh, node: Node, assignment: Assignment, summed_whole: bool) -> float:
     price = 0.0
+    if node.instruction is not None and node.instruction.opcode in _PRODUCTS:
+        shared = mesh.parts(tuple([a for axes in assignment.axes.values() for a in axes]))
+        price += _PRODUCT * math.prod(node.factors.sizes) / shared
     arrays = list(zip(node.factors.arrays, node.values, strict=True))
     for dims, value in arrays[: len(node.operands)]:
         spec = assignment.spec(dims)

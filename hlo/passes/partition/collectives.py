@@ -1,6 +1,7 @@
 """Instructions with which devices exchange and cut their parts, and the record of each.
 
-Groups are lists of device numbers along axes of the mesh, as XLA writes them: with a channel and use_global_device_ids.
+Groups are lists of device numbers along axes of the mesh, as XLA writes them: with a channel and, where XLA's parser
+takes it, use_global_device_ids.
 What a device does differently from others it looks up in a table by its partition-id.
 """
 
@@ -109,7 +110,7 @@ class Collectives:
         count, sizes = self.mesh.parts(axes), x.shape.dimensions
         self.record(cause, "all-to-all", count, x.shape.byte_size * (count - 1) / count, x.shape)
         parted = reshape(x, (*sizes[:cut], count, sizes[cut] // count, *sizes[cut + 1 :]))
-        attributes = CollectiveAttributes(self.groups(axes), self.channel(), True, dimension=cut)
+        attributes = CollectiveAttributes(self.groups(axes), self.channel(), dimension=cut)
         sent = make_instruction(Opcode.ALL_TO_ALL, (parted,), attributes)
         rest = [k for k in range(sent.shape.rank) if k != cut]  # numbers of the old dimensions in `sent`
         where = rest.index(rest[gathered])
@@ -131,7 +132,7 @@ class Collectives:
         """The value of device 0, on all devices."""
         everyone = self.groups(tuple(range(len(self.mesh.sizes))))
         order = tuple(sorted(everyone.groups[0]))
-        attributes = CollectiveBroadcastAttributes(_groups((order,)), self.channel(), True)
+        attributes = CollectiveBroadcastAttributes(_groups((order,)), self.channel())
         self.record(cause, "collective-broadcast", len(order), x.shape.byte_size, x.shape)
         return make_instruction(Opcode.COLLECTIVE_BROADCAST, (x,), attributes)
 

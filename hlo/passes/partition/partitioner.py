@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from ...aliases import InputOutputAlias
 from ...builder import with_unique_names
 from ...errors import UnsupportedError
-from ...ir import HloModule
-from ...layout import Layout
+from ...ir import HloComputation, HloModule
 from ...shape import Shape
 from ...sharding import HloSharding, ShardingError
 from ...shardy import MESHES
 from .axes import mesh_of
 from .collectives import Collectives
+from .combine import with_combined_all_reduces
 from .prepare import prepared
 from .propagation import propagate
-from .records import PartitionRecord, PartitionRecords
+from .records import PartitionRecords
 from .rewriting import Rewriting
-from .values import Statements, Values
+from .values import Statements, Values, is_obeyed
 
 _MARK = "_spmd"
 """XLA ends the name of a partitioned entry so."""
@@ -67,6 +67,11 @@ def partition(
     """
     if num_partitions < 1:
         raise UnsupportedError(f"a program cannot have {num_partitions} partitions")
+    if module.replica_count != 1:
+        raise UnsupportedError(
+            f"module {module.name} is for {module.replica_count} replicas: a program is either replicated (pmap) or "
+            "partitioned (shardings), not both"
+        )
     if is_partitioned(module):
         raise UnsupportedError(f"module {module.name} is one device's program already ({module.entry.name})")
     leaves = [leaf for p in module.entry.parameters for leaf in p.shape.leaves()]
@@ -85,7 +90,7 @@ def partition(
             values.state(parameter, wanted_parameters[first : first + count])
         first += count
     wanted_results = [
-        w if w is not None else s.sharding if s is not None and not s.sharding.is_manual else None
+        w if w is not None else s.sharding if s is not None and is_obeyed(s) else None
         for w, s in zip(wanted_results, of_root, strict=True)
     ]
     wanted_results = [None if w is not None and w.is_manual else w for w in wanted_results]
@@ -94,7 +99,8 @@ def partition(
     _require_division(values, wanted_results, results)
     values.make(mesh, wanted_results)
     propagate(mesh, values.nodes)
-    rewriting = Rewriting(values, Collectives(mesh, channels=_last_channel(module)))
+    own = _last_channel(module)
+    rewriting = Rewriting(values, Collectives(mesh, channels=own))
     entry = rewriting.computation(module.entry, f"{module.entry.name}{_MARK}", values.results or [])
     of_parameters = [s for p in module.entry.parameters for s in rewriting.shardings(p, values.of(p))]
     new = replace(
@@ -102,14 +108,12 @@ def partition(
         entry=entry,
         num_partitions=num_partitions,
         is_scheduled=False,
-        input_output_aliases=_kept_aliases(module, entry.parameters[:], entry.root.shape),
-        entry_parameter_layouts=_fitting(module.entry_parameter_layouts),
-        entry_result_layouts=_fitting(module.entry_result_layouts),
+        input_output_aliases=_kept_aliases(module, entry),
         annotations=tuple([(k, t) for k, t in module.annotations if k not in _OF_WHOLE_PROGRAMS]),
         frontend_attributes=tuple([(k, t) for k, t in module.frontend_attributes if k != MESHES]),
     )
     return Partitioned(
-        with_unique_names(new),
+        with_unique_names(with_combined_all_reduces(new, own)),
         tuple(of_parameters),
         tuple(rewriting.shardings(module.entry.root, values.results)),
         PartitionRecords(rewriting.collectives.records),
@@ -132,22 +136,6 @@ def needs_partitioning(module: HloModule) -> bool:
         return False
     statements = Statements.of(module)
     return statements.states_any(module) and statements.devices(module) > 1
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """The pass `spmd-partitioner`: `partition` of modules that need it, for as many devices as their shardings name."""
-
-    name: str = "spmd-partitioner"
-
-    def __call__(self, module: HloModule) -> HloModule:
-        if not needs_partitioning(module):
-            return module
-        return partition(module, partitions_of(module)).module
-
-    def records(self, module: HloModule) -> Sequence[PartitionRecord]:
-        """What the pass does to a module."""
-        return partition(module, partitions_of(module)).records if needs_partitioning(module) else ()
 
 
 def _one_each(
@@ -185,16 +173,11 @@ def _last_channel(module: HloModule) -> int:
     return max([c for c in channels if c is not None], default=0)
 
 
-def _fitting(layouts: tuple[Layout | None, ...]) -> tuple[Layout | None, ...]:
-    """Orders of dimensions hold for parts too."""
-    return layouts
-
-
-def _kept_aliases(module: HloModule, parameters: Sequence[object], root: Shape) -> tuple[InputOutputAlias, ...]:
+def _kept_aliases(module: HloModule, entry: HloComputation) -> tuple[InputOutputAlias, ...]:
     """The aliases whose parts have one size."""
     found = []
     for alias in module.input_output_aliases:
-        target, source = root, parameters[alias.parameter].shape  # type: ignore[attr-defined]
+        target, source = entry.root.shape, entry.parameters[alias.parameter].shape
         for index in alias.output_index:
             target = target.elements[index]
         for index in alias.parameter_index:

@@ -8,7 +8,7 @@ ShardingPropagation, and Shardy's basic propagation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...ir import HloInstruction
@@ -155,7 +155,3 @@ def _update(mesh: DeviceMesh, node: Node) -> bool:
                 value.spec = (*value.spec[:d], axes[:end], *value.spec[d + 1 :])
                 changed = True
     return changed
-
-
-SpecOf = Mapping[tuple[HloInstruction, int], Value]
-"""The value of each leaf of each instruction."""

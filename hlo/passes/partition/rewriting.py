@@ -350,7 +350,7 @@ class Rewriting:
             (k, *_) = operands_of(spec_of(old.opcode), dims.per, len(old.operands))
             before, after = old.operands[k].shape.dimensions, operands[k].shape.dimensions
             value = getattr(attributes, each.name)
-            changes[each.name] = tuple([a if a != b else v for v, a, b in zip(value, after, before, strict=True)])
+            changes[each.name] = tuple([a if v == b else v for v, a, b in zip(value, after, before, strict=True)])
         if isinstance(attributes, CustomCallAttributes) and attributes.operand_layout_constraints is not None:
             constraints = zip(attributes.operand_layout_constraints, operands, strict=True)
             changes["operand_layout_constraints"] = tuple(

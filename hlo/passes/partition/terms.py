@@ -38,6 +38,8 @@ _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 def kind_of(instruction: HloInstruction) -> Kind | None:
     """None: devices cannot share the instruction's summed factors."""
     match instruction.opcode:
+        case Opcode.DOT | Opcode.CONVOLUTION if _is_rounded_at_the_end(instruction):
+            return None
         case Opcode.DOT | Opcode.CONVOLUTION | Opcode.SCATTER:
             return Kind.ADDED if instruction.shape.is_array and _is_exact_enough(instruction.shape.element) else None
         case Opcode.REDUCE:
@@ -45,6 +47,15 @@ def kind_of(instruction: HloInstruction) -> Kind | None:
                 return Kind.ADDED if _is_exact_enough(instruction.shape.element) else None
             return Kind.GATHERED if _init_may_repeat(instruction) else None
     return None
+
+
+def _is_rounded_at_the_end(product: HloInstruction) -> bool:
+    """True for sums of floats that become integers, or of numbers that become predicates: terms cannot."""
+    result = product.shape.element
+    operands = [o.shape.element for o in product.operands]
+    if result is ElementType.PRED:
+        return any(o is not ElementType.PRED for o in operands)
+    return not result.is_inexact and any(o.is_inexact for o in operands)
 
 
 def _is_exact_enough(element_type: ElementType) -> bool:

@@ -124,6 +124,12 @@ class Statements:
         return count
 
 
+def is_obeyed(stated: Stated) -> bool:
+    """False for what says nothing about parts: that one device computes an array (here all devices do), or that it is
+    one device's own (`prepare.py` has found those)."""
+    return not stated.sharding.is_manual and not stated.sharding.is_maximal
+
+
 def attribute_text(instruction: HloInstruction) -> str | None:
     """The text of the annotation `sharding`."""
     return next((text for key, text in instruction.annotations if key == "sharding"), None)
@@ -241,7 +247,7 @@ class Values:
         border = target_of(i) in TO_WHOLE
         found = self.statements.at_border(i) if border else self.statements.of_instruction(i)
         for k, each in enumerate(found):
-            if each is not None and not each.sharding.is_manual and not each.sharding.is_maximal:
+            if each is not None and is_obeyed(each):
                 self.stated.setdefault(self.find((i, k)), each)
 
     def state(self, instruction: HloInstruction, shardings: Sequence[HloSharding | None], first: int = 0) -> None:

@@ -1,0 +1,16 @@
+"""Where an instruction comes from. Alone in its file: what finds it is needed before any instruction is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Where an instruction comes from: XLA's OpMetadata."""
+
+    op_name: str = ""
+    source_file: str = ""
+    source_line: int = 0
+    others: tuple[tuple[str, str], ...] = ()
+    """The other fields (op_type, source_column, scheduling_name, ...): key and text of the value."""

@@ -1,0 +1,124 @@
+"""Collectives over axes of a mesh, as HLO: what `psum` and the others mean within `shard_map` over several devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..hlo.element_type import element_type_of
+from ..hlo.ir import HloComputation
+from ..hlo.opcode import Opcode
+from ..hlo.ops.collective import CollectiveAttributes
+from ..tracer import dtypes, ops
+from ..tracer.aval import ShapedArray
+from ..tracer.caches import on_clear
+from ..tracer.core import Value, bind
+from ..tracer.manual import ManualAxes
+from ..tracer.recording import trace_to_computation
+
+__all__ = ["Collective", "collective_computation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """One collective; the fields are those of a use of its primitive."""
+
+    name: str
+    axes: tuple[Hashable, ...]
+    size: int
+    dims: tuple[int, ...]
+    permutation: tuple[tuple[int, int], ...]
+    manual: ManualAxes
+
+    def attributes(self, **others: Any) -> CollectiveAttributes:
+        """Those of an instruction between the devices of each group. The number of the channel is the same for all:
+        devices do their collectives in one order."""
+        groups = self.manual.groups(self.axes)
+        return CollectiveAttributes(groups, channel_id=1, use_global_device_ids=True, **others)
+
+
+@lru_cache(maxsize=512)
+def collective_computation(kind: Collective, operands: tuple[ShapedArray, ...], result: ShapedArray) -> HloComputation:
+    """The computation of operands and a result of these types."""
+    rule = _RULES[kind.name]
+    return trace_to_computation(lambda values: [rule(kind, values, result)], operands, kind.name).computation
+
+
+on_clear(collective_computation.cache_clear)
+
+
+def _reduced(opcode: Opcode) -> Callable[[Collective, Sequence[Value], ShapedArray], Value]:
+    def rule(kind: Collective, values: Sequence[Value], result: ShapedArray) -> Value:
+        (x,) = values
+        reducer = ops.scalar_reducer(opcode, element_type_of(x.aval.dtype))
+        return bind(Opcode.ALL_REDUCE, [x], kind.attributes(to_apply=reducer), weak_type=False)
+
+    return rule
+
+
+def _permuted(kind: Collective, values: Sequence[Value], result: ShapedArray) -> Value:
+    (axis,) = kind.axes
+    pairs = kind.manual.pairs(axis, kind.permutation)
+    return bind(Opcode.COLLECTIVE_PERMUTE, values, CollectiveAttributes(channel_id=1, source_target_pairs=pairs))
+
+
+def _gathered(kind: Collective, values: Sequence[Value], result: ShapedArray) -> Value:
+    (x,), (place,) = values, kind.dims
+    shape = x.aval.shape
+    x = ops.reshape(x, [*shape[:place], 1, *shape[place:]])
+    return bind(Opcode.ALL_GATHER, [x], kind.attributes(dimension=place), shape=result.hlo)
+
+
+def _sum_scattered(kind: Collective, values: Sequence[Value], result: ShapedArray) -> Value:
+    (x,), (d,) = values, kind.dims
+    shape = x.aval.shape
+    reducer = ops.scalar_reducer(Opcode.ADD, element_type_of(x.aval.dtype))
+    part = ShapedArray((*shape[:d], 1, *shape[d + 1 :]), x.aval.dtype).hlo
+    found = bind(Opcode.REDUCE_SCATTER, [x], kind.attributes(dimension=d, to_apply=reducer), shape=part)
+    return ops.reshape(found, result.shape)
+
+
+def _exchanged(kind: Collective, values: Sequence[Value], result: ShapedArray) -> Value:
+    (x,), (split, concat) = values, kind.dims
+    found = bind(Opcode.ALL_TO_ALL, [x], kind.attributes(dimension=split))
+    order = [d for d in range(x.aval.ndim) if d != split]
+    order.insert(concat, split)
+    return ops.transpose(found, order)
+
+
+def _index(kind: Collective, values: Sequence[Value], result: ShapedArray) -> Value:
+    (axis,) = kind.axes
+    number = ops.convert(bind(Opcode.PARTITION_ID, []), dtypes.int32)
+    places = np.array(kind.manual.places(axis), np.int32)
+    stride = max(1, int(np.argmax(places == 1)))
+    if (places == np.arange(len(places)) // stride % kind.size).all():
+        own = bind(Opcode.DIVIDE, [number, ops.scalar_like(number, stride)])
+        return bind(Opcode.REMAINDER, [own, ops.scalar_like(own, kind.size)])
+    found: Value = ops.scalar_like(number, 0)
+    for device, place in enumerate(places):
+        if place:
+            is_here = ops.compare(number, "EQ", ops.scalar_like(number, device))
+            found = ops.select(is_here, ops.scalar_like(number, int(place)), found)
+    return found
+
+
+def _varied(kind: Collective, values: Sequence[Value], result: ShapedArray) -> Value:
+    return values[0]
+
+
+_RULES: dict[str, Callable[[Collective, Sequence[Value], ShapedArray], Value]] = {
+    "psum": _reduced(Opcode.ADD),
+    "pmax": _reduced(Opcode.MAXIMUM),
+    "pmin": _reduced(Opcode.MINIMUM),
+    "ppermute": _permuted,
+    "all_gather": _gathered,
+    "psum_scatter": _sum_scattered,
+    "all_to_all": _exchanged,
+    "axis_index": _index,
+    "pvary": _varied,
+}
+"""By the name of the primitive."""

@@ -1,0 +1,91 @@
+"""Derivatives and rules of vmap of `sharding_constraint`, `full_to_shard`, `shard_to_full`; imported to register them.
+
+All three are linear. `full_to_shard` gives an array to several devices where the mesh has axes that its sharding does
+not name. Where types do not say along which axes values vary, its transpose is the sum of what they return, and as
+`shard_to_full` takes one device's value of many that are equal, its transpose gives each its share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..autodiff.batches import Axis
+from ..autodiff.tangents import Operand, Tangent, instantiate
+from ..tracer import ops
+from ..tracer.core import Call, Primitive, Value, bind_call
+from ..tracer.mesh import AxisType, Mesh
+from ..tracer.partition_spec import UNCONSTRAINED, PartitionSpec
+from ..tracer.sharding_calls import CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL, constrain, full_to_shard, shard_to_full
+from ..tracer.shardings import NamedSharding, Sharding
+from .parallel import psum_over_mesh
+
+__all__: list[str] = []
+
+
+def _rules(
+    primitive: Primitive, again: Callable[[Any, Value], Value], back: Callable[[Any, Value], Value],
+    for_batch: Callable[[Any], Any],
+) -> None:  # fmt: skip
+    """again(params, x): the call on `x`; back(params, cotangent): its transpose."""
+
+    def jvp(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
+        (t,) = tangents
+        return bind_call(call, primals), [again(call.params, instantiate(t))]
+
+    def transpose(call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]) -> list[Value | None]:
+        (ct,) = cts
+        return [None if ct is None else back(call.params, ct)]
+
+    def batch(
+        call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
+    ) -> tuple[list[Value], list[bool]]:
+        (x,), (is_batched,) = operands, batched
+        return [again(for_batch(call.params) if is_batched else call.params, x)], [is_batched]
+
+    primitive.def_jvp(jvp)
+    primitive.def_transpose(transpose)
+    primitive.def_batch(batch)
+
+
+def _whole_batch(sharding: Sharding, first: Any = None) -> Sharding:
+    """The sharding of a batch of such arrays."""
+    if not isinstance(sharding, NamedSharding):
+        return sharding
+    spec = PartitionSpec(first, *sharding.spec.partitions)
+    return NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
+
+
+def _open_batch(sharding: Sharding) -> Sharding:
+    mesh = getattr(sharding, "mesh", None)
+    return _whole_batch(sharding, UNCONSTRAINED if mesh is not None and AxisType.Auto in mesh.axis_types else None)
+
+
+def _border_of_batch(border: Any) -> Any:
+    return type(border)(_whole_batch(border.sharding), border.shares)
+
+
+def _sent_back(border: Any, ct: Value) -> Value:
+    sharding: NamedSharding = border.sharding
+    rest = _unnamed(sharding)
+    if border.shares and rest:
+        assert isinstance(sharding.mesh, Mesh), f"{sharding} has no devices"
+        ct = psum_over_mesh(ct, rest, sharding.mesh)
+    return shard_to_full(ct, sharding, border.shares)
+
+
+def _shared(border: Any, ct: Value) -> Value:
+    sharding: NamedSharding = border.sharding
+    part = full_to_shard(ct, sharding, border.shares)
+    count = math.prod([sharding.mesh.shape[a] for a in _unnamed(sharding)])
+    return ops.scale(part, 1 / count) if border.shares and count > 1 else part
+
+
+def _unnamed(sharding: NamedSharding) -> tuple[Any, ...]:
+    return tuple([a for a in sharding.mesh.axis_names if a not in sharding.spec.axes()])
+
+
+_rules(CONSTRAINT, lambda s, x: constrain(x, s), lambda s, ct: constrain(ct, s), _open_batch)
+_rules(FULL_TO_SHARD, lambda b, x: full_to_shard(x, b.sharding, b.shares), _sent_back, _border_of_batch)
+_rules(SHARD_TO_FULL, lambda b, x: shard_to_full(x, b.sharding, b.shares), _shared, _border_of_batch)

@@ -1,0 +1,239 @@
+"""Arrays and programs on eight devices: JAX's answers to the cases of `support/sharded_cases.py`, and what is ours.
+
+The devices are in a process of their own, since their number is settled once in a process.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.sharded_cases import ANSWERS, CASES
+
+WANTED: dict[str, Any] = json.loads(gzip.decompress(ANSWERS.read_bytes()))
+
+
+def ran(root: Path, *command: str, given: str = "", **variables: str) -> str:
+    """What a Python process prints, with variables in its environment and text to read."""
+    environment = {**os.environ, "PYTHONPATH": str(root), **variables}
+    found = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, timeout=300, env=environment, cwd=root, input=given
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+@pytest.fixture(scope="module")
+def found(root: Path) -> dict[str, Any]:
+    answers: dict[str, Any] = json.loads(ran(root, str(root / "tests/support/sharded_cases.py"), "hloom"))
+    return answers
+
+
+def same(wanted: Any, found: Any) -> bool:
+    if isinstance(wanted, list) and isinstance(found, list):
+        return len(wanted) == len(found) and all(map(same, wanted, found))
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return wanted.keys() == found.keys() and all(same(v, found[k]) for k, v in wanted.items())
+    if isinstance(wanted, float) and isinstance(found, int | float):
+        return found == pytest.approx(wanted, rel=1e-4, abs=1e-5, nan_ok=True)
+    return bool(wanted == found)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_as_jax_answers(found: dict[str, Any], case: str) -> None:
+    wanted, ours = WANTED[case], found[case]
+    assert not str(wanted).startswith("raised"), "JAX cannot do this case"
+    assert same(wanted, ours), f"{ours}\n  JAX: {wanted}"
+
+
+OWN = {
+    # how many devices there are
+    "HLOOM_NUM_DEVICES=3: print(hloom.device_count())": "3",
+    "JAX_NUM_CPU_DEVICES=2: print(hloom.devices())": "[CpuDevice(id=0), CpuDevice(id=1)]",
+    "HLOOM_NUM_DEVICES=1: hloom.config.update('jax_num_cpu_devices', 4); print(hloom.local_device_count())": "4",
+    "HLOOM_NUM_DEVICES=2: hloom.devices(); print(error(lambda: hloom.config.update('jax_num_cpu_devices', 4)))": (
+        "RuntimeError: jax_num_cpu_devices config should be updated before backends are initialized i.e. before any "
+        "device is asked for."
+    ),
+    "HLOOM_NUM_DEVICES=2: print(error(lambda: hloom.config.update('jax_default_device', hloom.devices()[1]))[:90])": (
+        "UnsupportedError: jax_default_device: arrays are made on CpuDevice(id=0); hloom.device_put"
+    ),
+    # donated arrays share no memory with others
+    "HLOOM_NUM_DEVICES=2: y = put(x, 'd'); hloom.jit(lambda v: v * 2, donate_argnums=0)(y); print(y.is_deleted(), x)": (
+        "True [0. 1. 2. 3.]"
+    ),
+    # parts that devices of one process share are one piece of memory
+    "HLOOM_NUM_DEVICES=2: y = put(x); print(len({s.data.unsafe_buffer_pointer() for s in y.addressable_shards}))": "1",
+    "HLOOM_NUM_DEVICES=2: import copy, pickle; y = put(x, 'd'); print(copy.deepcopy(y).sharding.spec, "
+    "pickle.loads(pickle.dumps(y)), pickle.loads(pickle.dumps(hloom.devices()[1])))": (
+        "P('d',) [0. 1. 2. 3.] cpu:1"
+    ),
+    "HLOOM_NUM_DEVICES=2: print(error(lambda: hloom.shard_map(lambda v: v, mesh=mesh2, in_specs=P('d'), "
+    "out_specs=P('d'), axis_names={'d'})(x)).split(':')[0])": "UnsupportedError",
+    "HLOOM_NUM_DEVICES=2: print(error(lambda: hloom.pmap(lambda v: v)(x)).split(',')[0])": (
+        "ValueError: compiling computation that requires 4 logical devices"
+    ),
+    "HLOOM_NUM_DEVICES=2: hloom.debug.visualize_array_sharding(put(x, 'd'), max_width=30)": (
+        "┌──────────────┬──────────────┐\n│    CPU 0     │    CPU 1     │\n└──────────────┴──────────────┘"
+    ),
+    # the program of each device
+    "HLOOM_NUM_DEVICES=2: f = hloom.shard_map(lambda v: hloom.lax.psum(v, 'd'), mesh=mesh, in_specs=P('d'), "
+    "out_specs=P()); t = hloom.jit(f).lower(x).as_text(); print([w in t for w in "
+    "('SPMDFullToShardShape', 'all-reduce', 'use_global_device_ids=true', 'replica_groups={{0,1}}')])": (
+        "[True, True, True, True]"
+    ),
+    # ahead of time
+    "HLOOM_NUM_DEVICES=2: c = hloom.jit(lambda v: v * 2).lower(put(x, 'd')).compile(); print(c(x).sharding.spec, "
+    "c(x), c.input_shardings[0][0].spec, c.output_shardings.spec, 'num_partitions=2' in c.as_text(), "
+    "error(lambda: c(put(x))).split()[0])": "P('d',) [0. 2. 4. 6.] P('d',) P('d',) True ValueError:",
+    "HLOOM_NUM_DEVICES=2: c = hloom.jit(lambda v: v.sum()).lower(hloom.ShapeDtypeStruct((4,), jnp.float32, "
+    "sharding=NamedSharding(mesh, P('d')))).compile(); print(c(x), 'all-reduce' in c.as_text())": "6.0 True",
+    "HLOOM_NUM_DEVICES=2 HLOOM_BACKEND=evaluator: print(hloom.jit(lambda v: v.sum())(put(x, 'd')))": "6.0",
+    "HLOOM_NUM_DEVICES=2: \nwith hloom.disable_jit():\n    print(hloom.shard_map(lambda v: hloom.lax.psum(v, 'd'), "
+    "mesh=mesh, in_specs=P('d'), out_specs=P())(x))": "[2. 4.]",
+}
+"""Variables of the environment and a program, and what it prints."""
+
+START = """
+import hloom, hloom.numpy as jnp, numpy as np
+from hloom.sharding import *
+P = PartitionSpec
+def error(f):
+    try:
+        f()
+    except Exception as found:
+        return f"{type(found).__name__}: {str(found).splitlines()[0]}"
+def made():
+    return hloom.make_mesh((hloom.device_count(),), ("d",), axis_types=(AxisType.Auto,))
+def put(x, *spec):
+    return hloom.device_put(x, NamedSharding(made(), P(*spec)))
+x = jnp.arange(4.0)
+"""
+
+
+EACH = """
+import contextlib, io, json, sys
+found = []
+for program in json.load(sys.stdin):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(program, dict(globals()))
+    found.append(out.getvalue().strip())
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def printed(root: Path) -> dict[str, str]:
+    """What each case prints: those with the same variables run in one process."""
+    groups: dict[str, list[str]] = {}
+    for case in OWN:
+        groups.setdefault(case.partition(": ")[0], []).append(case)
+    results: dict[str, str] = {}
+    for variables, cases in groups.items():
+        programs = []
+        for case in cases:
+            program = case.partition(": ")[2]
+            needs = "mesh = made()\n" if "mesh" in program else ""
+            needs += "mesh2 = Mesh(np.array(hloom.devices()).reshape(2, 1), ('e', 'd'))\n" if "mesh2" in program else ""
+            programs.append(START + needs + program)
+        settings = dict(v.split("=") for v in variables.split())
+        outputs = json.loads(ran(root, "-c", EACH, given=json.dumps(programs), **settings))
+        results.update(zip(cases, outputs, strict=True))
+    return results
+
+
+@pytest.mark.parametrize("case", OWN)
+def test_our_own(printed: dict[str, str], case: str) -> None:
+    assert printed[case] == OWN[case]
+
+
+# ---- several processes
+
+
+NEEDS_MPI = pytest.mark.skipif(
+    shutil.which("mpiexec") is None or importlib.util.find_spec("mpi4py") is None, reason="mpiexec or mpi4py is missing"
+)
+PROCESSES = """
+import os
+import hloom, hloom.numpy as jnp, numpy as np
+from hloom import lax
+from hloom.experimental import multihost_utils as hosts
+from hloom.sharding import AxisType, NamedSharding, PartitionSpec as P
+hloom.distributed.initialize()
+me = hloom.process_index()
+mesh = hloom.make_mesh((4,), ("d",), axis_types=(AxisType.Auto,))
+parts, whole = NamedSharding(mesh, P("d")), NamedSharding(mesh, P())
+x = hloom.make_array_from_process_local_data(parts, np.arange(4, dtype=np.float32) + 4 * me)
+assert (hloom.process_count(), hloom.device_count(), hloom.local_device_count()) == (2, 4, 2)
+assert [d.id for d in hloom.local_devices()] == [2 * me, 2 * me + 1] and mesh.is_multi_process
+assert not x.is_fully_addressable and repr(x) == "Array((8,), dtype=float32)"
+assert [s.index[0].start for s in x.addressable_shards] == [4 * me, 4 * me + 2]
+assert [s.data is None for s in x.global_shards] == [k // 2 != me for k in range(4)]
+try:
+    np.asarray(x)
+    raise SystemExit("an array of several processes was read")
+except RuntimeError as error:
+    assert "spans non-addressable" in str(error)
+assert float(jnp.sum(x)) == 28 and float((x * 2)[5]) == 10
+assert np.asarray(hloom.device_put(x, whole)).tolist() == list(range(8))
+f = hloom.shard_map(lambda a: lax.pmean(a.sum(), "d"), mesh=mesh, in_specs=P("d"), out_specs=P())
+assert float(f(x)) == 7 and hloom.grad(f)(x).addressable_data(0).tolist() == [0.25, 0.25]
+assert float(hloom.jit(lambda v: v @ v)(x)) == 140
+assert hloom.pmap(lambda v: lax.psum(v, "i"), axis_name="i")(jnp.ones(2)).tolist() == [2, 2]
+assert hosts.process_allgather(np.int32(me)).tolist() == [0, 1]
+assert hosts.process_allgather(x, tiled=True).tolist() == list(range(8))
+assert float(hosts.broadcast_one_to_all(np.float32(me + 5))) == 5
+hosts.sync_global_devices("here")
+try:
+    hosts.assert_equal(np.arange(3) + me)
+    raise SystemExit("different arrays were equal")
+except AssertionError:
+    pass
+print("done", me)
+"""
+
+
+def in_processes(root: Path, *command: str, **variables: str) -> str:
+    """What two processes print."""
+    options = ["--oversubscribe", "--allow-run-as-root"] if "Open" in mpi_version() else []
+    environment = {**os.environ, "PYTHONPATH": str(root), **variables}
+    found = subprocess.run(
+        ["mpiexec", "-n", "2", *options, sys.executable, *command],
+        capture_output=True, text=True, timeout=300, env=environment, cwd=root,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+def mpi_version() -> str:
+    return subprocess.run(["mpiexec", "--version"], capture_output=True, text=True, timeout=60).stdout
+
+
+@pytest.mark.slow
+@NEEDS_MPI
+def test_two_processes_with_two_devices_each(root: Path) -> None:
+    assert sorted(in_processes(root, "-c", PROCESSES, HLOOM_NUM_DEVICES="2").split()) == ["0", "1", "done", "done"]
+
+
+@pytest.mark.slow
+def test_data_parallel_training_has_one_loss(root: Path) -> None:
+    """On one device, on two in a process, and on two in two processes: the same to the last few bits."""
+    options = ("--digits", "--steps", "12", "--losses", "--how")
+    program = str(root / "examples" / "data_parallel_mnist.py")
+    printed = [ran(root, program, *options, "jit"), ran(root, program, *options, "shard_map", HLOOM_NUM_DEVICES="2")]
+    if shutil.which("mpiexec") is not None and importlib.util.find_spec("mpi4py") is not None:
+        printed.append(in_processes(root, program, *options, "jit"))
+    losses = [[float.fromhex(line) for line in text.splitlines() if line.startswith("0x")] for text in printed]
+    assert len(losses[0]) == 12 and losses[0][-1] < losses[0][0]
+    for others in losses[1:]:
+        assert others == pytest.approx(losses[0], rel=2e-6)

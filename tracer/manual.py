@@ -1,0 +1,65 @@
+"""The axes of a mesh within a function that `shard_map` maps: which devices do a collective together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..hlo.replica_groups import ReplicaGroups
+from .context import current_context
+from .hlo_shardings import assignment_of
+from .mesh import Mesh
+
+__all__ = ["ManualAxes", "current_manual_axes"]
+
+
+@dataclass(frozen=True, slots=True)
+class ManualAxes:
+    """The mesh of a `shard_map`, all of whose axes its function knows."""
+
+    mesh: Mesh
+    tracks: bool = True
+    """Whether types say along which axes values vary (`check_vma`)."""
+
+    def owns(self, axes: Sequence[Hashable]) -> bool:
+        """Whether all of the axes are the mesh's."""
+        return all(a in self.mesh.axis_names for a in axes)
+
+    def groups(self, axes: Sequence[Hashable]) -> ReplicaGroups:
+        """The devices that have the same place along all other axes; in the order of `axes`, the last one fastest."""
+        rows = _numbers(self.mesh, tuple(axes))
+        groups = tuple([tuple([int(n) for n in row]) for row in rows])
+        text = ",".join(["{" + ",".join(map(str, g)) + "}" for g in groups])
+        return ReplicaGroups(groups, "{" + text + "}")
+
+    def pairs(self, axis: Hashable, permutation: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        """Pairs of places along an axis as pairs of devices."""
+        return tuple([(int(row[s]), int(row[t])) for row in _numbers(self.mesh, (axis,)) for s, t in permutation])
+
+    def places(self, axis: Hashable) -> list[int]:
+        """The place along an axis of each device, by its number."""
+        found = [0] * self.mesh.size
+        for row in _numbers(self.mesh, (axis,)):
+            for place, number in enumerate(row):
+                found[int(number)] = place
+        return found
+
+
+@lru_cache(maxsize=256)
+def _numbers(mesh: Mesh, axes: tuple[Hashable, ...]) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    """The numbers of devices in programs over the mesh: a row for each group over `axes`."""
+    numbers = {d: k for k, d in enumerate(assignment_of(mesh.devices.flat))}
+    grid = np.array([numbers[d] for d in mesh.devices.flat], np.int64).reshape(mesh.axis_sizes)
+    inner = [mesh.axis_names.index(a) for a in axes]
+    outer = [d for d in range(grid.ndim) if d not in inner]
+    return grid.transpose([*outer, *inner]).reshape(-1, math.prod([mesh.axis_sizes[d] for d in inner]))
+
+
+def current_manual_axes() -> ManualAxes | None:
+    """Those of the function that is traced; None outside of what `shard_map` maps over several devices."""
+    found: ManualAxes | None = current_context().manual_axes
+    return found
