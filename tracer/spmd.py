@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from ..hlo.backend import DeviceBuffer
@@ -18,7 +19,6 @@ from ..hlo.builder import make_computation, make_instruction, make_parameter, ma
 from ..hlo.ir import HloComputation, HloInstruction, HloModule
 from ..hlo.opcode import Opcode
 from ..hlo.ops.structure import GetTupleElementAttributes
-from ..hlo.passes.partition import partition
 from ..hlo.shape import Shape
 from ..hlo.sharding import HloSharding
 from .array import Array, on_several, slot_is_set, with_storage
@@ -35,6 +35,9 @@ from .primitive import Call, Primitive
 from .shardings import Sharding, SingleDeviceSharding
 from .shards import cut
 from .source import user_line
+
+if TYPE_CHECKING:
+    from ..hlo.passes.partition import Partitioned
 
 __all__ = [
     "SHARDINGS",
@@ -161,7 +164,8 @@ class Spmd:
         asked = asked or [None] * len(results)
         given = [None if p is None else to_hlo(p, s.rank, assignment) for p, s in zip(places, parameters, strict=True)]
         wanted = [None if p is None else to_hlo(p, s.rank, assignment) for p, s in zip(asked, results, strict=True)]
-        parts = partition(with_open_borders(module), len(assignment), given, wanted)
+        partitioner = import_module("..hlo.passes.partition", __package__)  # a program on one device needs none
+        parts: Partitioned = partitioner.partition(with_open_borders(module), len(assignment), given, wanted)
         self.whole = module
         self.partitioned = parts
         self.executable = compile_module(parts.module)

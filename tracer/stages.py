@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..hlo.analyses.communication import Communication, communication_analysis
 from ..hlo.analyses.cost import CostEstimate, cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis
 from ..hlo.errors import UnsupportedError
@@ -45,6 +45,9 @@ from .shardings import default_sharding
 from .source import function_line, user_line
 from .spmd_jit import OverDevices
 from .treedef import PyTreeDef
+
+if TYPE_CHECKING:
+    from ..hlo.analyses.communication import Communication
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -561,7 +564,9 @@ class Compiled(SharedValue):
         >>> hloom.jit(lambda x: 2 * x).lower(1.5).compile().communication_analysis().sent()
         0
         """
-        return communication_analysis(self.executable.module)
+        analyses = import_module("..hlo.analyses.communication", __package__)
+        found: Communication = analyses.communication_analysis(self.executable.module)
+        return found
 
     @property
     def in_tree(self) -> PyTreeDef:
