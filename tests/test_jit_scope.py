@@ -444,7 +444,6 @@ def test_threads_record_side_by_side() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore:This process", "ignore:os.fork")
 def test_a_child_process_has_what_was_pending() -> None:
     with hloom.jit_scope():
         y = X * 2 + 1

@@ -79,13 +79,16 @@ def test_what_is_vectorised_first(text: str, hinted: int) -> None:
     ],
 )
 def test_nothing_is_left_of_the_short_loop(text: str) -> None:
-    """One loop is left, the kernel's own, and its body is vectors."""
+    """One loop is left, the kernel's own, and its body is vectors; on some machines a loop of two of them."""
     source = lowered(text)
     with llvm.create_context() as context, llvm.parse_assembly(source, context) as module:
         optimise(module, widens_straight_lines(source))
         left = str(module)
     assert " x float>" in left and "alloca" not in left
-    assert left.count("!llvm.loop ") == 1
+    nodes = dict(re.findall(r"^(!\d+) = (?:distinct )?!\{(.*)\}$", left, re.M))
+    loops = [nodes[node] for node in re.findall(r"!llvm\.loop (!\d+)", left)]
+    of_vectors = [any("llvm.loop.isvectorized" in nodes[part] for part in loop.split(", ")) for loop in loops]
+    assert of_vectors.count(False) == 1
 
 
 @pytest.mark.parametrize(

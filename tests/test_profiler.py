@@ -174,7 +174,6 @@ def test_a_trace_may_end_in_another_thread(tmp_path: Path) -> None:
         profiler.stop_trace()
 
 
-@pytest.mark.filterwarnings("ignore:This process", "ignore:os.fork")
 def test_a_forked_child_does_not_record(tmp_path: Path) -> None:
     f = hloom.jit(lambda x: x * 3 + 1)
     f(1.0)

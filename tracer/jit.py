@@ -414,7 +414,9 @@ class JitFunction(SharedValue, Generic[P, R]):
         key = (treedef, avals, statics, current_context())
         traced = self._trace(key, dynamic, keywords)
         places = [_place_of_example(x) for x in leaves]
-        over_devices = functools.partial(self._over_devices, traced, places, dynamic, keywords, statics)
+        over_devices = None
+        if len(known_devices()) > 1:
+            over_devices = functools.partial(self._over_devices, traced, places, dynamic, keywords, statics)
         signature = Signature(
             *(self._fun, self._static, treedef, avals, statics),
             *(traced.out_tree, traced.out_avals, traced.donated),
@@ -438,7 +440,7 @@ class JitFunction(SharedValue, Generic[P, R]):
     ) -> OverDevices | None:
         """The program over several devices for arguments in `places`; None if it is for one."""
         captured = [v for v in traced.captured if isinstance(v, Array)]
-        if len(known_devices()) == 1 or traced.has_references or len(captured) < len(traced.captured):
+        if traced.has_references or len(captured) < len(traced.captured):
             return None
         asked: Any = [None] * len(traced.in_avals), [None] * len(traced.out_avals)
         if self._shardings is not None:

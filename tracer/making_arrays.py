@@ -232,7 +232,8 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     True
     """
     devices(platform)
-    return [x for x in gc.get_objects() if isinstance(x, Array) and not isinstance(x, DeletedArray)]
+    # `type`, since `isinstance` asks a weak proxy for the class of what may be gone
+    return [x for x in gc.get_objects() if issubclass(type(x), Array) and not isinstance(x, DeletedArray)]
 
 
 def copy_to_host_async(x: Any) -> Any:
