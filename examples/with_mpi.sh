@@ -9,6 +9,7 @@ if ! command -v mpiexec > /dev/null; then
     fi
     run=""
     [ "$(id -u)" = 0 ] || run="sudo"
+    export DEBIAN_FRONTEND=noninteractive
     $run apt-get update -qq && $run apt-get install -y -qq openmpi-bin libopenmpi-dev > /dev/null
 fi
 python="${PYTHON:-python}"
