@@ -8,6 +8,7 @@ from hloom.tracer.errors import TypePromotionError
 
 import hloom
 import hloom.numpy as jnp
+from hloom import lax
 
 SMALL = [
     "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
@@ -31,6 +32,17 @@ def test_promotion_is_that_of_jax(name: str) -> None:
         assert outcome(jnp, getattr(jnp, name), getattr(jnp, other)) == theirs, other
     for scalar in (1, 1.5, 1j):
         assert outcome(jnp, getattr(jnp, name), scalar) == outcome(jax.numpy, getattr(jax.numpy, name), scalar)
+
+
+@pytest.mark.parametrize("size", [1, 100])
+@pytest.mark.parametrize("name", ["tanh", "sinh", "asinh", "atan", "cbrt", "erf", "sign", "ceil"])
+def test_an_f64_with_a_sign_becomes_an_f16(name: str, size: int) -> None:
+    """By way of f32. On some processors LLVM made a function of it that no process has."""
+    function = getattr(lax, name)
+    with hloom.enable_x64(True):
+        x = jnp.linspace(-3, 3, size)
+        found = hloom.jit(lambda x: function(x).astype(jnp.float16))(x)
+        np.testing.assert_array_equal(found, np.asarray(function(x)).astype(np.float32).astype(np.float16))
 
 
 def test_promotion_error_says_what_to_do() -> None:

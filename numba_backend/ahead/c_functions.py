@@ -202,6 +202,8 @@ class CFunctions:
         if operation == "fshl":
             text = f"b &= {bits - 1}; return b ? a << b | c >> ({bits} - b) : a;"
             return f"{head}({c} a, {c} c, {c} b) {{ {text} }}\n"
+        if operation == "canonicalize":
+            return f"{head}({c} a) {{ return a; }}\n"
         if operation == "ctpop":
             return f"{head}({c} a) {{ {c} n = 0; for (; a; a = ({c})(a & (a - 1))) ++n; return n; }}\n"
         if operation == "ctlz":

@@ -17,7 +17,7 @@ from numba import types
 
 from .dialect_define import define_exact
 from .math.complex_value import Complex
-from .math.value import F32, F64, Boolean, Float, FloatFormat, Integer, choose, select
+from .math.value import F32, F64, Boolean, Float, FloatFormat, Integer, choose, kept_apart, select
 
 STORAGE: dict[str, Any] = {
     "pred": types.uint8,
@@ -106,7 +106,9 @@ def _encode_float(name: str, x: Float) -> Float | Integer:
     single = x.to_format(F32)
     if name == "f32":
         return single
-    return f32_to_f16(single) if name == "f16" else f32_to_bf16(single)
+    if name == "f16":
+        return f32_to_f16(single if x.format is F32 else kept_apart(single))
+    return f32_to_bf16(single)
 
 
 def converter(source: str, target: str) -> Callable[[Any], Any]:

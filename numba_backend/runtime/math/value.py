@@ -300,6 +300,15 @@ def copysign(magnitude: Float, sign: Float) -> Float:
     return _float_intrinsic("copysign", magnitude, sign)
 
 
+def kept_apart(x: Float) -> Float:
+    """x, which LLVM does not look through.
+
+    LLVM moves a rounding into a copysign, whose sign may be of another type. Where an f64 becomes an f16 by way of f32,
+    that would leave a rounding of the sign from f64 to f16 at once: on some processors (AVX-512 without FP16) a call of
+    ``__truncdfhf2``, which the process may lack."""
+    return _float_intrinsic("canonicalize", x)
+
+
 def square_root(x: Float) -> Float:
     return _float_intrinsic("sqrt", x)
 
