@@ -24,7 +24,7 @@ class Wrong(EvaluatorExecutable):
     """Results that are off by one."""
 
     def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
-        return [r + r.dtype.type(1) if r.dtype.kind == "f" else r for r in super().execute(arguments)]
+        return [np.asarray(r + r.dtype.type(1)) if r.dtype.kind == "f" else r for r in super().execute(arguments)]
 
 
 class Sharing(EvaluatorExecutable):
