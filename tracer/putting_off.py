@@ -309,9 +309,6 @@ def _place(context: Context) -> tuple[Any, ...]:
     return context.backend, context.target
 
 
-_get_view: Any = Array.__dict__["_view"].__get__
-
-
 def _leaf(batch: RecordedBatch, array: Any) -> int:
     """The number of a value from outside. The batch has its elements, even if the array is deleted meanwhile."""
     if not isinstance(array, Array):

@@ -19,7 +19,6 @@ from ..shape import Shape
 PRED = frozenset({ElementType.PRED})
 INTEGERS = frozenset(t for t in ElementType if t.is_integral)
 SIGNED_INTEGERS = frozenset(t for t in INTEGERS if t.is_signed)
-UNSIGNED_INTEGERS = INTEGERS - SIGNED_INTEGERS
 FLOATS = frozenset(t for t in ElementType if t.is_floating)
 COMPLEX = frozenset(t for t in ElementType if t.is_complex)
 NUMBERS = INTEGERS | FLOATS | COMPLEX
