@@ -21,7 +21,7 @@ from ..bodies import Bodies
 from ..lowering import lower_into
 from ..runtime.blas import Gemm
 from ..runtime.kernel import KernelSource
-from ..runtime.program import Argument, Label, ProgramBuilder, RowRefused, watch
+from ..runtime.program import Argument, Epilogue, Label, ProgramBuilder, RowRefused, watch
 from .blas import Blas
 from .product import add_product
 from .rules import RULES
@@ -169,6 +169,11 @@ class _Builder(ProgramBuilder):
         row = CallKernel(number, tuple(arguments), extent, grain if extent >= 2 * grain else 0)
         self.rows.append(lambda: row)
 
+    @property
+    def registers(self) -> tuple[int, int]:
+        """Those of the least of the targets that have vector registers."""
+        return 16, 32
+
     def native_loop(
         self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,
         nanoseconds: float | None = None,
@@ -206,13 +211,20 @@ class _Builder(ProgramBuilder):
     ) -> None:
         raise RowRefused("it calls a function of this process")
 
-    def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
+    def pieces(
+        self, function: KernelSource, arguments: Sequence[Argument], pieces: int, nanoseconds: float | None = None
+    ) -> None:
+        raise RowRefused("it calls a function of this process")
+
+    def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument, after: Sequence[Epilogue] = ()) -> None:
         if gemm.is_empty:
             return
         if self._blas is None or not gemm.k:
             add_product(self, gemm, a, b, c)
         else:
             self.rows.append(lambda: CallBlas(gemm, a, b, c))
+        for e in after:
+            self.kernel(e.kernel, e.arguments, e.extent, e.grain, e.nanoseconds)
 
     def constant(self, values: np.ndarray) -> Argument:
         return Argument("pointer", CONSTANTS, self.constants.place(np.ascontiguousarray(values).tobytes()))

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.passes.expand.convolution import is_channels_last
-from ...hlo.window import Window, dilated
+from ...hlo.window import Window, WindowDimension, dilated
 from ..loops.expressions import (
     ZERO,
     Binary,
@@ -87,11 +87,12 @@ class Sizes:
 
 
 def sizes_of(convolution: HloInstruction) -> Sizes:
-    """The sizes of a canonical convolution; one without spatial dimensions gets one of size 1."""
+    """The sizes of a canonical convolution; one without spatial dimensions gets one of size 1.
+
+    The window of a derivative by the input may be reversed."""
     attributes, (array, kernel) = convolution.attributes, (o.shape.dimensions for o in convolution.operands)
     numbers, window, groups = attributes.dimension_numbers, attributes.window, attributes.feature_group_count
     assert attributes.batch_group_count == 1, "a convolution that is not canonical"
-    assert not any(part.reversed for part in window), "a convolution that is not canonical"
     return Sizes(
         convolution.shape.element,
         is_channels_last(attributes),
@@ -100,6 +101,27 @@ def sizes_of(convolution: HloInstruction) -> Sizes:
         kernel[numbers.kernel_input_feature],
         kernel[numbers.kernel_output_feature] // groups,
         _axes(array, convolution.shape.dimensions, numbers.input_spatial, numbers.output_spatial, window),
+    )
+
+
+def sizes_of_gradient(convolution: HloInstruction, channels_last: bool) -> Sizes:
+    """The sizes of the convolution of which this one is the derivative by the kernel."""
+    attributes, (array, kernel) = convolution.attributes, (o.shape.dimensions for o in convolution.operands)
+    numbers, groups = attributes.dimension_numbers, attributes.batch_group_count
+    window = tuple(
+        WindowDimension(
+            convolution.shape.dimensions[d], part.window_dilation, part.padding_low, 0, 1, part.stride
+        )
+        for d, part in zip(numbers.output_spatial, attributes.window, strict=True)
+    )
+    return Sizes(
+        convolution.shape.element,
+        channels_last,
+        array[numbers.input_feature],
+        groups,
+        array[numbers.input_batch] // groups,
+        kernel[numbers.kernel_output_feature] // groups,
+        _axes(array, kernel, numbers.input_spatial, numbers.kernel_spatial, window),
     )
 
 

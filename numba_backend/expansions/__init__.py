@@ -4,21 +4,27 @@ its kernels, BLAS and LAPACK do not support. A rule that helps every backend bel
 from __future__ import annotations
 
 from ...hlo.opcode import Opcode
-from ...hlo.passes.expand.dot import dot_in_one_type, dot_of_integers
 from ...hlo.passes.expand.expand import EXPANSIONS
 from ...hlo.passes.rules import RuleSet, rule
-from .convolution import canonical_dimensions
+from .convolution import batch_groups, canonical_dimensions, not_reversed
 from .linalg import half_in_f32
 from .power import small_power
+from .product import dot_in_type_of_blas, small_dot_of_integers
 from .sort import large_topk
 
 NUMBA_EXPANSIONS = RuleSet(
     (
-        *EXPANSIONS.without("topk_by_sort"),  # large_topk calls it where it pays
+        *EXPANSIONS.without(
+            "topk_by_sort",  # large_topk calls it where it pays
+            "batch_groups_as_feature_groups",  # batch_groups calls it where it pays
+            "reversed_window",  # so does not_reversed
+        ),
         rule(half_in_f32, Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE),
+        rule(batch_groups, Opcode.CONVOLUTION),
+        rule(not_reversed, Opcode.CONVOLUTION),
         rule(canonical_dimensions, Opcode.CONVOLUTION),
-        rule(dot_in_one_type, Opcode.DOT),
-        rule(dot_of_integers, Opcode.DOT),
+        rule(dot_in_type_of_blas, Opcode.DOT),
+        rule(small_dot_of_integers, Opcode.DOT),
         rule(large_topk, Opcode.TOPK),
         rule(small_power, Opcode.POWER),
     )

@@ -1,6 +1,10 @@
 """Expansion of convolution into one of the canonical forms, for which this backend has rows.
 
-It adds transposes, which fuse with their neighbours.
+It adds transposes, which fuse with their neighbours. Two more forms are those of derivatives by the kernel, where what
+is added up are the images and the positions of the window: a convolution with a window that is larger than its result.
+
+    channels first:  input [f, b, s...], kernel [i, o, s...], result [f, b, s...]
+    channels last:   input [f, s..., b], kernel [i, s..., o], result [s..., b, f]
 """
 
 from __future__ import annotations
@@ -13,10 +17,18 @@ from ...hlo.builder import make_instruction
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.convolution import ConvolutionAttributes
-from ...hlo.passes.expand.convolution import canonical_numbers
+from ...hlo.passes.expand.convolution import batch_groups_as_feature_groups, canonical_numbers, reversed_window
 from ...hlo.passes.patterns import transpose
 from ...hlo.shape import Shape
 from ...hlo.window import ConvolutionDimensionNumbers
+from ..emit.convolution_tiles import MOST_OFFSETS, SUPPORTED
+
+LEAST_GRADIENT = 1 << 15
+"""Multiplications of a derivative that has a form of its own: native loops do not take these forms."""
+SHORT_ROW, MANY_OUTPUTS = 256, 16
+"""With fewer positions, and as many outputs, channels last is better for a derivative by the kernel."""
+TILE_COLUMNS, MOST_WASTE = 32, 1.6
+"""Channels first: what a tile has usually, and how many times the results it may compute."""
 
 FEW_PLACES = 64
 """An image with fewer positions of the window is a narrow matrix. With channels last all images together are one
@@ -27,7 +39,9 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
     """Transposes around a convolution, until its dimensions are in the order of a canonical form."""
     attributes: ConvolutionAttributes = convolution.attributes
     numbers, spatial = attributes.dimension_numbers, len(attributes.window)
-    wanted = canonical_numbers(spatial, _wants_channels_last(convolution))
+    if wants_turned_kernel(convolution):
+        return None
+    wanted = wanted_gradient(convolution) or canonical_numbers(spatial, _wants_channels_last(convolution))
     if wanted == numbers:
         return None
     array, kernel = convolution.operands
@@ -38,6 +52,103 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
     new = replace(attributes, dimension_numbers=wanted)
     result = make_instruction(Opcode.CONVOLUTION, (array, kernel), new, shape)
     return transpose(result, _moved(_result(wanted), _result(numbers)))
+
+
+def batch_groups(convolution: HloInstruction) -> HloInstruction | None:
+    """Groups of the batch become groups of features, but not where a derivative by the kernel has them."""
+    if convolution.attributes.batch_group_count > 1 and wanted_gradient(convolution) is not None:
+        return None
+    return batch_groups_as_feature_groups(convolution)
+
+
+def gradient_numbers(spatial: int, channels_last: bool) -> ConvolutionDimensionNumbers:
+    """The dimension numbers of the derivative by the kernel of a canonical convolution."""
+    if channels_last:
+        array, kernel = tuple(range(1, spatial + 1)), tuple(range(spatial))
+        return ConvolutionDimensionNumbers(
+            spatial + 1, 0, array, 0, spatial + 1, array, spatial, spatial + 1, kernel
+        )
+    rest = tuple(range(2, spatial + 2))
+    return ConvolutionDimensionNumbers(1, 0, rest, 0, 1, rest, 1, 0, rest)
+
+
+def wanted_gradient(convolution: HloInstruction) -> ConvolutionDimensionNumbers | None:
+    """The form of a derivative by the kernel, if the convolution should have it.
+
+    It has no groups of features, no holes in its input, and so much to do that no native loop takes it.
+    """
+    attributes: ConvolutionAttributes = convolution.attributes
+    numbers, window = attributes.dimension_numbers, attributes.window
+    element = convolution.shape.element
+    if element not in SUPPORTED or any(o.shape.element is not element for o in convolution.operands):
+        return None
+    if attributes.feature_group_count > 1 or any(w.base_dilation != 1 or w.reversed for w in window):
+        return None
+    sizes = convolution.shape.dimensions
+    taps = math.prod(w.size for w in window)
+    elements = math.prod(sizes[d] for d in numbers.output_spatial)
+    if not elements < taps or elements > MOST_OFFSETS:
+        return None
+    if _multiplications(convolution) < LEAST_GRADIENT:
+        return None
+    outputs = convolution.operands[1].shape.dimensions[numbers.kernel_output_feature] // attributes.batch_group_count
+    short = taps < SHORT_ROW and outputs >= MANY_OUTPUTS
+    last = (numbers.input_batch == len(sizes) - 1 or short) and taps <= MOST_OFFSETS
+    return gradient_numbers(len(window), last)
+
+
+def not_reversed(convolution: HloInstruction) -> HloInstruction | None:
+    """A reversed window becomes a reversed kernel, but not where the row reads the kernel backwards."""
+    return None if wants_turned_kernel(convolution) else reversed_window(convolution)
+
+
+def turned_numbers(spatial: int) -> ConvolutionDimensionNumbers:
+    """The dimension numbers of the derivative by the input of a canonical convolution, channels first: the kernel is
+    [input, output, s...], where input and output are those of this convolution."""
+    return replace(canonical_numbers(spatial, False), kernel_input_feature=0, kernel_output_feature=1)
+
+
+def wants_turned_kernel(convolution: HloInstruction) -> bool:
+    """True for a derivative by the input, channels first, whose kernel is read as it lies: from its end, with inputs
+    and outputs exchanged."""
+    attributes: ConvolutionAttributes = convolution.attributes
+    window = attributes.window
+    if not window or attributes.dimension_numbers != turned_numbers(len(window)):
+        return False
+    if not all(w.reversed or w.size == 1 for w in window) or all(w.size == 1 for w in window):
+        return False
+    if not _has_tiles(convolution) or attributes.feature_group_count * attributes.batch_group_count > 1:
+        return False
+    return not _has_few_places(convolution) and _multiplications(convolution) >= LEAST_GRADIENT
+
+
+def _has_tiles(convolution: HloInstruction) -> bool:
+    """True for a type and a window that `emit/convolution_tiles.py` knows."""
+    element = convolution.shape.element
+    same = element in SUPPORTED and all(o.shape.element is element for o in convolution.operands)
+    window = convolution.attributes.window
+    return same and all(w.base_dilation == 1 for w in window) and math.prod(w.size for w in window) <= MOST_OFFSETS
+
+
+def _multiplications(convolution: HloInstruction) -> int:
+    numbers = convolution.attributes.dimension_numbers
+    kernel = convolution.operands[1].shape
+    each = kernel.num_elements // max(kernel.dimensions[numbers.kernel_output_feature], 1)
+    return int(convolution.shape.num_elements * each)
+
+
+def _has_few_places(convolution: HloInstruction) -> bool:
+    """True if channels last is better than channels first, where tiles go along the rows of the copy: too many places
+    of a tile are not results, but padding."""
+    attributes: ConvolutionAttributes = convolution.attributes
+    numbers, sizes = attributes.dimension_numbers, convolution.shape.dimensions
+    if sizes[numbers.output_batch] <= 1 or not attributes.window:
+        return False
+    places, last = 1, 0
+    for d, part in zip(numbers.output_spatial, attributes.window, strict=True):
+        places *= sizes[d]
+        last = last * ((part.size - 1) * part.window_dilation // part.stride + sizes[d]) + sizes[d] - 1
+    return (last // TILE_COLUMNS + 1) * TILE_COLUMNS > MOST_WASTE * places
 
 
 def _wants_channels_last(convolution: HloInstruction) -> bool:
@@ -55,6 +166,8 @@ def _wants_channels_last(convolution: HloInstruction) -> bool:
         return False
     places = math.prod(sizes[d] for d in numbers.output_spatial)
     few = places < FEW_PLACES and sizes[numbers.output_batch] > 1 and bool(numbers.input_spatial)
+    if _has_tiles(convolution):
+        few = _has_few_places(convolution)
     return lies_last or few
 
 

@@ -90,8 +90,10 @@ MOST_CONVOLUTION = 2_000
 
 def _convolution(instruction: HloInstruction) -> Part | None:
     part = _by_its_row(instruction)
+    if part is None:
+        return None
     sizes = sizes_of(instruction)
-    if part is None or not sizes.is_product:
+    if not sizes.is_product:
         return part
     work = sizes.batch * sizes.positions * sizes.made * sizes.depth
     return replace(part, pays=work <= MOST_CONVOLUTION)

@@ -1,15 +1,21 @@
-"""Rows of a canonical convolution.
+"""Rows of a canonical convolution, and of its derivatives.
 
-Convolutions that BLAS can do become matrix products: the input is copied into patch matrices (`emit/convolution.py`), a
-block at a time, so that the block is still in the cache when it is multiplied. Threads share both the kernels and the
-products. With 1 x 1 windows the input itself is the patch matrix. Depthwise convolutions, and element types that BLAS
-does not know, have kernels that do all the work, and so have the convolutions of native loops.
+The input is copied with its padding, a block of images at a time, so that the block is still in the cache when tiles of
+sums in registers are made of it (`emit/convolution_tiles.py`). With 1 x 1 windows the input itself is a matrix for a
+BLAS. Complex numbers and inputs with holes become matrix products too, of patches (`emit/convolution.py`). Types
+that a BLAS does not know have kernels that do all the work, and so have the convolutions of native loops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ..emit import convolution_copy as copies
+from ..emit import convolution_gradient as gradients
+from ..emit import convolution_tiles as tiles
+from ..emit import convolution_tiles_last as tiles_last
 from ..emit.convolution import (
     Sizes,
     emit_direct_first,
@@ -18,7 +24,9 @@ from ..emit.convolution import (
     emit_patches_last,
     is_pointwise,
     sizes_of,
+    sizes_of_gradient,
 )
+from ..expansions.convolution import gradient_numbers, turned_numbers
 from ..runtime.blas import BatchDimension, Gemm
 from ..runtime.program import Argument
 from .table import RowContext, register
@@ -30,13 +38,30 @@ MAX_BLOCKS = 256
 MANY_POSITIONS = 256
 """With channels last: the rows of a block from which on the product runs at full speed."""
 
+MANY_ITEMS = 64
+"""From so many pieces of work on, threads finish at about the same time."""
+FEW_OUTPUTS = 8
+"""Channels last, outputs lie along a vector register: with less of them a product by the BLAS is faster."""
 
-@register(Opcode.CONVOLUTION, how="BLAS gemm on patches; depthwise and integers: a kernel of its own")
+
+@register(Opcode.CONVOLUTION, how="kernels: tiles of sums in registers; 1 x 1, complex: BLAS gemm")
 def _convolution(context: RowContext, instruction: HloInstruction) -> None:
+    numbers, spatial = instruction.attributes.dimension_numbers, len(instruction.attributes.window)
+    if numbers == gradient_numbers(spatial, True):
+        _gradient_last(context, instruction, sizes_of_gradient(instruction, True))
+        return
+    if numbers == gradient_numbers(spatial, False):
+        _gradient_first(context, instruction, sizes_of_gradient(instruction, False))
+        return
+    if numbers == turned_numbers(spatial):
+        _tiles_first(context, instruction, sizes_of(instruction), turned=True)
+        return
     sizes = sizes_of(instruction)
-    if not (sizes.is_product and context.has_blas):
+    if not context.has_blas or not (sizes.is_product or _has_tiles(sizes)):
         kernel = emit_direct_last(sizes) if sizes.channels_last else emit_direct_first(sizes)
         context.kernel(instruction.name, kernel, context.operands(instruction), context.results(instruction))
+    elif _has_tiles(sizes):
+        (_tiles_last if sizes.channels_last else _tiles_first)(context, instruction, sizes)
     elif sizes.channels_last:
         _channels_last(context, instruction, sizes)
     else:
@@ -121,3 +146,139 @@ def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Size
             context.kernel(f"{instruction.name}.patches", emitted, [array], [patches])
             depth = (end - first) * slab
             product(patches, row, some, first, end, depth, some * depth)
+
+
+def _has_tiles(sizes: Sizes) -> bool:
+    """True for what `emit/convolution_tiles.py` has kernels for that are faster than the others."""
+    if sizes.element_type not in tiles.SUPPORTED or any(axis.part.base_dilation != 1 for axis in sizes.axes):
+        return False
+    if is_pointwise(sizes) or sizes.taps > tiles.MOST_OFFSETS:
+        return False
+    return not sizes.channels_last or sizes.outputs >= FEW_OUTPUTS or _is_depthwise(sizes)
+
+
+def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes, *, turned: bool = False) -> None:
+    """Some images at a time, so that their copy is still in the cache when it is multiplied."""
+    array, kernel = context.operands(instruction)
+    (result,) = context.results(instruction)
+    geometry = copies.geometry_of(sizes)
+    tile = tiles.tile_of(context.builder.registers, sizes.element_type, sizes.outputs)
+    if turned:
+        weights = context.scratch(sizes.element_type, sizes.outputs * sizes.depth)
+        context.kernel(f"{instruction.name}.turned", tiles.emit_turned(sizes), [kernel], [weights])
+        kernel = weights
+    images = _images(geometry)
+    copy = context.scratch(sizes.element_type, images * geometry.image + tile.columns)
+    offsets = context.builder.constant(geometry.tap_offsets())
+    items = images * sizes.groups * -(-geometry.flat // tile.columns)
+    block = sizes.outputs
+    while items * -(-sizes.outputs // block) < MANY_ITEMS and block >= 2 * tile.rows:
+        block = -(-block // 2 // tile.rows) * tile.rows
+    for first in range(0, sizes.batch, images):
+        some = min(images, sizes.batch - first)
+        context.kernel(f"{instruction.name}.padded", copies.emit_copy_first(geometry, first, some), [array], [copy])
+        target = _at(result, sizes, first * sizes.made * sizes.positions)
+        emitted = tiles.emit_tiles_first(geometry, tile, some, block)
+        context.kernel(instruction.name, emitted, [copy, kernel, offsets], [target])
+
+
+def _tiles_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
+    """The same, channels last."""
+    geometry = copies.geometry_of(sizes)
+    weights, panels, tile = _panels(context, instruction, sizes, sizes.depth, sizes.batch * sizes.positions)
+    offsets = context.builder.constant(geometry.tap_offsets())
+    (result,) = context.results(instruction)
+    for first, some, copy in _copies_last(context, instruction, geometry, tile, _limit(0)):
+        target = _at(result, sizes, first * sizes.made * sizes.positions)
+        walk = tiles_last.forward_walk(geometry, some)
+        emitted = tiles_last.emit_tiles_last(geometry, walk, tile, panels, depthwise=_is_depthwise(sizes))
+        context.kernel(instruction.name, emitted, [copy, weights, offsets], [target])
+
+
+def _gradient_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
+    """The derivative by the kernel, channels last: each block of images adds to the sums."""
+    geometry = copies.geometry_of(sizes)
+    depth = sizes.batch * sizes.positions
+    weights, panels, tile = _panels(context, instruction, sizes, depth, sizes.inputs * sizes.taps)
+    offsets = context.builder.constant(geometry.position_offsets())
+    (result,) = context.results(instruction)
+    for first, some, copy in _copies_last(context, instruction, geometry, tile, BLOCK_BYTES // 4):
+        walk = tiles_last.gradient_walk(geometry, some)
+        emitted = tiles_last.emit_tiles_last(
+            geometry, walk, tile, panels, depthwise=_is_depthwise(sizes), adds=first > 0
+        )
+        place = _at(weights, sizes, first * sizes.positions * panels.step)
+        context.kernel(instruction.name, emitted, [copy, place, offsets], [result])
+
+
+def _gradient_first(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
+    """The same, channels first."""
+    array, cotangents = context.operands(instruction)
+    (result,) = context.results(instruction)
+    geometry = copies.geometry_of(sizes)
+    pairs = gradients.pairs_of(context.builder.registers, sizes.element_type, sizes.outputs)
+    padded = gradients.padded_cotangents(sizes, pairs)
+    offsets = context.builder.constant(geometry.tap_offsets())
+    images = _images(geometry)
+    copy = context.scratch(sizes.element_type, images * geometry.image + pairs.lanes)
+    is_padded = padded.plane == sizes.positions
+    rows = cotangents if is_padded else context.scratch(sizes.element_type, images * padded.image)
+    for first in range(0, sizes.batch, images):
+        some = min(images, sizes.batch - first)
+        context.kernel(f"{instruction.name}.padded", copies.emit_copy_first(geometry, first, some), [array], [copy])
+        if is_padded:
+            rows = _at(cotangents, sizes, first * padded.image)
+        else:
+            emitted = copies.emit_copy_first(padded, first, some)
+            context.kernel(f"{instruction.name}.cotangents", emitted, [cotangents], [rows])
+        emitted = gradients.emit_gradient_first(geometry, pairs, padded.plane, some, first == 0)
+        context.kernel(instruction.name, emitted, [copy, rows, offsets], [result])
+
+
+def _is_depthwise(sizes: Sizes) -> bool:
+    return sizes.groups > 1 and sizes.inputs == sizes.outputs == 1
+
+
+def _panels(
+    context: RowContext, instruction: HloInstruction, sizes: Sizes, depth: int, rows: int
+) -> tuple[Argument, tiles_last.Panels, tiles.Tile]:
+    """The weights in panels of columns. Few rows do not pay for a copy, if the weights can be read where they are."""
+    kernel = context.operands(instruction)[1]
+    tile = tiles.tile_of(context.builder.registers, sizes.element_type, max(rows, 2))
+    groups = 1 if _is_depthwise(sizes) else sizes.groups
+    outputs = sizes.made // groups
+    columns = -(-outputs // tile.columns)
+    if not outputs % tile.columns and (columns == 1 or rows < MANY_POSITIONS):
+        return kernel, tiles_last.Panels(sizes.made, tile.columns, outputs), tile
+    panels = tiles_last.Panels(tile.columns, depth * tile.columns, columns * depth * tile.columns)
+    weights = context.scratch(sizes.element_type, groups * panels.group)
+    emitted = tiles_last.emit_panels(sizes, groups, depth, tile)
+    context.kernel(f"{instruction.name}.panels", emitted, [kernel], [weights])
+    return weights, panels, tile
+
+
+def _copies_last(
+    context: RowContext, instruction: HloInstruction, geometry: copies.Geometry, tile: tiles.Tile, limit: int
+) -> Iterator[tuple[int, int, Argument]]:
+    """Copies the input, some images at a time: the first one, how many, and where they are."""
+    array, sizes = context.operands(instruction)[0], geometry.sizes
+    per_image = geometry.image * sizes.element_type.byte_width
+    limit = max(limit, sizes.batch * per_image // MAX_BLOCKS)
+    images = max(1, min(sizes.batch, limit // max(per_image, 1)))
+    # a depthwise tile reads whole columns
+    in_place = copies.lies_as_copied(geometry) and not (_is_depthwise(sizes) and sizes.features % tile.columns)
+    copy = array if in_place else context.scratch(sizes.element_type, images * geometry.image + tile.columns)
+    for first in range(0, sizes.batch, images):
+        some = min(images, sizes.batch - first)
+        if in_place:
+            yield first, some, _at(array, sizes, first * geometry.image)
+            continue
+        context.kernel(f"{instruction.name}.padded", copies.emit_copy_last(geometry, first, some), [array], [copy])
+        yield first, some, copy
+
+
+def _images(geometry: copies.Geometry) -> int:
+    """How many images are copied at a time."""
+    sizes = geometry.sizes
+    per_image = max(1, geometry.image * sizes.element_type.byte_width)
+    return max(1, min(sizes.batch, _limit(sizes.batch * per_image) // per_image))

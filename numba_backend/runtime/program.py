@@ -24,14 +24,17 @@ import ml_dtypes
 import numpy as np
 
 from ...hlo.ir import HloInstruction
+from ...hlo.named_address import NamedAddress
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
 from .blas import Gemm
 from .call import CALLER, ProgramBlock, header_words, program_function
 from .callbacks import CALL_PYTHON, LOOK, callback_api
+from .cpus import vector_registers
 from .errors import ProgramError, ProgramExecutionError
 from .executor import EXECUTOR, FUEL, HEADER_WORDS, Op
 from .kernel import KernelSource, ParameterKind
 from .libc import libc_address
+from .portable import NotPortable, PortableProgram, address_of, portable
 from .store import KernelStore, default_store
 from .threads import POOL_FUNCTIONS, pool_address
 
@@ -61,7 +64,7 @@ class Argument(NamedTuple):
 
     def __str__(self) -> str:
         if self.kind != "pointer":
-            return str(self.word)
+            return f"{self.word.kind} {self.word.name}" if isinstance(self.word, NamedAddress) else str(self.word)
         if self == _WATCH:
             return "watch"
         return f"constant@{self.word:#x}" if self.base < 0 else f"[{self.base}]+{self.word}"
@@ -110,6 +113,8 @@ class _Row(NamedTuple):
     shown: tuple[object, ...]
     origin: HloInstruction | None = None
     """The instruction that it is a part of, as far as known."""
+    after: tuple[HloInstruction, ...] = ()
+    """The instructions that the kernels after a product compute."""
 
     @property
     def targets(self) -> tuple[Label, ...]:
@@ -118,6 +123,18 @@ class _Row(NamedTuple):
     def __str__(self) -> str:
         targets = " ".join(f"-> {target.row}" for target in self.targets)
         return " ".join([self.op.name.lower(), *map(str, self.shown), *([targets] if targets else [])])
+
+
+class Epilogue(NamedTuple):
+    """A kernel that follows a product row by row; see `ProgramBuilder.kernel` for its extent and grain."""
+
+    kernel: KernelSource
+    arguments: tuple[Argument, ...]
+    extent: int
+    grain: int
+    nanoseconds: float
+    origin: HloInstruction | None = None
+    """The instruction that it computes."""
 
 
 class RowRefused(Exception):
@@ -135,9 +152,18 @@ class ProgramBuilder:
         self._rows: list[_Row] = []
         self._arguments: list[Argument] = []
         self._kept: list[object] = []
+        self._constants: list[np.ndarray] = []
+        self._bound = ""
+        """Why the program cannot leave the process; "": it can."""
         self._parallel = False
         self._work = 0.0
         self._nanoseconds = 0.0
+
+    @property
+    def registers(self) -> tuple[int, int]:
+        """The vector registers of the processor that will run the program: their number, and the bytes of each, as far
+        as kernels should use them."""
+        return vector_registers()
 
     def kernel(
         self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,
@@ -253,6 +279,7 @@ class ProgramBuilder:
         """
         words = ctypes.c_int64 * len(arguments)
         self._unknown()
+        self._bound = "it calls Python"
 
         def call(address: int) -> None:
             if not RECORDERS:
@@ -273,56 +300,92 @@ class ProgramBuilder:
         self._unknown()
         self._parallel |= in_blas
         self._kept.append(keep)
+        if keep is not None:
+            self._bound = f"{function.name} uses an object of this process"
         self._row(Op.CALLBACK, (function.name, *arguments), function, self._add(arguments))
 
-    def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
-        """A matrix product, or a batch of them; C overlaps neither A nor B. May be split over threads."""
+    def pieces(
+        self, function: KernelSource, arguments: Sequence[Argument], pieces: int, nanoseconds: float | None = None
+    ) -> None:
+        """Call a function of the runtime, `function(lo, hi, arguments)`, for pieces of work that threads may share. It
+        needs the pool's block. `nanoseconds`: what all takes, as estimated; without it, it may take any time. However
+        brief it is, the GIL is given up: it may have to wait at the door to the BLAS for a thread that forks."""
+        self._work += 1
+        self._nanoseconds += FUEL if nanoseconds is None else nanoseconds
+        self._parallel = True
+        self._row(Op.KERNEL, (function.name, *arguments, f"for {pieces}"), function, self._add(arguments), pieces, 1)
+
+    def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument, after: Sequence[Epilogue] = ()) -> None:
+        """A matrix product, or a batch of them; C overlaps neither A nor B. May be split over threads.
+
+        `after`: kernels that run then, on rows of C, perhaps while other rows are not computed yet. The range of each
+        goes through the rows of C in order: it is a multiple of their number, or a part of it.
+        """
         if not gemm.is_empty:
             self._parallel = True
             self._work += 1
-            self._nanoseconds += gemm.flop / _FLOP_A_NANOSECOND
-            operands = gemm.operands(self._pointer(a), self._pointer(b), self._pointer(c))
-            self._row(Op.GEMM, (c, "<-", a, "@", b, gemm), *operands)
+            self._nanoseconds += gemm.flop / _FLOP_A_NANOSECOND + sum(e.nanoseconds for e in after)
+            kernels = [(e.kernel, self._add(e.arguments), e.extent, e.grain) for e in after]
+            operands = gemm.operands(self._pointer(a), self._pointer(b), self._pointer(c), kernels)
+            then = [part for e in after for part in ("then", e.kernel.name, *e.arguments, f"for {e.extent}")]
+            self._row(Op.GEMM, (c, "<-", a, "@", b, gemm, *then), *operands)
+            origins = tuple(e.origin for e in after if e.origin is not None)
+            self._rows[-1] = self._rows[-1]._replace(after=origins)
 
     def constant(self, values: np.ndarray) -> Argument:
         """A pointer to a copy of `values` (row-major), which lives as long as the program."""
         kept = np.array(values, order="C", copy=True)
         self._kept.append(kept)
+        self._constants.append(kept)
         return Argument("pointer", -1, kept.ctypes.data)
 
     def build(self, store: KernelStore | None = None) -> Program:
         """The program. Kernels come from `store`, by default the process's; missing ones are compiled in one batch."""
         kernels = [operand for row in self._rows for operand in row.operands if isinstance(operand, KernelSource)]
-        own = [EXECUTOR, CALLER, CALL_PYTHON, LOOK, *(POOL_FUNCTIONS if self._parallel else ())]
         if store is None or store is default_store():
-            codes = default_store().codes([*kernels, *own])[: len(kernels)]
+            codes = default_store().codes([*kernels, *_own_functions(self._parallel)])[: len(kernels)]
         else:
             codes = store.codes(kernels)
         entries = {kernel.identity: code.address for kernel, code in zip(kernels, codes)}
+        rows, offsets, words = self._words()
+        code = [entries[word.identity] if isinstance(word, KernelSource) else word for word in words]
+        made = {kernel.identity: found.object_bytes for kernel, found in zip(kernels, codes)}
+        # not the kernels: their nodes are many
+        rows = tuple([_Row(row.op, row.targets, row.shown, row.origin, row.after) for row in rows])
+        kept = [*self._kept, *codes]
+        program = Program(rows, self._arguments, code, self._parallel, self._is_brief, kept, sum(made.values()))
+        program.title, program.offsets = self.title, offsets
+        return program
+
+    def portable(self) -> PortableProgram:
+        """The program as data, for another process. NotPortable says why that cannot be."""
+        if self._bound:
+            raise NotPortable(self._bound)
+        return portable(
+            self._words()[2], self._arguments, self._constants, parallel=self._parallel, brief=self._is_brief
+        )
+
+    @property
+    def _is_brief(self) -> bool:
+        return self._work < _BRIEF_WORK
+
+    def _words(self) -> tuple[tuple[_Row, ...], list[int], list[int | KernelSource]]:
+        """The rows with the last one; where each begins; their words."""
         rows = (*self._rows, _Row(Op.END, (), ()))
         offsets = [0]
         for row in rows:
             offsets.append(offsets[-1] + 1 + len(row.operands))
-        code: list[int] = []
+        words: list[int | KernelSource] = []
         for row in rows:
-            code.append(row.op)
+            words.append(row.op)
             for operand in row.operands:
-                if isinstance(operand, KernelSource):
-                    code.append(entries[operand.identity])
-                elif isinstance(operand, Label):
+                if isinstance(operand, Label):
                     if operand.row is None:
                         raise ProgramError("a row jumps to a label that was never placed")
-                    code.append(offsets[operand.row])
+                    words.append(offsets[operand.row])
                 else:
-                    code.append(operand)
-        brief = self._work < _BRIEF_WORK
-        made = {kernel.identity: found.object_bytes for kernel, found in zip(kernels, codes)}
-        # not the kernels: their nodes are many
-        rows = tuple([_Row(row.op, row.targets, row.shown, row.origin) for row in rows])
-        kept = [*self._kept, *codes]
-        program = Program(rows, self._arguments, code, self._parallel, brief, kept, sum(made.values()))
-        program.title, program.offsets = self.title, offsets
-        return program
+                    words.append(operand)
+        return rows, offsets, words
 
     def _move(self, nbytes: int) -> None:
         self._work += nbytes / _COPIED_BYTES
@@ -353,6 +416,8 @@ class Program:
     title = "program"
     offsets: Sequence[int] = ()
     """Where each row begins, in words."""
+    twin: Callable[[], Program] | None = None
+    """What makes a program with the same words and with rows, if this one came from the store without rows."""
     run: Callable[[Sequence[int]], None]
     """run(bases): run to the end.
 
@@ -401,6 +466,9 @@ class Program:
     @property
     def rows(self) -> Sequence[_Row]:
         """The rows, in order."""
+        if self.twin is not None:
+            described = self.twin()
+            self._rows, self.offsets, self.twin = described.rows, described.offsets, None
         return self._rows
 
     def word(self, address: int, number: int) -> int:
@@ -410,12 +478,13 @@ class Program:
 
     def row_at(self, address: int) -> _Row | None:
         """The row whose words begin at an address; None for the program itself."""
+        rows = self.rows
         number = bisect_right(self.offsets, (address - self._code) >> 3) - 1
-        return self._rows[number] if 0 <= number < len(self._rows) else None
+        return rows[number] if 0 <= number < len(rows) else None
 
     def to_text(self) -> str:
         """The table of rows, for people: `[1]+64` is 64 bytes into base 1, `-> 7` continues at row 7."""
-        return "\n".join(f"{number:4d}  {row}".rstrip() for number, row in enumerate(self._rows))
+        return "\n".join(f"{number:4d}  {row}".rstrip() for number, row in enumerate(self.rows))
 
     def _run_slowly(self, bases: Sequence[int]) -> None:
         """`run` calls this in unusual cases."""
@@ -439,6 +508,34 @@ ON_PROGRAM: list[Callable[[Program], object]] = []
 def programs() -> list[Program]:
     """All programs that there are now."""
     return list(_programs)
+
+
+def _own_functions(parallel: bool) -> list[KernelSource]:
+    """The functions of the runtime that a program needs."""
+    return [EXECUTOR, CALLER, CALL_PYTHON, LOOK, *(POOL_FUNCTIONS if parallel else ())]
+
+
+def load(found: PortableProgram) -> Program | None:
+    """The program in this process; None if the store does not have all its kernels. It has no rows."""
+    store = default_store()
+    codes = store.stored_codes([*found.kernels, *_own_functions(found.parallel)])
+    if codes is None:
+        return None
+    code, values = found.code[:], found.values[:]
+    for place, number in found.entries:
+        code[place] = codes[number].address
+    for place, kind, name in found.code_addresses:
+        code[place] = address_of(kind, name)
+    for place, kind, name in found.value_addresses:
+        values[place] = address_of(kind, name)
+    constants = [np.frombuffer(block, np.uint8).copy() for block in found.constants]
+    for place, number, offset in found.value_constants:
+        values[place] = constants[number].ctypes.data + offset
+    codes = codes[: len(found.kernels)]
+    arguments = [Argument("pointer", base, value) for base, value in zip(found.bases, values)]
+    kept = [*constants, *codes]
+    nbytes = sum([each.object_bytes for each in codes])
+    return Program((), arguments, code, found.parallel, found.brief, kept, nbytes)
 
 
 def _forwards(target: Label) -> None:

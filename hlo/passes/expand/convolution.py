@@ -42,7 +42,7 @@ def canonical_numbers(spatial: int, channels_last: bool) -> ConvolutionDimension
 
 def is_channels_last(attributes: ConvolutionAttributes) -> bool:
     """True for channels last; a convolution without spatial dimensions is channels first."""
-    return attributes.dimension_numbers != canonical_numbers(len(attributes.window), False)
+    return bool(attributes.window) and attributes.dimension_numbers.input_feature == len(attributes.window) + 1
 
 
 def convolution_of_nothing(convolution: HloInstruction) -> HloInstruction | None:

@@ -1,0 +1,266 @@
+"""The copy of the input of a convolution, with the zeros of its padding around it, for the tiles that multiply it.
+
+On the copy nothing needs to be tested: each element of the window (a *tap*) is a fixed distance away from the
+position's first cell. These distances come in a table.
+
+Channels first, positions are counted along the rows of the copy, so that those of a tile are neighbours in it; those
+between the end of a row of results and the end of the copy's row are computed, and not written. A window with a stride
+of 2 meets every second cell: the copy has the even cells in one plane and the odd ones in another (its *phases*).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
+from ..loops.writer import Writer, cast
+from .applied import KernelText
+from .convolution import Sizes
+from .kernel import HI, LO, EmittedKernel, memory_type
+from .window_axes import Axis, row_major, take_apart
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The copy of the input along one axis."""
+
+    axis: Axis
+    phases: int
+    """How many phases a stride has that the window meets; channels last there is one."""
+    size: int
+    """Cells of one phase."""
+
+    def tap(self, element: int) -> tuple[int, int]:
+        """The phase of an element of the window, and its distance within the phase."""
+        part = self.axis.part
+        distance = element * part.window_dilation
+        return (distance % part.stride, distance // part.stride) if self.phases else (0, distance)
+
+
+def cells_first(axis: Axis) -> Cells:
+    """Channels first: each phase has the cells that the window meets."""
+    part = axis.part
+    reach = (part.size - 1) * part.window_dilation
+    return Cells(axis, min(part.stride, reach + 1), reach // part.stride + axis.count)
+
+
+def cells_last(axis: Axis) -> Cells:
+    """Channels last: all cells from the window's first one to its last one."""
+    part = axis.part
+    return Cells(axis, 0, (axis.count - 1) * part.stride + (part.size - 1) * part.window_dilation + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How a convolution walks through the copy of its input."""
+
+    sizes: Sizes
+    cells: tuple[Cells, ...]
+
+    @property
+    def plane(self) -> int:
+        """Elements of the copy for one image and feature."""
+        return math.prod(max(c.phases, 1) * c.size for c in self.cells)
+
+    @property
+    def image(self) -> int:
+        """Elements of the copy for one image."""
+        return self.plane * self.sizes.features
+
+    @property
+    def flat(self) -> int:
+        """Channels first: positions from the first to the last one, counted along the rows of the copy."""
+        last = 0
+        for c in self.cells:
+            last = last * c.size + c.axis.count - 1
+        return last + 1
+
+    def position_offsets(self) -> np.ndarray:
+        """Channels last: the distance of the first cell of each position from that of the first, row-major."""
+        cells = np.zeros((1,), np.int64)
+        for c in self.cells:
+            steps = np.arange(c.axis.count, dtype=np.int64) * c.axis.part.stride
+            cells = (cells[:, None] * c.size + steps[None, :]).reshape(-1)
+        return cells * self.sizes.features
+
+    def tap_offsets(self) -> np.ndarray:
+        """The distance of each tap from a position's first cell, row-major, in elements of the copy."""
+        phases = np.zeros((1,), np.int64)
+        cells = np.zeros((1,), np.int64)
+        for c in self.cells:
+            taps = np.array([c.tap(k) for k in range(c.axis.part.size)], np.int64)
+            phases = (phases[:, None] * max(c.phases, 1) + taps[None, :, 0]).reshape(-1)
+            cells = (cells[:, None] * c.size + taps[None, :, 1]).reshape(-1)
+        if self.sizes.channels_last:
+            return cells * self.sizes.features
+        return phases * math.prod(c.size for c in self.cells) + cells
+
+
+def geometry_of(sizes: Sizes) -> Geometry:
+    """The walk of a canonical convolution without holes in its input."""
+    assert all(axis.part.base_dilation == 1 for axis in sizes.axes), "an input with holes"
+    cells = cells_last if sizes.channels_last else cells_first
+    return Geometry(sizes, tuple(cells(axis) for axis in sizes.axes))
+
+
+def lies_as_copied(geometry: Geometry) -> bool:
+    """True if the input itself is a copy as the tiles need it: channels last, no padding at the beginning, and the
+    window reaches no further than the array."""
+    return geometry.sizes.channels_last and all(
+        c.axis.part.padding_low == 0 and c.size == c.axis.size for c in geometry.cells
+    )
+
+
+def carry(writer: Writer, digits: Sequence[Name], bounds: Sequence[Expr]) -> None:
+    """To the next number: adds one to the last digit, and carries. The first bound is not used."""
+    writer.augment(digits[-1], "+", 1)
+    for d in range(len(digits) - 1, 0, -1):
+        with writer.if_(digits[d].eq(bounds[d])):
+            writer.assign(digits[d], 0)
+            writer.augment(digits[d - 1], "+", 1)
+
+
+def each_of(writer: Writer, count: Expr, act: Callable[[Expr], None], sizes: tuple[int, ...] = (16, 4)) -> None:
+    """Does something for j in range(count), which may be done twice: in blocks of some `sizes`, the last of which
+    overlaps the one before it. So no element is left over for a loop that takes them one by one. ::
+
+    if count >= 64:
+        for j in range(count):
+            act(j)
+    elif count >= 16:
+        act(0) ... act(15)
+        if count > 32:
+            act(16) ... act(31)
+        if count > 48:
+            act(32) ... act(47)
+        act(count - 16) ... act(count - 1)
+    elif count >= 4:
+        ...
+
+    Of a loop with an unknown end LLVM makes a call of memcpy or memset, which takes longer than a short row.
+    """
+
+    def block(start: Expr, size: int) -> None:
+        with writer.loop("q", Number(size)) as q:
+            act(start + q)
+
+    with writer.if_(count >= 4 * sizes[0]), writer.loop("q", count) as q:
+        act(q)
+    for size in sizes:
+        with writer.elif_(count >= size):
+            block(ZERO, size)
+            for start in (size, 2 * size):
+                with writer.if_(count > start + size):
+                    block(Number(start), size)
+            block(writer.assign("rest", count - size), size)
+    with writer.else_():
+        for k in range(3):
+            with writer.if_(count > k):
+                act(Number(k))
+
+
+def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> EmittedKernel:
+    """The copy of some images: [image, feature, phases..., cells...]. Operand 0: the input; output 0: the copy. ::
+
+    for row in range(lo, hi):   # image, f, h0, h1, q0
+        ...
+        inside = cell0 >= 0 and cell0 < n0
+        for j in range(c1):
+            out[at + j] = x[base + j * s1] or 0
+    """
+    sizes, cells = geometry.sizes, geometry.cells
+    text = KernelText("padded", guarded=True)
+    writer, zero = text.writer, cast(memory_type(sizes.element_type), 0)
+    x = text.operand("x", sizes.element_type, 0).pointer
+    out = text.output("out", sizes.element_type, 0).pointer
+    features = text.size("features", sizes.features)
+    before = text.argument("first_image", first_image)
+    n = [text.size(f"n{d}", c.axis.size) for d, c in enumerate(cells)]
+    steps = [text.size(f"s{d}", c.axis.part.stride, literal=True) for d, c in enumerate(cells)]
+    lows = [text.argument(f"p{d}", c.axis.part.padding_low) for d, c in enumerate(cells)]
+    phases = [text.size(f"h{d}", c.phases, literal=True) for d, c in enumerate(cells)]
+    counts = [text.size(f"c{d}", c.size) for d, c in enumerate(cells)]
+    rank = len(cells)
+    names = ["image", "f", *(f"phase{d}" for d in range(rank)), *(f"q{d}" for d in range(rank - 1))]
+    bounds: list[Expr] = [ZERO, features, *phases, *counts[:-1]]
+    image, f, *digits = all_digits = take_apart(text, LO, names, bounds)
+    of_phase, of_row = digits[:rank], digits[rank:]
+    with writer.loop("row", LO, HI) as row:
+        indices: list[Expr] = [image + before, f]
+        tests: list[Expr] = []
+        for d in range(rank - 1):
+            cell = writer.assign(f"cell{d}", of_row[d] * steps[d] + of_phase[d] - lows[d])
+            indices.append(cell)
+            tests += [cell >= 0, cell < n[d]]
+        shift = writer.assign("shift", of_phase[-1] - lows[-1])
+        step, size, count = steps[-1], n[-1], counts[-1]
+        first, end = -shift, size - shift
+        if not is_number(step, 1):
+            first, end = (step - 1 - shift) // step, (size - 1 - shift) // step + 1
+        left = writer.assign("left", minimum(maximum(0, first), count))
+        right = writer.assign("right", maximum(minimum(count, end), left))
+        if tests:
+            with writer.if_(unary("not", all_of(tests))):
+                writer.assign(left, count)
+                writer.assign(right, count)
+        base = writer.assign("base", row_major([*indices, ZERO], [ZERO, features, *n]) + shift)
+        at = writer.assign("at", product(row, count))
+        each_of(writer, left, lambda j: writer.store(out, at + j, zero), (4,))
+        to, origin = writer.assign("to", at + left), writer.assign("origin", base + left * step)
+        each_of(writer, right - left, lambda j: writer.store(out, to + j, x[origin + j * step]))
+        ending = writer.assign("ending", at + right)
+        each_of(writer, count - right, lambda j: writer.store(out, ending + j, zero), (4,))
+        carry(writer, all_digits, bounds)
+    rows = images * geometry.image // cells[-1].size
+    return text.finish(rows, 5.0 + 0.15 * cells[-1].size)
+
+
+def emit_copy_last(geometry: Geometry, first_image: int, images: int) -> EmittedKernel:
+    """The copy of some images: [image, cells..., feature]. Operand 0: the input; output 0: the copy. ::
+
+    for row in range(lo, hi):   # image, q0
+        inside = cell0 >= 0 and cell0 < n0
+        for j in range(c1 * features):
+            out[at + j] = x[base + j] or 0
+    """
+    sizes, cells = geometry.sizes, geometry.cells
+    text = KernelText("padded_channels_last", guarded=True)
+    writer, zero = text.writer, cast(memory_type(sizes.element_type), 0)
+    x = text.operand("x", sizes.element_type, 0).pointer
+    out = text.output("out", sizes.element_type, 0).pointer
+    features = text.size("features", sizes.features)
+    before = text.argument("first_image", first_image)
+    n = [text.size(f"n{d}", c.axis.size) for d, c in enumerate(cells)]
+    lows = [text.argument(f"p{d}", c.axis.part.padding_low) for d, c in enumerate(cells)]
+    counts = [text.size(f"c{d}", c.size) for d, c in enumerate(cells)]
+    bounds: list[Expr] = [ZERO, *counts[:-1]]
+    image, *digits = all_digits = take_apart(text, LO, ["image", *(f"q{d}" for d in range(len(cells) - 1))], bounds)
+    with writer.loop("row", LO, HI) as row:
+        indices: list[Expr] = [image + before]
+        tests: list[Expr] = []
+        for d, q in enumerate(digits):
+            cell = writer.assign(f"cell{d}", q - lows[d])
+            indices.append(cell)
+            tests += [cell >= 0, cell < n[d]]
+        size, count, low = n[-1], counts[-1], lows[-1]
+        left = writer.assign("left", minimum(maximum(0, low), count))
+        right = writer.assign("right", maximum(minimum(count, size + low), left))
+        if tests:
+            with writer.if_(unary("not", all_of(tests))):
+                writer.assign(left, count)
+                writer.assign(right, count)
+        base = writer.assign("base", product(row_major([*indices, ZERO], [ZERO, *n]) - low, features))
+        at = writer.assign("at", product(row, count, features))
+        with writer.loop("j", product(left, features)) as j:
+            writer.store(out, at + j, zero)
+        with writer.loop("j", product(left, features), product(right, features)) as j:
+            writer.store(out, at + j, x[base + j])
+        with writer.loop("j", product(right, features), product(count, features)) as j:
+            writer.store(out, at + j, zero)
+        carry(writer, all_digits, bounds)
+    rows = images * geometry.image // (cells[-1].size * sizes.features)
+    return text.finish(rows, 5.0 + 0.15 * cells[-1].size * sizes.features)
