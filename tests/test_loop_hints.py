@@ -7,9 +7,9 @@ import re
 import llvmlite.binding as llvm
 import pytest
 from hloom.numba_backend.runtime import dialect
+from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import optimise, widens_straight_lines
-from hloom.numba_backend.runtime.numba_frontend import to_llvm
 
 HINT = "llvm.loop.vectorize.followup_vectorized"
 
@@ -112,3 +112,20 @@ def test_straight_lines_without_narrow_integers_are_widened(line: str, widens: b
 def test_divisions_by_literals_are_seen(operation: str) -> None:
     text = f"def k(lo, hi, x):\n    for i in range(lo, hi):\n        x[i] = {operation}\n"
     assert not widens_straight_lines(to_llvm(KernelSource("k", text, (Parameter("pointer", "s32"),)), dialect.SCOPE))
+
+
+INDEPENDENT = """def k(lo, hi, out, d):
+    for j in range(lo, hi):
+        for i in independent(d):
+            out[j * 4 * d + i] = out[j * 4 * d + i] + float32(1)
+            out[j * 4 * d + i + d] = out[j * 4 * d + i] * float32(2)
+"""
+
+
+@pytest.mark.parametrize("way", ["one pass", "numba"])
+def test_an_independent_loop_is_a_range_of_which_llvm_knows_more(way: str) -> None:
+    parameters = (Parameter("pointer", "f32"), Parameter("size", "s64"))
+    text = to_llvm(KernelSource("k", INDEPENDENT, parameters), dialect.SCOPE, way)
+    assert ("llvm.loop.parallel_accesses" in text) == (way == "one pass")
+    if way == "one pass":
+        assert text.count("!llvm.access.group") >= 4 and "distinct !{}" in text

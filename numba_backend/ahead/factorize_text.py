@@ -7,7 +7,7 @@ the matrix in its batch. See `texts.py` for `T`, `R`, `abs1`, `sq`, `hypot`.
 
 from __future__ import annotations
 
-from .texts import indented
+from ..emit.texts import indented
 
 Lines = list[str]
 

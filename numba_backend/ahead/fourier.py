@@ -15,11 +15,11 @@ import numpy as np
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.ops.linalg import FftType
+from ..emit.texts import indented, kernel_of
 from ..loops.typing import SHORT
 from ..rows.table import RowContext
 from ..runtime.program import Argument, size
 from .fourier_text import Place, Transform, convolution_length, factors_of, roots
-from .texts import indented, kernel_of
 
 _GROUPS = 16
 """At most so many threads share a transform."""

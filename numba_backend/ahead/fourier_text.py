@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .texts import indented
+from ..emit.texts import indented
 
 NDArray = np.ndarray
 LARGEST_FACTOR = 13

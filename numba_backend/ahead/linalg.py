@@ -19,12 +19,12 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.linalg import TransposeKind
+from ..emit.texts import in_types, indented, kernel_of
 from ..emit.topk import emit_topk
 from ..rows.linalg import add_small
 from ..rows.table import RowContext
 from ..runtime.program import Argument, RowRefused, size
 from . import factorize_text, schur_text, solve_text, symmetric_text
-from .texts import in_types, indented, kernel_of
 
 _S32 = ElementType.S32
 _WIDE = {ElementType.F32: ElementType.C64, ElementType.F64: ElementType.C128}

@@ -9,8 +9,8 @@ Computations, 7.4 to 7.6; the standard form of a real 2 x 2 block is LAPACK's (l
 
 from __future__ import annotations
 
+from ..emit.texts import indented
 from .factorize_text import Lines, lines, reflect_columns, reflect_rows, reflector
-from .texts import indented
 
 _MOST_TURNS = 60
 

@@ -10,8 +10,8 @@ contributions II/2, II/3 and I/10.
 
 from __future__ import annotations
 
+from ..emit.texts import indented
 from .factorize_text import Lines, lines, reflector
-from .texts import indented
 
 MOST_SWEEPS = 60
 """For one eigenvalue, after which a matrix is given up: LAPACK takes 30."""

@@ -2,7 +2,8 @@
 
 A call of LAPACK costs microseconds: its row calls Python, and LAPACK wants copies of the matrices. The kernels of
 `factorize.py` take some 100 ns for an 8 x 8 matrix, and about half of LAPACK's time for 32 x 32; from 64 x 64 on LAPACK
-is faster, which works in blocks. Native loops hold these kernels too; whatever is not one keeps a loop in rows.
+is faster, which works in blocks. Of many matrices, those of `lanes.py` factorise as many at once as a vector holds.
+Native loops hold these kernels too; whatever is not one keeps a loop in rows.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .factorize import (
     local_bytes,
 )
 from .kernel import EmittedKernel
+from .lanes import cholesky_lanes, fits_lanes, lu_lanes, qr_lanes, reflections_lanes
 
 MOST_ROWS = 32
 """The largest matrix that has a kernel: see above."""
@@ -42,7 +44,7 @@ def small_linalg(instruction: HloInstruction) -> EmittedKernel | None:
         n = shape.dimensions[-1]
         if shape.element not in _TYPES or not _fits(shape.element, shape.num_elements, (n, n)):
             return None
-        return emit_cholesky(shape.element, math.prod(shape.dimensions[:-2]), n, instruction.attributes.lower)
+        return _cholesky(shape.element, math.prod(shape.dimensions[:-2]), n, instruction.attributes.lower, False)
     if opcode is Opcode.TRIANGULAR_SOLVE:
         rows, columns = shape.dimensions[-2:]
         count = math.prod(shape.dimensions[:-2])
@@ -73,17 +75,25 @@ def _solve(
     return emit_triangular_solve(element_type, count, rows, columns, attributes)
 
 
+def _cholesky(element_type: ElementType, count: int, n: int, lower: bool, with_info: bool) -> EmittedKernel:
+    if fits_lanes(element_type, count, n * n):
+        return cholesky_lanes(element_type, count, n, lower, with_info)
+    return emit_cholesky(element_type, count, n, lower, with_info)
+
+
 def _potrf(call: Call) -> EmittedKernel | None:
     n, count = call.sizes["n"], math.prod(call.batch)
     if not _fits(call.element_type, count * n, (n, n)):
         return None
-    return emit_cholesky(call.element_type, count, n, call.letter("uplo", "LU") == "L", with_info=True)
+    return _cholesky(call.element_type, count, n, call.letter("uplo", "LU") == "L", True)
 
 
 def _getrf(call: Call) -> EmittedKernel | None:
     m, n, count = call.sizes["m"], call.sizes["n"], math.prod(call.batch)
     if not _fits(call.element_type, count * m * n, (m, n), (m, min(m, n))):
         return None
+    if fits_lanes(call.element_type, count, m * n):
+        return lu_lanes(call.element_type, count, m, n)
     return emit_lu(call.element_type, count, m, n)
 
 
@@ -91,6 +101,8 @@ def _geqrf(call: Call) -> EmittedKernel | None:
     m, n, count = call.sizes["m"], call.sizes["n"], math.prod(call.batch)
     if call.element_type.is_complex or not _fits(call.element_type, count * m * n, (m, n), (m, min(m, n))):
         return None
+    if fits_lanes(call.element_type, count, m * n):
+        return qr_lanes(call.element_type, count, m, n)
     return emit_qr(call.element_type, count, m, n)
 
 
@@ -100,6 +112,8 @@ def _orgqr(call: Call) -> EmittedKernel | None:
         return None
     if not p or not _fits(call.element_type, count * m * n, (m, n), (m, p)):
         return None
+    if fits_lanes(call.element_type, count, m * n):
+        return reflections_lanes(call.element_type, count, m, n, p)
     return emit_reflections(call.element_type, count, m, n, p)
 
 

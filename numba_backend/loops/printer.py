@@ -90,6 +90,9 @@ def _line(statement: Statement) -> str:
 
 
 def _range(loop: For) -> str:
+    if loop.independent:
+        assert loop.start is None
+        return f"independent({loop.stop.text})"
     if loop.step != 1:
         assert loop.start is not None
         return f"range({loop.start.text}, {loop.stop.text}, {loop.step})"

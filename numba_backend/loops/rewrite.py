@@ -82,11 +82,11 @@ class Substitution:
                 memory = self._memories.get(pointer.name)
                 at, what = expression(index), expression(value)
                 return Store(self._name(pointer), at, what) if memory is None else memory[1](at, what)
-            case For(variable=variable, start=start, stop=stop, step=step, body=body):
+            case For(variable=variable, start=start, stop=stop, step=step, body=body, independent=free):
                 first = None if start is None else expression(start)
                 if first is not None and step == 1 and is_number(first, 0):
                     first = None
-                return For(self._name(variable), first, expression(stop), step, self.block(body))
+                return For(self._name(variable), first, expression(stop), step, self.block(body), free)
             case If(branches=branches, otherwise=otherwise):
                 new_branches = [(expression(test), self.block(block)) for test, block in branches]
                 return If(new_branches, None if otherwise is None else self.block(otherwise))

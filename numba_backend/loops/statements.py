@@ -55,13 +55,17 @@ class LocalArray:
 
 @dataclass(slots=True, eq=False)
 class For:
-    """``for variable in range(start, stop, step)``; the step is a literal. `start` None: ``range(stop)``."""
+    """``for variable in range(start, stop, step)``; the step is a literal. `start` None: ``range(stop)``.
+
+    `independent`: ``independent(stop)`` in place of the range; no iteration reads or writes what another one writes, so
+    that LLVM need not test whether buffers overlap."""
 
     variable: Name
     start: Expr | None
     stop: Expr
     step: int
     body: list[Statement]
+    independent: bool = False
 
 
 @dataclass(slots=True, eq=False)

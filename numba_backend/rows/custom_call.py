@@ -1,5 +1,5 @@
 """custom-call: a row that calls the registered function; a native function is called without Python. LAPACK's
-factorisations of small matrices are kernels."""
+factorisations of small matrices are kernels, of others rows that call LAPACK."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...hlo.value_tree import leaves_of, value_of
 from ..runtime.executor import native_function as runtime_function
 from ..runtime.program import size
 from .host import NDArray, host_row
+from .lapack_targets import add_lapack
 from .linalg import add_small
-from .spectral import add_spectral
 from .table import RowContext, register
 
 _CALL_NATIVE = runtime_function(
@@ -42,7 +42,7 @@ def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
     if native is not None:
         _native_row(context, instruction, native)
         return
-    if call.function is None and is_built_in(call.target) and add_spectral(context, instruction, call):
+    if call.function is None and is_built_in(call.target) and add_lapack(context, instruction, call):
         return
     run = bind_custom_call(call)
     shapes = call.operands

@@ -1,15 +1,15 @@
 """The kernel dialect: every name that a kernel's text may use, as the scope in which it is executed.
 
 A kernel calls `exp(x[i])`, `maximum(a, b)`, `convert_f32_s32(v)`. A name serves all types and is resolved by the type
-of the arguments, which all have one type; where the result's type differs, the name contains it. Each is an
-`@intrinsic` that emits LLVM IR in place, so that it costs Numba next to nothing, and is written so that LLVM vectorises
-the loop around it. The semantics are HLO's as XLA's CPU compiler implements them, but denormals are kept.
+of the arguments, which all have one type; where the result's type differs, the name contains it. Each emits LLVM IR in
+place, and is written so that LLVM vectorises the loop around it. The semantics are HLO's as XLA's CPU compiler
+implements them, but denormals are kept.
 
-Importing this module imports numba; only what compiles kernels may do so.
+Importing this module imports llvmlite; only what compiles kernels may do so.
 
 Rules for the texts: the operands of one call have one type (write ``float32(0.5)``, not ``0.5``); pred is uint8 0 or 1,
-f16 and bf16 are uint16 and are converted explicitly; ``+ - *`` on floats are Python's operators; on integers Numba
-widens the results of these (wrap them in a cast, or use `add`, `subtract`, `multiply`).
+f16 and bf16 are uint16 and are converted explicitly; ``+ - *`` on floats are Python's operators; on integers these
+compute in 64 bits, as Numba does (wrap them in a cast, or use `add`, `subtract`, `multiply`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ import pathlib
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.core.errors import NumbaTypeError
 
+from ..loops.typing import SCALARS
 from . import dialect_conversion as conversion
 from . import dialect_float as floating
 from . import dialect_integer as integer
 from . import dialect_small as small
-from .dialect_define import define, define_exact, make_intrinsic
+from .dialect_define import Cast, DialectError, DialectFunction, Kind, Resolved, define, define_exact
 from .dialect_memory import memory_functions
 from .math import (
     complex_functions,
@@ -44,22 +43,19 @@ from .math import (
 from .math.complex_value import Complex
 from .math.value import Float, Integer
 
-
-def _to_pred(_: Any) -> Any:
-    return types.uint8
+_PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
-def _real_part(type_: Any) -> Any:
-    return type_.underlying_float if isinstance(type_, types.Complex) else type_
+def _to_pred(_: str) -> str:
+    return "uint8"
 
 
-def _key_type(type_: Any) -> Any:
-    return types.int32 if type_ == types.float32 else types.int64
+def _real_part(type_: str) -> str:
+    return _PARTS.get(type_, type_)
 
 
-def _casts() -> dict[str, Any]:
-    names = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
-    return {name: getattr(types, name) for name in (*names, "complex64", "complex128")}
+def _key_type(type_: str) -> str:
+    return "int32" if type_ == "float32" else "int64"
 
 
 def _elementary_functions() -> dict[str, Any]:
@@ -189,7 +185,7 @@ def _bits_and_logic() -> dict[str, Any]:
         "bit_or": define("bit_or", 2, integer=operator.or_),
         "bit_xor": define("bit_xor", 2, integer=operator.xor),
         "bit_not": define("bit_not", 1, integer=lambda a: a ^ -1),
-        "logical_not": define_exact("logical_not", types.uint8, (types.uint8,), lambda a: a.equals(0)),
+        "logical_not": define_exact("logical_not", "uint8", ("uint8",), lambda a: a.equals(0)),
         "shl": define("shl", 2, integer=integer.shift_left),
         "shr_logical": define("shr_logical", 2, integer=integer.shift_right_logical),
         "shr_arithmetic": define("shr_arithmetic", 2, integer=integer.shift_right_arithmetic),
@@ -216,8 +212,8 @@ def _comparisons() -> dict[str, Any]:
 
 
 def _complex_parts() -> dict[str, Any]:
-    def make(part: Any) -> Any:
-        return types.complex64 if part == types.float32 else types.complex128
+    def make(part: str) -> str:
+        return "complex64" if part == "float32" else "complex128"
 
     return {
         "complex_from": define("complex_from", 2, make, real=Complex),
@@ -227,18 +223,20 @@ def _complex_parts() -> dict[str, Any]:
     }
 
 
-def _select() -> Any:
-    """select(p, a, b): p is a pred or a Numba boolean, a and b have one type; both are computed before."""
+def _select() -> DialectFunction:
+    """select(p, a, b): p is a pred or a bool, a and b have one type; both are computed before."""
 
-    def resolve(condition: Any, chosen: Any, otherwise: Any) -> Any:
-        if condition not in (types.uint8, types.boolean) or chosen != otherwise:
-            raise NumbaTypeError(f"select takes (pred, T, T), not ({condition}, {chosen}, {otherwise})")
+    def resolve(*given: Kind) -> Resolved:
+        flag_fits, same = given[0] in ("uint8", "bool"), len(given) == 3 and given[1] == given[2]
+        if not (flag_fits and same) or given[1] not in (*SCALARS, "bool"):
+            raise DialectError(f"select takes (pred, T, T), not ({', '.join(map(str, given))})")
+        condition, chosen = given[0], str(given[1])
 
-        def codegen(context: Any, builder: Any, signature: Any, raw: Any) -> Any:
+        def emit(builder: Any, raw: Any) -> Any:
             flag = raw[0]
-            if condition == types.uint8:
+            if condition == "uint8":
                 flag = builder.icmp_unsigned("!=", flag, ir.Constant(flag.type, 0))
-            if not isinstance(chosen, types.Complex):
+            if chosen not in _PARTS:
                 return builder.select(flag, raw[1], raw[2])
             # Pairs are selected part by part: the vectoriser cannot handle a select of structs.
             result = raw[1]
@@ -247,28 +245,28 @@ def _select() -> Any:
                 result = builder.insert_value(result, builder.select(flag, *sides), part)
             return result
 
-        return chosen(condition, chosen, otherwise), codegen
+        return Resolved(given, chosen, emit)
 
-    return make_intrinsic("select", 3, resolve)
+    return DialectFunction("select", 3, resolve)
 
 
-def _reduce_precision(name: str, *accepted: Any) -> Any:
+def _reduce_precision(name: str, *accepted: str) -> DialectFunction:
     """reduce_precision(x, exponent_bits, mantissa_bits): the two numbers are literals in the text."""
 
-    def resolve(x: Any, exponent_bits: Any, mantissa_bits: Any) -> Any:
-        literals = (exponent_bits, mantissa_bits)
-        if x not in accepted or not all(isinstance(n, types.IntegerLiteral) for n in literals):
-            raise NumbaTypeError(f"{name} takes (float, literal, literal), not ({x}, {literals})")
+    def resolve(*given: Kind) -> Resolved:
+        x, *literals = given
+        bits = [n for n in literals if isinstance(n, int)]
+        if x not in accepted or not len(bits) == len(literals) == 2:
+            raise DialectError(f"{name} takes (float, literal, literal), not ({', '.join(map(str, given))})")
 
-        def codegen(context: Any, builder: Any, signature: Any, raw: Any) -> Any:
-            bits = (n.literal_value for n in literals)
-            if x == types.uint16:
+        def emit(builder: Any, raw: Any) -> Any:
+            if x == "uint16":
                 return floating.reduce_precision_f16(Integer(builder, raw[0]), *bits).raw
             return floating.reduce_precision(Float(builder, raw[0]), *bits).raw
 
-        return x(x, exponent_bits, mantissa_bits), codegen
+        return Resolved(given, str(x), emit)
 
-    return make_intrinsic(name, 3, resolve)
+    return DialectFunction(name, 3, resolve, frozenset((1, 2)))
 
 
 def _conversions() -> dict[str, Any]:
@@ -289,7 +287,7 @@ def _version() -> str:
 
 
 SCOPE: dict[str, object] = {
-    **_casts(),
+    **{name: Cast(name) for name in SCALARS},
     **_elementary_functions(),
     **_arithmetic(),
     **_extrema_and_reductions(),
@@ -298,9 +296,10 @@ SCOPE: dict[str, object] = {
     **_complex_parts(),
     **_conversions(),
     **memory_functions(),
+    "independent": range,
     "select": _select(),
-    "reduce_precision": _reduce_precision("reduce_precision", types.float32, types.float64),
-    "reduce_precision_f16": _reduce_precision("reduce_precision_f16", types.uint16),
+    "reduce_precision": _reduce_precision("reduce_precision", "float32", "float64"),
+    "reduce_precision_f16": _reduce_precision("reduce_precision_f16", "uint16"),
 }
 DIALECT_VERSION: str = _version()
 

@@ -22,9 +22,9 @@ from .threads import ENTER_BLAS, LEAVE_BLAS, RUN_PARALLEL, get_num_threads, pool
 
 NDArray = np.ndarray[Any, Any]
 
-_SPLIT_NANOSECONDS = 40_000
+SPLIT_NANOSECONDS = 40_000
 """A batch that takes less time is not split over threads."""
-_LARGE_BYTES = 1 << 20
+LARGE_BYTES = 1 << 20
 """A matrix of this many bytes or more uses all threads."""
 
 # Words of a job: routine, number of calls, calls in a piece; then for each argument: address, step, step of a piece.
@@ -65,12 +65,12 @@ def lapack_run(pieces, entry, job, setting, pool):
     5,
 )
 
-def is_brief(count: int, item_bytes: int) -> bool:
-    """Whether calls for `count` matrices of `item_bytes` are done before threads would help."""
-    return count * _nanoseconds(item_bytes) < 2 * _SPLIT_NANOSECONDS
+
+LAPACK_FUNCTIONS = (_RUN, *(_pieces_function(count) for count in range(5, 21)))
+"""The functions here, for all numbers of arguments that routines have."""
 
 
-def _nanoseconds(item_bytes: int) -> float:
+def nanoseconds(item_bytes: int) -> float:
     """n ** 3 for a matrix of f64 with n rows, and what a call takes."""
     return 200 + float((item_bytes / 8) ** 1.5)
 
@@ -78,10 +78,10 @@ def _nanoseconds(item_bytes: int) -> float:
 def loop_natively(function: int, count: int, addresses: NDArray, steps: NDArray, work: NDArray) -> None:
     """As `loop_in_python` of hlo/custom_call_targets/library.py. The caller may hold the GIL: this releases it."""
     item_bytes = int(steps.max(initial=0))
-    threads = 1 if is_brief(count, item_bytes) else get_num_threads()
+    threads = 1 if count * nanoseconds(item_bytes) < 2 * SPLIT_NANOSECONDS else get_num_threads()
     pieces = 1
-    if item_bytes < _LARGE_BYTES and threads > 1:
-        pieces = max(1, min(2 * threads, count, int(count * _nanoseconds(item_bytes) / _SPLIT_NANOSECONDS)))
+    if item_bytes < LARGE_BYTES and threads > 1:
+        pieces = max(1, min(2 * threads, count, int(count * nanoseconds(item_bytes) / SPLIT_NANOSECONDS)))
     size = -(-count // pieces)
     pieces = -(-count // size)
     addresses, kept = addresses.copy(), []

@@ -5,10 +5,12 @@ except where iterations wait for each other: in reductions (1.35 times for softm
 
 LLVM unrolls a loop of few iterations before it vectorises, and makes vectors of the straight code then. That is good
 for most bodies, but not for all; and it is not done at all in a kernel with narrow integers (see llvm_backend.py). So
-two kinds of loops are unrolled only after they have been vectorised:
+three kinds of loops are unrolled only after they have been vectorised:
 
 * sums of neighbours in memory, of 12 to 32 elements: 1.1 to 2.6 times for row sums, products of two rows, norms;
-* in a kernel with narrow integers, loops over local arrays, element by element: 1.0 to 2.7 times.
+* in a kernel with narrow integers, loops over local arrays, element by element: 1.0 to 2.7 times;
+* the same loops in a product of matrices, which has a large local array: vectors of straight code would be made across
+  the rows of a tile, at half the speed.
 
 A loop that LLVM does not vectorise must not be told so: it would never be unrolled.
 """
@@ -30,6 +32,8 @@ ROWS = frozenset((4, 8, *range(16, 65, 8)))
 """The numbers of iterations of a sum and of a loop over local arrays that are vectorised before they are unrolled. LLVM
 does not vectorise less than 16 if some are left over."""
 _MOST_INTERLEAVED = 4
+PANEL = 2048
+"""The elements of a local array that only a product of matrices has."""
 
 _SMALL = frozenset(("abs", "real", "imag", "negate", "float32", "float64"))
 """Calls that leave the body of a sum so small that LLVM would unroll the loop."""
@@ -42,17 +46,33 @@ class LoopHints:
         self._module = module
         self._local_arrays: set[str] = set()
         self._rows: list[Any] = []
+        self._has_panel = False
 
-    def local_array(self, name: str) -> None:
-        """The kernel has a local array of this name."""
+    def local_array(self, name: str, count: int) -> None:
+        """The kernel has a local array of this name, with so many elements."""
         self._local_arrays.add(name)
+        self._has_panel |= count >= PANEL
 
-    def of(self, loop: For) -> Any:
-        """The metadata of a loop, as a node of the module."""
+    def group(self, first: Any, last: Any) -> Any:
+        """A name for the accesses to memory in the blocks from `first` to before `last`, for a loop whose iterations
+        are independent. (A block that stands elsewhere only makes LLVM test more.)"""
+        node = _Distinct(self._module, [], name=str(len(self._module.metadata)))
+        blocks = first.function.blocks
+        for block in blocks[blocks.index(first) :]:
+            if block is not last:
+                for instruction in block.instructions:
+                    if isinstance(instruction, llir.instructions.LoadInstr | llir.instructions.StoreInstr):
+                        instruction.set_metadata("llvm.access.group", node)
+        return node
+
+    def of(self, loop: For, group: Any = None) -> Any:
+        """The metadata of a loop, as a node of the module. `group`: see there."""
         hints: list[tuple[Any, ...]] = [("llvm.loop.unroll.runtime.disable",)]
         parts = _partial_sums(loop)
         if parts or not carries_a_value(loop):
             hints.append(("llvm.loop.interleave.count", llir.Constant(_I32, parts or 1)))
+        if group is not None:
+            hints.append(("llvm.loop.parallel_accesses", group))
         node = llir.values.MDValue(self._module, [], name=str(len(self._module.metadata)))
         node.operands = (node, *map(self._module.add_metadata, hints))
         if parts:
@@ -63,7 +83,7 @@ class LoopHints:
 
     def finish(self) -> None:
         """The kernel is complete."""
-        if self._rows and _is_narrow(self._module):
+        if self._rows and (self._has_panel or _is_narrow(self._module)):
             for node in self._rows:
                 self._vectorise_first(node)
 
@@ -72,6 +92,19 @@ class LoopHints:
         kept = (("llvm.loop.isvectorized", llir.Constant(_I32, 1)), ("llvm.loop.unroll.runtime.disable",))
         hints = (("llvm.loop.unroll.disable",), ("llvm.loop.vectorize.followup_vectorized", *map(add, kept)))
         node.operands = (*node.operands, *map(add, hints))
+
+
+class _Distinct(llir.values.MDValue):  # type: ignore[misc]
+    """A node without operands that is not the same as other such nodes."""
+
+    def descr(self, buf: list[str]) -> None:
+        buf += ("distinct !{}", "\n")
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 def _is_narrow(module: Any) -> bool:

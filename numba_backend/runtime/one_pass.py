@@ -1,17 +1,17 @@
-"""A loop program -> LLVM IR in a single walk over its nodes, with Numba's typing rules and Numba's lowering.
+"""A loop program -> LLVM IR in a single walk over its nodes.
 
 Numba's front end (bytecode, data flow, type inference to a fixed point, liveness, lowering) takes 70 ms for a kernel of
-25 lines. Kernels do not need its generality: in a loop program every variable has one type, which its nodes tell. Each
-operation is lowered by the implementation that Numba's target context has for the types of its operands, as Numba's
-typing context resolves `operator.add` of these types. The answers are kept.
+25 lines, and importing it takes as long as compiling ten of them. Kernels do not need its generality: in a loop program
+every variable has one type, which its nodes tell, and operators.py knows what each operation means for the types of its
+operands.
 
     acc = float32(0)                          slot for acc: float32
     for j in range(columns):                  counter from 0 to columns, nothing else
-        acc = reduce_add(acc, x[i * columns + j])      getitem(CPointer(float32), int64) -> float32, ...
+        acc = reduce_add(acc, x[i * columns + j])      getitem(float32*, int64) -> float32, ...
 
 Semantics and types are Numba's: literals are int64 and float64, operands are promoted as Numba promotes them. A program
-whose types are not what Numba's rules give, or that uses what only Numba's type inference knows, raises `Refused`; then
-numba_frontend.py sends the kernel through Numba's whole front end.
+whose types are not what these rules give, or that uses what only Numba's type inference knows, raises `Refused`; then
+frontend.py sends the kernel through Numba's whole front end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import llvmlite.ir as llir
-from numba.core import types
 
 from ..loops.expressions import Binary, Call, Expr, Load, Name, Number, Unary
 from ..loops.side_by_side import LONG
@@ -45,10 +44,13 @@ from ..loops.statements import (
     expressions_of,
     walk,
 )
+from .assigned_once import assigned_once
+from .dialect_define import Cast, DialectFunction, Kind
 from .dialect_memory import MOST_ELEMENTS, stack_array
+from .llvm_values import allow_contraction, cast, constant, truth, value_type
 from .loop_hints import LoopHints
 from .mixing import opaque_zero, sums_of_counters
-from .numba_internals import Rules, allow_contraction
+from .operators import operation
 
 _BINARY: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -58,7 +60,7 @@ _BINARY: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 _UNARY: dict[str, Callable[..., Any]] = {"-": operator.neg, "~": operator.invert, "not": operator.not_}
 
-_LITERALS: dict[type, Any] = {int: types.int64, float: types.float64, bool: types.boolean}
+_LITERALS = {int: "int64", float: "float64", bool: "bool"}
 
 _I64 = llir.IntType(64)
 
@@ -68,9 +70,9 @@ class Refused(Exception):
 
 
 class Value(NamedTuple):
-    """A Numba type and an LLVM value of that type."""
+    """A type, and an LLVM value of that type."""
 
-    type: Any
+    type: str
     value: Any
 
 
@@ -82,12 +84,15 @@ class _Loop(NamedTuple):
 class OnePass:
     """The lowering of one kernel to LLVM IR."""
 
-    def __init__(self, rules: Rules, scope: dict[str, Any], module: Any) -> None:
-        self._rules = rules
+    def __init__(self, scope: dict[str, Any], module: Any) -> None:
         self._scope = scope
         self._module = module
-        self._types: dict[str, Any] = {}
+        self._types: dict[str, str] = {}
         self._slots: dict[str, Any] = {}
+        """Memory of variables."""
+        self._values: dict[str, Any] = {}
+        """The values of those that need none: assigned_once.py."""
+        self._once: frozenset[str] = frozenset()
         self._loops: list[_Loop] = []
         self._hints = LoopHints(module)
         self._repeated: frozenset[str] = frozenset()
@@ -96,20 +101,21 @@ class OnePass:
         self._zero: Any = None
         self._written: dict[tuple[str, Any], Any] = {}
         """Operations that are functions of the module, by name and types."""
-        self._result: Any = None
+        self._result: str | None = None
 
-    def lower(self, program: LoopProgram, parameters: list[Any], result: Any) -> Any:
+    def lower(self, program: LoopProgram, parameters: Sequence[str], result: str | None) -> Any:
         """Lower a program to an internal LLVM function `body` of the same parameters; `result` is a type or None."""
         names = program.parameters
         if len(names) != len(parameters):
             raise TypeError(f"the function takes {len(names)} arguments, {len(parameters)} parameters are given")
-        kinds = [self._rules.value_type(type_) for type_ in parameters]
-        returned = llir.VoidType() if result is None else self._rules.value_type(result)
+        kinds = [value_type(type_) for type_ in parameters]
+        returned = llir.VoidType() if result is None else value_type(result)
         function = llir.Function(self._module, llir.FunctionType(returned, kinds), "body")
         function.linkage = "internal"
         self._entry = llir.IRBuilder(function.append_basic_block("entry"))
         self._builder = llir.IRBuilder(function.append_basic_block("start"))
         self._result = result
+        self._once = assigned_once(program)
         for name, type_, value in zip(names, parameters, function.args):
             value.name = name
             self._assign(name, Value(type_, value))
@@ -139,13 +145,16 @@ class OnePass:
         type_ = self._types.get(name)
         if type_ is None:
             self._types[name] = value.type
+            if name in self._once:
+                self._values[name] = value.value
+                return
             self._slots[name] = self._slot(value.value.type, name=name)
         elif type_ != value.type:
             raise Refused(f"{name} is both {type_} and {value.type}")
         self._builder.store(value.value, self._slots[name])
 
     def _assign_to(self, target: Name, value: Value) -> None:
-        if str(value.type) != target.type:
+        if value.type != target.type:
             raise Refused(f"{target.name} is {value.type} by Numba's rules and {target.type} by the program's")
         self._assign(target.name, value)
 
@@ -156,11 +165,11 @@ class OnePass:
 
     def _local_array(self, node: LocalArray) -> None:
         element = self._scope.get(node.dtype)
-        if not isinstance(element, types.Number) or not 0 < node.count <= MOST_ELEMENTS:
+        if not isinstance(element, Cast) or not 0 < node.count <= MOST_ELEMENTS:
             raise Refused("this local array")
-        self._hints.local_array(node.name.name)
-        memory = stack_array(self._builder, node.count, self._rules.element_type(element))
-        self._assign_to(node.name, Value(types.CPointer(element), memory))  # type: ignore[attr-defined]
+        self._hints.local_array(node.name.name, node.count)
+        memory = stack_array(self._builder, node.count, value_type(element.type))
+        self._assign_to(node.name, Value(element.type + "*", memory))
 
     def _augmented(self, node: Augment) -> None:
         old = self._load(node.target)
@@ -173,7 +182,7 @@ class OnePass:
     def _for(self, node: For) -> None:
         """The loop has a separate counter, because the body may assign to the loop variable."""
         bounds = [self._expression(bound) for bound in (node.start, node.stop) if bound is not None]
-        if any(bound.type != types.int64 for bound in bounds):
+        if any(bound.type != "int64" for bound in bounds):
             raise Refused("a range of other than int64")
         if not node.step:
             raise Refused("a step of zero")
@@ -188,16 +197,17 @@ class OnePass:
         value = builder.load(counter)
         builder.cbranch(builder.icmp_signed("<" if node.step > 0 else ">", value, last), body, end)
         builder.position_at_end(body)
-        self._assign_to(node.variable, Value(types.int64, value))
+        self._assign_to(node.variable, Value("int64", value))
         self._loops.append(_Loop(next_, end))
         self._suite(node.body)
         self._loops.pop()
         self._go(next_)
+        group = self._hints.group(body, next_) if node.independent else None
         builder.position_at_end(next_)
         step = llir.Constant(_I64, node.step)
         builder.store(builder.add(builder.load(counter), step, flags=("nsw",)), counter)
         back = builder.branch(head)
-        back.set_metadata("llvm.loop", self._hints.of(node))
+        back.set_metadata("llvm.loop", self._hints.of(node, group))
         builder.position_at_end(end)
 
     def _while(self, node: While) -> None:
@@ -270,16 +280,17 @@ class OnePass:
         type_ = self._types.get(node.name)
         if type_ is None:
             raise Refused(f"{node.name} before its first assignment")
-        return Value(type_, self._builder.load(self._slots[node.name]))
+        value = self._values.get(node.name)
+        return Value(type_, self._builder.load(self._slots[node.name]) if value is None else value)
 
     def _number(self, node: Number) -> Value:
         return self._literal(node.value)
 
     def _literal(self, value: Any) -> Value:
         type_ = _LITERALS.get(type(value))
-        if type_ is None or (type_ is types.int64 and not -(2**63) <= value < 2**63):
+        if type_ is None or (type_ == "int64" and not -(2**63) <= value < 2**63):
             raise Refused(f"the literal {value!r}")
-        return Value(type_, self._rules.constant(type_, value))
+        return Value(type_, constant(type_, value))
 
     def _binary(self, node: Binary) -> Value:
         if node.op in ("and", "or"):
@@ -319,10 +330,10 @@ class OnePass:
             self._decide(node.op, self._expression(operands.pop()), slot, end)
         self._builder.branch(end)
         self._builder.position_at_end(end)
-        return Value(types.boolean, self._builder.load(slot))
+        return Value("bool", self._builder.load(slot))
 
     def _decide(self, op: str, value: Value, slot: Any, end: Any) -> None:
-        if value.type != types.boolean:
+        if value.type != "bool":
             raise Refused("and, or of other than booleans")
         self._builder.store(value.value, slot)
         more = self._block("more")
@@ -336,54 +347,74 @@ class OnePass:
         function = self._scope.get(node.function)
         if function is None or node.function in self._types:
             raise Refused(f"the function {node.function}")
+        if isinstance(function, DialectFunction) and function.literals:
+            return self._call_with_literals(function, node)
         arguments = [self._expression(argument) for argument in node.arguments]
-        if isinstance(function, types.Number) and len(arguments) == 1 and isinstance(arguments[0].type, _CASTABLE):
-            return Value(function, self._cast(arguments[0], function))
+        if isinstance(function, Cast):
+            if len(arguments) != 1 or arguments[0].type.endswith("*"):
+                raise Refused(f"{function} of these")
+            return Value(function.type, self._cast(arguments[0], function.type))
         if node.function in self._repeated:
             return self._call_once_written(node.function, function, arguments)
         return self._call(function, *arguments)
 
+    def _call_with_literals(self, function: DialectFunction, node: Call) -> Value:
+        """A call where some arguments must be numbers in the text."""
+        kinds: list[Kind] = []
+        values: list[Any] = []
+        for number, argument in enumerate(node.arguments):
+            if number not in function.literals:
+                value = self._expression(argument)
+                kinds.append(value.type)
+                values.append(value.value)
+            elif isinstance(argument, Number) and type(argument.value) is int:
+                kinds.append(argument.value)
+                values.append(None)
+            else:
+                raise Refused(f"{node.function} of other than literals")
+        found = operation(function, tuple(kinds))
+        if found is None or found.expected != tuple(kinds):
+            raise Refused(f"{node.function} of {kinds}")
+        return Value(found.result, found.emit(self._builder, values))
+
     def _call_once_written(self, name: str, function: Any, arguments: list[Value]) -> Value:
         """A call of a function of the module that holds the operation, which is compiled once."""
         kinds = tuple([argument.type for argument in arguments])
-        found = self._rules.operation(function, kinds)
-        if found is None or found[0] != kinds:
+        found = operation(function, kinds)
+        if found is None or found.expected != kinds:
             return self._call(function, *arguments)
         own = self._written.get((name, kinds))
         if own is None:
             types_ = [argument.value.type for argument in arguments]
-            returned = self._rules.value_type(found[1])
+            returned = value_type(found.result)
             own = llir.Function(self._module, llir.FunctionType(returned, types_), f"{name}_{len(self._written)}")
             own.linkage = "internal"
             own.attributes.add("noinline")
             builder = llir.IRBuilder(own.append_basic_block("entry"))
-            builder.ret(found[2](builder, list(own.args)))
+            builder.ret(found.emit(builder, list(own.args)))
             self._written[name, kinds] = own
-        return Value(found[1], self._builder.call(own, [argument.value for argument in arguments]))
+        return Value(found.result, self._builder.call(own, [argument.value for argument in arguments]))
 
     # Helpers
 
     def _call(self, function: Any, *arguments: Value) -> Value:
         kinds = tuple([argument.type for argument in arguments])
-        found = self._rules.operation(function, kinds)
+        found = operation(function, kinds)
         if found is None:
             raise Refused(f"{function} of {kinds}")
-        expected, result, implementation = found
-        values = [self._cast(argument, type_) for argument, type_ in zip(arguments, expected)]
-        return Value(result, implementation(self._builder, values))
+        values = [self._cast(argument, str(type_)) for argument, type_ in zip(arguments, found.expected)]
+        return Value(found.result, found.emit(self._builder, values))
 
     def _slot(self, type_: Any, name: str = "") -> Any:
         """Memory for a variable, in the entry block, where Numba's lowering puts its own."""
         self._entry.position_at_end(self._entry.block)
         return self._entry.alloca(type_, name=name)
 
-    def _cast(self, value: Value, type_: Any) -> Any:
-        if value.type == type_:
-            return value.value
-        return self._rules.cast(self._builder, value.value, value.type, type_)
+    def _cast(self, value: Value, type_: str) -> Any:
+        return cast(self._builder, value.value, value.type, type_)
 
     def _truth(self, value: Value) -> Any:
-        return value.value if value.type == types.boolean else self._call(bool, value).value
+        return truth(self._builder, value.value, value.type)
 
     def _block(self, name: str) -> Any:
         return self._builder.append_basic_block(name)
@@ -410,8 +441,6 @@ def _often_called(program: LoopProgram) -> frozenset[str]:
     )
     return frozenset(name for name, count in calls.items() if count >= _OFTEN)
 
-
-_CASTABLE = (types.Number, types.Boolean)
 
 _STATEMENTS: dict[type[Statement], Callable[..., None]] = {
     Assign: OnePass._assignment, Augment: OnePass._augmented, Store: OnePass._store, LocalArray: OnePass._local_array,

@@ -1,4 +1,4 @@
-"""Kernels of a program that leaves the process which are written as text, not emitted: transforms, linear algebra.
+"""Kernels that are written as text: transforms, linear algebra.
 
 The text is Python, of which a loop program is read. In it `T` is the element type and `R` its real type, so that one
 text serves real and complex matrices: ``T(x)`` is a real number as an element, ``abs1(x)`` is |re x| + |im x|,
@@ -29,9 +29,13 @@ def kernel_of(name: str, text: str, parameters: Sequence[tuple[str, str]]) -> Ke
     """The kernel of a definition ``def name(lo, hi, ...)``. `parameters`: kind and HLO's element type of each."""
     declared = tuple(Parameter(*p) for p in parameters)  # type: ignore[arg-type]
     types = [pointer_to(SHORT[p.dtype]) if p.kind == "pointer" else SHORT[p.dtype] for p in declared]
-    program = read(text, ["int64", "int64", *types], name)
-    program = LoopProgram(program.name, program.parameters, _Complex().block(program.body))
+    program = without_operators(read(text, ["int64", "int64", *types], name))
     return KernelSource(name, to_text(program), declared, program=program)
+
+
+def without_operators(program: LoopProgram) -> LoopProgram:
+    """The same with calls in place of operators on complex numbers."""
+    return LoopProgram(program.name, program.parameters, _Complex().block(program.body))
 
 
 class _Complex(Substitution):

@@ -1,0 +1,291 @@
+"""Discrete Fourier transforms as loop programs whose lengths are arguments: few kernels serve all lengths.
+
+A transform of length n = p1 p2 ... pk is k passes (Stockham's): each takes p elements that are m apart, makes the
+transform of length p of them, times roots of unity, and stores the results so that no pass has to reorder anything::
+
+    for j in range(m):
+        wr1 = w[...]                               e^(-2 pi i j / (p m))
+        for q in range(s):
+            ar0 = work[2 * (q + s * j)]
+            ar1 = work[2 * (q + s * (j + m))]
+            ...
+            more[2 * (q + s * p * j)] = br0
+            more[2 * (q + s * (p * j + 1))] = br1 * wr1 - bi1 * wi1
+
+The first passes, whose s is small, stand one after the other with s as a literal; the last one, which needs no roots,
+stands at the end. Those between are a loop over a plan. So the text depends on the first factors, on the last one, and
+on which there are between: lengths from 256 on that are powers of two have two texts. Complex numbers are pairs of real
+ones, because LLVM makes vectors of these. The table w begins with a factor of the results, and 1, or -1 for an inverse.
+
+Source: C. Van Loan, Computational Frameworks for the Fast Fourier Transform, 1.7 and 4.2.3.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..ahead.fourier_text import Place, butterfly, factors_of
+from .texts import indented
+
+_LITERAL = 16
+"""An s below it is a literal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The passes of a transform: the `first` ones, each with its own code, a loop over those `between`, the `last`."""
+
+    first: tuple[int, ...]
+    between: tuple[int, ...]
+    last: int
+
+    @property
+    def passes(self) -> tuple[int, ...]:
+        """All, in order."""
+        return (*self.first, *self.between, self.last)
+
+    @property
+    def kinds(self) -> tuple[int, ...]:
+        """The lengths of passes for which the loop has code."""
+        return tuple(sorted({*self.between, 4} if set(self.passes) <= {2, 4} else set(self.between)))
+
+
+def plan_of(n: int, columns: int) -> Plan | None:
+    """The plan for length n, for `columns` transforms side by side; None for a prime factor above 13."""
+    factors = factors_of(n)
+    if factors is None:
+        return None
+    if not factors:
+        return Plan((), (), 1)
+    count, s = 0, columns
+    while count < len(factors) - 1 and (s < _LITERAL or not count):
+        s *= factors[count]
+        count += 1
+    return Plan(tuple(factors[:count]), tuple(factors[count:-1]), factors[-1])
+
+
+@functools.cache
+def rows_text(first: tuple[int, ...], kinds: tuple[int, ...], last: int) -> tuple[str, ...]:
+    """The lines for group `b` of items: an item is n numbers, one after the other."""
+    lines = ["scale = w[0]", "sg = w[1]", "at_work = b * 4 * n", "at_more = b * 4 * n"]
+    lines.append("for item in range(b * items // groups, (b + 1) * items // groups):")
+    body = ["at_x = item * 2 * n", "at_out = item * 2 * n", "m = n", "table = 2"]
+    buffers = [_X, *[_WORK, _MORE] * len(first)]
+    s = 1
+    for number, p in enumerate(first):
+        body.append(f"m = m // {p}")
+        body += _pass(p, s, buffers[number], buffers[number + 1], scaled=not number)
+        body.append(f"table = table + {2 * (p - 1)} * m")
+        s *= p
+    here = buffers[len(first)]
+    if s < _LITERAL:  # there is no pass in between
+        body += _last(last, str(s), here, scaled=not first)
+    else:
+        body += [*_loop(kinds, s, here, "2 * n"), *_last(last, "s", Place(here.pointer, "at"))]
+    return (*lines, *indented(body))
+
+
+@functools.cache
+def columns_text(first: int | None, kinds: tuple[int, ...], last: int, block: int) -> tuple[str, ...]:
+    """The lines for group `b` of blocks of `block` columns, the last one of an item perhaps less: an item is [n, inner]
+    numbers, which are transformed along n. A block is copied together by the first pass, and apart by the last."""
+    lines = ["scale = w[0]", "sg = w[1]", f"at_work = b * {4 * block} * n"]
+    lines += [f"blocks = (inner + {block - 1}) // {block}", "all_blocks = items * blocks"]
+    lines.append("for number in range(b * all_blocks // groups, (b + 1) * all_blocks // groups):")
+    body = ["item = number // blocks", f"c = (number - item * blocks) * {block}"]
+    body += [f"count = minimum({block}, inner - c)", "at_x = 2 * (item * n * inner + c)", "at_out = at_x"]
+    body += ["m = n", "table = 2"]
+    if first is None:
+        for condition, count in ((f"if count == {block}:", str(block)), ("else:", "count")):
+            text = _butterflies(last, _X, _OUT, ["q", *[f"q + inner * {k}" for k in range(1, last)]], None, scaled=True)
+            body += [condition, *indented([f"for q in independent({count}):", *indented(text)])]
+        return (*lines, *indented(body))
+    body.append(f"m = m // {first}")
+    for condition, count in ((f"if count == {block}:", str(block)), ("else:", "count")):
+        body += [condition, *indented(_pass(first, block, _X, _WORK, scaled=True, count=count, apart="inner"))]
+    body.append(f"table = table + {2 * (first - 1)} * m")
+    body += _loop(kinds, block * first, _WORK, f"{2 * block} * n")
+    body += [f"rows = n // {last}", *[f"d{k} = rows * {k * block}" for k in range(1, last)]]
+    body += [*[f"e{k} = rows * inner * {k}" for k in range(1, last)], "for row in range(rows):"]
+    sources = [f"q + {block} * row", *[f"q + {block} * row + d{k}" for k in range(1, last)]]
+    targets = ["q + inner * row", *[f"q + inner * row + e{k}" for k in range(1, last)]]
+    inner = _butterflies(last, Place("work", "at"), _OUT, sources, None, targets=targets)
+    for condition, count in ((f"if count == {block}:", str(block)), ("else:", "count")):
+        body += indented([condition, *indented([f"for q in independent({count}):", *indented(inner)])])
+    return (*lines, *indented(body))
+
+
+_X, _OUT, _WORK, _MORE = (Place(name, f"at_{name}") for name in ("x", "out", "work", "more"))
+
+
+def _loop(kinds: Sequence[int], s: int, buffer: Place, length: str) -> list[str]:
+    """The passes between: from one half of a buffer to the other. The last one's result begins at `at`."""
+    here, there = Place(buffer.pointer, "at"), Place(buffer.pointer, "to")
+    lines = [f"at = {buffer.start}", f"to = at + {length}", f"s = {s}"]
+    if not kinds:
+        return lines
+    lines += ["for step in range(steps):", "    p = plan[step]", "    m = m // p"]
+    for number, p in enumerate(kinds):
+        last = number == len(kinds) - 1
+        lines.append("    " + ("else:" if last and number else f"{'el' if number else ''}if p == {p}:"))
+        lines += indented(_pass(p, "s", here, there), 2)
+    lines += ["    table = table + 2 * m * (p - 1)", "    s = s * p", "    next = at", "    at = to", "    to = next"]
+    return lines
+
+
+def _last(p: int, s: str, source: Place, scaled: bool = False) -> list[str]:
+    """The last pass, whose m is 1."""
+    if s == "s":
+        sets, places = [f"d{k} = s * {k}" for k in range(1, p)], ["q", *[f"q + d{k}" for k in range(1, p)]]
+    else:
+        sets, places = [], ["q", *[f"q + {int(s) * k}" for k in range(1, p)]]
+    text = _butterflies(p, source, _OUT, places, None, scaled=scaled)
+    return [*sets, f"for q in independent({s}):", *indented(text)]
+
+
+def _pass(
+    p: int, s: int | str, source: Place, target: Place, *, scaled: bool = False, count: str = "", apart: str = ""
+) -> list[str]:
+    """One pass; m is a variable. `count`: of columns, if less than s. `apart`: the distance of the source's rows, if it
+    is not s."""
+    distance = apart or s
+    lines = [f"d{k} = m * {k}" if distance == 1 else f"d{k} = {distance} * m * {k}" for k in range(1, p)]
+    if s == "s":
+        lines += [f"e{r} = s * {r}" for r in range(1, p)] + [f"wide = s * {p}"]
+    lines.append("for j in range(m):")
+    for r in range(1, p):
+        at = f"table + 2 * (m * {r - 1} + j)"
+        lines += [f"    wr{r} = w[{at}]", f"    wi{r} = w[{at} + 1]"]
+    start = "j" if s == 1 else f"q + {distance} * j"
+    sources = [start, *[f"{start} + d{k}" for k in range(1, p)]]
+    start = f"{p} * j" if s == 1 else "q + wide * j" if s == "s" else f"q + {int(s) * p} * j"
+    targets = [start, *[f"{start} + e{r}" if s == "s" else f"{start} + {int(s) * r}" for r in range(1, p)]]
+    text = _butterflies(p, source, target, sources, "w", targets=targets, scaled=scaled)
+    if s == 1:
+        return [*lines, *indented(text)]
+    return [*lines, f"    for q in independent({count or s}):", *indented(text, 2)]
+
+
+def _butterflies(
+    p: int, source: Place, target: Place, sources: Sequence[str], roots: str | None, *,
+    targets: Sequence[str] | None = None, scaled: bool = False,
+) -> list[str]:  # fmt: skip
+    """One transform of length p, and its products with the roots. With roots, these have the scale as a factor."""
+    lines = []
+    for k, at in enumerate(sources):
+        re, im = source.at(at)
+        lines += [f"ar{k} = {re}", f"ai{k} = {im}"]
+    lines += _signed(p)
+    by = " * scale" if scaled else ""
+    for r, at in enumerate(targets or sources):
+        re, im = target.at(at)
+        if roots is None or not r:
+            values = f"br{r}{by}", f"bi{r}{by}"
+        else:
+            values = f"br{r} * wr{r} - bi{r} * wi{r}", f"bi{r} * wr{r} + br{r} * wi{r}"
+        lines += [f"{re} = {values[0]}", f"{im} = {values[1]}"]
+    return lines
+
+
+def _signed(p: int) -> Iterator[str]:
+    """b = the transform of length p of a, or for sg = -1 the inverse one."""
+    if p == 1:
+        yield from ("br0 = ar0", "bi0 = ai0")
+        return
+    for line in butterfly(p, "R", False):
+        name, _, value = line.partition(" = ")
+        if p == 4 and name in ("br1", "bi1", "br3", "bi3"):
+            value = value.replace("+ t", "+ sg * t").replace("- t", "- sg * t")
+        elif p > 2 and name[:2] in ("br", "bi") and " e" in value:
+            value = value.replace("+ e", "+ sg * e").replace("- e", "- sg * e")
+        yield f"{name} = {value}"
+
+
+FROM_REALS = """\
+ar = x[b * 2 * h]
+ai = x[b * 2 * h + 1]
+out[b * 2 * (h + 1)] = ar + ai
+out[b * 2 * (h + 1) + 1] = R(0)
+out[b * 2 * (h + 1) + 2 * h] = ar - ai
+out[b * 2 * (h + 1) + 2 * h + 1] = R(0)
+for k in range(1, h):
+    ar = x[b * 2 * h + 2 * k]
+    ai = x[b * 2 * h + 2 * k + 1]
+    br = x[b * 2 * h + 2 * (h - k)]
+    bi = -x[b * 2 * h + 2 * (h - k) + 1]
+    er = R(0.5) * (ar + br)
+    ei = R(0.5) * (ai + bi)
+    dr = R(0.5) * (ar - br)
+    di = R(0.5) * (ai - bi)
+    wr = w[2 * k]
+    wi = w[2 * k + 1]
+    out[b * 2 * (h + 1) + 2 * k] = er + (wr * di + wi * dr)
+    out[b * 2 * (h + 1) + 2 * k + 1] = ei + (wi * di - wr * dr)
+""".splitlines()
+"""x: the transform of h complex numbers, which are 2 h real ones in pairs; out: the first h + 1 of the 2 h."""
+
+TO_REALS = """\
+for k in range(h):
+    ar = x[b * 2 * (h + 1) + 2 * k]
+    ai = x[b * 2 * (h + 1) + 2 * k + 1]
+    br = x[b * 2 * (h + 1) + 2 * (h - k)]
+    bi = -x[b * 2 * (h + 1) + 2 * (h - k) + 1]
+    if k == 0:
+        ai = R(0)
+        bi = R(0)
+    er = ar + br
+    ei = ai + bi
+    dr = ar - br
+    di = ai - bi
+    wr = w[2 * k]
+    wi = w[2 * k + 1]
+    out[b * 2 * h + 2 * k] = er - (wr * di - wi * dr)
+    out[b * 2 * h + 2 * k + 1] = ei + (wr * dr + wi * di)
+""".splitlines()
+"""The way back: of h + 1 numbers the h whose inverse transform is the 2 h real ones in pairs."""
+
+WITH_ZEROS = """\
+for k in range(n):
+    out[b * 2 * n + 2 * k] = x[b * n + k]
+    out[b * 2 * n + 2 * k + 1] = R(0)
+""".splitlines()
+FIRST_HALF = """\
+for k in range(2 * (n // 2 + 1)):
+    out[b * 2 * (n // 2 + 1) + k] = x[b * 2 * n + k]
+""".splitlines()
+MIRRORED = """\
+h = n // 2 + 1
+last = (n - 1) // 2
+out[b * 2 * n] = x[b * 2 * h]
+out[b * 2 * n + 1] = R(0)
+for k in range(1, last + 1):
+    ar = x[b * 2 * h + 2 * k]
+    ai = x[b * 2 * h + 2 * k + 1]
+    out[b * 2 * n + 2 * k] = ar
+    out[b * 2 * n + 2 * k + 1] = ai
+    out[b * 2 * n + 2 * (n - k)] = ar
+    out[b * 2 * n + 2 * (n - k) + 1] = -ai
+if n % 2 == 0:
+    out[b * 2 * n + n] = x[b * 2 * h + n]
+    out[b * 2 * n + n + 1] = R(0)
+""".splitlines()
+REAL_PARTS = """\
+for k in range(n):
+    out[b * n + k] = x[b * 2 * n + 2 * k]
+""".splitlines()
+CHIRPED = """\
+for k in range(n):
+    wr = w[2 * k]
+    wi = w[2 * k + 1]
+    for q in range(inner):
+        ar = x[2 * ((b * xn + k) * inner + q)]
+        ai = x[2 * ((b * xn + k) * inner + q) + 1]
+        out[2 * ((b * length + k) * inner + q)] = ar * wr - ai * wi
+        out[2 * ((b * length + k) * inner + q) + 1] = ar * wi + ai * wr
+for k in range(2 * n * inner, 2 * length * inner):
+    out[b * 2 * length * inner + k] = R(0)
+""".splitlines()
+"""The n numbers of a length xn times the numbers of w; what is left of the length of the result is 0."""
+

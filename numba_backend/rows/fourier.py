@@ -1,0 +1,206 @@
+"""fft as rows of kernels, without a library: along the last dimensions, one after the other.
+
+A transform of real numbers of even length n is one of n / 2 complex numbers, which its numbers are taken for, and a
+kernel that separates the two. Other lengths are transformed as complex numbers. A length with a prime factor above 13
+is a convolution with a chirp (Bluestein's). `emit/fourier.py` has the kernels, and says what they do; here is decided
+which of them are called with which lengths and tables.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from ...hlo.element_type import ElementType
+from ...hlo.ir import HloInstruction
+from ...hlo.ops.linalg import FftType
+from ..ahead.fourier_text import convolution_length, roots
+from ..emit import fourier as texts
+from ..emit.written import written
+from ..runtime.program import Argument
+from .table import RowContext
+
+_GROUPS = 16
+"""At most so many threads share a transform."""
+_NANOSECONDS = 0.25
+"""Of one pass of length 2, for a complex number of f32."""
+
+
+def add_fft(context: RowContext, instruction: HloInstruction) -> None:
+    """The rows of an fft."""
+    attributes = instruction.attributes
+    lengths, kind = attributes.fft_length, attributes.fft_type
+    (source,), (target,) = context.operands(instruction), context.results(instruction)
+    if not instruction.shape.num_elements:
+        return
+    inverse = kind in (FftType.IFFT, FftType.IRFFT)
+    complex_shape = instruction.shape if kind is not FftType.IRFFT else instruction.operands[0].shape
+    dimensions, rank = complex_shape.dimensions, complex_shape.rank
+    axes = [(axis, False) for axis in range(rank - len(lengths), rank)]
+    if kind in (FftType.RFFT, FftType.IRFFT):
+        axes[-1] = (rank - 1, True)
+    if kind is FftType.RFFT:
+        axes = [axes[-1], *axes[:-1]]
+    rows = _Rows(context, instruction.name, complex_shape.element.real, inverse)
+    for number, (axis, is_real) in enumerate(axes):
+        is_last = number == len(axes) - 1
+        to = target if is_last else context.scratch(complex_shape.element, math.prod(dimensions))
+        length = lengths[axis - rank]
+        outer, inner = math.prod(dimensions[:axis]), math.prod(dimensions[axis + 1 :])
+        if not is_real:
+            rows.transform(outer, length, inner, source, to)
+        elif kind is FftType.RFFT:
+            rows.from_reals(outer, length, source, to)
+        else:
+            rows.to_reals(outer, length, source, to)
+        source = to
+
+
+class _Rows:
+    """The rows of one instruction."""
+
+    def __init__(self, context: RowContext, name: str, real: ElementType, inverse: bool) -> None:
+        self._context, self._name, self._real, self._inverse = context, name, real, inverse
+        self._complex = ElementType.C64 if real is ElementType.F32 else ElementType.C128
+
+    def transform(
+        self, outer: int, n: int, inner: int, source: Argument, target: Argument, scale: float = 0.0
+    ) -> None:
+        """Along the middle of [outer, n, inner]. `scale`: of the results; 0 for the usual one."""
+        if not scale:
+            scale = 1 / n if self._inverse else 1.0
+        block = _block(n, inner, self._complex.byte_width)
+        plan = texts.plan_of(n, block)
+        if plan is None:
+            self._convolution(outer, n, inner, source, target, scale)
+            return
+        items = outer * -(-inner // block)
+        nanoseconds = outer * n * inner * (math.log2(n) + 2) * _NANOSECONDS * self._real.byte_width / 4
+        groups = max(1, min(items, _GROUPS, int(nanoseconds / 10_000)))
+        table = _table(self._real, plan.passes, self._inverse, scale)
+        builder = self._context.builder
+        arrays = {"x": source, "out": target, "w": builder.constant(table)}
+        kinds = dict.fromkeys(("x", "out", "w", "work", "more"), self._real)
+        for name in ("work", "more")[: len(plan.first)]:
+            arrays[name] = self._context.scratch(self._real, 4 * block * n * groups)
+        sizes = {"items": outer, "n": n, "groups": groups, "steps": len(plan.between), "inner": inner}
+        if inner == 1:
+            name, lines = "transform", texts.rows_text(plan.first, plan.kinds, plan.last)
+        else:
+            first = plan.first[0] if plan.first else None
+            name, lines = "transform_columns", texts.columns_text(first, plan.kinds, plan.last, block)
+        arrays["plan"] = builder.constant(np.array([*plan.between, 0], np.int64))
+        kinds["plan"] = ElementType.S64
+        self._add(name, lines, arrays, kinds, sizes, groups, nanoseconds / groups)
+
+    def _add(
+        self, name: str, lines: tuple[str, ...] | list[str], arrays: dict[str, Argument],
+        kinds: dict[str, ElementType], sizes: dict[str, int], extent: int, cost: float,
+    ) -> None:  # fmt: skip
+        kernel, used = written(name, lines, self._real, kinds, sizes, extent, cost)
+        self._context.kernel(f"{self._name} {name}", kernel, [arrays[key] for key in used], [])
+
+    def _each(
+        self, name: str, lines: list[str], items: int, work: int, source: Argument, target: Argument,
+        table: np.ndarray | None = None, **sizes: int,
+    ) -> None:  # fmt: skip
+        """A kernel that goes once over each item."""
+        arrays = {"x": source, "out": target}
+        if table is not None:
+            arrays["w"] = self._context.builder.constant(_pairs(table, self._real))
+        cost = work * 0.5 * self._real.byte_width / 4
+        self._add(name, lines, arrays, dict.fromkeys(arrays, self._real), sizes, items, cost)
+
+    def _convolution(
+        self, outer: int, n: int, inner: int, source: Argument, target: Argument, scale: float
+    ) -> None:
+        """x_k = sum_j a_j e^(-+2 pi i j k / n), with j k = (j^2 + k^2 - (k - j)^2) / 2: a convolution of a_j c_j with
+        the chirp conj(c_j), c_j = e^(-+pi i j^2 / n)."""
+        length = convolution_length(n)
+        chirp, other = _chirp(n, length, self._inverse)
+        buffers = [self._context.scratch(self._complex, outer * length * inner) for _ in range(2)]
+        inverse = self._inverse
+        work = length * inner
+        names = {"n": n, "xn": n, "inner": inner, "length": length}
+        self._each("chirped", texts.CHIRPED, outer, work, source, buffers[0], chirp, **names)
+        self._inverse = False
+        self.transform(outer, length, inner, buffers[0], buffers[1], 1.0)
+        names = {"n": length, "xn": length, "inner": inner, "length": length}
+        self._each("convolved", texts.CHIRPED, outer, work, buffers[1], buffers[0], other, **names)
+        self._inverse = True
+        self.transform(outer, length, inner, buffers[0], buffers[1], 1.0)
+        self._inverse = inverse
+        names = {"n": n, "xn": length, "inner": inner, "length": n}
+        self._each("chirped", texts.CHIRPED, outer, work, buffers[1], target, chirp * scale, **names)
+
+    def from_reals(self, items: int, n: int, source: Argument, target: Argument) -> None:
+        """From [items, n] real numbers to [items, n // 2 + 1] complex ones."""
+        half = n // 2
+        between = self._context.scratch(self._complex, items * n)
+        if n % 2 == 0:
+            self.transform(items, half, 1, source, between)
+            table = roots(np.arange(half), n)
+            self._each("separated", texts.FROM_REALS, items, half, between, target, table, h=half)
+            return
+        wide = self._context.scratch(self._complex, items * n)
+        self._each("with_zeros", texts.WITH_ZEROS, items, n, source, wide, n=n)
+        self.transform(items, n, 1, wide, between)
+        self._each("first_half", texts.FIRST_HALF, items, half + 1, between, target, n=n)
+
+    def to_reals(self, items: int, n: int, source: Argument, target: Argument) -> None:
+        """From [items, n // 2 + 1] complex numbers to [items, n] real ones."""
+        half = n // 2
+        between = self._context.scratch(self._complex, items * n)
+        if n % 2 == 0:
+            table = roots(np.arange(half), n)
+            self._each("joined", texts.TO_REALS, items, half, source, between, table, h=half)
+            self.transform(items, half, 1, between, target, 1 / n)
+            return
+        wide = self._context.scratch(self._complex, items * n)
+        self._each("mirrored", texts.MIRRORED, items, n, source, wide, n=n)
+        self.transform(items, n, 1, wide, between)
+        self._each("real_parts", texts.REAL_PARTS, items, n, between, target, n=n)
+
+
+def _block(n: int, inner: int, width: int) -> int:
+    """How many columns are transformed side by side: so many that they stay in the second-level cache."""
+    if inner == 1:
+        return 1
+    block = _MOST_COLUMNS
+    while block > _LEAST_COLUMNS and 2 * n * block * width > _CACHE_BYTES:
+        block //= 2
+    return min(block, inner)
+
+
+_MOST_COLUMNS, _LEAST_COLUMNS, _CACHE_BYTES = 32, 8, 1 << 18
+
+
+def _pairs(values: np.ndarray, real: ElementType) -> np.ndarray:
+    found: np.ndarray = np.stack([values.real, values.imag], -1).reshape(-1).astype(real.dtype)
+    return found
+
+
+@functools.lru_cache(256)
+def _table(real: ElementType, passes: tuple[int, ...], inverse: bool, scale: float) -> np.ndarray:
+    """The scale, the sign, and for each pass but the last the roots by which its results are multiplied."""
+    parts = [np.array([scale, -1 if inverse else 1], real.dtype)]
+    m = math.prod(passes)
+    for number, p in enumerate(passes[:-1]):
+        length, m = m, m // p
+        values = roots(np.outer(np.arange(1, p), np.arange(m)), length) * (1 if number else scale)
+        parts.append(_pairs((values.conj() if inverse else values).reshape(-1), real))
+    return np.concatenate([*parts, np.zeros(2, real.dtype)])
+
+
+@functools.lru_cache(64)
+def _chirp(n: int, length: int, inverse: bool) -> tuple[np.ndarray, np.ndarray]:
+    j = np.arange(n, dtype=object)
+    chirp = roots(np.array([int(x) % (2 * n) for x in j * j]), 2 * n)
+    if inverse:
+        chirp = chirp.conj()
+    other = np.zeros(length, chirp.dtype)
+    other[:n] = chirp.conj()
+    other[length - n + 1 :] = chirp.conj()[1:][::-1]
+    return chirp, np.fft.fft(other) / length

@@ -1,0 +1,99 @@
+"""Fourier transforms as kernels: every way that a length is cut, batches, columns, threads; and few kernels for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hloom.hlo.opcode import Opcode
+from hloom.numba_backend.emit.fourier import plan_of
+from hloom.numba_backend.rows import HOW
+
+import hloom
+import hloom.numpy as jnp
+
+RNG = np.random.default_rng(7)
+LENGTHS = (1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 15, 16, 17, 26, 32, 49, 60, 64, 97, 128, 243, 360, 1000, 2048)
+KINDS = {"c64": (np.complex64, 3e-6), "c128": (np.complex128, 4e-15)}
+
+
+def transformed(name: str, x: np.ndarray, **options: Any) -> np.ndarray:
+    with hloom.enable_x64(True):
+        return np.asarray(hloom.jit(lambda a: getattr(jnp.fft, name)(a, **options))(x))
+
+
+def close(found: np.ndarray, expected: np.ndarray, eps: float) -> None:
+    """Errors of a transform are relative to the largest result."""
+    assert found.shape == expected.shape
+    largest = np.abs(expected).max(initial=0)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=eps * largest)
+
+
+def complex_numbers(kind: str, *shape: int) -> np.ndarray:
+    x = RNG.standard_normal(shape) + 1j * RNG.standard_normal(shape)
+    return x.astype(KINDS[kind][0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", LENGTHS)
+def test_lengths(n: int, kind: str) -> None:
+    dtype, eps = KINDS[kind]
+    x = complex_numbers(kind, 3, n)
+    wide = x.astype(np.complex128)
+    close(transformed("fft", x), np.fft.fft(wide), eps)
+    close(transformed("ifft", x), np.fft.ifft(wide), eps)
+    real = x.real.copy()
+    close(transformed("rfft", real), np.fft.rfft(real.astype(np.float64)), eps)
+    spectrum = np.fft.rfft(real.astype(np.float64)).astype(dtype)
+    close(transformed("irfft", spectrum, n=n), np.fft.irfft(spectrum.astype(np.complex128), n), eps)
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 1), (1, 1, 6), (3, 5, 2), (2, 16, 7), (1, 12, 33), (2, 64, 40), (1, 600, 70)])
+def test_columns(shape: tuple[int, ...]) -> None:
+    """The dimension before the last one is transformed along columns: more or less of them than a block has."""
+    x = complex_numbers("c64", *shape)
+    close(transformed("fft2", x), np.fft.fft2(x.astype(np.complex128)), 4e-6)
+    close(transformed("ifft2", x), np.fft.ifft2(x.astype(np.complex128)), 4e-6)
+
+
+@pytest.mark.parametrize("shape", [(700, 128), (3, 20000), (64, 96, 50)])
+def test_threads_share_the_work(shape: tuple[int, ...]) -> None:
+    x = complex_numbers("c128", *shape)
+    close(transformed("fftn", x), np.fft.fftn(x), 1e-14)
+
+
+def test_nothing_and_what_is_not_finite() -> None:
+    assert transformed("fft", np.zeros((0, 4), np.complex64)).shape == (0, 4)
+    x = np.ones(8, np.complex64)
+    x[3] = np.nan
+    assert np.isnan(transformed("fft", x)).all()
+    np.testing.assert_array_equal(transformed("fft", np.zeros(16, np.complex64)), np.zeros(16))
+
+
+def test_a_convolution_of_spectra() -> None:
+    """A use of all: filtering by a product of spectra."""
+    x, kernel = RNG.standard_normal(300), RNG.standard_normal(45)
+    n = 344
+    with hloom.enable_x64(True):
+        product = hloom.jit(lambda a, b: jnp.fft.irfft(jnp.fft.rfft(a, n) * jnp.fft.rfft(b, n), n))(x, kernel)
+    np.testing.assert_allclose(product, np.convolve(x, kernel), atol=1e-12)
+
+
+def test_all_powers_of_two_share_two_texts() -> None:
+    texts = {(plan.first, plan.kinds, plan.last) for k in range(5, 20) if (plan := plan_of(1 << k, 1))}
+    assert len(texts) == 2
+
+
+def test_a_new_length_or_batch_has_the_kernels_of_another() -> None:
+    def kernels(*shape: int) -> list[str]:
+        compiled = hloom.jit(lambda x: jnp.fft.fft2(x)).lower(jnp.zeros(shape, np.complex64)).compile()
+        return [line for line in str(compiled.kernels()).splitlines() if not line.startswith("#")]
+
+    assert kernels(2, 64, 1024) == kernels(5, 256, 4096)
+
+
+def test_no_row_calls_python() -> None:
+    assert HOW[Opcode.FFT] == "kernels"
+    compiled = hloom.jit(jnp.fft.rfft).lower(jnp.zeros((4, 1018), np.float32)).compile()
+    assert "transform" in str(compiled.kernels())
