@@ -112,6 +112,37 @@ def is_gemm(dot: HloInstruction) -> bool:
     return None not in _operands(dot)
 
 
+@dataclass(frozen=True, slots=True)
+class Strides:
+    """A product, or a batch of them, of any element types: ``c[i, j] = sum over p of a[i, p] * b[p, j]``."""
+
+    m: int
+    n: int
+    k: int
+    a: tuple[int, int]
+    """The distance between neighbouring i, and p."""
+    b: tuple[int, int]
+    """Between neighbouring p, and j."""
+    batch: tuple[BatchDimension, ...]
+
+
+def strides_of(dot: HloInstruction) -> Strides:
+    """The sizes and strides of a product that `is_gemm`. The result is row-major."""
+    a, b = _operands(dot)
+    assert a is not None, dot.name
+    assert b is not None, dot.name
+    steps = (a.row_stride, a.column_stride), (b.row_stride, b.column_stride)
+    return Strides(a.rows, b.columns, a.columns, *steps, _batch(dot, a, b))
+
+
+def _batch(dot: HloInstruction, a: _Matrices, b: _Matrices) -> tuple[BatchDimension, ...]:
+    sizes = [dot.operands[0].shape.dimensions[d] for d in dot.attributes.lhs_batch_dims]
+    c_strides = dot.shape.strides()[: len(sizes)]
+    return tuple(
+        BatchDimension(*values) for values in zip(sizes, a.batch_strides, b.batch_strides, c_strides, strict=True)
+    )
+
+
 def gemm_of(dot: HloInstruction) -> Gemm:
     """The BLAS call that computes `dot`, with lhs and rhs in this order.
 
@@ -121,13 +152,8 @@ def gemm_of(dot: HloInstruction) -> Gemm:
     if a is None or b is None:
         raise UnsupportedError(f"the operands of {dot.name or 'a dot'} do not lie as BLAS needs them")
     m, k, n = a.rows, a.columns, b.columns
-    batch_sizes = [dot.operands[0].shape.dimensions[d] for d in dot.attributes.lhs_batch_dims]
-    c_strides = dot.shape.strides()[: len(batch_sizes)]
-    batch = tuple(
-        BatchDimension(*values) for values in zip(batch_sizes, a.batch_strides, b.batch_strides, c_strides, strict=True)
-    )
     return Gemm(
         dot.shape.element.value, m, n, k,
         "T" if a.transposed else "N", "T" if b.transposed else "N",
-        max(a.leading, 1), max(b.leading, 1), max(n, 1), batch=batch,
+        max(a.leading, 1), max(b.leading, 1), max(n, 1), batch=_batch(dot, a, b),
     )  # fmt: skip

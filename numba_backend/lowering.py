@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from ..hlo.buffers.assignment import ALIGNMENT, AllocationKind, BufferAssignment, BufferCopy, BufferSlice, is_alias
@@ -27,19 +27,20 @@ from .emit import canonical, emit_fusion
 from .emit.element import storage_of
 from .emit.kernel import EmittedKernel
 from .emit.places import place_of
+from .epilogue import MOST_EPILOGUES, Rowwise, divides_rows, has_epilogues, keeps_rows, leading_sizes
 from .loops.statements import KernelParameter, PointerParameter, SizeParameter
 from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
+from .product_kernels import product_kernel
 from .rows import row_rule
-from .runtime.kernel import KernelSource, Parameter
-from .runtime.program import Argument, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
-
-PIECE_NANOSECONDS = 20_000
-"""A thread's share of a kernel should take at least this long; otherwise handing it over costs more than it gains."""
+from .runtime import portable
+from .runtime.kernel import KernelSource, Parameter, with_vectors_of
+from .runtime.program import Argument, Epilogue, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
+from .tuning import tuning_of
 
 LOWERED: Mapping[Opcode, str] = {
     Opcode.FUSION: "inlined, then fused anew: a kernel",
-    Opcode.DOT: "BLAS gemm; of integers a kernel",
+    Opcode.DOT: "BLAS gemm; small, skinny or of integers: a kernel",
     Opcode.WHILE: "jumps",
     Opcode.CONDITIONAL: "jumps",
     Opcode.CALL: "inlined",
@@ -70,15 +71,21 @@ class LoweredModule:
     """Machine code of all distinct kernels."""
     arena_size: int
     """Bytes of the arenas, one after another, and of the scratch memory after them, enough for every row."""
+    data: portable.PortableProgram | None = None
+    """The program as data for another process, if that was asked for and can be."""
 
 
-def lower(assignment: BufferAssignment, bodies: Bodies) -> LoweredModule:
+def lower(assignment: BufferAssignment, bodies: Bodies, *, to_keep: bool = False) -> LoweredModule:
     """The program of a module. Its bases are the parameters' leaves, the results' leaves, then the arenas' block, and
-    the device's own words if the program is for several devices."""
+    the device's own words if the program is for several devices. `to_keep`: as data too, if it can be."""
     builder = ProgramBuilder()
     kernels, arena_size = lower_into(builder, assignment, bodies)
     program = builder.build()
-    return LoweredModule(program, kernels, program.code_bytes, arena_size)
+    data = None
+    if to_keep:
+        with suppress(portable.NotPortable):
+            data = builder.portable()
+    return LoweredModule(program, kernels, program.code_bytes, arena_size, data)
 
 
 def lower_into(
@@ -92,10 +99,16 @@ def lower_into(
     return tuple(lowering.kernels), lowering.arena_size
 
 
+def has_rows(instruction: HloInstruction) -> bool:
+    """True for an instruction that computes something when the program runs."""
+    return instruction.opcode not in (Opcode.PARAMETER, Opcode.CONSTANT) and not is_alias(instruction)
+
+
 class _Lowering:
     def __init__(self, builder: ProgramBuilder, assignment: BufferAssignment, bodies: Bodies) -> None:
         self.builder = builder
         self.assignment = assignment
+        self.tuning = tuning_of(assignment.module)
         self.bodies = bodies
         self.kernels: list[KernelUse] = []
         self._sources: dict[str, KernelSource] = {}
@@ -106,6 +119,10 @@ class _Lowering:
         self._scratch = 0
         self._dense_operands: dict[HloInstruction, list[Argument]] = {}
         self._dense_results: dict[HloInstruction, list[Argument]] = {}
+        self._next: Sequence[HloInstruction] = ()
+        """What comes after the instruction whose rows are made."""
+        self._absorbed: set[HloInstruction] = set()
+        """Fusions whose kernels are parts of the row of a product before them."""
         self._rules: Mapping[Opcode, Callable[[HloInstruction], None]] = {
             Opcode.FUSION: self._fusion,
             Opcode.DOT: self._dot,
@@ -116,10 +133,11 @@ class _Lowering:
         assert self._rules.keys() == LOWERED.keys()
 
     def computation(self, computation: HloComputation) -> None:
-        for instruction in computation.instructions:
-            if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT) or is_alias(instruction):
+        for number, instruction in enumerate(computation.instructions):
+            if not has_rows(instruction) or instruction in self._absorbed:
                 continue
             self.builder.origin = instruction
+            self._next = computation.instructions[number + 1 :]
             rule = self._rules.get(instruction.opcode)
             if rule is not None:
                 rule(instruction)
@@ -195,7 +213,7 @@ class _Lowering:
         operands.append(watch())
         arguments = [_argument(p, operands, places) for p in loop.kernel.parameters]
         kernel = loop.kernel
-        grain = _grain(kernel) if kernel.extent > 1 else 0
+        grain = self._grain(kernel) if kernel.extent > 1 else 0
         self.builder.native_loop(
             self._source(kernel), arguments, kernel.extent, grain, nanoseconds=kernel.cost * kernel.extent
         )
@@ -297,18 +315,27 @@ class _Lowering:
             return
         arguments = [_argument(p, operands, outputs) for p in kernel.parameters]
         nanoseconds = kernel.cost * kernel.extent
-        self.builder.kernel(self._source(kernel), arguments, kernel.extent, _grain(kernel), nanoseconds)
+        self.builder.kernel(self._source(kernel), arguments, kernel.extent, self._grain(kernel), nanoseconds)
         self._used(name, kernel)
 
     def _used(self, name: str, kernel: EmittedKernel) -> None:
         values = tuple((p.name, p.value) for p in kernel.parameters if not isinstance(p, PointerParameter))
-        self.kernels.append(KernelUse(name, kernel.source, values))
+        source = with_vectors_of(self.tuning.vector_bits, kernel.source)
+        self.kernels.append(KernelUse(name, source, values))
+
+    def _grain(self, kernel: EmittedKernel) -> int:
+        """The least number of iterations of the outermost loop for a thread; 0 if no other thread may take part."""
+        nanoseconds = self.tuning.piece_nanoseconds
+        if kernel.is_serial or not nanoseconds:
+            return 0
+        return max(kernel.least, math.ceil(nanoseconds / max(kernel.cost, 0.1)))
 
     def _source(self, kernel: EmittedKernel) -> KernelSource:
         found = self._sources.get(kernel.source)
         parameters = tuple(_declared(p) for p in kernel.parameters)
         if found is None or found.parameters != parameters:
-            source = KernelSource(kernel.program.name, kernel.source, parameters, program=kernel.program)
+            text = with_vectors_of(self.tuning.vector_bits, kernel.source)
+            source = KernelSource(kernel.program.name, text, parameters, program=kernel.program)
             found = self._sources[kernel.source] = source
         return found
 
@@ -316,7 +343,53 @@ class _Lowering:
         with self._dense(instruction) as seen:
             lhs, rhs = self.operands(seen)
             (output,) = self.results(seen)
-            self.builder.gemm(gemm_of(seen), lhs, rhs, output)
+            kernel = product_kernel(seen)
+            if kernel is not None:
+                self.kernel(instruction.name, kernel, [lhs, rhs], [output])
+                return
+            gemm = gemm_of(seen)
+            after: list[Epilogue] = []
+            if seen is instruction and gemm.takes_epilogues and has_epilogues(instruction):
+                for fusion, epilogue in self._epilogues(instruction):
+                    after.append(self._epilogue(fusion, epilogue))
+            self.builder.gemm(gemm, lhs, rhs, output, after)
+
+    def _epilogues(self, dot: HloInstruction) -> Iterator[tuple[HloInstruction, EmittedKernel]]:
+        """The fusions after a product that can follow it row by row, with their kernels."""
+        leading = leading_sizes(dot)
+        memory = Rowwise(self.assignment.operand_leaves(dot), self.assignment.leaves(dot))
+        computed = {dot}
+        for following in self._next:
+            if not has_rows(following):
+                continue
+            if following.opcode is not Opcode.FUSION or is_outlined_loop(following) or len(computed) > MOST_EPILOGUES:
+                return
+            given = {k for k, operand in enumerate(following.operands) if operand in computed}
+            body = following.attributes.calls
+            if not given or not following.shape.is_array or not keeps_rows(body, given, leading):
+                return
+            outputs = self.assignment.leaves(following)
+            operands = self.assignment.operand_leaves(following)
+            if not memory.allows(operands, given, outputs):
+                return
+            sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
+            kernel = self.bodies.kernel(following, sharing)
+            if kernel.is_serial or kernel.copied_operands or not divides_rows(kernel.extent, dot.shape.dimensions):
+                return
+            if sharing and self.bodies.of(following).is_identity:
+                return
+            memory.add(operands, given, outputs)
+            computed.add(following)
+            self._absorbed.add(following)
+            yield following, kernel
+
+    def _epilogue(self, fusion: HloInstruction, kernel: EmittedKernel) -> Epilogue:
+        operands = [self.place(s) for s in self.assignment.operand_leaves(fusion)]
+        outputs = [self.place(s) for s in self.assignment.leaves(fusion)]
+        arguments = tuple(_argument(p, operands, outputs) for p in kernel.parameters)
+        self._used(fusion.name, kernel)
+        nanoseconds = kernel.cost * kernel.extent
+        return Epilogue(self._source(kernel), arguments, kernel.extent, self._grain(kernel), nanoseconds, fusion)
 
     def _while(self, instruction: HloInstruction) -> None:
         condition, body = instruction.attributes.condition, instruction.attributes.body
@@ -357,11 +430,6 @@ class _Lowering:
     def _call(self, instruction: HloInstruction) -> None:
         self._copies(self.assignment.copies_before(instruction))
         self.computation(instruction.attributes.to_apply)
-
-
-def _grain(kernel: EmittedKernel) -> int:
-    """The least number of iterations of the outermost loop for a thread; 0 if no other thread may take part."""
-    return 0 if kernel.is_serial else max(kernel.least, math.ceil(PIECE_NANOSECONDS / max(kernel.cost, 0.1)))
 
 
 def _argument(parameter: KernelParameter, operands: Sequence[Argument], outputs: Sequence[Argument]) -> Argument:

@@ -6,7 +6,7 @@
     copies                 that a program makes between its own buffers
 
 It also counts memory: bytes in blocks that arrays and programs use, bytes kept for later, and what the process has in
-all. Importing this module makes it a source of timelines; it imports no Numba.
+all. `compiler.py` registers `SOURCE`, which imports this module when something is recorded; it imports no Numba.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ import mmap
 import time
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ..hlo.analyses.cost import cost_of, metadata_of
 from ..hlo.analyses.traffic import traffic_of
 from ..hlo.ir import HloInstruction
 from ..hlo.opcode import Opcode
-from ..hlo.timeline.spans import Kind, Recorder, Span, Track, register_source
+from ..hlo.timeline.spans import Kind, Recorder, Span, Track
 from .runtime import memory, recorder
 from .runtime.blas import Gemm
 from .runtime.executor import Op
@@ -188,8 +189,16 @@ class _Spans:
         name = str(row.shown[0]) if row.shown else row.op.name.lower()
         arguments: dict[str, object] = {"program": program.title}
         if row.op is Op.GEMM:
-            gemm: Any = row.shown[-1]
+            gemm = _gemm_of(row.shown)
             nbytes, flops, name = _bytes_of(gemm), gemm.flop, _title(gemm)
+            after = [str(name) for then, name in pairwise(row.shown) if then == "then"]
+            for kernel, instruction in zip(after, row.after, strict=True):  # on each piece, as a part of it
+                cost = cost_of(instruction)
+                name += f" + {kernel}"
+                nbytes += traffic_of(instruction)
+                flops += cost["flops"] + cost["transcendentals"]
+            if after:
+                arguments["then"] = ", ".join(instruction.name for instruction in row.after)
         elif row.op in (Op.COPY, Op.ZERO):
             nbytes = program.word(address, 3 if row.op is Op.COPY else 2) * (2 if row.op is Op.COPY else 1)
             name = row.op.name.lower()
@@ -217,7 +226,7 @@ class _Spans:
         return Work(
             program.title, name, row.op.name.lower(), "" if origin is None else origin.name,
             "" if origin is None else origin.opcode.value, _TRACKS.get(row.op, Track.LIBRARIES), arguments,
-            nbytes, flops, source, _element_type(row.shown[-1] if row.op is Op.GEMM else origin),
+            nbytes, flops, source, _element_type(_gemm_of(row.shown) if row.op is Op.GEMM else origin),
         )  # fmt: skip
 
     def _rows_of(self, program: Program) -> Counter[HloInstruction]:
@@ -228,6 +237,10 @@ class _Spans:
             found = Counter(row.origin for row in program.rows if row.origin is not None and row.op not in quiet)
             self._counted[program] = found
         return found
+
+
+def _gemm_of(shown: Sequence[object]) -> Gemm:
+    return next(part for part in shown if isinstance(part, Gemm))
 
 
 def _bytes_of(gemm: Gemm) -> int:
@@ -275,4 +288,4 @@ def _waits_for_python(rows: Iterable[Span], reported: Iterable[Span]) -> Iterato
                 yield Span(Track.WAITS, "wait for the GIL", row.start, starts[place], row.thread, about)
 
 
-register_source(_Source())
+SOURCE = _Source()

@@ -106,16 +106,18 @@ def _zero(element: ElementType) -> Expr:
 
 
 def emit_product(
-    dot: HloInstruction, prepared: Preparation | None = None, *, is_sliced: bool = False
+    dot: HloInstruction, prepared: Preparation | None = None, *, is_sliced: bool = False, turns_b: bool = False
 ) -> EmittedKernel:
     """The kernel of a product. Operands and result are dense; BLAS could take them too. `prepared`: this operand is the
     copy. `is_sliced`: the outermost loop, over the first batch dimension or the rows of the result, is from `lo` to
-    `hi`."""
-    return _Product(dot, prepared, is_sliced).emit()
+    `hi`. `turns_b`: a small rhs whose rows lie along the sum is copied into a local array first, transposed."""
+    return _Product(dot, prepared, is_sliced, turns_b).emit()
 
 
 class _Product:
-    def __init__(self, dot: HloInstruction, prepared: Preparation | None, is_sliced: bool) -> None:
+    def __init__(
+        self, dot: HloInstruction, prepared: Preparation | None, is_sliced: bool, turns_b: bool = False
+    ) -> None:
         self.is_sliced = is_sliced
         self.gemm = gemm = gemm_of(dot)
         self.element = dot.shape.element
@@ -136,6 +138,7 @@ class _Product:
         self.a_row, self.a_step = (one, lda) if self.rows_of_a else (lda, one)
         self.b_step, self.b_column = (ldb, one) if self.rows_of_b else (one, ldb)
         self.c_row = self.size(gemm.ldc)
+        self.turns_b = turns_b and not self.rows_of_b and gemm.n > 1
 
     def size(self, value: int) -> Expr:
         if value <= LITERAL:
@@ -159,6 +162,8 @@ class _Product:
                 at_a = at_a + times(index, self.size(dimension.a_stride))
                 at_b = at_b + times(index, self.size(dimension.b_stride))
                 at_c = at_c + times(index, self.size(dimension.c_stride))
+            if self.turns_b:
+                at_b = self._turned(at_b)
             if 1 < gemm.n <= LITERAL and self.rows_of_b:
                 with writer.loop("i", *self._rows()) as i:
                     self._row(
@@ -182,6 +187,16 @@ class _Product:
         cost = 5.0 + 0.3 * self.work * (4 if self.element.is_complex else 1)
         extent = 1 if not self.is_sliced else gemm.batch[0].count if gemm.batch else gemm.m
         return EmittedKernel(program_of("product", parameters, self.writer), parameters, extent, cost / extent)
+
+    def _turned(self, at_b: Expr) -> Expr:
+        """Copies the rhs into a local array, row by row, and takes it from there."""
+        writer, gemm = self.writer, self.gemm
+        turned = writer.local_array("turned", gemm.k * gemm.n, memory_type(self.element))
+        with writer.loop("j", gemm.n) as j, writer.loop("k", gemm.k) as k:
+            element = self.b[at_b + times(k, self.b_step) + times(j, self.b_column)]
+            writer.store(turned, times(k, Number(gemm.n)) + j, element)
+        self.b, self.b_step, self.b_column, self.rows_of_b = turned, Number(gemm.n), Number(1), True
+        return ZERO
 
     def _plus(self, total: Expr, x: Expr, y: Expr) -> Expr:
         """total + x * y"""

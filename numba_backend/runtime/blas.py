@@ -14,6 +14,10 @@ product, which slows the kernels that follow, and suffer much more on a busy mac
 is set to one thread, and afterwards to its previous number, so that a limit from threadpoolctl or
 `OPENBLAS_NUM_THREADS` holds: it also limits the number of pieces. A BLAS without such a setting keeps its own threads
 and gets whole products.
+
+A row may have kernels that follow the product row by row (epilogue.py says which can). Where the product is cut along m
+or the batch, they run on each piece of rows right after it, in the same thread. A product with too few rows for that is
+computed first, as if they were rows of their own.
 """
 
 from __future__ import annotations
@@ -26,13 +30,15 @@ import importlib.util
 import math
 import os
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from ...hlo.named_address import NamedAddress
 from .errors import ProgramError
 from .executor import GEMM_WORDS, native_function
 from .kernel import ELEMENT_BYTES, KernelSource
-from .threads import ENTER_BLAS, LEAVE_BLAS, RUN_PARALLEL
+from .threads import ENTER_BLAS, LEAVE_BLAS, RUN_PARALLEL, THREADS
 
 ROUTINES = {"f32": "sgemm", "f64": "dgemm", "c64": "cgemm", "c128": "zgemm"}
 """The element types that BLAS multiplies."""
@@ -49,8 +55,13 @@ _ALPHA, _BETA, _A, _B, _C, _ELEMENT, _ROW_A, _COLUMN_B, ITEM, _GET, _SET, BATCH,
     11, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
 )  # fmt: skip
 _DIMENSION = 26  # then for each batch dimension, minor to major: count, byte strides of A, B, C
-assert _DIMENSION + 4 * MAX_BATCH_DIMENSIONS == GEMM_WORDS
+_AFTER = _DIMENSION + 4 * MAX_BATCH_DIMENSIONS  # the number of kernels after the product
+_UNIT = _AFTER + 1  # pieces have a multiple of so many rows
+_KERNELS = _UNIT + 1  # then for each kernel: entry, first argument, extent, grain
+MOST_EPILOGUES = 4
+assert _KERNELS + 4 * MOST_EPILOGUES == GEMM_WORDS
 _PIECE_FLOP = 1 << 20  # a smaller piece is not worth a thread
+_LEAST_ROWS = 256  # of a piece that kernels follow: shorter ones cost up to 10 % of the product
 _LONG_PIECE = 512  # long enough for two pieces a thread, so that a late thread gets only one; shorter pieces cost 10 %
 
 
@@ -68,6 +79,7 @@ def gemm_items(lo, hi, block):
     size = stack(2)
     for item in range(lo, hi):
         rest = quotient(item, pieces)
+        above = rest * {_word(_M)}
         first = (item - rest * pieces) * step
         a = load(arguments + {_word(_A)} * 8)
         b = load(arguments + {_word(_B)} * 8)
@@ -96,6 +108,17 @@ def gemm_items(lo, hi, block):
         store(size + 8, n)
         call_gemm({_word(_GEMM)}, row + {_TRANS_B * 8}, row + {_TRANS_A * 8}, size + 8, size, row + {_K * 8},
                   row + {_ALPHA * 8}, b, row + {_LDB * 8}, a, row + {_LDA * 8}, row + {_BETA * 8}, c, row + {_LDC * 8})
+        if load(block + 40):
+            if along_m:
+                above += first
+            total = {_word(_M)} * {_word(BATCH)}
+            kernel = row + {_KERNELS * 8}
+            for _ in range({_word(_AFTER)}):
+                extent = load(kernel + 16)
+                lo_row = quotient(above * extent, total)
+                hi_row = quotient((above + m) * extent, total)
+                call_kernel(load(kernel), lo_row, hi_row, arguments + load(kernel + 8) * 8)
+                kernel += 32
     return 0
 """
 
@@ -128,7 +151,7 @@ def run_gemm(row, arguments, pool):
     m = {_word(_M)}
     n = {_word(_N)}
     batch = {_word(BATCH)}
-    block = stack(5)
+    block = stack(6)
     store(block, row)
     store(block + 8, arguments)
     store(block + 16, 1)
@@ -139,7 +162,26 @@ def run_gemm(row, arguments, pool):
     if {_word(_SET)} == 0 or flop * batch < {2 * _PIECE_FLOP}:
         threads = 1
     pieces = 1
-    if threads > 1 and batch < 2 * threads:
+    follow = 0
+    if {_word(_AFTER)} > 0:
+        follow = threads > 1 or load(pool + {THREADS}) == 1
+        kernel = row + {_KERNELS * 8}
+        for _ in range({_word(_AFTER)}):
+            if load(kernel + 24) == 0 or load(kernel + 16) < load(kernel + 24) + load(kernel + 24):
+                follow = 1
+            kernel += 32
+        if threads > 1 and batch < threads + threads and m < threads * {_LEAST_ROWS}:
+            follow = 0
+    store(block + 40, follow)
+    if follow != 0 and batch < threads + threads:
+        step = quotient(m + threads - 1, threads)
+        step = quotient(step + 7, 8) * 8
+        step = quotient(step + {_word(_UNIT)} - 1, {_word(_UNIT)}) * {_word(_UNIT)}
+        pieces = quotient(m + step - 1, step)
+        store(block + 16, pieces)
+        store(block + 24, 1)
+        store(block + 32, step)
+    elif threads > 1 and batch < threads + threads:
         pieces = smaller(threads, quotient(flop, {_PIECE_FLOP}))
         if pieces == 0:
             pieces = 1
@@ -160,6 +202,17 @@ def run_gemm(row, arguments, pool):
     else:
         call_kernel({_word(ITEM)}, 0, batch * pieces, block)
     call2(load(pool + {LEAVE_BLAS}), pool, {_word(_SET)})
+    if follow == 0:
+        kernel = row + {_KERNELS * 8}
+        for _ in range({_word(_AFTER)}):
+            words = arguments + load(kernel + 8) * 8
+            extent = load(kernel + 16)
+            grain = load(kernel + 24)
+            if grain > 0:
+                call6(load(pool + {RUN_PARALLEL}), pool, load(kernel), words, extent, grain, 0)
+            else:
+                call_kernel(load(kernel), 0, extent, words)
+            kernel += 32
     return 0
 """
 
@@ -226,9 +279,17 @@ class Gemm:
         """The number of additions and multiplications."""
         return 2 * self.m * self.n * self.k * math.prod(dimension.count for dimension in self.batch)
 
-    def operands(self, a: int, b: int, c: int) -> tuple[int | KernelSource, ...]:
+    @property
+    def takes_epilogues(self) -> bool:
+        """True if kernels may follow this product in its row: there are several rows of results, one after another."""
+        rows = self.m * math.prod(dimension.count for dimension in self.batch)
+        return rows > 1 and self.ldc == self.n and self.n > 0 and self._as_vector() is None
+
+    def operands(
+        self, a: int, b: int, c: int, after: Sequence[tuple[KernelSource, int, int, int]] = ()
+    ) -> tuple[int | KernelSource, ...]:
         """The words of the row after its opcode; a, b and c are indices of arguments. Functions in it are not compiled
-        yet."""
+        yet. `after`: kernels that follow the product row by row, each with its first argument, extent and grain."""
         size = ELEMENT_BYTES[self.dtype]
         get, set_ = thread_setting()
         vector = self._as_vector()
@@ -260,6 +321,13 @@ class Gemm:
                 *(_words(1, self.dtype) if clear else beta), of_a, of_b, c, size, row_a, 0, GEMV_ITEMS,
             ]  # fmt: skip
         words += [get, set_, count, len(self.batch), *dimensions]
+        if after:
+            if not self.takes_epilogues or len(after) > MOST_EPILOGUES:
+                raise ProgramError(f"{len(after)} kernels cannot follow {self} in one row")
+            rows = self.m * count
+            unit = math.lcm(*(rows // extent if rows % extent == 0 else 1 for _, _, extent, _ in after))
+            words += [0] * (_AFTER - 1 - len(words))
+            words += [len(after), unit, *[word for kernel in after for word in kernel]]
         return tuple(words + [0] * (GEMM_WORDS - 1 - len(words)))
 
     def _as_vector(self) -> _Vector | None:
@@ -329,13 +397,13 @@ def _symbol(*names: str) -> int:
 def _address(routine: str) -> int:
     address = _symbol(f"scipy_{routine}_", f"{routine}_")
     if address:
-        return address
+        return NamedAddress(address, "blas", routine)
     module = importlib.import_module("scipy.linalg.cython_blas")
     capsule = module.__pyx_capi__[routine]
     name, get = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(get(capsule, name(capsule)))
+    return NamedAddress(get(capsule, name(capsule)), "blas", routine)
 
 
 @functools.cache
@@ -343,4 +411,12 @@ def thread_setting() -> tuple[int, int]:
     """The addresses of OpenBLAS's functions that get and set its number of threads; zeros for another BLAS."""
     get = _symbol("scipy_openblas_get_num_threads", "openblas_get_num_threads")
     set_ = _symbol("scipy_openblas_set_num_threads", "openblas_set_num_threads")
-    return (get, set_) if get and set_ else (0, 0)
+    if not (get and set_):
+        get = set_ = 0
+    return NamedAddress(get, "blas threads", "get"), NamedAddress(set_, "blas threads", "set")
+
+
+def thread_function(name: str) -> int:
+    """One of `thread_setting`, by the name of its NamedAddress."""
+    get, set_ = thread_setting()
+    return get if name == "get" else set_

@@ -49,7 +49,7 @@ WATCH_WORDS = 8
 LAST, SECONDS, NANOSECONDS, API, CALL_PYTHON, LOOK, STATUS = range(7)
 """The words of a watch: what `look` (callbacks.py) keeps from one look to the next, then what it is called with, its
 address, and the status with which a native loop stopped. A watch of zeros never stops a loop."""
-GEMM_WORDS = 50
+GEMM_WORDS = 68
 
 class Marks(NamedTuple):
     """What a variant of the executor has at certain places: text, with the indentation of the place."""

@@ -1,0 +1,243 @@
+"""Blocked products: large ones of integers, which no BLAS has, and shallow ones of floats, where BLAS is slower.
+
+Columns of the result are taken in panels of a few vector registers, rows in blocks. The part of the right-hand side
+that a panel needs is copied into a local array, as elements of the type in which sums are kept. Then each tile of six
+rows of the left-hand side runs along it, with its sums in registers::
+
+    for item in range(lo, hi):                                     batch x blocks of rows x strips of panels
+        for column in range(left, right, 16):
+            first = minimum(column, right - 16)                    the last panel may have columns of the one before
+            panel[p * 16 + j] = y[p, first + j]
+            for row in range(top, below, 6):
+                i = minimum(row, below - 6)                        and the last tile rows
+                sums0[...], ..., sums5[...] = 0
+                for p in range(k):
+                    factor0 = x[i, p]
+                    for j in range(16):
+                        sums0[j] = sums0[j] + factor0 * panel[p * 16 + j]
+                    ...
+                out[i, first + j] = sums0[j]
+
+A result is written once, where BLAS clears it first and then adds to it: with 64 products in a sum that is a sixth of
+the time. If a panel does not fit into the local array (for integers only), the sum is cut into parts of the panel's
+depth, which are added to the result one after the other.
+
+Integers wrap around, so sums of 8 bits may be kept in 16, which processors multiply. The operands may have other types
+than the result; nothing is converted in memory.
+
+Source of the scheme: Goto, van de Geijn: Anatomy of high-performance matrix multiplication, TOMS 34 (2008).
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...hlo.ir import HloInstruction
+from ..dot import Strides, strides_of
+from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
+from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
+from ..loops.typing import is_float, pointer_to
+from ..loops.writer import Writer, cast
+from .kernel import HI, LO, EmittedKernel, memory_type, program_of
+
+_ROWS = 6
+"""Rows of a tile: with two registers for each, and three for a row of the panel and a factor, AVX2's are full."""
+_PANEL_BYTES = 64
+"""Of a row of a panel: a register of AVX-512, or two of AVX2."""
+_PANEL_ELEMENTS = 4096
+DEPTH = 256
+"""The most products in a sum for which a panel of floats is copied as a whole."""
+
+_BLOCK = 516
+"""Rows of a block: fewer take longer to copy a panel than is saved, more do not stay in a second-level cache."""
+_ITEMS = 32
+"""Pieces to share between threads: blocks of rows, and strips of panels if these are too few."""
+
+
+def tile_of(byte_width: int) -> tuple[int, int]:
+    """The rows and columns of a tile of results with this many bytes each."""
+    return _ROWS, _PANEL_BYTES // byte_width
+
+
+def emit_blocked(dot: HloInstruction) -> EmittedKernel:
+    """The kernel of a product. Operands and result are dense, and lie as BLAS needs them."""
+    return _Emitter(dot, strides_of(dot)).emit()
+
+
+class _Emitter:
+    def __init__(self, dot: HloInstruction, strides: Strides) -> None:
+        self.strides = strides
+        self.types = [i.shape.element for i in (*dot.operands, dot)]
+        self.writer = Writer()
+        self.sizes: list[SizeParameter] = []
+        self.result = memory_type(self.types[2])
+        width = max(self.types[2].byte_width, 2)
+        signed = "int" if self.types[2].is_signed else "uint"
+        self.kind = self.result if is_float(self.result) else f"{signed}{8 * width}"
+        """The type of sums."""
+        self.columns = _PANEL_BYTES // width
+        self.depth = _PANEL_ELEMENTS // self.columns
+        self.is_whole = strides.k <= min(self.depth, DEPTH) and strides.m >= _ROWS and strides.n >= self.columns
+        """Sums are computed at once, and tiles are never cut."""
+        self.converts = memory_type(self.types[0]) != self.kind
+        """The rows of a tile are copied too, as elements of that type: whole vectors are converted, not each factor."""
+        self.x, self.y, self.out = (
+            Name(name, pointer_to(memory_type(t))) for name, t in zip(("x0", "x1", "out"), self.types, strict=True)
+        )
+        named = ((strides.m, "m"), (strides.n, "n"), (strides.k, "k"))
+        self.m, self.n, self.k = (self._size(value, name) for value, name in named)
+        self.a_row, self.a_step = (self._stride(s, f"a{number}") for number, s in enumerate(strides.a))
+        self.b_step, self.b_column = (self._stride(s, f"b{number}") for number, s in enumerate(strides.b))
+
+    def _size(self, value: int, name: str) -> Expr:
+        self.sizes.append(SizeParameter(name, value))
+        return Name(name)
+
+    def _stride(self, value: int, name: str) -> Expr:
+        """A stride of 1 is written into the text only for integers: one kernel serves floats in all orders."""
+        return Number(1) if value == 1 and self.converts else self._size(value, name)
+
+    def emit(self) -> EmittedKernel:
+        strides, writer, columns = self.strides, self.writer, self.columns
+        batch = math.prod(d.count for d in strides.batch)
+        rows = -(-strides.m // (-(-strides.m // _BLOCK) * _ROWS)) * _ROWS
+        blocks = max(1, strides.m // rows)  # the last one has the rest too, so that each has a whole tile
+        panels = max(1, strides.n // columns)
+        wide = -(-panels // min(panels, -(-_ITEMS // (blocks * batch)))) * columns
+        strips = max(1, strides.n // wide)
+        block, block_count = self._size(rows, "block"), self._size(blocks, "blocks")
+        strip, strip_count = self._size(wide, "strip"), self._size(strips, "strips")
+        deepest = min(self.depth, DEPTH) if self.is_whole else self.depth
+        self.panel = writer.local_array("panel", deepest * columns, self.kind)
+        self.sums = [writer.local_array(f"sums{r}", columns, self.kind) for r in range(_ROWS)]
+        if self.converts:
+            self.rows = writer.local_array("rows", _ROWS * self.depth, self.kind)
+        with writer.loop("item", LO, HI) as item:
+            above = writer.assign("above", item // strip_count)
+            number = writer.assign("number", item - times(above, strip_count))
+            left = writer.assign("left", times(number, strip))
+            right = writer.assign("right", left + strip)
+            with writer.if_(number.eq(strip_count - 1)):
+                writer.assign(right, self.n)
+            rest = writer.assign("rest", above // block_count)
+            part = writer.assign("part", above - times(rest, block_count))
+            self.top = writer.assign("top", times(part, block))
+            self.below = writer.assign("below", self.top + block)
+            with writer.if_(part.eq(block_count - 1)):
+                writer.assign(self.below, self.m)
+            self.at_a, self.at_b, self.at_c = self._batch(rest)
+            with writer.loop("column", left, right, step=columns) as column:
+                if self.is_whole:
+                    self.first = writer.assign("first", call("minimum", column, right - columns))
+                    self._whole()
+                else:
+                    self.first = column
+                    self.wide = writer.assign("wide", call("minimum", Number(columns), self.n - column))
+                    self._parts()
+        parameters: tuple[KernelParameter, ...] = (
+            PointerParameter("x0", self.types[0], 0, None), PointerParameter("x1", self.types[1], 1, None),
+            PointerParameter("out", self.types[2], None, 0), *self.sizes,
+        )  # fmt: skip
+        cost = 0.02 * min(strides.m, rows) * wide * strides.k * self.types[2].byte_width / 4
+        name = "shallow_product" if self.is_whole else "blocked_product"
+        return EmittedKernel(program_of(name, parameters, writer), parameters, blocks * strips * batch, cost)
+
+    def _whole(self) -> None:
+        """A panel of the result whose sums are computed at once."""
+        writer = self.writer
+        self._pack(ZERO, self.k)
+        with writer.loop("row", self.top, self.below, step=_ROWS) as row:
+            i = writer.assign("i", call("minimum", row, self.below - _ROWS))
+            self._tile(i, _ROWS, ZERO, self.k)
+
+    def _parts(self) -> None:
+        """A panel of the result whose sums are computed part by part."""
+        writer = self.writer
+        with writer.loop("i", self.top, self.below) as i:
+            to = writer.assign("to", self.at_c + times(i, self.n) + self.first)
+            with writer.loop("j", self.wide) as j:
+                writer.store(self.out, to + j, cast(self.result, 0))
+        with writer.loop("k0", 0, self.k, step=self.depth) as k0:
+            deep = writer.assign("deep", call("minimum", Number(self.depth), self.k - k0))
+            self._pack(k0, deep)
+            whole = writer.assign("whole", self.top + (self.below - self.top) // Number(_ROWS) * Number(_ROWS))
+            with writer.loop("i", self.top, whole, step=_ROWS) as i:
+                self._tile(i, _ROWS, k0, deep)
+            with writer.loop("i", whole, self.below) as i:
+                self._tile(i, 1, k0, deep)
+
+    def _batch(self, rest: Name) -> tuple[Expr, Expr, Expr]:
+        """The first elements of the matrices of an item; `rest` is its number in the batch."""
+        starts: list[Expr] = [ZERO, ZERO, ZERO]
+        here: Name = rest
+        for d in reversed(range(len(self.strides.batch))):
+            dimension = self.strides.batch[d]
+            count = self._size(dimension.count, f"count{d}")
+            further = self.writer.assign(f"further{d}", here // count)
+            index = self.writer.assign(f"index{d}", here - times(further, count))
+            steps = (dimension.a_stride, dimension.b_stride, dimension.c_stride)
+            starts = [
+                start + times(index, self._size(step, f"step{d}_{name}"))
+                for start, step, name in zip(starts, steps, "abc", strict=True)
+            ]
+            here = further
+        a, b, c = (
+            self.writer.assign(f"start_{name}", start) if self.strides.batch else start
+            for start, name in zip(starts, "abc", strict=True)
+        )
+        return a, b, c
+
+    def _summand(self, value: Expr) -> Expr:
+        return value if value.type == self.kind else cast(self.kind, value)
+
+    def _pack(self, k0: Expr, deep: Expr) -> None:
+        """The panel's part of the rhs; columns that the result does not have are 0."""
+        writer, width = self.writer, self.columns
+        at = writer.assign("from_b", self.at_b + times(k0, self.b_step) + times(self.first, self.b_column))
+
+        def element(p: Name, j: Name) -> Expr:
+            return self._summand(self.y[at + times(p, self.b_step) + times(j, self.b_column)])
+
+        if self.is_whole:
+            with writer.if_(self.b_column.eq(1)), writer.loop("p", deep) as p, writer.loop("j", width) as j:
+                value = self.y[at + times(p, self.b_step) + j]
+                writer.store(self.panel, times(p, Number(width)) + j, self._summand(value))
+            with writer.else_(), writer.loop("j", width) as j, writer.loop("p", deep) as p:
+                writer.store(self.panel, times(p, Number(width)) + j, element(p, j))
+        else:
+            with writer.loop("p", deep) as p:
+                with writer.loop("j", self.wide) as j:
+                    writer.store(self.panel, times(p, Number(width)) + j, element(p, j))
+                with writer.loop("j", self.wide, width) as j:
+                    writer.store(self.panel, times(p, Number(width)) + j, cast(self.kind, 0))
+
+    def _tile(self, i: Name, rows: int, k0: Expr, deep: Expr) -> None:
+        writer, width, sums = self.writer, self.columns, self.sums[:rows]
+        with writer.loop("j", width) as j:
+            for total in sums:
+                writer.store(total, j, cast(self.kind, 0))
+        at = writer.assign("from_a", self.at_a + times(i, self.a_row) + times(k0, self.a_step))
+
+        def element(r: int, p: Name) -> Expr:
+            return self.x[at + times(p, self.a_step) + times(Number(r), self.a_row)]
+
+        if self.converts:
+            for r in range(rows):
+                with writer.loop("p", deep) as p:
+                    writer.store(self.rows, p + r * self.depth, cast(self.kind, element(r, p)))
+        with writer.loop("p", deep) as p:
+            factors = [
+                writer.assign(f"factor{r}", self.rows[p + r * self.depth] if self.converts else element(r, p))
+                for r in range(rows)
+            ]
+            for total, factor in zip(sums, factors, strict=True):
+                with writer.loop("j", width) as j:
+                    value = total[j] + as_expr(factor) * self.panel[times(p, Number(width)) + j]
+                    writer.store(total, j, value if is_float(self.kind) else cast(self.kind, value))
+        to = writer.assign("to", self.at_c + times(i, self.n) + self.first)
+        wide: Expr = Number(width) if self.is_whole else self.wide
+        for r, total in enumerate(sums):
+            with writer.loop("j", wide) as j:
+                place = to + times(Number(r), self.n) + j
+                value = total[j] if self.is_whole else self.out[place] + total[j]
+                writer.store(self.out, place, value if value.type == self.result else cast(self.result, value))

@@ -1,0 +1,196 @@
+"""Products that are kernels rather than calls of BLAS: which, and that they are right for all sizes and orders."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hloom.hlo import parse
+from hloom.hlo.evaluator import evaluate
+from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.runtime import threads
+
+import hloom
+
+DTYPES = {
+    "f32": np.float32, "f64": np.float64, "c64": np.complex64, "s8": np.int8, "u8": np.uint8, "s16": np.int16,
+    "s32": np.int32, "u32": np.uint32, "s64": np.int64,
+}  # fmt: skip
+TOLERANCE = {"f32": 1e-5, "f64": 1e-13, "c64": 1e-5}
+
+
+@pytest.fixture(autouse=True)
+def restore_threads() -> Iterator[None]:
+    yield
+    threads.set_num_threads(None)
+
+
+def program(
+    types: tuple[str, str, str], m: int, k: int, n: int, ta: bool = False, tb: bool = False, batch: tuple[int, ...] = ()
+) -> str:
+    """A program of one product; `ta`, `tb`: the operand is stored the other way round."""
+    def shape(kind: str, *sizes: int) -> str:
+        return f"{kind}[{','.join(map(str, (*batch, *sizes)))}]"
+
+    rank = len(batch)
+    batches = "{" + ",".join(map(str, range(rank))) + "}"
+    lhs, rhs = shape(types[0], *((k, m) if ta else (m, k))), shape(types[1], *((n, k) if tb else (k, n)))
+    return f"""HloModule products
+ENTRY e {{
+  x = {lhs} parameter(0)
+  y = {rhs} parameter(1)
+  ROOT d = {shape(types[2], m, n)} dot(x, y), lhs_batch_dims={batches}, rhs_batch_dims={batches},
+    lhs_contracting_dims={{{rank + (not ta)}}}, rhs_contracting_dims={{{rank + tb}}}
+}}"""
+
+
+def numbers(kind: str, *shape: int) -> np.ndarray:
+    rng = np.random.default_rng([*shape, len(kind)])
+    dtype = DTYPES[kind]
+    if np.issubdtype(dtype, np.integer):
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    values = rng.standard_normal(shape)
+    return (values + 1j * rng.standard_normal(shape) if kind.startswith("c") else values).astype(dtype)
+
+
+def check(types: tuple[str, str, str], *sizes: int, kernel: str | None, **options: object) -> None:
+    """Compare with NumPy in a type in which the sums are exact, or almost. `kernel`: what computes it; None: BLAS."""
+    text = program(types, *sizes, **options)  # type: ignore[arg-type]
+    executable = NumbaCompiler().compile(parse(text))
+    names = [use.source.split("(")[0].removeprefix("def ") for use in executable._lowered.kernels]
+    assert names == ([] if kernel is None else [kernel]), text
+    m, k, n = sizes
+    batch = options.get("batch", ())
+    ta, tb = options.get("ta"), options.get("tb")
+    x = numbers(types[0], *batch, *((k, m) if ta else (m, k)))  # type: ignore[misc]
+    y = numbers(types[1], *batch, *((n, k) if tb else (k, n)))  # type: ignore[misc]
+    (actual,) = executable.execute([x, y])
+    left, right = (v.swapaxes(-1, -2) if turned else v for v, turned in ((x, ta), (y, tb)))
+    if types[2] in TOLERANCE:
+        wide = np.complex128 if types[2] == "c64" else np.float64
+        expected = left.astype(wide) @ right.astype(wide)
+        bound = TOLERANCE[types[2]] * (abs(left) @ abs(right))
+        assert (abs(actual - expected) <= bound).all(), text
+    else:
+        expected = (left.astype(np.int64) @ right.astype(np.int64)).astype(DTYPES[types[2]])
+        np.testing.assert_array_equal(actual, expected, err_msg=text)
+
+
+FORMS = [dict(zip(("ta", "tb"), turned)) for turned in itertools.product((False, True), repeat=2)]
+F32 = ("f32", "f32", "f32")
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize(
+    ("types", "vectors", "length", "depth"),
+    [(F32, 2, 301, 1100), (F32, 8, 257, 515), (("f64", "f64", "f64"), 3, 1001, 131)],
+    ids=str,
+)
+def test_a_matrix_and_a_few_vectors(
+    types: tuple[str, str, str], vectors: int, length: int, depth: int, form: dict[str, bool]
+) -> None:
+    """Whether the vectors are rows or columns, and the matrix's rows lie along the sum or along the result."""
+    columns = "product_of_columns" if form["ta"] else "product_of_rows"
+    check(types, length, depth, vectors, kernel=columns, **form)
+    rows = "product_of_rows" if form["tb"] else "product_of_columns"
+    check(types, vectors, depth, length, kernel=rows, **form)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize(
+    ("types", "sizes", "batch"),
+    [
+        (F32, (3, 3, 3), (100,)), (F32, (8, 8, 8), (33,)), (F32, (5, 7, 11), (4, 13)), (F32, (16, 16, 16), (20,)),
+        (("c64", "c64", "c64"), (4, 4, 4), (70,)), (("f64", "f64", "f64"), (6, 2, 6), (2, 3, 10)),
+        (F32, (1000, 8, 8), ()), (F32, (999, 3, 61), ()), (F32, (513, 2, 2), ()),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_many_small_products(
+    types: tuple[str, str, str], sizes: tuple[int, int, int], batch: tuple[int, ...], form: dict[str, bool]
+) -> None:
+    check(types, *sizes, batch=batch, kernel="product", **form)
+
+
+@pytest.mark.parametrize(
+    ("types", "forms"),
+    [(("s8", "s8", "s32"), FORMS), (("s8", "s8", "s8"), FORMS[:1]), (("u8", "s8", "s32"), FORMS[:1]),
+     (("s16", "s16", "s16"), FORMS[1:2]), (("s32", "s32", "s32"), FORMS[1:]), (("u32", "u32", "u32"), FORMS[:1]),
+     (("s64", "s64", "s64"), FORMS[2:3]), (("s8", "s32", "s64"), FORMS[3:])],
+    ids=str,
+)  # fmt: skip
+def test_large_products_of_integers(types: tuple[str, str, str], forms: list[dict[str, bool]]) -> None:
+    for form in forms:
+        check(types, 97, 300, 33, kernel="blocked_product", **form)
+
+
+@pytest.mark.parametrize(
+    ("types", "sizes", "batch"),
+    [(F32, (301, 100, 150), ()), (F32, (12, 120, 5000), ()), (F32, (96, 64, 80), (2, 3)), (F32, (1200, 128, 16), ()),
+     (("f64", "f64", "f64"), (260, 77, 107), ())],
+    ids=str,
+)  # fmt: skip
+def test_short_sums(types: tuple[str, str, str], sizes: tuple[int, int, int], batch: tuple[int, ...]) -> None:
+    """Rows and columns that are no multiple of a tile's, several blocks and strips; in all orders."""
+    for form in FORMS:
+        check(types, *sizes, batch=batch, kernel="shallow_product", **form)
+
+
+@pytest.mark.parametrize("k", [100, 256])
+def test_short_sums_of_integers(k: int) -> None:
+    for form in FORMS[1:3]:
+        check(("s8", "s8", "s32"), 97, k, 33, kernel="shallow_product", **form)
+
+
+def test_batches_of_products_of_integers() -> None:
+    check(("s8", "s8", "s32"), 16, 70, 31, batch=(2, 5), kernel="shallow_product", tb=True)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(64, 64, 64), (300, 300, 1), (1, 300, 300), (2, 3, 3), (300, 300, 9), (256, 300, 256)], ids=str
+)
+def test_blas_has_the_others(sizes: tuple[int, int, int]) -> None:
+    check(F32, *sizes, kernel=None)
+
+
+@pytest.mark.parametrize(
+    ("types", "sizes"),
+    [(F32, (400, 8, 0)), (F32, (0, 8, 8)), (F32, (400, 0, 4)), (("s32", "s32", "s32"), (0, 400, 400))],
+    ids=str,
+)
+def test_empty_products(types: tuple[str, str, str], sizes: tuple[int, int, int]) -> None:
+    module = parse(program(types, *sizes))
+    m, k, n = sizes
+    operands = [numbers(types[0], m, k), numbers(types[1], k, n)]
+    for expected, actual in zip(evaluate(module, *operands), NumbaCompiler().compile(module).execute(operands)):
+        np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("types", [F32, ("s8", "s8", "s32")], ids=str)
+def test_threads_do_not_change_results(types: tuple[str, str, str]) -> None:
+    """Sums are cut in the same places, however many threads share the work."""
+    for sizes, batch in (
+        ((800, 900, 8), ()), ((7, 900, 4001), ()), ((8, 8, 8), (5000,)), ((300, 400, 200), ()), ((2000, 100, 200), ())
+    ):  # fmt: skip
+        executable = NumbaCompiler().compile(parse(program(types, *sizes, batch=batch)))
+        m, k, n = sizes
+        operands = [numbers(types[0], *batch, m, k), numbers(types[1], *batch, k, n)]
+        results = []
+        for count in (1, 2):
+            threads.set_num_threads(count)
+            results.append(executable.execute(operands)[0])
+        np.testing.assert_array_equal(*results)
+
+
+def test_infinities_nans_and_signs_of_zeros() -> None:
+    """A sum begins with 0.0, as XLA's does."""
+    x = np.zeros((300, 1000), np.float32)
+    y = -np.ones((1000, 3), np.float32)
+    x[0, 5], x[1, 7], y[9, 2] = np.inf, np.nan, np.inf
+    (actual,) = hloom.run_hlo(program(F32, 300, 1000, 3), x, y)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(actual, x @ y)
+    assert not np.signbit(actual[2:, :2]).any()
