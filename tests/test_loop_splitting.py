@@ -55,6 +55,39 @@ BODIES = {
                 b = 20
             out[i * 8 + j] = a + b
 """,
+    "five parts": """
+    for i in range(lo, n):
+        if i < m:
+            part = 1
+        elif i < m + k:
+            part = 2
+        elif i < m + k + k:
+            part = 3
+        elif i < m + k + k + m:
+            part = 4
+        else:
+            part = 5
+        out[i] = part
+""",
+    "pad of two dimensions": """
+    for i in range(n):
+        at = i - 1
+        for j in range(m):
+            to = j - k
+            if at >= 0 and at < 3 and to >= 0 and to < 2:
+                part = at * 2 + to
+            else:
+                part = -1
+            out[i * 10 + j] = part
+""",
+    "not all must hold": """
+    for i in range(n):
+        if i < m or i > k:
+            part = 1
+        else:
+            part = 2
+        out[i] = part
+""",
     "not a point": """
     for i in range(n):
         if i % 2 < m:
@@ -113,7 +146,7 @@ def test_same_stores(name: str) -> None:
 
 
 def test_tests_are_gone() -> None:
-    for name in ("concatenate", "three parts", "nested", "pad"):
+    for name in ("concatenate", "three parts", "nested", "pad", "five parts", "pad of two dimensions"):
         _, after = _split(BODIES[name])
         assert not any(isinstance(s, If) for s in walk(after.body)), to_text(after)
     _, after = _split(BODIES["three parts"])
@@ -122,8 +155,15 @@ def test_tests_are_gone() -> None:
     ]  # fmt: skip
 
 
+def test_the_number_of_loops() -> None:
+    """One for each operand of a concatenation; what an outer loop has decided is not asked in the inner ones."""
+    for name, count in (("five parts", 5), ("pad of two dimensions", 3 + 5)):
+        _, after = _split(BODIES[name])
+        assert sum(isinstance(s, For) for s in walk(after.body)) == count, to_text(after)
+
+
 def test_what_is_not_split_stays() -> None:
-    for name in ("not a point", "a bound that changes"):
+    for name in ("not a point", "a bound that changes", "not all must hold"):
         before, after = _split(BODIES[name])
         assert to_text(before) == to_text(after)
 

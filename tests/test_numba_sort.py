@@ -11,7 +11,7 @@ from hloom.hlo import Opcode as O
 from hloom.hlo.ops.elementwise import ComparisonType
 from hloom.hlo.ops.sort import SortAttributes
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit import radix_sort
+from hloom.numba_backend.emit import network_sort, radix_sort
 from hloom.numba_backend.emit.sort_keys import keys_of
 
 from hloom import hlo
@@ -51,10 +51,13 @@ def _values(t: ElementType, dims: tuple[int, ...], rng: np.random.Generator) -> 
     return values.reshape(dims)
 
 
-@pytest.mark.parametrize("least", [0, 1 << 40], ids=["digits", "merges"])
+@pytest.mark.parametrize("way", ["network", "radix", "merges"])
 @pytest.mark.parametrize("t", [E.PRED, *INTEGERS, *FLOATS], ids=lambda t: t.value)
-def test_both_ways_give_the_stable_order(t: ElementType, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(radix_sort, "LEAST_PER_DIGIT", least)
+def test_all_ways_give_the_stable_order(t: ElementType, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way != "network":
+        monkeypatch.setattr(network_sort, "MOST_SHORT", 0)
+        monkeypatch.setattr(network_sort, "MOST_LONG", 0)
+        monkeypatch.setattr(radix_sort, "LEAST_PER_DIGIT", 0 if way == "radix" else 1 << 40)
     rng = np.random.default_rng(0)
     dims, axis = (4, 90, 2), 1
     descending = plain([t, E.U8], D.GT, kind=ComparisonType.TOTALORDER if t.is_floating else None)
@@ -64,9 +67,28 @@ def test_both_ways_give_the_stable_order(t: ElementType, least: int, monkeypatch
         module = _sort(types, dims, axis, by)
         arguments = [_values(x, dims, rng) for x in types]
         executable = NumbaCompiler().compile(module)
-        assert ("radix" in "".join(executable.kernels().values())) == (least == 0)
+        text = "".join(executable.kernels().values())
+        long_keys = len(types) == 3 or (len(types) == 2 and t.bit_width == 64)  # two keys, or no room for a place
+        assert ("radix_sort" in text) == (way == "radix" or (way == "network" and long_keys))
+        assert ("network_sort" in text) == (way == "network" and not long_keys)
         for got, wanted in zip(executable.execute(arguments), hlo.evaluate(module, *arguments), strict=True):
             np.testing.assert_array_equal(_bits(got), _bits(wanted))
+
+
+@pytest.mark.parametrize("dims", [(8, 2), (9, 3), (33, 16), (17, 300), (20, 1024), (2, 5, 17, 4)], ids=str)
+def test_networks_of_all_sizes(dims: tuple[int, ...]) -> None:
+    """Blocks that overlap, rows along any dimension, lengths that are no powers of two, on memory with guards."""
+    rng = np.random.default_rng(2)
+    for axis in {len(dims) - 1, 1}:
+        for types in ([E.F32], [E.F64], [E.S16, E.F64]):
+            module = _sort(types, dims, axis, comparator(types))
+            arguments = [_values(t, dims, rng) for t in types]
+            with small_pieces():
+                executable = NumbaCompiler().compile(module)
+                results = executable.execute(arguments)
+            assert "network_sort" in "".join(executable.kernels().values())
+            for got, wanted in zip(results, hlo.evaluate(module, *arguments), strict=True):
+                np.testing.assert_array_equal(_bits(got), _bits(wanted))
 
 
 @pytest.mark.parametrize("dims", [(20000,), (200, 70), (3, 9000)], ids=str)

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
 from ...hlo.lazy import lazy_property
+from ..loops.dead import without_dead_variables
 from ..loops.expressions import Name
 from ..loops.printer import to_text
 from ..loops.side_by_side import side_by_side
+from ..loops.split import split_loops
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter
 from ..loops.typing import SHORT, pointer_to
 from ..loops.writer import Writer
@@ -46,8 +48,10 @@ class EmittedKernel:
 
 
 def program_of(name: str, parameters: Iterable[KernelParameter], writer: Writer) -> LoopProgram:
-    """``def name(lo, hi, parameters):`` with all that was written."""
-    body = side_by_side(writer.body(), writer.fresh)
+    """``def name(lo, hi, parameters):`` with all that was written, its loops split where a test changes its answer."""
+    whole = writer.body()
+    parts = split_loops(whole)
+    body = side_by_side(whole if parts is whole else without_dead_variables(parts), writer.fresh)
     return LoopProgram(name, ("lo", "hi", *[p.name for p in parameters]), body)
 
 

@@ -16,6 +16,8 @@ loops are tiled, so that each cache line that is read is used whole::
                 for j in range(j_tile, minimum(j_tile + 32, n0)):
                     out[i * n0 + j] = x0[j * n1 + i]
 
+Where both loops are long, whole tiles go through a local array: `emit_loop` shows it.
+
 The nests of fusions with reductions are in `nest_reduce.py`; nests that end in an in-place update are in this file.
 """
 
@@ -34,8 +36,8 @@ from ..loops.statements import KernelParameter, PointerParameter
 from ..loops.writer import Writer, cast
 from .alignment import roots_of
 from .collapse import FusedBody
-from .element import ElementEmitter, stored
-from .kernel import HI, LO, EmittedKernel, pointer_of, program_of
+from .element import ElementEmitter, loaded, stored
+from .kernel import HI, LO, EmittedKernel, memory_type, pointer_of, program_of
 from .movement import clamped_starts
 from .place_index import LoopDigit, Spot, TileLoops, guide_of, loop_digits, reached_parameters
 from .places import Place
@@ -184,7 +186,36 @@ def kernel_name(body: HloComputation) -> str:
 
 
 def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
-    """One nest over the roots' common dimensions; the outermost loop is the one that is sliced."""
+    """One nest over the roots' common dimensions; the outermost loop is the one that is sliced.
+
+    Transposed operands with rows and columns enough are turned in tiles of 64 rows, each a few lines of the cache wide,
+    in a local array. A line is then read, and written, whole at once: lines that lie a power of two apart, as those of
+    a column may, would drive each other out of the cache before they are used up. LLVM makes vectors of the first loop,
+    since its stores are neighbours. What is left over of the tiles is done without it::
+
+        for i_tile in range(lo, hi, 64):
+            first = 0
+            if i_tile + 64 <= hi:
+                for j_tile in range(0, n0 - 63, 64):
+                    for k in range(8):
+                        for l in range(64):
+                            i = i_tile + l
+                            at0 = k * 512 + l * 8
+                            turned0[at0] = x0[(j_tile + k * 8) * n1 + i]
+                            turned0[at0 + 1] = x0[(j_tile + k * 8 + 1) * n1 + i]
+                            ...                                             and six others
+                    for l in range(64):
+                        i = i_tile + l
+                        for k in range(8):
+                            for m in range(8):
+                                j = j_tile + k * 8 + m
+                                out[i * n0 + j] = turned0[k * 512 + l * 8 + m]
+                first = n0 // 64 * 64
+            for j_tile in range(first, n0, 32):
+                for i in range(i_tile, minimum(i_tile + 64, hi)):
+                    for j in range(j_tile, minimum(j_tile + 32, n0)):
+                        out[i * n0 + j] = x0[j * n1 + i]
+    """
     nest = NestEmitter(fused, sharing)
     domain = nest.roots[0]
     rank = domain.shape.rank
@@ -195,7 +226,110 @@ def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
         return _tiled_nest(nest, domain, digits, nest.store_roots)
     if rank:
         nest.sizes.mark_outer(domain, 0)
+    if _is_turned(nest, domain):
+        return _turned_nest(nest, domain)
     return _sliced_nest(nest, domain, nest.store_roots)
+
+
+TURNED_ROWS, _FEW_ROWS = 64, 256
+"""Rows of a tile that is turned, which are neighbours in the operand. Of few rows it has half as many, so that several
+threads have some."""
+
+_MOST_COLUMNS, _ROW_BYTES = 64, 256
+"""Its columns: a few lines of the cache, which processors fetch together."""
+
+_TOGETHER = 8
+"""Rows of an operand that one loop reads side by side."""
+
+_MOST_TURNED = 2
+"""Operands that are turned in one nest."""
+
+
+def _turned_operands(nest: NestEmitter, domain: HloInstruction) -> dict[tuple[HloInstruction, tuple[int, ...]], None]:
+    """The parameters that are read across the innermost loop, all along the same other one; for each, which dimensions
+    of the domain its own dimensions are."""
+    tiled, last = strided_dimension(nest.roots), domain.shape.rank - 1
+    everywhere = tuple(range(domain.shape.rank))
+    found: dict[tuple[HloInstruction, tuple[int, ...]], None] = {}
+    for parameter, where in reached_parameters([(root, everywhere) for root in nest.roots]):
+        if where and where[-1] == tiled and last in where and len(set(where)) == len(where):
+            found[parameter, where] = None
+    return found
+
+
+def _is_turned(nest: NestEmitter, domain: HloInstruction) -> bool:
+    sizes, tiled = domain.shape.dimensions, strided_dimension(nest.roots)
+    if tiled is None or nest.fused.root_places or nest.fused.parameter_places:
+        return False
+    if sizes[tiled] < TURNED_ROWS or sizes[-1] < TURNED_ROWS:
+        return False
+    operands = _turned_operands(nest, domain)
+    shared = {nest.sharing[k] for k in nest.sharing}
+    return 1 <= len(operands) <= _MOST_TURNED and not any(p.attributes.number in shared for p, _ in operands)
+
+
+def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
+    """The nest of `emit_loop` that turns tiles of operands."""
+    writer, elements, last = nest.writer, nest.elements, domain.shape.rank - 1
+    tiled = strided_dimension(nest.roots)
+    assert tiled is not None
+    width = max(root.shape.element.byte_width for root in nest.roots)
+    rows = TURNED_ROWS if domain.shape.dimensions[tiled] >= _FEW_ROWS else TURNED_ROWS // 2
+    columns = min(_MOST_COLUMNS, _ROW_BYTES // width)
+    groups = columns // _TOGETHER
+    bounds = [(LO, HI), *[(ZERO, nest.sizes.of(domain, d)) for d in range(1, last + 1)]]
+    names = [loop_variable(d) for d in range(last + 4)]
+    size, high = bounds[last][1], bounds[tiled][1]
+    turned = []
+    for number, (parameter, where) in enumerate(_turned_operands(nest, domain)):
+        pointer = elements.pointers[parameter.attributes.number]
+        array = writer.local_array(f"turned{number}", rows * columns, memory_type(pointer.element_type))
+        elements.used.add(parameter.attributes.number)
+        turned.append((parameter, where, pointer, array))
+    with ExitStack() as stack:
+        index: dict[int, Expr] = {}
+        for d in range(last):
+            both = bounds[d] if d in (0, tiled) else (bounds[d][1],)
+            loop = writer.loop(f"{names[d]}_tile", *both, step=rows) if d == tiled else writer.loop(names[d], *both)
+            index[d] = stack.enter_context(loop)
+        row = index[tiled]
+
+        def in_tile() -> AbstractContextManager[Name]:
+            return writer.loop(names[last + 2], rows)
+
+        def in_groups() -> AbstractContextManager[Name]:
+            return writer.loop(names[last + 1], groups)
+
+        first = writer.assign("first", ZERO)
+        with writer.if_(row + rows <= high, guarded=True):
+            with writer.loop(f"{names[last]}_tile", ZERO, size - (columns - 1), step=columns) as column:
+                with in_groups() as group, in_tile() as k:
+                    here = {**index, tiled: writer.assign(names[tiled], row + k)}
+                    to = writer.assign(writer.fresh("at"), group * (rows * _TOGETHER) + k * _TOGETHER)
+                    for parameter, where, pointer, array in turned:
+                        for part in range(_TOGETHER):
+                            here[last] = column + group * _TOGETHER + part
+                            spot = elements.place_index.spot(None, parameter, tuple(here[d] for d in where))
+                            writer.store(array, to + part, pointer_of(pointer)[spot.offset])
+                with in_tile() as k:
+                    here = {**index, tiled: writer.assign(names[tiled], row + k)}
+                    with in_groups() as group, writer.loop(names[last + 3], _TOGETHER) as c:
+                        here[last] = writer.assign(names[last], column + group * _TOGETHER + c)
+                        for parameter, where, pointer, array in turned:
+                            value = loaded(
+                                pointer.element_type, array[group * (rows * _TOGETHER) + k * _TOGETHER + c]
+                            )
+                            writer.know(parameter, value.at(writer.depth), tuple(here[d] for d in where))
+                        nest.store_roots(tuple(here[d] for d in range(last + 1)))
+            writer.assign(first, size // columns * columns)
+        with (
+            writer.loop(f"{names[last]}_tile", first, size, step=TILE) as column,
+            writer.loop(names[tiled], row, call("minimum", row + rows, high)) as index[tiled],
+            writer.loop(names[last], column, call("minimum", column + TILE, size)) as index[last],
+        ):
+            nest.store_roots(tuple(index[d] for d in range(last + 1)))
+    kernel = nest.finish(domain.shape.dimensions[0], math.prod(domain.shape.dimensions[1:]))
+    return replace(kernel, least=1 if tiled else rows)
 
 
 PACKED_BLOCK = 64

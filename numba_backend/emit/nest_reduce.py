@@ -1,81 +1,67 @@
-"""Loop nests with reductions. One fusion may hold several, and work before, between and after them.
+"""What loop nests with reductions have in common. One fusion may hold several reductions, and work before, between and
+after them.
 
-Rows: the most minor dimension is reduced. For each kept index there is one loop over the reduced dimensions for each
-level of dependency, one after the other, with the results in scalars; a softmax is three loops over a row::
+`nest_rows.py` has the nest over rows, where the most minor dimension is reduced, `nest_columns.py` the one where it is
+kept, and `nest_mixed.py` the one with reductions of both kinds; `reductions.py` says which one a fusion has.
 
-    for i in range(lo, hi):
-        acc0 = c0
-        for j in range(n0):
-            acc0 = reduce_max(acc0, x0[i * n0 + j])
-        acc1 = c1
-        for j in range(n0):
-            exp0 = exp(x0[i * n0 + j] - acc0)
-            out[i * n0 + j] = exp0
-            acc1 = reduce_add(acc1, exp0)
-        for j in range(n0):
-            out[i * n0 + j] = out[i * n0 + j] / acc1
-
-An expensive value that a later loop needs again is kept in an output that is not written yet.
-
-Columns: the most minor dimension is kept. The accumulators are in the output itself, a block of columns at a time::
-
-    for start in range(lo, hi, 1024):
-        stop = minimum(start + 1024, hi)
-        for j in range(start, stop):
-            out[j] = c0
-        for i in range(n1):
-            for j in range(start, stop):
-                out[j] = reduce_add(out[j], x0[i * n0 + j])
+A reduction's *stage* is the number of reductions that must be complete before it. Each stage is one loop over the
+reduced dimensions. What a nest writes for each element of the domain is a *sink*; of the loops where all that it needs
+is known, it is in the one that has the most of it at hand. An expensive value that a later loop needs again is kept in
+an output: its own, or one that is not written yet.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
-from ..loops.expressions import Expr, Name, call
+from ..loops.expressions import Expr
 from .collapse import FusedBody
-from .kernel import HI, LO, EmittedKernel
 from .nest import NestEmitter, loop_variable
 from .place_index import LoopDigit, guide_of
 from .reduce import combined
 from .sizes import Index
 
-COLUMN_BLOCK = 1024
-"""Columns whose accumulators stay in the first-level cache while the loop goes over the rows."""
+
+@dataclass(slots=True)
+class _Spills:
+    """Values that are kept in outputs, by stage."""
+
+    written: dict[int, dict[int, HloInstruction]] = field(default_factory=dict)
+    """What the loop of the stage writes: by output, the value."""
+    lost: dict[int, list[HloInstruction]] = field(default_factory=dict)
+    """What the loop of the stage reads and overwrites."""
 
 
-def emit_reduction(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
-    """The kernel of a canonical fused computation with reductions, all over the same dimensions of one domain."""
-    nest = _ReductionNest(fused, sharing)
-    reduced, rank = nest.reduced, nest.domain.shape.rank
-    if reduced and rank - 1 not in reduced:
-        return nest.columns()
-    return nest.rows()
+class ReductionNest(NestEmitter):
+    """What nests with reductions share. The reductions are over dimensions of one domain."""
 
-
-class _ReductionNest(NestEmitter):
-    def __init__(self, fused: FusedBody, sharing: Mapping[int, int]) -> None:
+    def __init__(self, fused: FusedBody, sharing: Mapping[int, int], reductions: Sequence[HloInstruction]) -> None:
+        """`reductions`: those whose results the nest has at hand when they are complete, all over the same dimensions.
+        The last loop of the nest is the stage after theirs."""
         super().__init__(fused, sharing)
         body = self.body
-        self.reductions = [i for i in body.instructions if i.opcode is Opcode.REDUCE]
-        first = self.reductions[0]
+        self.reductions = reductions
+        first = reductions[0]
         self.domain = first.operands[0]
         self.reduced = first.attributes.dimensions
         self.kept = tuple(d for d in range(self.domain.shape.rank) if d not in self.reduced)
-        self.level = _levels(body)
         sizes = self.domain.shape.dimensions
         self.kept_sizes = tuple(sizes[d] for d in self.kept)
         assert all(
-            r.operands[0].shape.dimensions == sizes and r.attributes.dimensions == self.reduced
-            for r in self.reductions
-        ), "reductions over different dimensions in one fusion"
+            r.operands[0].shape.dimensions == sizes and r.attributes.dimensions == self.reduced for r in reductions
+        ), "reductions over different dimensions in one group"
+        self.level = _levels(body)
+        """By value: how many reductions, in a chain, must be complete before it can be computed."""
+        self.stages = 1 + max(self.level[r] for r in reductions)
         self.full_roots = [k for k, r in enumerate(self.roots) if self.is_full(r)]
         self._digits = self._guide()
+        self._stage_of = self._plan_stages()
+        self._spills = self._plan_spills()
 
     def _guide(self) -> tuple[LoopDigit, ...]:
         """The order and the tiles for the loops over the domain, where arrays have tiles; () if no array has."""
@@ -87,7 +73,7 @@ class _ReductionNest(NestEmitter):
         return guide_of(starts, self.fused.parameter_places, rank)
 
     @contextmanager
-    def _loops_over(self, dimensions: Sequence[int], first: int) -> Iterator[Mapping[int, Expr]]:
+    def loops_over(self, dimensions: Sequence[int], first: int) -> Iterator[Mapping[int, Expr]]:
         """Loops over some dimensions of the domain, tile by tile where there are tiles; gives their indices. Variables
         are named from level `first` on."""
         digits = [digit for digit in self._digits if digit.dimension in dimensions]
@@ -105,112 +91,141 @@ class _ReductionNest(NestEmitter):
         """True for a value with one element per element of the domain, not per kept index."""
         return bool(self.reduced) and instruction.shape.dimensions == self.domain.shape.dimensions
 
-    def rows(self) -> EmittedKernel:
-        if self.kept:
-            self.sizes.mark_outer(self.domain, self.kept[0])
-        stages = 1 + max(self.level[r] for r in self.reductions)
-        spill = self._plan_spill(stages)
-        with self._kept_loops() as kept_index:
-            kept = dict(zip(self.kept, kept_index, strict=True))
-            for stage in range(stages):
-                self._reduce_stage(stage, kept, kept_index, spill if spill and spill[1] == stage else None)
-            for output, root in enumerate(self.roots):
-                if output not in self.full_roots:
-                    value = self.elements.value(root, kept_index)
-                    self.store(output, self.spot(output, kept_index), value)
-            if self.full_roots:
-                with self._reduced_loops(kept) as index:
-                    values = [self.elements.value(self.roots[output], index) for output in self.full_roots]
-                    for output, value in zip(self.full_roots, values, strict=True):
-                        self.store(output, self.spot(output, index), value)
-        inner = math.prod(self.domain.shape.dimensions[d] for d in self.reduced)
-        return self.finish(math.prod(self.kept_sizes), inner)
+    def sinks(self) -> Mapping[HloInstruction, Sequence[HloInstruction]]:
+        """What the nest does for each element of the domain and no result of which is needed inside: by what it is, the
+        values that it needs there."""
+        return {self.roots[k]: (self.roots[k],) for k in self.full_roots}
 
-    @contextmanager
-    def _kept_loops(self) -> Iterator[Index]:
-        """The sliced loop over all kept indices: one variable, or one that is split into several indices."""
-        if not self.kept:
-            yield ()
-            return
-        with self.sliced_loop() as first:
-            if len(self.kept) == 1:
-                yield (first,)
-                return
-            rest: Expr = first
-            components: list[Expr] = []
-            for d in reversed(self.kept[1:]):
-                size = self.sizes.of(self.domain, d)
-                components.append(self.writer.let("row", rest % size))
-                rest = rest // size
-            components.append(self.writer.let("row", rest))
-            yield tuple(reversed(components))
+    def sinks_at(self, stage: int) -> list[HloInstruction]:
+        """The sinks in the loop of a stage."""
+        return [sink for sink, where in self._stage_of.items() if where == stage]
 
-    @contextmanager
-    def _reduced_loops(self, kept: Mapping[int, Expr]) -> Iterator[Index]:
-        with self._loops_over(self.reduced, 1 if self.kept else 0) as variables:
-            index = {**kept, **variables}
-            yield tuple(index[d] for d in range(self.domain.shape.rank))
+    def full_roots_at(self, stage: int) -> list[int]:
+        """The full outputs that the loop of a stage writes."""
+        return [output for output in self.full_roots if self._stage_of[self.roots[output]] == stage]
 
-    def _reduce_stage(
-        self, stage: int, kept: Mapping[int, Expr], kept_index: Index, spill: tuple[HloInstruction, int, int] | None
-    ) -> None:
-        reductions = [r for r in self.reductions if self.level[r] == stage]
-        accumulators: dict[HloInstruction, list[Name]] = {}
-        for reduce in reductions:
-            half = len(reduce.operands) // 2
-            accumulators[reduce] = [
-                self.writer.assign(self.writer.fresh("acc"), self.elements.value(init, ()))
-                for init in reduce.operands[half:]
-            ]
-        with self._reduced_loops(kept) as index:
-            if spill is not None:
-                self._spill(spill[0], spill[2], index)
-            for reduce in reductions:
-                half = len(reduce.operands) // 2
-                values = [self.elements.value(o, index) for o in reduce.operands[:half]]
-                results = combined(self.elements, reduce, accumulators[reduce], values)
-                # All at once: the new values may depend on each other's old ones.
-                self.writer.assign_all(accumulators[reduce], results)
-        for reduce in reductions:
-            self._publish(reduce, kept_index, accumulators[reduce])
+    def ends_at(self, stage: int) -> list[HloInstruction]:
+        """The values that the loop of a stage needs for each element of the domain."""
+        sinks = self.sinks()
+        return [*self._reduced_at(stage), *(o for sink in self.sinks_at(stage) for o in sinks[sink])]
 
-    def _publish(self, reduce: HloInstruction, kept_index: Index, accumulators: Sequence[Expr]) -> None:
-        """Make the results available to the rest of the nest."""
-        remember = self.writer.remember
-        if not reduce.shape.is_tuple:
-            remember(reduce, accumulators[0], kept_index if reduce.shape.rank else ())
-            return
-        for user in self.body.users[reduce]:
-            if user.opcode is Opcode.GET_TUPLE_ELEMENT:
-                accumulator = accumulators[user.attributes.index]
-                remember(user, accumulator, kept_index if user.shape.rank else ())
+    def _reduced_at(self, stage: int) -> list[HloInstruction]:
+        return [o for r in self.reductions if self.level[r] == stage for o in r.operands[: len(r.operands) // 2]]
 
-    def _plan_spill(self, stages: int) -> tuple[HloInstruction, int, int] | None:
-        """(value, stage, output): an expensive value of one loop that a later one needs; the output keeps it."""
-        free = [k for k in self.full_roots if k not in self.sharing]
-        if not free:
+    def _plan_stages(self) -> dict[HloInstruction, int]:
+        """The stage of each sink: of the loops where all that it needs is known, the one that has the most of it."""
+        needed = [self._full_needs(self._reduced_at(stage)) for stage in range(self.stages + 1)]
+        found: dict[HloInstruction, int] = {}
+        sinks = self.sinks()
+        for sink in sorted(sinks, key=lambda s: -self.level[s]):
+            own = self._full_needs(sinks[sink])
+            loops = [s for s in range(self.level[sink], self.stages + 1) if s < self.stages or needed[s]]
+            loops.reverse()  # of equals the last one, which may overwrite what the nest reads
+            where = min(loops or [self.stages], key=lambda s: sum(map(_weight, own - needed[s])))
+            found[sink] = where
+            needed[where] |= own
+        return found
+
+    def may_overwrite(self, parameter: HloInstruction, output: int) -> bool:
+        """True if the nest may write an output over a parameter: in its last loop, and if all loops read of the
+        parameter only the element at their own index."""
+        if output not in self.full_roots_at(self.stages):
+            return False
+        straight: set[HloInstruction] = set()
+        stack = [parameter]
+        while stack:
+            value = stack.pop()
+            for user in self.body.users[value]:
+                if user.opcode in (Opcode.REDUCE, Opcode.TUPLE) or user in straight:
+                    continue
+                if not has_trait(user.opcode, Trait.ELEMENTWISE) or not self.is_full(user):
+                    return False
+                straight.add(user)
+                stack.append(user)
+        return True
+
+    def store_full(self, stage: int, index: Index) -> None:
+        """Write what the loop of a stage writes for each element of the domain."""
+        spilled = self._spills.written.get(stage, {})
+        for output, instruction in spilled.items():
+            self._spill(instruction, output, index)
+        for instruction in self._spills.lost.get(stage, ()):  # all that reads it is after what overwrites it
+            value = self.elements.value(instruction, index)
+            if not value.is_simple:
+                self.writer.remember(instruction, self.writer.let("kept", value), index)
+        outputs = [output for output in self.full_roots_at(stage) if output not in spilled]
+        values = [self.elements.value(self.roots[output], index) for output in outputs]
+        if len(outputs) > 1 and self.sharing:  # one may overwrite what another one reads
+            values = [v if v.is_simple else self.writer.let("last", v) for v in values]
+        for output, value in zip(outputs, values, strict=True):
+            self.store(output, self.spot(output, index), value)
+
+    def _plan_spills(self) -> _Spills:
+        """Expensive values of the loop of one stage that the loop of a later one needs, each kept in an output.
+
+        The output is the value itself, or one that is not written before all have read the value.
+        """
+        found = _Spills()
+        known_from: dict[HloInstruction, int] = {}
+        free = [output for output in self.full_roots if output not in self.sharing]
+        while True:
+            needed: dict[HloInstruction, list[int]] = {}
+            for stage in range(self.stages + 1):
+                known = {instruction for instruction, first in known_from.items() if first < stage}
+                read: set[HloInstruction] = set()
+                for instruction in self._full_needs(self.ends_at(stage), known, read):
+                    needed.setdefault(instruction, []).append(stage)
+                for instruction in read:
+                    needed.setdefault(instruction, []).append(stage)
+            for instruction in reversed(self.body.instructions):
+                where = needed.get(instruction, ())
+                if len(where) > 1 and instruction not in known_from:
+                    output = self._output_for(instruction, where, free)
+                    if output is not None:
+                        break
+            else:
+                break
+            known_from[instruction] = where[0]
+            found.written.setdefault(where[0], {})[output] = instruction
+            free.remove(output)
+            last = self._stage_of[self.roots[output]]
+            if self.roots[output] is not instruction and last in where:
+                found.lost.setdefault(last, []).append(instruction)
+        return found
+
+    def _output_for(self, instruction: HloInstruction, where: Sequence[int], free: Sequence[int]) -> int | None:
+        """The output that keeps a value which the loops `where` need, if that is better than computing it again."""
+        own = [k for k in free if self.roots[k] is instruction]
+        if own and any(has_trait(i.opcode, Trait.EXPENSIVE) for i in self._full_needs([instruction])):
+            return own[0]
+        if own or not has_trait(instruction.opcode, Trait.EXPENSIVE):
             return None
-        needed: dict[HloInstruction, set[int]] = {}
-        for stage in range(stages):
-            ends = [o for r in self.reductions if self.level[r] == stage for o in r.operands]
-            for instruction in self._full_level_needs(ends):
-                needed.setdefault(instruction, set()).add(stage)
-        for instruction in self._full_level_needs([self.roots[k] for k in self.full_roots]):
-            needed.setdefault(instruction, set()).add(stages)
-        for instruction in reversed(self.body.instructions):
-            where = needed.get(instruction, set())
-            if len(where) < 2 or not has_trait(instruction.opcode, Trait.EXPENSIVE):
-                continue
-            for output in free:
-                if self.roots[output].shape.element is instruction.shape.element:
-                    return instruction, min(where), output
-        return None
+        element = instruction.shape.element
+        return next(
+            (
+                k
+                for k in free
+                if self.roots[k].shape.element is element and where[0] < self._stage_of[self.roots[k]] >= where[-1]
+            ),
+            None,
+        )
 
-    def _full_level_needs(self, ends: list[HloInstruction]) -> set[HloInstruction]:
+    def _full_needs(
+        self,
+        ends: Sequence[HloInstruction],
+        known: Collection[HloInstruction] = (),
+        read: set[HloInstruction] | None = None,
+    ) -> set[HloInstruction]:
+        """The values with an element for each element of the domain that must be computed for `ends`, if those that are
+        `known` are read; these are added to `read`."""
         found: set[HloInstruction] = set()
         stack = [i for i in ends if self.is_full(i)]
         while stack:
             instruction = stack.pop()
+            if instruction in known:
+                if read is not None:
+                    read.add(instruction)
+                continue
             if instruction in found:
                 continue
             found.add(instruction)
@@ -224,131 +239,57 @@ class _ReductionNest(NestEmitter):
             value = self.writer.let("kept", value)
             self.writer.remember(instruction, value, index)
         self.store(output, self.spot(output, index), value)
+        self.read_back(instruction, output, index)
+
+    def read_back(self, instruction: HloInstruction, output: int, index: Index) -> None:
+        """From here on the value is read from an output that holds it."""
         self.elements.spilled[instruction, index] = lambda: self.stored_value(output, self.spot(output, index))
 
-    def columns(self) -> EmittedKernel:
-        last_reduced = max(self.reduced)
-        outer = [d for d in self.kept if d < last_reduced]
-        minor = [d for d in self.kept if d > last_reduced]
-        sizes = self.domain.shape.dimensions
-        self.sizes.mark_outer(self.domain, outer[0] if outer else minor[0])
-        tiles = [digit for digit in self._digits if minor == [digit.dimension]]
-        if not outer and len(tiles) > 1:
-            return self._columns_by_tiles(minor[0], tiles)
-        if outer:
-            outer_sizes = [self.sizes.of(self.domain, d) for d in outer[1:]]
-            with self.sliced_loop() as first, self.loops(outer_sizes, 1) as rest:
-                self._column_block(dict(zip(outer, (first, *rest), strict=True)), minor, None)
-            inner = math.prod(sizes) // max(sizes[outer[0]], 1)
-            return self.finish(sizes[outer[0]], inner)
-        with self.writer.loop("start", LO, HI, step=COLUMN_BLOCK) as start:
-            stop = self.writer.assign("stop", call("minimum", start + COLUMN_BLOCK, HI))
-            self._column_block({}, minor, (start, stop))
-        return self.finish(sizes[minor[0]], math.prod(sizes) // max(sizes[minor[0]], 1))
-
-    def _columns_by_tiles(self, minor: int, tiles: Sequence[LoopDigit]) -> EmittedKernel:
-        """The accumulators of one tile's columns at a time::
-
-            for j_0 in range(lo, hi):
-                for j_1 in range(minimum(128, n0 - j_0 * 128)):
-                    out[...] = c0
-                for i in range(n1):
-                    for j_1 in range(minimum(128, n0 - j_0 * 128)):
-                        out[...] = reduce_add(out[...], x0[...])
-        """
-        name = loop_variable(0)
-        loops = self.tile_loops(self.domain, tiles, {minor: name})
-
-        @contextmanager
-        def inside(_: int) -> Iterator[Mapping[int, Expr]]:
-            with loops.over(tiles[1:]):
-                yield {minor: loops.index(minor)}
-
-        with self.writer.loop(f"{name}_0", LO, HI) as first:
-            loops.set(tiles[0], first)
-            self._accumulate({}, inside, 1)
-        extent = loops.number(tiles[0])
-        return self.finish(extent, math.prod(self.domain.shape.dimensions) // max(extent, 1) + 1)
-
-    def _column_block(
-        self, outer: Mapping[int, Expr], minor: list[int], block: tuple[Expr, Expr] | None
-    ) -> None:
-        """`block`: the bounds of the first minor dimension."""
-        self._accumulate(outer, lambda level: self._minor_loops(minor, block, level), len(outer))
-
-    def _accumulate(
-        self,
-        outer: Mapping[int, Expr],
-        minor_loops: Callable[[int], AbstractContextManager[Mapping[int, Expr]]],
-        level: int,
-    ) -> None:
-        """Initialise the accumulators, then accumulate row by row. Loop variables are named from `level` on."""
-        with minor_loops(level) as minor:
-            kept_index = self._kept_index({**outer, **minor})
-            for reduce in self.reductions:
-                half = len(reduce.operands) // 2
-                for output, init in zip(self._outputs_of(reduce), reduce.operands[half:], strict=True):
-                    if output is not None:
-                        value = self.elements.value(init, ())
-                        self.store(output, self.spot(output, kept_index), value)
-        inside = level + len(self.reduced)
-        with self._loops_over(self.reduced, level) as reduced, minor_loops(inside) as minor:
-            self._column_step({**outer, **reduced, **minor})
-        primary = {k for reduce in self.reductions for k in self._outputs_of(reduce)} | {*self.full_roots}
-        again = [k for k in range(len(self.roots)) if k not in primary]
-        if again:
-            with minor_loops(level) as minor:
-                kept_index = self._kept_index({**outer, **minor})
-                for output in again:
-                    first = self.roots.index(self.roots[output])
-                    assert first != output, "a column reduction's result that is no accumulator"
-                    value = self.stored_value(first, self.spot(first, kept_index))
-                    self.store(output, self.spot(output, kept_index), value)
-
-    def _kept_index(self, index: Mapping[int, Expr]) -> Index:
-        return tuple(index[d] for d in self.kept)
-
-    @contextmanager
-    def _minor_loops(
-        self, minor: list[int], block: tuple[Expr, Expr] | None, level: int
-    ) -> Iterator[Mapping[int, Expr]]:
-        if block is None:
-            with self._loops_over(minor, level) as variables:
-                yield variables
-            return
-        sliced, rest = self.writer.loop(loop_variable(level), *block), self._loops_over(minor[1:], level + 1)
-        with sliced as first, rest as variables:
-            yield {minor[0]: first, **variables}
-
-    def _column_step(self, components: Mapping[int, Expr]) -> None:
-        index = tuple(components[d] for d in range(self.domain.shape.rank))
-        kept_index = self._kept_index(components)
-        for output in self.full_roots:
-            value = self.elements.value(self.roots[output], index)
-            self.store(output, self.spot(output, index), value)
-        for reduce in self.reductions:
-            half = len(reduce.operands) // 2
-            outputs = [output for output in self._outputs_of(reduce) if output is not None]
-            assert len(outputs) == half, "a result of a column reduction that nobody reads"
-            accumulators = [self.stored_value(output, self.spot(output, kept_index)) for output in outputs]
-            values = [self.elements.value(o, index) for o in reduce.operands[:half]]
-            if half > 1:
-                accumulators = [self.writer.let("acc", a) for a in accumulators]
-            results = combined(self.elements, reduce, accumulators, values)
-            if half > 1:
-                results = [self.writer.let("next", r) for r in results]
-            for output, result in zip(outputs, results, strict=True):
-                self.store(output, self.spot(output, kept_index), result)
-
-    def _outputs_of(self, reduce: HloInstruction) -> list[int | None]:
-        """For each result of a reduction, its output."""
+    def accumulators_of(self, reduce: HloInstruction) -> list[int]:
+        """For each result of a reduction along columns, the output in which it is accumulated."""
         if not reduce.shape.is_tuple:
             return [self.roots.index(reduce)]
-        found: list[int | None] = [None] * len(reduce.shape.elements)
-        for output, root in enumerate(self.roots):
-            if root.opcode is Opcode.GET_TUPLE_ELEMENT and root.operands[0] is reduce:
-                found[root.attributes.index] = output
-        return found
+        parts = {r.attributes.index: k for k, r in reversed([*enumerate(self.roots)]) if _is_part(r, reduce)}
+        assert len(parts) == len(reduce.shape.elements), "a result of a column reduction that nobody reads"
+        return [parts[k] for k in range(len(parts))]
+
+    def initialise(self, reduce: HloInstruction, kept_index: Index) -> None:
+        """Write the first values of the accumulators of one column."""
+        inits = reduce.operands[len(reduce.operands) // 2 :]
+        for output, init in zip(self.accumulators_of(reduce), inits, strict=True):
+            self.store(output, self.spot(output, kept_index), self.elements.value(init, ()))
+
+    def accumulate(self, reductions: Sequence[HloInstruction], index: Index, kept_index: Index) -> None:
+        """Combine the accumulators of one column with one element of it.
+
+        All are read before one is written. A processor that compares only the low bits of addresses would else let a
+        read wait for a write to another accumulator.
+        """
+        outputs = [output for reduce in reductions for output in self.accumulators_of(reduce)]
+        spots = [self.spot(output, kept_index) for output in outputs]
+        old = [self.stored_value(output, spot) for output, spot in zip(outputs, spots, strict=True)]
+        if len(outputs) > 1:
+            old = [self.writer.let("acc", value) for value in old]
+        new: list[Expr] = []
+        for reduce in reductions:
+            half = len(reduce.operands) // 2
+            values = [self.elements.value(o, index) for o in reduce.operands[:half]]
+            new += combined(self.elements, reduce, old[len(new) : len(new) + half], values)
+        if len(outputs) > 1:
+            new = [self.writer.let("next", value) for value in new]
+        for output, spot, value in zip(outputs, spots, new, strict=True):
+            self.store(output, spot, value)
+
+
+def _weight(instruction: HloInstruction) -> int:
+    """What it costs to have a value in one loop more."""
+    if instruction.opcode is Opcode.PARAMETER:
+        return 4
+    return 16 if has_trait(instruction.opcode, Trait.EXPENSIVE) else 1
+
+
+def _is_part(root: HloInstruction, reduce: HloInstruction) -> bool:
+    return root.opcode is Opcode.GET_TUPLE_ELEMENT and root.operands[0] is reduce
 
 
 def _levels(body: HloComputation) -> dict[HloInstruction, int]:

@@ -19,6 +19,8 @@ which zero or NaN an element was, these elements are put back in their original 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ..loops.expressions import Expr, Name, Number, binary, call, is_number
@@ -76,7 +78,7 @@ class RadixSort(RowSorter):
                 self._fill(key, source, counts)
                 self._distribute(key, source, target, counts)
             if self.keys_only:
-                self._restore(self.keys[0], source)
+                self._compute(self.keys[0], source)
             else:
                 with writer.loop("t", n0) as t:
                     for out, w in zip(self.outputs, carried, strict=True):
@@ -86,21 +88,13 @@ class RadixSort(RowSorter):
 
     def _key(self, key: SortKey, source: Name, position: Expr) -> Expr:
         """The key of the element at a position of the row in its current order."""
-        elements = self.text.elements
-        with self.writer.forgetting():
-            for parameter in elements.computation.parameters:
-                if parameter.attributes.number % 2 == 0:
-                    operand = parameter.attributes.number // 2
-                    if self.keys_only:
-                        element = self.element(self.inputs[operand], self.offset(position))
-                    else:
-                        element = self.element(self.work[2 + operand], source + position)
-                    self.writer.know(parameter, self._named(element, parameter))
-            return integer_key(key, elements.value(key.value, ()))
 
-    def _named(self, element: Expr, parameter: HloInstruction) -> Expr:
-        used = len(self.text.elements.computation.users[parameter])
-        return self.writer.let("v", element) if used > 1 else element
+        def element(operand: int) -> Expr:
+            if self.keys_only:
+                return self.element(self.inputs[operand], self.offset(position))
+            return self.element(self.work[2 + operand], source + position)
+
+        return key_at(self, key, element)
 
     def _fill(self, key: SortKey, source: Name, counts: Name) -> None:
         """Compute the keys, then count their digits: two loops; the first handles several elements at a time."""
@@ -144,35 +138,52 @@ class RadixSort(RowSorter):
                         writer.store(w.pointer, to, w.pointer[source + t])
                 self.swap(source, target)
 
-    def _restore(self, key: SortKey, source: Name) -> None:
+    def _compute(self, key: SortKey, source: Name) -> None:
         """Compute the elements from their keys."""
-        writer, n0, k, out = self.writer, self.n0, self.keyed, self.outputs[0].pointer
-        with writer.loop("t", n0) as t:
-            writer.store(out, self.offset(t), element_of(key, k[source + t]))
-        if not key.merges_values:
-            return
-        constants = key.canonical_constants
-        if constants is None:
-            marks = [zero_of(key)]
-        else:
-            marks = [self.text.elements.value(constant, ()) for constant in constants]
-        merged = []
-        """For zeros, and for NaN: how many elements come before them, and their key."""
-        for name, mark in zip(("zeros", "nans"), marks, strict=False):
-            before = writer.assign(name, cast("int64", 0))
-            merged.append((before, writer.assign(f"first_of_{name}", integer_key(key, mark))))
-        some = writer.assign("some", cast("int64", 0))
-        with writer.loop("t", n0) as t:
-            for before, first in merged:
-                writer.augment(before, "+", cast("int64", k[source + t] < first))
-                writer.augment(some, "+", cast("int64", k[source + t].eq(first)))
-        x = self.inputs[0]
-        with writer.if_(some > 0), writer.loop("t", n0) as t:
-            value = writer.let("v", self.element(x, self.offset(t)))
-            for (position, _), test in zip(merged, (value.eq(marks[0]), value.ne(value)), strict=False):
-                with writer.if_(test):
-                    writer.store(out, self.offset(position), x.pointer[self.offset(t)])
-                    writer.augment(position, "+", 1)
+        with self.writer.loop("t", self.n0) as t:
+            self.writer.store(self.outputs[0].pointer, self.offset(t), element_of(key, self.keyed[source + t]))
+        if key.merges_values:
+            restore_merged(self, key, lambda t: self.keyed[source + t])
+
+
+def key_at(sorter: RowSorter, key: SortKey, element: Callable[[int], Expr]) -> Expr:
+    """The key of one position; `element` gives an operand's element there."""
+    elements, writer = sorter.text.elements, sorter.writer
+    users = elements.computation.users
+    with writer.forgetting():
+        for parameter in elements.computation.parameters:
+            if parameter.attributes.number % 2 == 0:
+                value = element(parameter.attributes.number // 2)
+                writer.know(parameter, writer.let("v", value) if len(users[parameter]) > 1 else value)
+        return integer_key(key, elements.value(key.value, ()))
+
+
+def restore_merged(sorter: RowSorter, key: SortKey, number: Callable[[Expr], Expr]) -> None:
+    """Zeros and NaN that the key does not tell apart are put back in their original order, after the row's elements
+    were computed from their keys. `number(t)`: the key of element t, in any order."""
+    writer, n0, x, out = sorter.writer, sorter.n0, sorter.inputs[0], sorter.outputs[0].pointer
+    constants = key.canonical_constants
+    if constants is None:
+        marks = [zero_of(key)]
+    else:
+        marks = [sorter.text.elements.value(constant, ()) for constant in constants]
+    merged = []
+    """For zeros, and for NaN: how many elements come before them, and their key."""
+    for name, mark in zip(("zeros", "nans"), marks, strict=False):
+        before = writer.assign(name, cast("int64", 0))
+        merged.append((before, writer.assign(f"first_of_{name}", integer_key(key, mark))))
+    some = writer.assign("some", cast("int64", 0))
+    with writer.loop("t", n0) as t:
+        one = writer.assign("number", number(t))
+        for before, first in merged:
+            writer.augment(before, "+", cast("int64", one < first))
+            writer.augment(some, "+", cast("int64", one.eq(first)))
+    with writer.if_(some > 0), writer.loop("t", n0) as t:
+        value = writer.let("v", sorter.element(x, sorter.offset(t)))
+        for (position, _), test in zip(merged, (value.eq(marks[0]), value.ne(value)), strict=False):
+            with writer.if_(test):
+                writer.store(out, sorter.offset(position), x.pointer[sorter.offset(t)])
+                writer.augment(position, "+", 1)
 
 
 def radix_sort_of(instruction: HloInstruction) -> RadixSort | None:

@@ -48,8 +48,9 @@ class RowSorter:
 
     def __init__(
         self, name: str, computation: HloComputation, types: list[ElementType], dimensions: tuple[int, ...],
-        axis: int, scratch: list[ElementType],
+        axis: int, scratch: list[ElementType], together: int = 1,
     ) -> None:  # fmt: skip
+        """`together`: how many rows are a step of the loop in a group."""
         self.text = KernelText(name, computation)
         self.writer = self.text.writer
         self.count = len(types)
@@ -57,15 +58,18 @@ class RowSorter:
         self.size = dimensions[axis]
         self.stride = math.prod(dimensions[axis + 1 :])
         self.rows = math.prod(dimensions[:axis]) * self.stride
-        group = -(-self.rows // MAX_GROUPS)
-        self.groups = -(-self.rows // group)
+        steps = -(-self.rows // together)
+        group = -(-steps // MAX_GROUPS)
+        self.groups = -(-steps // group)
+        self.steps = steps
         text = self.text
-        self.m0, self.m1 = text.argument("m0", group), text.argument("m1", self.rows)
+        self.m0, self.m1 = text.argument("m0", group), text.argument("m1", steps)
         self.n0 = text.argument("n0", self.size)
         if self.stride != 1:
             self.n1, self.n2 = text.argument("n1", self.stride), text.argument("n2", self.stride * self.size)
         self.inputs = [text.operand(f"x{k}", t, k) for k, t in enumerate(types)]
         self.work = [text.operand(f"w{k}", t, self.count + k) for k, t in enumerate(scratch)]
+        self.outputs: list[Buffer] = []
 
     @contextmanager
     def row(self) -> Iterator[tuple[Name, Name]]:
@@ -75,9 +79,12 @@ class RowSorter:
             writer.loop("group", LO, HI) as group,
             writer.loop("i", group * m0, call("minimum", group * m0 + m0, m1)) as i,
         ):
-            base = i * self.n0 if self.stride == 1 else i // self.n1 * self.n2 + i % self.n1
-            self.base = writer.assign("base", base)
+            self.base = writer.assign("base", self.first_of(i))
             yield group, i
+
+    def first_of(self, row: Expr) -> Expr:
+        """The offset in the arrays of the first element of a row."""
+        return row * self.n0 if self.stride == 1 else row // self.n1 * self.n2 + row % self.n1
 
     def offset(self, position: Expr) -> Expr:
         """The offset in the arrays of the element at a position of the row."""
@@ -94,8 +101,8 @@ class RowSorter:
         self.writer.assign(target, other)
 
     def finish(self, cost: float) -> EmittedKernel:
-        """`cost`: nanoseconds of one row."""
-        return self.text.finish(self.groups, cost * self.rows / self.groups)
+        """`cost`: nanoseconds of one row, or of the rows of one step."""
+        return self.text.finish(self.groups, cost * self.steps / self.groups)
 
 
 def merge_sort_of(instruction: HloInstruction) -> MergeSort:

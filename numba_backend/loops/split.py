@@ -7,35 +7,37 @@
             part0 = x[i - 1]                    out[i] = part0
         out[i] = part0
 
-The iterations stay in their order, and without the test LLVM makes vectors of them. Tests compare the counter, perhaps
-plus what does not change in the loop, with what does not change either, as concatenation and padding do.
+The iterations stay in their order, and without the test LLVM makes vectors of them, or a copy of memory. Tests compare
+the counter, perhaps plus what does not change in the loop, with what does not change either, as concatenation and
+padding do. A part whose body still has tests is split again, so that n operands of a concatenation make n loops. Outer
+loops are split first: what they decide is no question for the inner ones.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from .expressions import ZERO, Binary, Expr, Name, Number, call, minus, plus
+from .expressions import ZERO, Binary, Expr, Name, Number, all_of, call, minus, plus
 from .forward import assigned
 from .statements import Assign, Block, For, If, walk, with_blocks
 
-MOST_POINTS = 2
-"""A loop is split at so many points, into at most three or four parts."""
+MOST_PARTS = 16
+"""A loop becomes at most so many loops."""
 
 MOST_STATEMENTS = 200
 """Statements of all parts together: code that is compiled, and kept in the cache."""
 
 
 def split_loops(block: Block) -> Block:
-    """The statements, with loops split at their tests, inner loops first."""
+    """The statements, with loops split at their tests."""
+    if not any(isinstance(statement, If) for statement in walk(block)):
+        return block
     result: Block = []
     for statement in block:
-        rebuilt = with_blocks(statement, split_loops)
-        if isinstance(rebuilt, For) and rebuilt.step == 1:
-            result += _split(rebuilt)
-        else:
-            result.append(rebuilt)
+        parts = _split(statement) if isinstance(statement, For) and statement.step == 1 else [statement]
+        result += [with_blocks(part, split_loops) for part in parts]
     return result
 
 
@@ -63,11 +65,12 @@ class _Counter:
         return None
 
     def is_fixed(self, e: Expr) -> bool:
-        """True for a value that is the same in all iterations."""
+        """True for an integer that is the same in all iterations."""
         return all(
-            isinstance(p, Number) or (isinstance(p, Name) and p.name not in self.assigned) or isinstance(p, Binary)
+            p.type == "int64" and isinstance(p, Binary | Number | Name)
+            and not (isinstance(p, Name) and p.name in self.assigned)
             for p in e.walk()
-        )
+        )  # fmt: skip
 
     def point(self, test: Expr) -> tuple[Expr, bool] | None:
         """(p, answer) for a test whose answer is `answer` from iteration p on, and the other one before."""
@@ -100,47 +103,48 @@ def _folded(e: Expr) -> Expr:
 
 
 def _split(loop: For) -> Block:
-    changing = frozenset(assigned(loop.body)) | {loop.variable.name}
-    counter = _Counter(loop.variable.name, changing, {})
-    counter = replace(counter, sums=dict(_sums(loop.body, counter)))
-    points: dict[str, Expr] = {}
-    for test in _tests(loop.body):
-        found = counter.point(test)
-        if found is not None:
-            points.setdefault(found[0].text, found[0])
-    size = sum(1 for _ in walk(loop.body))
-    if not 1 <= len(points) <= MOST_POINTS or size * (1 << len(points)) > MOST_STATEMENTS:
+    parts = list(itertools.islice(_parts(loop, loop.start or ZERO, loop.stop, loop.body), MOST_PARTS + 1))
+    size = sum(1 for _, _, body in parts for _ in walk(body))
+    if len(parts) == 1 or len(parts) > MOST_PARTS or size > MOST_STATEMENTS:
         return [loop]
-    parts = [(loop.start or ZERO, loop.stop, dict[str, bool]())]
-    for text, point in points.items():
-        parts = [part for whole in parts for part in _cut(whole, text, point)]
     result: Block = []
-    for start, stop, after in parts:
-        body = _decided(loop.body, counter, after)
+    for start, stop, body in parts:
         if body:
             first = None if isinstance(start, Number) and start.value == 0 else start
             result.append(For(loop.variable, first, stop, 1, body))
     return result
 
 
-_Part = tuple[Expr, Expr, dict[str, bool]]
-"""From, to, and for each point whether the part is after it."""
+_Part = tuple[Expr, Expr, Block]
+"""From, to, and what is done."""
 
 
-def _cut(part: _Part, text: str, point: Expr) -> Iterator[_Part]:
-    start, stop, after = part
-    numbers = [e.value if isinstance(e, Number) else None for e in (start, point, stop)]
-    low, at, high = numbers
+def _parts(loop: For, start: Expr, stop: Expr, body: Block) -> Iterator[_Part]:
+    """The loop from `start` to `stop` in parts without tests, in order."""
+    changing = frozenset(assigned(loop.body)) | {loop.variable.name}
+    counter = _Counter(loop.variable.name, changing, {})
+    counter = replace(counter, sums=dict(_sums(body, counter)))
+    point = next((found[0] for test in _tests(body) if (found := counter.point(test)) is not None), None)
+    if point is None:
+        yield start, stop, body
+        return
+    for begin, end, is_after in _cut(start, stop, point):
+        yield from _parts(loop, begin, end, _decided(body, counter, {point.text: is_after}))
+
+
+def _cut(start: Expr, stop: Expr, point: Expr) -> Iterator[tuple[Expr, Expr, bool]]:
+    """The parts before and after a point, without those that are known to be empty."""
+    low, at, high = [e.value if isinstance(e, Number) else None for e in (start, point, stop)]
     if not (low is not None and at is not None and at <= low):
         end = point if at is not None and high is not None and at <= high else call("minimum", point, stop)
         if at is not None and high is not None and at > high:
             end = stop
-        yield start, end, {**after, text: False}
+        yield start, end, False
     if not (at is not None and high is not None and at >= high):
         begin = point if low is not None and at is not None and at >= low else call("maximum", point, start)
         if low is not None and at is not None and at < low:
             begin = start
-        yield begin, stop, {**after, text: True}
+        yield begin, stop, True
 
 
 def _decided(block: Block, counter: _Counter, after: Mapping[str, bool]) -> Block:
@@ -152,6 +156,7 @@ def _decided(block: Block, counter: _Counter, after: Mapping[str, bool]) -> Bloc
                 kept: list[tuple[Expr, Block]] = []
                 last = otherwise
                 for test, inner in branches:
+                    test = _open_part(test, counter, after)
                     answer = _answer(test, counter, after)
                     if answer is True:
                         last = inner
@@ -179,12 +184,29 @@ def _answer(test: Expr, counter: _Counter, after: Mapping[str, bool]) -> bool | 
     return None if known is None else known == found[1]
 
 
+def _open_part(test: Expr, counter: _Counter, after: Mapping[str, bool]) -> Expr:
+    """`test` without the conditions in it that are known to hold."""
+    if not isinstance(test, Binary) or test.op != "and":
+        return test
+    sides = [_open_part(side, counter, after) for side in (test.left, test.right)]
+    sides = [side for side in sides if _answer(side, counter, after) is not True] or sides[:1]
+    return all_of(sides)
+
+
 def _tests(block: Block) -> Iterator[Expr]:
-    """The comparisons in the tests of a block."""
+    """The conditions that must all hold, of the tests of a block."""
     for statement in walk(block):
         if isinstance(statement, If):
             for test, _ in statement.branches:
-                yield from (part for part in test.walk() if isinstance(part, Binary))
+                yield from _conditions(test)
+
+
+def _conditions(test: Expr) -> Iterator[Expr]:
+    if isinstance(test, Binary) and test.op == "and":
+        yield from _conditions(test.left)
+        yield from _conditions(test.right)
+    else:
+        yield test
 
 
 def _sums(block: Block, counter: _Counter) -> Iterator[tuple[str, Expr]]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ..emit.network_sort import network_sort_of
 from ..emit.radix_sort import radix_sort_of
 from ..emit.sort import merge_sort_of
 from ..emit.topk import emit_topk
 from .table import RowContext, register
 
 
-@register(Opcode.SORT, how="a kernel of its own: by the digits of its keys, or by merging with any comparator")
+@register(
+    Opcode.SORT,
+    how="a kernel of its own: short rows by a network, others by the digits of keys, or merged with any comparator",
+)
 def _sort(context: RowContext, instruction: HloInstruction) -> None:
     if not instruction.operands[0].shape.num_elements:
         return
-    sorter = radix_sort_of(instruction) or merge_sort_of(instruction)
+    sorter = network_sort_of(instruction) or radix_sort_of(instruction) or merge_sort_of(instruction)
     scratch = [context.scratch(element_type, count) for element_type, count in sorter.scratch()]
     operands = [*context.operands(instruction), *scratch]
     context.kernel(instruction.name, sorter.emit(), operands, context.results(instruction))

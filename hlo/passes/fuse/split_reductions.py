@@ -1,13 +1,19 @@
 """split-reductions: large reductions to few results run in two steps, so that workers (threads, cores) share the first.
 
 reduce(f32[4194304]) to f32[] becomes a reduction of f32[64,65536] to f32[64] and one of that to f32[]. Sums and
-products begin their first step with 0 and 1; for maxima and the like the init value may enter twice. Element-wise
-instructions before the reduction get the new dimensions too, so that they can still be fused.
+products begin their first step with 0 and 1; for maxima and the like the init value may enter twice.
+
+A dimension that is split is split wherever it comes from and goes to (`regions.py`): in the element-wise instructions
+before the reduction and in what else reads these, in other reductions over the same array. So all of them have the same
+dimensions, and fusion can put them into one nest.
+
+Argmax and argmin, on pairs of a value and its index, are split in the same way (`split_arg_reductions.py`), but alone.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,14 +22,16 @@ import numpy as np
 from ...builder import make_constant, make_instruction
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
-from ...ops import Trait, has_trait
-from ...ops.movement import BroadcastAttributes
 from ...ops.reduce import ReduceAttributes
-from ...shape import Shape
-from ..rewrite import map_computations, rewrite_computation
+from ..rewrite import map_computations
+from .regions import Region, Regions, renumbered, with_splits
+from .split_arg_reductions import split_arg_reductions
 
-MAX_DEPTH = 64
-"""How far back element-wise operands are followed."""
+LEAST_PARTS = 8
+"""Fewer parts are not worth a second step."""
+
+_ROUNDS = 4
+"""How often a computation is looked at again: an array may have two dimensions that are split."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,8 @@ class SplitReductions:
     """The smallest number of elements that is worth splitting."""
     large_columns: int
     """The same for a reduction along columns with many results, whose workers would read narrow strips of the rows."""
+    large_both: int
+    """The same for a reduction along columns of an array whose rows are reduced too: one nest can then do both."""
     wide: int
     """A row of this many results or more is not narrow."""
     few: int
@@ -46,63 +56,126 @@ class SplitReductions:
         return map_computations(module, partial(_split_in, self))
 
 
-def _split_in(sizes: SplitReductions, computation: HloComputation) -> HloComputation:
-    users = computation.users
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How to split a reduction. Its first step keeps the dimensions `kept` and `parts` parts of dimension `cut`."""
 
-    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if old.opcode is not Opcode.REDUCE or len(old.operands) != 2:
-            return moved
-        single = {o for o in old.operands[:1] if len(users[o]) == 1}
-        return split(moved, bool(single), sizes) or moved
+    kept: tuple[int, ...]
+    cut: int | None = None
+    parts: int = 1
 
-    return rewrite_computation(computation, visit)
+    @property
+    def last(self) -> int:
+        return self.kept[-1] if self.cut is None else self.cut
 
 
-def split(reduce: HloInstruction, operand_is_ours: bool, wanted: SplitReductions) -> HloInstruction | None:
-    """Two reductions instead of one; None if it is small, has many results or its size has no good divisor."""
-    operand, init = reduce.operands
-    sizes = operand.shape.dimensions
-    reduced = reduce.attributes.dimensions
-    if not reduced or not _is_worth_it(operand.shape, reduced, reduce.shape.num_elements, wanted):
+def _split_in(wanted: SplitReductions, computation: HloComputation) -> HloComputation:
+    computation = split_arg_reductions(computation, partial(_parts, wanted))
+    halves: set[HloInstruction] = set()
+    for _ in range(_ROUNDS):
+        regions: list[Region] = []
+        inside: set[HloInstruction] = set()
+        plans: dict[HloInstruction, _Plan] = {}
+        found = Regions(computation)
+        waiting = False
+        for reduce in computation.instructions:
+            if reduce in halves or (plan := _plan(reduce, wanted)) is None:
+                continue
+            if any(region.ends_in(reduce) for region in regions):
+                plans[reduce] = plan
+                continue
+            if not _pays(reduce, plan, found, wanted):
+                continue
+            if plan.cut is None:
+                plans[reduce] = plan
+                continue
+            region = found.of(reduce.operands[0], plan.cut, plan.parts)
+            if not inside.isdisjoint(region.at):
+                waiting = True  # for the next round
+                continue
+            plans[reduce] = plan
+            regions.append(region)
+            inside |= region.at.keys()
+        if plans:
+            computation = with_splits(computation, regions, partial(_finished, plans, halves))
+        if not waiting:
+            break
+    return computation
+
+
+def _parts(wanted: SplitReductions, elements: int, size: int) -> int | None:
+    """Into how many parts rows of a size are split; None if workers share the rows, or there is no good divisor."""
+    if elements // max(size, 1) >= wanted.few or elements < wanted.large:
         return None
-    first = min((d for d in reduced if sizes[d] > 1), default=None)
-    if first is None:
-        return None
-    rest = [d for d in reduced if sizes[d] > 1 and d != first]
-    to_apply = reduce.attributes.to_apply
-    start = _start(to_apply, init)
-    if start is None:
-        return None
-    if rest and 8 <= sizes[first] <= 16 * wanted.parts:
-        inner = tuple(d for d in reduced if d != first)
-        partial = make_instruction(Opcode.REDUCE, (operand, start), ReduceAttributes(inner, to_apply))
-        place = first - sum(d < first for d in inner)
-        return make_instruction(Opcode.REDUCE, (partial, init), ReduceAttributes((place,), to_apply))
-    parts = _divisor(sizes[first], wanted.parts)
-    if parts is None:
-        return None
-    new_sizes = (*sizes[:first], parts, sizes[first] // parts, *sizes[first + 1 :])
-    viewed = _reshaped(operand, new_sizes, operand_is_ours, MAX_DEPTH)
-    inner = tuple(d + 1 if d >= first else d for d in reduced)
-    partial = make_instruction(Opcode.REDUCE, (viewed, start), ReduceAttributes(inner, to_apply))
-    place = first - sum(d < first for d in inner)
-    return make_instruction(Opcode.REDUCE, (partial, init), ReduceAttributes((place,), to_apply))
+    return _divisor(size, wanted.parts, LEAST_PARTS)
 
 
-def _is_worth_it(shape: Shape, reduced: tuple[int, ...], results: int, wanted: SplitReductions) -> bool:
+def _plan(reduce: HloInstruction, wanted: SplitReductions) -> _Plan | None:
+    """How to split a reduction; None if its size has no good divisor, or it cannot be split."""
+    if reduce.opcode is not Opcode.REDUCE or len(reduce.operands) != 2:
+        return None
+    sizes = reduce.operands[0].shape.dimensions
+    if math.prod(sizes) < min(wanted.large, wanted.large_columns, wanted.large_both):
+        return None
+    if _start(reduce) is None:
+        return None
+    reduced = [d for d in sorted(reduce.attributes.dimensions) if sizes[d] > 1]
+    kept: list[int] = []
+    count = 1
+    for d in reduced:
+        if count * sizes[d] < LEAST_PARTS:
+            kept.append(d)
+            count *= sizes[d]
+        elif d != reduced[-1] and count * sizes[d] <= 16 * wanted.parts:
+            return _Plan((*kept, d))
+        else:
+            parts = _divisor(sizes[d], wanted.parts / count, math.ceil(LEAST_PARTS / count))
+            return None if parts is None else _Plan(tuple(kept), d, parts)
+    return None
+
+
+def _pays(reduce: HloInstruction, plan: _Plan, regions: Regions, wanted: SplitReductions) -> bool:
     """True for few results, or narrow strips of columns: after the split each worker reads whole consecutive rows."""
+    operand, reduced, results = reduce.operands[0], reduce.attributes.dimensions, reduce.shape.num_elements
+    shape, elements = operand.shape, operand.shape.num_elements
     if results < wanted.few:
-        return shape.num_elements >= wanted.large
+        return elements >= wanted.large
     along_columns = max(reduced) < shape.rank - 1 and math.prod(shape.dimensions[: min(reduced)]) == 1
-    return along_columns and shape.num_elements >= wanted.large_columns and results < wanted.wide
+    if not along_columns or results >= wanted.wide:
+        return False
+    if elements >= wanted.large_columns:
+        return True
+    return elements >= wanted.large_both and elements in regions.rows(regions.of(operand, plan.last, plan.parts))
+
+
+def _finished(
+    plans: Mapping[HloInstruction, _Plan], halves: set[HloInstruction],
+    reduce: HloInstruction, operands: Sequence[HloInstruction], split: int | None,
+) -> HloInstruction | None:  # fmt: skip
+    """A reduction on new operands, in two steps if it has a plan. `split`: the reduced dimension that is two now."""
+    attributes = reduce.attributes
+    plan, start = plans.get(reduce), _start(reduce)
+    dimensions = attributes.dimensions if split is None else renumbered(attributes.dimensions, split)
+    if plan is None or start is None or (split is None and plan.cut is not None):
+        return None if split is None else make_instruction(
+            Opcode.REDUCE, operands, ReduceAttributes(dimensions, attributes.to_apply)
+        )
+    kept = {*plan.kept} if split is None else {*renumbered(plan.kept, split), split}
+    first = tuple(d for d in dimensions if d not in kept)
+    second = tuple(d - sum(e < d for e in first) for d in dimensions if d in kept)
+    half = make_instruction(Opcode.REDUCE, (operands[0], start), ReduceAttributes(first, attributes.to_apply))
+    whole = make_instruction(Opcode.REDUCE, (half, operands[1]), ReduceAttributes(second, attributes.to_apply))
+    halves |= {half, whole}
+    return whole
 
 
 _NEUTRAL = {Opcode.ADD: 0, Opcode.MULTIPLY: 1}
 _IDEMPOTENT = frozenset((Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.AND, Opcode.OR))
 
 
-def _start(reducer: HloComputation, init: HloInstruction) -> HloInstruction | None:
+def _start(reduce: HloInstruction) -> HloInstruction | None:
     """The init value of the first of two reductions; None if the reducer cannot be split."""
+    reducer, init = reduce.attributes.to_apply, reduce.operands[1]
     root = reducer.root
     if set(root.operands) != set(reducer.parameters) or len(reducer.parameters) != 2:
         return None
@@ -113,25 +186,7 @@ def _start(reducer: HloComputation, init: HloInstruction) -> HloInstruction | No
     return make_constant(np.asarray(_NEUTRAL[root.opcode], init.shape.element.dtype))
 
 
-def _divisor(size: int, parts: int) -> int | None:
-    """The divisor of `size` nearest to `parts` between 8 and 16 times `parts`, on the scale of ratios."""
-    found = [p for p in range(8, min(16 * parts, size) + 1) if size % p == 0]
+def _divisor(size: int, parts: float, least: int) -> int | None:
+    """The divisor of `size` nearest to `parts` between `least` and 16 times `parts`, on the scale of ratios."""
+    found = [p for p in range(max(least, 2), min(int(16 * parts), size) + 1) if size % p == 0]
     return min(found, key=lambda p: abs(math.log(p / parts)), default=None)
-
-
-def _reshaped(x: HloInstruction, sizes: tuple[int, ...], ours: bool, depth: int) -> HloInstruction:
-    """`x` with other dimensions; element-wise instructions without other users get the new dimensions too."""
-    shape = Shape.array(x.shape.element, sizes)
-    if x.opcode is Opcode.BROADCAST and not x.operands[0].shape.rank:
-        return make_instruction(Opcode.BROADCAST, x.operands, BroadcastAttributes(()), shape)
-    if x.opcode is Opcode.RESHAPE:
-        return make_instruction(Opcode.RESHAPE, x.operands, shape=shape)
-    if ours and depth and has_trait(x.opcode, Trait.ELEMENTWISE) and x.opcode is not Opcode.COPY:
-        # An operand further back may have other users: it is then computed twice, unless it is already a value in
-        # memory. That is still correct, and only cheap operands are followed.
-        operands = [
-            o if not o.shape.rank else _reshaped(o, sizes, not has_trait(o.opcode, Trait.EXPENSIVE), depth - 1)
-            for o in x.operands
-        ]
-        return make_instruction(x.opcode, operands, x.attributes, shape)
-    return make_instruction(Opcode.RESHAPE, (x,), shape=shape)
