@@ -42,35 +42,40 @@ from .bodies import Bodies
 from .dot import is_gemm, is_matrix
 from .expansions import NUMBA_EXPANSIONS
 from .native_loops.cost import is_native
+from .tuning import Tuning
 
 KERNEL_LIMITS = FusionLimits(
     members=400,  # the compile time of a kernel grows faster than linearly with its length
     externals=48,  # each is an argument of the kernel
     serial_elements=1 << 15,  # less work is not worth a second thread
+    small_elements=1 << 17,  # takes about as long as a few kernels' starts in threads
     workers=8,
+    rows=4,  # blocks of 1,024 columns of a few such arrays fill the first-level cache
     recomputed_members=3,
 )
 
 SPLIT_REDUCTIONS = SplitReductions(
     large=1 << 16,
     large_columns=1 << 20,
+    large_both=1 << 16,
     wide=1 << 14,
     few=16,
     parts=64,  # more than there are threads, so that all threads finish at about the same time
 )
 
 
-def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipeline:
+def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None, tuning: Tuning | None = None) -> Pipeline:
     """Every pass for a target, in order.
 
     `bodies`: the fused computations with which buffers are assigned and code is generated afterwards. The passes and
-    they must agree on which results may be written over which operands.
+    they must agree on which results may be written over which operands. `tuning`: choices for one program.
 
     UnsupportedError for a target that does not exist.
     """
     target = target_named(target)
     fast = target.fast_memory
     can_share = (bodies or Bodies()).can_share
+    outline = (OutlineLoops(is_native),) if tuning is None or tuning.native_loops else ()
     simplify = FixedPoint(
         (
             AlgebraicSimplifier(),  # makes constants, and operations that are equal to others
@@ -108,7 +113,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None) -> Pipe
             BufferLayouts(target),  # buffers are known now
             FlattenCallGraph(),  # each loop body gets one caller: buffers are assigned once for each computation
             MemoryScheduler(),  # schedules kernels, not the operations in them
-            OutlineLoops(is_native),  # after scheduling: a loop's kernels are joined in the order of its body
+            *outline,  # after scheduling: a loop's kernels are joined in the order of its body
             *(() if fast is None else (MemorySpaceAssignment(fast, can_share),)),  # last: it looks at lifetimes
         ),
     )

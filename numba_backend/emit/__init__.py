@@ -1,6 +1,6 @@
 """From HLO to loop programs (`loops/`): `emit_fusion` for a fused computation; other kernels are called by `rows/`.
 
-`element.py` and the files named after op families emit one element; `nest.py` and `nest_reduce.py` put loops around
+`element.py` and the files named after op families emit one element; `nest.py` and `nest_*.py` put loops around
 elements; `collapse.py` and `sizes.py` make the program independent of ranks and sizes. Scatter, sorts, windows and
 convolutions have kernels of their own, written with `applied.py`.
 
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...hlo.opcode import Opcode
 from . import (  # noqa: F401 - each registers its rules
     elementwise,
     elsewhere,
@@ -27,11 +26,11 @@ from . import (  # noqa: F401 - each registers its rules
     movement,
     reduce,
 )
-from .alignment import roots_of
+from .alignment import reductions_of, roots_of
 from .collapse import FusedBody, canonical, structure_of
 from .kernel import EmittedKernel
 from .nest import emit_loop, emit_update
-from .nest_reduce import emit_reduction
+from .reductions import reduction_nest
 from .sharing import Sharing, is_update
 
 __all__ = ["FusedBody", "Sharing", "canonical", "emit_fusion", "structure_of"]
@@ -40,8 +39,8 @@ __all__ = ["FusedBody", "Sharing", "canonical", "emit_fusion", "structure_of"]
 def emit_fusion(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     """The kernel of a canonical fused computation. `sharing`: output -> the operand whose buffer it overwrites."""
     body = fused.computation
-    if any(i.opcode is Opcode.REDUCE for i in body.instructions):
-        return emit_reduction(fused, sharing)
+    if reductions_of(body).main:
+        return reduction_nest(fused, sharing).emit()
     if is_update(fused, roots_of(body)[0]):
         return emit_update(fused, sharing)
     return emit_loop(fused, sharing)

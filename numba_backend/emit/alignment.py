@@ -15,24 +15,59 @@ def roots_of(computation: HloComputation) -> tuple[HloInstruction, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Alignment:
-    """Values with one element for each element of the domain or (in a nest with reductions) for each kept index."""
+class Reductions:
+    """The reductions of a fused computation: those of a group are over the same dimensions of the one domain."""
 
-    full: tuple[HloInstruction, ...]
-    kept: tuple[HloInstruction, ...] = ()
-    kept_rank: int = 0
+    main: tuple[HloInstruction, ...] = ()
+    """Their results are at hand in the nest."""
+    columns: tuple[HloInstruction, ...] = ()
+    """Beside reductions of rows: those along columns. Nothing in the nest reads their results."""
 
 
-def alignment_of(body: HloComputation) -> Alignment:
-    """The roots and reductions of a fused computation, grouped by the index that the nest has for them."""
+def reductions_of(body: HloComputation) -> Reductions:
+    """The reductions, in groups. Columns alone are a main group too."""
+    found = tuple(i for i in body.instructions if i.opcode is Opcode.REDUCE)
+    rows = tuple(r for r in found if r.operands[0].shape.rank - 1 in r.attributes.dimensions)
+    if not rows or len(rows) == len(found):
+        return Reductions(found)
+    return Reductions(rows, tuple(r for r in found if r not in rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """Values with the same dimensions, which have the same index."""
+
+    values: tuple[HloInstruction, ...]
+    rank: int
+
+
+def alignment_of(body: HloComputation) -> tuple[Aligned, ...]:
+    """The roots and reductions of a fused computation, grouped by the index that the nest has for them: one element for
+    each element of the domain, or (in a nest with reductions) for each kept index or column."""
     roots = roots_of(body)
-    reductions = [i for i in body.instructions if i.opcode is Opcode.REDUCE]
-    if not reductions:
-        return Alignment(tuple(r for r in roots if r.shape.dimensions == roots[0].shape.dimensions))
-    domain = reductions[0].operands[0]
-    reduced = reductions[0].attributes.dimensions
-    arrays = [o for r in reductions for o in r.operands[: len(r.operands) // 2]]
+    reductions = reductions_of(body)
+    if not reductions.main:
+        first = roots[0]
+        return (Aligned(tuple(r for r in roots if r.shape.dimensions == first.shape.dimensions), first.shape.rank),)
+    domain = reductions.main[0].operands[0]
+    reduced = reductions.main[0].attributes.dimensions
+    every = (*reductions.main, *reductions.columns)
+    arrays = [o for r in every for o in r.operands[: len(r.operands) // 2]]
     plain = [r for r in roots if r.opcode not in (Opcode.REDUCE, Opcode.GET_TUPLE_ELEMENT)]
     full = [r for r in plain if reduced and r.shape.dimensions == domain.shape.dimensions]
-    kept = [*reductions, *(r for r in roots if r not in full and r.opcode is not Opcode.REDUCE)]
-    return Alignment((*arrays, *full), tuple(kept), domain.shape.rank - len(reduced))
+    columns = _with_parts(reductions.columns, roots)
+    other = [r for r in roots if r not in full and r.opcode is not Opcode.REDUCE and r not in columns]
+    kept = [*reductions.main, *other]
+    groups = [Aligned((*arrays, *full), domain.shape.rank), Aligned(tuple(kept), domain.shape.rank - len(reduced))]
+    if columns:
+        along = reductions.columns[0].attributes.dimensions
+        groups.append(Aligned(columns, domain.shape.rank - len(along)))
+    return tuple(groups)
+
+
+def _with_parts(
+    reductions: tuple[HloInstruction, ...], roots: tuple[HloInstruction, ...]
+) -> tuple[HloInstruction, ...]:
+    """The reductions, and their elements where a reduction has several results."""
+    parts = [r for r in roots if r.opcode is Opcode.GET_TUPLE_ELEMENT and r.operands[0] in reductions]
+    return (*reductions, *parts)

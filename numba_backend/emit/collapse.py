@@ -244,11 +244,10 @@ def _collapse(fused: FusedBody) -> FusedBody:
         for d in range(instruction.shape.rank - 1):
             if not place.may_merge(d, instruction.shape.dimensions[d + 1]):
                 boundaries.keep((instruction, d))
-    together = alignment_of(computation)
-    for values, rank in ((together.full, together.full[0].shape.rank), (together.kept, together.kept_rank)):
-        for value in values[1:]:
-            for d in range(rank - 1):
-                boundaries.link((value, d), (values[0], d))
+    for group in alignment_of(computation):
+        for value in group.values[1:]:
+            for d in range(group.rank - 1):
+                boundaries.link((value, d), (group.values[0], d))
     mapping: dict[HloInstruction, HloInstruction] = {}
     for old in computation.instructions:
         mapping[old] = _collapsed(boundaries, old, tuple(mapping[o] for o in old.operands))

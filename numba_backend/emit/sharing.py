@@ -6,8 +6,11 @@ from ...hlo.ir import HloInstruction
 from ...hlo.lazy import lazy_property
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
-from .alignment import roots_of
+from .alignment import reductions_of, roots_of
 from .collapse import FusedBody
+from .nest_columns import ColumnNest
+from .nest_rows import RowNest
+from .reductions import reduction_nest
 
 
 class Sharing:
@@ -22,8 +25,8 @@ class Sharing:
         return roots_of(self.body)
 
     @lazy_property
-    def _has_reductions(self) -> bool:
-        return any(i.opcode is Opcode.REDUCE for i in self.body.instructions)
+    def _reductions(self) -> RowNest | ColumnNest | None:
+        return reduction_nest(self.fused, {}) if reductions_of(self.body).main else None
 
     @lazy_property
     def _elsewhere(self) -> set[HloInstruction]:
@@ -34,18 +37,20 @@ class Sharing:
 
         In a plain nest: if the operand is read only at the output's own index. In a nest that ends in
         a dynamic-update-slice: its operand, if the nest reads of it only what it replaces, or if it writes one element,
-        after all reads. Never in a nest with reductions, which reads its operands several times.
+        after all reads. In a nest with reductions: if the output is written in the last loop, and all loops read the
+        operand only at their own index.
         """
         body, root = self.body, self._roots[output]
         parameter = body.parameters[operand]
-        if self._has_reductions:
-            return False
+        same_place = self.fused.parameter_places.get(operand) == self.fused.root_places.get(output)
+        if self._reductions is not None:
+            alike = parameter.shape == root.shape and same_place
+            return alike and self._reductions.may_overwrite(parameter, output)
         if is_update(self.fused, root):
             return root.operands[0] is parameter and root.operands.count(parameter) == 1 and (
                 root.operands[1].shape.num_elements == 1
                 or all(user is root or _reads_what_is_replaced(user, root) for user in body.users[parameter])
             )
-        same_place = self.fused.parameter_places.get(operand) == self.fused.root_places.get(output)
         return parameter.shape == root.shape and same_place and parameter not in self._elsewhere
 
 

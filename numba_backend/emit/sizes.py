@@ -42,11 +42,10 @@ class Sizes:
         self.parameters: list[SizeParameter] = []
         for instruction in computation.instructions:
             self._unify(instruction)
-        together = alignment_of(computation)
-        for values, rank in ((together.full, together.full[0].shape.rank), (together.kept, together.kept_rank)):
-            for value in values[1:]:
-                for d in range(rank):
-                    self._same((values[0], d), (value, d))
+        for group in alignment_of(computation):
+            for value in group.values[1:]:
+                for d in range(group.rank):
+                    self._same((group.values[0], d), (value, d))
 
     def _find(self, dimension: Dimension) -> Dimension:
         parent = self._parent.setdefault(dimension, dimension)

@@ -6,7 +6,8 @@ What is decided about pairs of clusters, by cost and order, is in fusion.py.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from ...ir import HloInstruction
 from ...opcode import Opcode
@@ -23,10 +24,53 @@ class FusionLimits:
     """The most values that one fusion reads from memory."""
     serial_elements: int
     """A domain of up to this many elements is not worth sharing between workers."""
+    small_elements: int
+    """Nests over up to this many elements that read results of one other nest are one: a start costs more."""
     workers: int
     """A large reduction to fewer results than this runs on one worker, so its users are not fused into it."""
+    rows: int
+    """A nest over the columns of a large array goes over it again with its results if it has at most so many rows: more
+    of them would no longer be in the cache."""
     recomputed_members: int
     """At most this many cheap instructions are computed again for each read of their result, not once into memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What the loops of a nest run over. Dimensions of size 1 are left out."""
+
+    domain: Dimensions
+    reduced: Dimensions | None = None
+    """The dimensions of the domain that are reduced; None if there is no reduction."""
+    along: Dimensions | None = None
+    """Beside a reduction of rows: what other reductions, along columns, reduce. Nobody in the nest reads them."""
+    is_single: bool = True
+    """False when a reduction's result, or what is computed from one, is read inside."""
+
+    @property
+    def kept(self) -> Dimensions:
+        """The sizes that the reductions keep."""
+        return tuple([size for d, size in enumerate(self.domain) if d not in (self.reduced or ())])
+
+    @property
+    def is_columns(self) -> bool:
+        """True when the most minor dimension is kept, so that accumulators are arrays rather than scalars."""
+        return bool(self.reduced) and len(self.domain) - 1 not in (self.reduced or ())
+
+    @property
+    def is_in_order(self) -> bool:
+        """True when a nest runs over rows, or over the rows of a block of columns, in the order of memory."""
+        reduced = self.reduced or ()
+        return reduced == tuple(range(reduced[0], reduced[0] + len(reduced))) if reduced else True
+
+    @property
+    def parts(self) -> Dimensions:
+        """The sizes that both reductions of rows and reductions along columns keep."""
+        both = {*(self.reduced or ()), *(self.along or ())}
+        return tuple([size for d, size in enumerate(self.domain) if d not in both])
+
+    def elements(self) -> int:
+        return math.prod(self.domain)
 
 
 @dataclass(eq=False, slots=True)
@@ -50,20 +94,10 @@ class Cluster:
     """The visited instructions outside that must run after."""
     outputs: set[HloInstruction]
     """The members that are needed outside."""
-    domain: Dimensions = ()
-    reduced: Dimensions | None = None
+    space: Space = Space(())
     closed: bool = False
     """True once the nest writes only a part of its output: nothing may join at the output's index."""
     inlined: set[HloInstruction] = field(default_factory=set)
-
-    @property
-    def kept(self) -> Dimensions:
-        return tuple(size for d, size in enumerate(self.domain) if d not in (self.reduced or ()))
-
-
-def is_columns(domain: Dimensions, reduced: Dimensions | None) -> bool:
-    """True when the most minor dimension is kept, so that accumulators are arrays rather than scalars."""
-    return bool(reduced) and len(domain) - 1 not in (reduced or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +113,17 @@ class Edge:
     """The operand number of the user."""
 
 
-def set_reduction(cluster: Cluster, reduce: HloInstruction) -> None:
-    operand = reduce.operands[0]
-    where = squeezed_positions(operand)
-    cluster.domain = squeezed(operand)
-    cluster.reduced = tuple(sorted(where[d] for d in reduce.attributes.dimensions if d in where))
+def space_of(instruction: HloInstruction) -> Space:
+    """The space of an instruction's own nest."""
+    if instruction.opcode is Opcode.REDUCE:
+        operand = instruction.operands[0]
+        where = squeezed_positions(operand)
+        return Space(
+            squeezed(operand), tuple(sorted(where[d] for d in instruction.attributes.dimensions if d in where))
+        )
+    if instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
+        return Space(squeezed(instruction.operands[1]))
+    return Space(squeezed(instruction) if instruction.shape.is_array else ())
 
 
 def accessed(user: HloInstruction, operand: int) -> Dimensions:
@@ -97,49 +137,83 @@ def accessed(user: HloInstruction, operand: int) -> Dimensions:
     return user.shape.dimensions if user.shape.is_array else ()
 
 
-def joined_domain(
-    producer: Cluster, consumer: Cluster, edges: list[Edge], limits: FusionLimits
-) -> tuple[Dimensions, Dimensions | None] | None:
-    """(domain, reduced) of a nest that runs both together at each index; None if there is none."""
-    if producer.reduced is not None and consumer.reduced is not None:
-        if (producer.domain, producer.reduced) != (consumer.domain, consumer.reduced):
-            return None
-        domain, reduced = producer.domain, producer.reduced
-    elif producer.reduced is None and consumer.reduced is None:
-        if producer.domain != consumer.domain:
-            return None
-        domain, reduced = producer.domain, None
-    else:
-        owner, other = (producer, consumer) if producer.reduced is not None else (consumer, producer)
-        if other.domain not in (owner.domain, owner.kept) or other.closed:
-            return None
-        domain, reduced = owner.domain, owner.reduced
-    kept = tuple(d for d in range(len(domain)) if d not in (reduced or ()))
-    kept_sizes = tuple(domain[d] for d in kept)
-    for edge in edges:
-        if not _fits(edge, domain, kept, kept_sizes, reduced):
-            return None
-    if is_columns(domain, reduced):
-        for cluster in (producer, consumer):
-            if cluster.reduced is None and cluster.domain != domain:
-                return None
-        if any(e.source.opcode is Opcode.REDUCE for e in edges):
-            return None
-    elif (
-        reduced is not None
-        and math.prod(domain) > limits.serial_elements
-        and math.prod(kept_sizes) < limits.workers
-        and any(e.source.opcode is Opcode.REDUCE or squeezed(e.source) == kept_sizes for e in edges)
-    ):
-        # A large reduction to few results runs serially: its users must not become part of the same nest.
+def joined_space(producer: Cluster, consumer: Cluster, edges: Sequence[Edge], limits: FusionLimits) -> Space | None:
+    """The space of a nest that runs both together at each index; None if there is none. `edges`: what the consumer
+    reads of the producer; without them the two stand side by side."""
+    space = _common(producer.space, consumer.space, limits)
+    if space is None or not all(_fits(edge, space) for edge in edges):
         return None
-    return domain, reduced
+    if space.reduced is None:
+        return space
+    if producer.space.reduced is not None and any(edge.user in consumer.inlined for edge in edges):
+        return None
+    inner = [edge for edge in edges if is_kept_in(edge.source, space)]
+    if any(is_along(edge.source, space) for edge in inner):
+        return None
+    again = any(is_full_in(edge.user, space) for edge in inner)
+    if again and not can_run_again(space, limits):
+        return None
+    one_by_one = all(c.space.domain == space.domain for c in (producer, consumer))
+    return replace(space, is_single=space.is_single and one_by_one and not inner)
 
 
-def _fits(edge: Edge, domain: Dimensions, kept: Dimensions, kept_sizes: Dimensions, reduced: Dimensions | None) -> bool:
+def _common(a: Space, b: Space, limits: FusionLimits) -> Space | None:
+    """The space of both, without a look at what reads what."""
+    if a.reduced is None and b.reduced is None:
+        return a if a.domain == b.domain else None
+    if a.reduced is None or b.reduced is None:
+        owner, other = (a, b) if a.reduced is not None else (b, a)
+        return owner if other.domain in (owner.domain, owner.kept) else None
+    if a.domain != b.domain:
+        return None
+    single = a.is_single and b.is_single
+    if a.reduced == b.reduced:
+        if a.along is not None and b.along is not None and a.along != b.along:
+            return None
+        along = a.along if a.along is not None else b.along
+        return Space(a.domain, a.reduced, along, single)
+    if a.is_columns == b.is_columns:
+        return None
+    rows, columns = (b, a) if a.is_columns else (a, b)
+    if not rows.reduced or not columns.is_single or rows.along not in (None, columns.reduced):
+        return None
+    if {*rows.reduced} & {*(columns.reduced or ())}:
+        return None
+    space = Space(rows.domain, rows.reduced, columns.reduced, rows.is_single)
+    if space.elements() > limits.serial_elements and math.prod(space.parts) < limits.workers:
+        return None
+    return space
+
+
+def can_run_again(space: Space, limits: FusionLimits) -> bool:
+    """True if the nest may run over the domain again with the results of its reductions: if workers can share it."""
+    if space.elements() <= limits.serial_elements:
+        return True
+    if space.is_columns and space.elements() > limits.rows * math.prod(space.kept):
+        return False
+    return math.prod(space.kept) >= limits.workers
+
+
+def is_full_in(user: HloInstruction, space: Space) -> bool:
+    """True for a member that has, or reads, an element for each element of the domain."""
+    return user.opcode is Opcode.REDUCE or (bool(space.reduced) and squeezed(user) == space.domain)
+
+
+def is_kept_in(source: HloInstruction, space: Space) -> bool:
+    """True for a member that has an element for each kept index."""
+    return source.opcode is Opcode.REDUCE or (source.shape.is_array and squeezed(source) == space.kept)
+
+
+def is_along(source: HloInstruction, space: Space) -> bool:
+    """True for a reduction along columns beside reductions of rows."""
+    return space.along is not None and source.opcode is Opcode.REDUCE and space_of(source).reduced == space.along
+
+
+def _fits(edge: Edge, space: Space) -> bool:
     """True when the nest has the value that is read at the same index."""
     if edge.positions is None:
         return False
+    domain, kept_sizes, reduced = space.domain, space.kept, space.reduced
     source_sizes = squeezed(edge.source) if edge.source.shape.is_array else kept_sizes
     identity = edge.positions == tuple(range(edge.rank)) and len(edge.positions) == edge.rank
     if reduced is None:
@@ -151,5 +225,6 @@ def _fits(edge: Edge, domain: Dimensions, kept: Dimensions, kept_sizes: Dimensio
     if source_sizes != kept_sizes:
         return False
     if user_is_full and reduced:
+        kept = tuple([d for d in range(len(domain)) if d not in reduced])
         return edge.positions == kept and edge.rank == len(domain)
     return identity

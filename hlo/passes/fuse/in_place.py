@@ -20,8 +20,10 @@ class InPlace:
     """By update: the readers of the array that it overwrites. They run before."""
     apart: int = 0
     """The instructions that no user takes into its nest, as a set of numbers: see `temporaries.py`."""
+    states: int = 0
+    """In the body of a loop: what computes a large element of the next state, as a set of numbers."""
     replaced: Mapping[int, Leaf] = field(default_factory=dict)
-    """In the body of a loop: by what computes a large element of the next state, its old value."""
+    """For two or more of these: the old value of each."""
     leaves: Mapping[int, tuple[Leaf, ...]] = field(default_factory=dict)
     """The arrays that each instruction's result consists of, if there is more than one such element."""
 
@@ -49,6 +51,7 @@ def in_place_of(
                 waits.setdefault(number[update], []).extend(number[r] for r in readers if not is_free(r))
     apart = sum(1 << number[i] for i in temporaries(found))
     replaced = {number[i]: leaf for i, leaf in found.replaced.items() if i.shape.byte_size >= LARGE_STATE_BYTES}
+    states = sum(1 << n for n in replaced)
     if len(replaced) < 2:
-        return ordered, InPlace(waits, apart)
-    return ordered, InPlace(waits, apart, replaced, {number[i]: leaves for i, leaves in found.leaves.items()})
+        return ordered, InPlace(waits, apart, states)
+    return ordered, InPlace(waits, apart, states, replaced, {number[i]: leaves for i, leaves in found.leaves.items()})

@@ -1,0 +1,338 @@
+"""Clustering: which instructions of one computation are put together. What that is for is in fusion.py."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import combinations
+
+from ...effects import has_side_effect
+from ...ir import HloComputation, HloInstruction
+from ...opcode import Opcode
+from ...ops import Trait, has_trait
+from .clusters import Cluster, Edge, FusionLimits, Space, accessed, can_run_again, joined_space, space_of
+from .fusible import Dimensions, is_free, is_fusible, reads_at_its_own_index, resolve, squeezed
+from .in_place import InPlace
+from .overwriting import Leaf
+
+MOST_SIBLINGS = 8
+"""With how many of the readers of an array before it another one is compared."""
+
+
+def _is_straight(instruction: HloInstruction) -> bool:
+    """True for a member that reads every operand at its own index."""
+    return all(
+        reads_at_its_own_index(instruction, k) or not operand.shape.rank
+        for k, operand in enumerate(instruction.operands)
+    )
+
+
+class Fuser:
+    """Clusters one computation."""
+
+    def __init__(self, computation: HloComputation, limits: FusionLimits, in_place: InPlace) -> None:
+        self.computation = computation
+        self.limits = limits
+        self.waits = in_place.waits
+        self.apart = in_place.apart
+        self.in_place = in_place
+        self.of: dict[HloInstruction, Cluster] = {}
+        self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
+        self._last_effect: Cluster | None = None
+        self._users: dict[HloInstruction, frozenset[HloInstruction]] = {}
+        self._resolved: dict[HloInstruction, tuple[HloInstruction, Dimensions]] = {}
+
+    def run(self) -> None:
+        for instruction in self.computation.instructions:
+            if is_free(instruction) or instruction.opcode is Opcode.PARAMETER:
+                continue
+            cluster = self._new_cluster(instruction)
+            if cluster.fusible:
+                self._absorb_operands(instruction)
+        for first, second in combinations(self.in_place.replaced, 2):
+            self._join_states(first, second)
+        self._join_siblings()
+
+    def members(self, cluster: Cluster) -> list[HloInstruction]:
+        """A cluster's members in program order."""
+        return [self.computation.instructions[n] for n in cluster.numbers]
+
+    def has_fusible(self) -> bool:
+        """True if there is a cluster that becomes a loop nest."""
+        return any(c.fusible for c in self.of.values())
+
+    def _new_cluster(self, instruction: HloInstruction) -> Cluster:
+        number, ancestors = self.number[instruction], 0
+        reads: dict[HloInstruction, list[tuple[HloInstruction, int]]] = {}
+        for k, operand in enumerate(instruction.operands):
+            reads.setdefault(self.resolve(operand)[0], []).append((instruction, k))
+        before = {id(c): c for source in reads if (c := self.of.get(source)) is not None}
+        for reader in self.waits.get(number, ()):  # of the array that this update overwrites
+            earlier = self.of[self.computation.instructions[reader]]
+            before[id(earlier)] = earlier
+        acts = has_side_effect(instruction)
+        if acts and self._last_effect is not None:  # side effects keep their order: no cluster may extend across one
+            before[id(self._last_effect)] = self._last_effect
+        for cluster in before.values():
+            ancestors |= cluster.bits | cluster.ancestors
+            cluster.readers.add(instruction)
+        outputs = set() if self.users(instruction) <= {instruction} else {instruction}
+        cluster = Cluster(
+            [number], {instruction}, 1 << number, ancestors, is_fusible(instruction), reads, set(), outputs,
+            space_of(instruction), instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE,
+        )  # fmt: skip
+        if acts:
+            self._last_effect = cluster
+        self.of[instruction] = cluster
+        return cluster
+
+    def resolve(self, instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
+        """(source, positions): the first instruction that is not free, and where its dimensions are in `instruction`.
+
+        Dimensions are counted without those of size 1.
+        """
+        found = self._resolved.get(instruction)
+        if found is None:
+            found = self._resolved[instruction] = resolve(instruction)
+        return found
+
+    def users(self, instruction: HloInstruction) -> frozenset[HloInstruction]:
+        """The readers of the value, looking through free instructions; the computation's root reads itself."""
+        found = self._users.get(instruction)
+        if found is None:
+            reached: set[HloInstruction] = set()
+            stack = [instruction]
+            seen = {instruction}
+            while stack:
+                node = stack.pop()
+                if node is self.computation.root:
+                    reached.add(node)
+                for user in self.computation.users[node]:
+                    if not is_free(user) or self.must_materialise(user):
+                        reached.add(user)
+                    if is_free(user) and user not in seen:
+                        seen.add(user)
+                        stack.append(user)
+            found = self._users[instruction] = frozenset(reached - {instruction} | (
+                {instruction} if instruction is self.computation.root else set()))
+        return found
+
+    def must_materialise(self, instruction: HloInstruction) -> bool:
+        """True for a free instruction whose value is needed in memory."""
+        if instruction is self.computation.root:
+            return True
+        return any(not is_free(u) and not is_fusible(u) for u in self.computation.users[instruction])
+
+    def _absorb_operands(self, instruction: HloInstruction) -> None:
+        """Let the instruction's new cluster take in those of its operands, latest first."""
+        sources = [self.resolve(o)[0] for o in instruction.operands]
+        while True:
+            own = self.of[instruction]
+            candidates = {
+                id(c): c
+                for source in sources
+                if (c := self.of.get(source)) is not None and c is not own and c.fusible
+            }
+            ordered = sorted(candidates.values(), key=lambda c: -c.numbers[-1])
+            if not any(self._merge(c, own) for c in ordered):
+                return
+
+    def edges(self, producer: Cluster, consumer: Cluster) -> list[Edge]:
+        """The reads of the consumer's members from the producer's."""
+        found = []
+        for source, reads in consumer.reads.items():
+            if self.of.get(source) is producer:
+                for user, number in reads:
+                    operand = user.operands[number]
+                    positions = self.resolve(operand)[1] if reads_at_its_own_index(user, number) else None
+                    found.append(Edge(source, user, positions, len(squeezed(operand)), number))
+        return found
+
+    def _merge(self, producer: Cluster, consumer: Cluster) -> bool:
+        """Merge both into one cluster; False if that is not possible or does not pay."""
+        if len(producer.numbers) + len(consumer.numbers) > self.limits.members or producer.closed:
+            return False
+        if len(consumer.reads) - len(producer.outputs) > self.limits.externals:  # more than the limit will remain
+            return False
+        if producer.bits & self.apart or self._reached_from_outside(producer, consumer):
+            return False
+        edges = self.edges(producer, consumer)
+        joined = None if consumer.closed else joined_space(producer, consumer, edges, self.limits)
+        inlined = consumer.inlined | producer.inlined
+        if joined is None and self._may_inline(producer, consumer, edges):
+            joined = consumer.space
+            inlined |= producer.members
+        elif joined is None:
+            return False
+        elif any(edge.user in consumer.inlined for edge in edges):  # at the other index, too
+            inlined |= producer.members
+        reads = {source: users for source, users in consumer.reads.items() if source not in producer.members}
+        for source, users in producer.reads.items():
+            reads[source] = [*users, *reads.get(source, ())]
+        if len(reads) > self.limits.externals:
+            return False
+        closed = consumer.closed
+        merged = self._put_together(producer, consumer)
+        merged.reads, merged.inlined, merged.closed, merged.space = reads, inlined, closed, joined
+        return True
+
+    def _join_states(self, first: int, second: int) -> None:
+        """Merge the clusters of two elements of a loop's next state if each reads the old value of the other, index by
+        index. One nest can write both in place; of two, the first would overwrite what the second needs."""
+        a, b = (self.of[self.computation.instructions[n]] for n in (first, second))
+        space = joined_space(a, b, (), self.limits)
+        if space is None or (space.reduced is not None and not can_run_again(space, self.limits)):
+            return
+        old_a, old_b = self.in_place.replaced[first], self.in_place.replaced[second]
+        if not (self._reads_at_index(a, old_b, True) and self._reads_at_index(b, old_a, True)):
+            return
+        if not (self._reads_at_index(a, old_a, False) and self._reads_at_index(b, old_b, False)):
+            return
+        self._join_side_by_side(a, b, space)
+
+    def _join_siblings(self) -> None:
+        """Merge clusters that read the same array, element by element, into one nest that reads it once."""
+        readers: dict[HloInstruction, list[HloInstruction]] = {}
+        for cluster in dict.fromkeys(self.of.values()):
+            straight = not cluster.inlined and all(map(_is_straight, cluster.members))
+            if cluster.fusible and not cluster.closed and straight:
+                first = self.computation.instructions[cluster.numbers[0]]
+                for source in cluster.reads:
+                    readers.setdefault(source, []).append(first)
+        for source, several in readers.items():
+            self._join_all(several, source.shape.num_elements if source.shape.is_array else None)
+        together: dict[Cluster, list[HloInstruction]] = {}
+        for source, several in readers.items():
+            made = self.of.get(source)
+            if made is not None and made.fusible:
+                together.setdefault(made, []).extend(several)
+        for several in together.values():
+            self._join_all(several, None)
+
+    def _join_all(self, readers: list[HloInstruction], size: int | None) -> None:
+        """Merge the clusters of readers, each with one of those before it where that is possible and pays."""
+        recent: list[HloInstruction] = []
+        for reader in sorted(readers, key=self.number.__getitem__) if len(readers) > 1 else ():
+            cluster = self.of[reader]
+            if not any(self._join_readers(self.of[other], cluster, size) for other in recent):
+                recent = [*recent[-MOST_SIBLINGS:], reader]
+
+    def _join_readers(self, a: Cluster, b: Cluster, size: int | None) -> bool:
+        """Merge two readers of an array with `size` elements if this saves a pass over it; True if they are one cluster
+        now. `size` None: they read results of one nest, and are merged if they are small, which saves a start."""
+        if a is b:
+            return True
+        if a.space.domain != b.space.domain or a.ancestors & b.bits or b.ancestors & a.bits:
+            return False
+        space = joined_space(a, b, (), self.limits)
+        if space is None:
+            return False
+        if space.elements() > (self.limits.small_elements if size is None else 2 * size):
+            return False
+        if space.reduced is not None:
+            if (a.bits | b.bits) & self.in_place.states:  # a nest with reductions overwrites nothing that it reads
+                return False
+            full = any(c.space.reduced is None for c in (a, b))
+            if full and not (space.is_in_order and can_run_again(space, self.limits)):
+                return False
+        return self._join_side_by_side(a, b, space)
+
+    def _join_side_by_side(self, a: Cluster, b: Cluster, space: Space) -> bool:
+        """Merge two clusters of which neither reads the other; False if they cannot be one nest."""
+        if a is b or not (a.fusible and b.fusible) or a.closed or b.closed:
+            return False
+        if a.ancestors & b.bits or b.ancestors & a.bits or (a.bits | b.bits) & self.apart:
+            return False
+        reads = {source: list(users) for source, users in a.reads.items()}
+        for source, users in b.reads.items():
+            reads[source] = [*reads.get(source, ()), *users]
+        if len(a.numbers) + len(b.numbers) > self.limits.members or len(reads) > self.limits.externals:
+            return False
+        inlined = a.inlined | b.inlined
+        self._tell(set(b.readers), a.bits | a.ancestors)
+        merged = self._put_together(a, b)
+        merged.reads, merged.inlined, merged.space = reads, inlined, space
+        return True
+
+    def _reads_at_index(self, cluster: Cluster, leaf: Leaf, must: bool) -> bool:
+        """True when all reads of an array are at the index of the nest, and if it `must` be read, there is one."""
+        found = not must
+        for source, users in cluster.reads.items():
+            if leaf not in self.in_place.leaves[self.number[source]]:
+                continue
+            found = True
+            for user, number in users:
+                operand = user.operands[number]
+                straight = self.resolve(operand)[1] == tuple(range(len(squeezed(operand))))
+                if user in cluster.inlined or not straight or not reads_at_its_own_index(user, number):
+                    return False
+        return found
+
+    def _reached_from_outside(self, producer: Cluster, consumer: Cluster) -> bool:
+        """True when a third cluster runs between the two, so that one nest of both would wait for itself.
+
+        The last cluster between them is read by the consumer, or reads what the consumer overwrites, and has the
+        producer among its ancestors.
+        """
+        sources: Iterable[HloInstruction] = consumer.reads
+        if self.waits:
+            numbers = [n for member in consumer.numbers for n in self.waits.get(member, ())]
+            sources = {*sources, *(self.computation.instructions[n] for n in numbers)} - consumer.members
+        for source in sources:
+            between = self.of.get(source)
+            if between is not None and between is not producer and between.ancestors & producer.bits:
+                return True
+        return False
+
+    def _may_inline(self, producer: Cluster, consumer: Cluster, edges: list[Edge]) -> bool:
+        """True when the producer's one result is read by only one instruction, at another index."""
+        if producer.space.reduced is not None or len({e.source for e in edges}) != 1:
+            return False
+        edge = edges[0]
+        if self.users(edge.source) != {edge.user}:
+            return False
+        if not producer.outputs <= {edge.source}:
+            return False
+        if edge.user.opcode is Opcode.DYNAMIC_UPDATE_SLICE and any(
+            self.resolve(edge.user.operands[0])[0] is e.source for e in edges
+        ):
+            return False
+        if not producer.space.domain:
+            return True
+        reads = sum(math.prod(accessed(e.user, e.operand)) for e in edges)
+        if reads <= producer.space.elements():
+            return True
+        if len(producer.members) > self.limits.recomputed_members:
+            return False
+        return not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
+
+    def _put_together(self, producer: Cluster, consumer: Cluster) -> Cluster:
+        """Add the members and sets of one cluster to the other. The larger one is kept, to move less."""
+        for source in consumer.reads:
+            if source in producer.outputs and self.users(source) <= producer.members | consumer.members:
+                producer.outputs.discard(source)
+        after, news = producer.readers, consumer.bits | consumer.ancestors
+        self._tell(after - consumer.members, news)
+        ancestors = (producer.ancestors | consumer.ancestors) & ~(producer.bits | consumer.bits)
+        merged, other = (producer, consumer)
+        if len(merged.members) < len(other.members):
+            merged, other = other, merged
+        merged.numbers = sorted(merged.numbers + other.numbers)
+        merged.bits |= other.bits
+        merged.ancestors = ancestors
+        merged.members |= other.members
+        merged.outputs |= other.outputs
+        merged.readers |= other.readers
+        merged.readers -= merged.members
+        for member in other.members:
+            self.of[member] = merged
+        return merged
+
+    def _tell(self, readers: set[HloInstruction], ancestors: int) -> None:
+        """Add `ancestors` to the clusters of `readers` and to all that run after these."""
+        pending = [self.of[r] for r in readers]
+        while pending:
+            cluster = pending.pop()
+            if ancestors & ~cluster.ancestors:
+                cluster.ancestors |= ancestors
+                pending += [self.of[r] for r in cluster.readers]

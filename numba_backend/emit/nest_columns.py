@@ -1,0 +1,164 @@
+"""Loop nests with reductions along columns: the most minor dimension is kept.
+
+Accumulators are in outputs, a block of columns at a time::
+
+    for start in range(lo, hi, 1024):
+        stop = minimum(start + 1024, hi)
+        for j in range(start, stop):
+            out[j] = c0
+        for i in range(n1):
+            for j in range(start, stop):
+                out[j] = reduce_add(out[j], x0[i * n0 + j])
+
+What is computed from complete columns, one element for each column, is an output too, written between two stages; the
+next stages read it there. So `(x - mean) / deviation` along columns is three passes over a block::
+
+        for j in range(start, stop):
+            mean[j] = total[j] * c1
+            squares[j] = c0
+        for i in range(n1):
+            for j in range(start, stop):
+                ...
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from ...hlo.opcode import Opcode
+from ..loops.expressions import Expr, call
+from .kernel import HI, LO, EmittedKernel
+from .nest import loop_variable
+from .nest_reduce import ReductionNest
+from .place_index import LoopDigit
+from .sizes import Index
+
+COLUMN_BLOCK = 1024
+"""Columns whose accumulators stay in the first-level cache while the loop goes over the rows."""
+
+
+class ColumnNest(ReductionNest):
+    """The nest over columns: the most minor dimension is kept."""
+
+    def emit(self) -> EmittedKernel:
+        """The kernel; the first loop over columns is sliced, or what is major to the reduced dimensions."""
+        last_reduced = max(self.reduced)
+        outer = [d for d in self.kept if d < last_reduced]
+        minor = [d for d in self.kept if d > last_reduced]
+        sizes = self.domain.shape.dimensions
+        self.sizes.mark_outer(self.domain, outer[0] if outer else minor[0])
+        tiles = [digit for digit in self._digits if minor == [digit.dimension]]
+        if not outer and len(tiles) > 1:
+            return self._columns_by_tiles(minor[0], tiles)
+        if outer:
+            outer_sizes = [self.sizes.of(self.domain, d) for d in outer[1:]]
+            with self.sliced_loop() as first, self.loops(outer_sizes, 1) as rest:
+                self._column_block(dict(zip(outer, (first, *rest), strict=True)), minor, None)
+            inner = math.prod(sizes) // max(sizes[outer[0]], 1)
+            return self.finish(sizes[outer[0]], inner)
+        with self.writer.loop("start", LO, HI, step=COLUMN_BLOCK) as start:
+            stop = self.writer.assign("stop", call("minimum", start + COLUMN_BLOCK, HI))
+            self._column_block({}, minor, (start, stop))
+        return self.finish(sizes[minor[0]], math.prod(sizes) // max(sizes[minor[0]], 1))
+
+    def _columns_by_tiles(self, minor: int, tiles: Sequence[LoopDigit]) -> EmittedKernel:
+        """The accumulators of one tile's columns at a time::
+
+            for j_0 in range(lo, hi):
+                for j_1 in range(minimum(128, n0 - j_0 * 128)):
+                    out[...] = c0
+                for i in range(n1):
+                    for j_1 in range(minimum(128, n0 - j_0 * 128)):
+                        out[...] = reduce_add(out[...], x0[...])
+        """
+        name = loop_variable(0)
+        loops = self.tile_loops(self.domain, tiles, {minor: name})
+
+        @contextmanager
+        def inside(_: int) -> Iterator[Mapping[int, Expr]]:
+            with loops.over(tiles[1:]):
+                yield {minor: loops.index(minor)}
+
+        with self.writer.loop(f"{name}_0", LO, HI) as first:
+            loops.set(tiles[0], first)
+            self._accumulate({}, inside, 1)
+        extent = loops.number(tiles[0])
+        return self.finish(extent, math.prod(self.domain.shape.dimensions) // max(extent, 1) + 1)
+
+    def _column_block(self, outer: Mapping[int, Expr], minor: list[int], block: tuple[Expr, Expr] | None) -> None:
+        """`block`: the bounds of the first minor dimension."""
+        self._accumulate(outer, lambda level: self._minor_loops(minor, block, level), len(outer))
+
+    @contextmanager
+    def _minor_loops(
+        self, minor: list[int], block: tuple[Expr, Expr] | None, level: int
+    ) -> Iterator[Mapping[int, Expr]]:
+        if block is None:
+            with self.loops_over(minor, level) as variables:
+                yield variables
+            return
+        sliced, rest = self.writer.loop(loop_variable(level), *block), self.loops_over(minor[1:], level + 1)
+        with sliced as first, rest as variables:
+            yield {minor[0]: first, **variables}
+
+    def _accumulate(
+        self,
+        outer: Mapping[int, Expr],
+        minor_loops: Callable[[int], AbstractContextManager[Mapping[int, Expr]]],
+        level: int,
+    ) -> None:
+        """All stages: between them, a loop over the columns; in each, row by row. Loop variables are named from `level`
+        on."""
+        inside = level + len(self.reduced)
+        for stage in range(self.stages + 1):
+            if stage < self.stages or self._columns_at(stage):
+                with minor_loops(level) as minor:
+                    self._between(stage, self._known({**outer, **minor}, stage, all_columns=False))
+            if not self.ends_at(stage):
+                continue
+            with self.loops_over(self.reduced, level) as reduced, minor_loops(inside) as minor:
+                index = {**outer, **reduced, **minor}
+                kept_index = self._known(index, stage, all_columns=True)
+                full_index = tuple(index[d] for d in range(self.domain.shape.rank))
+                self.store_full(stage, full_index)
+                reductions = [reduce for reduce in self.reductions if self.level[reduce] == stage]
+                self.accumulate(reductions, full_index, kept_index)
+
+    def _columns_at(self, stage: int) -> list[int]:
+        """The outputs with an element for each column that are computed once the reductions before `stage` are
+        complete, except for accumulators."""
+        accumulators = {k for reduce in self.reductions for k in self.accumulators_of(reduce)}
+        return [
+            k
+            for k, root in enumerate(self.roots)
+            if k not in accumulators and k not in self.full_roots
+            and self.level[root] + (root.opcode is Opcode.REDUCE) == stage
+        ]
+
+    def _known(self, index: Mapping[int, Expr], stage: int, *, all_columns: bool) -> Index:
+        """The index of a column. What the stages before `stage` have made known about it is read from the outputs;
+        `all_columns`: so is what was computed right before this one."""
+        kept_index = tuple(index[d] for d in self.kept)
+        for before in range(stage + all_columns):
+            for output in self._columns_at(before):
+                self.read_back(self.roots[output], output, kept_index)
+        for reduce in self.reductions:
+            if self.level[reduce] < stage:
+                for output in self.accumulators_of(reduce):
+                    self.read_back(self.roots[output], output, kept_index)
+        return kept_index
+
+    def _between(self, stage: int, kept_index: Index) -> None:
+        """For one column: what the stages before have made known, and the first values of this stage's accumulators."""
+        outputs = self._columns_at(stage)
+        for output in outputs:
+            value = self.elements.value(self.roots[output], kept_index)
+            if not value.is_simple:
+                value = self.writer.let("column", value)
+                self.writer.remember(self.roots[output], value, kept_index)
+            self.store(output, self.spot(output, kept_index), value)
+        for reduce in self.reductions:
+            if self.level[reduce] == stage:
+                self.initialise(reduce, kept_index)

@@ -1,0 +1,140 @@
+"""The loop nest over rows: the most minor dimension is reduced.
+
+For each kept index the loops of the stages run one after the other, with the results in scalars; a softmax is three
+loops over a row::
+
+    for i in range(lo, hi):
+        acc0 = c0
+        for j in range(n0):
+            acc0 = reduce_max(acc0, x0[i * n0 + j])
+        acc1 = c1
+        for j in range(n0):
+            exp0 = exp(x0[i * n0 + j] - acc0)
+            out[i * n0 + j] = exp0
+            acc1 = reduce_add(acc1, exp0)
+        for j in range(n0):
+            out[i * n0 + j] = out[i * n0 + j] / acc1
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ..loops.expressions import ZERO, Expr, Name
+from .kernel import EmittedKernel
+from .nest import loop_variable
+from .nest_arg import ArgReduction, is_arg_reduction
+from .nest_reduce import ReductionNest
+from .reduce import combined
+from .sizes import Index
+
+
+class RowNest(ReductionNest):
+    """The nest over rows: the most minor dimension is reduced."""
+
+    def emit(self) -> EmittedKernel:
+        """The kernel; the loop over all kept indices is sliced."""
+        if self.kept:
+            self.sizes.mark_outer(self.domain, self.kept[0])
+        with self.sliced_loops(self.kept) as index:
+            self.row(index, 1 if self.kept else 0)
+        inner = math.prod(self.domain.shape.dimensions[d] for d in self.reduced)
+        return self.finish(math.prod(self.kept_sizes), inner)
+
+    @contextmanager
+    def sliced_loops(self, dimensions: Sequence[int]) -> Iterator[Mapping[int, Expr]]:
+        """The sliced loop over all indices of some dimensions: one variable, or one that is split into several
+        indices."""
+        if not dimensions:
+            yield {}
+            return
+        with self.sliced_loop() as first:
+            index: dict[int, Expr] = {}
+            rest: Expr = first
+            for d in reversed(dimensions[1:]):
+                size = self.sizes.of(self.domain, d)
+                index[d] = self.writer.let("row", rest % size)
+                rest = rest // size
+            index[dimensions[0]] = self.writer.let("row", rest) if index else first
+            yield index
+
+    def row(self, kept: Mapping[int, Expr], level: int) -> None:
+        """All stages for one kept index. Loop variables are named from `level` on."""
+        kept_index = tuple(kept[d] for d in self.kept)
+        for stage in range(self.stages):
+            self._reduce_stage(stage, kept, kept_index, level)
+        for output, root in enumerate(self.roots):
+            if self.is_kept(output):
+                value = self.elements.value(root, kept_index)
+                self.store(output, self.spot(output, kept_index), value)
+        if self.ends_at(self.stages):
+            with self._reduced_loops(kept, level) as index:
+                self.visit(self.stages, index)
+
+    def is_kept(self, output: int) -> bool:
+        """True for an output with one element per kept index."""
+        return output not in self.full_roots
+
+    def visit(self, stage: int, index: Index) -> None:
+        """What the loop of a stage does for each element of the domain, besides its reductions."""
+        self.store_full(stage, index)
+
+    @contextmanager
+    def _reduced_loops(self, kept: Mapping[int, Expr], level: int) -> Iterator[Index]:
+        with self.loops_over(self.reduced, level) as variables:
+            index = {**kept, **variables}
+            yield tuple(index[d] for d in range(self.domain.shape.rank))
+
+    def _reduce_stage(self, stage: int, kept: Mapping[int, Expr], kept_index: Index, level: int) -> None:
+        reductions = [r for r in self.reductions if self.level[r] == stage]
+        accumulators: dict[HloInstruction, list[Name]] = {}
+        for reduce in reductions:
+            half = len(reduce.operands) // 2
+            accumulators[reduce] = [
+                self.writer.assign(self.writer.fresh("acc"), self.elements.value(init, ()))
+                for init in reduce.operands[half:]
+            ]
+        rows = [] if self._digits else [r for r in reductions if is_arg_reduction(r)]
+        together = [r for r in reductions if r not in rows]
+        if together or not rows or self.has_visits(stage):
+            self._reduce_together(stage, together, accumulators, kept, level)
+        for reduce in rows:
+            (d,) = self.reduced
+            index = tuple([kept.get(k, ZERO) for k in range(self.domain.shape.rank)])
+            row = ArgReduction(self.elements, reduce, self.sizes.of(self.domain, d), index)
+            row.emit(loop_variable(level), accumulators[reduce])
+        for reduce in reductions:
+            self._publish(reduce, kept_index, accumulators[reduce])
+
+    def has_visits(self, stage: int) -> bool:
+        """True if `visit` does something in the loop of a stage."""
+        return bool(self.full_roots_at(stage) or stage in self._spills.written or stage in self._spills.lost)
+
+    def _reduce_together(
+        self, stage: int, reductions: Sequence[HloInstruction], accumulators: Mapping[HloInstruction, list[Name]],
+        kept: Mapping[int, Expr], level: int,
+    ) -> None:  # fmt: skip
+        """One loop for what is reduced element by element."""
+        with self._reduced_loops(kept, level) as index:
+            self.visit(stage, index)
+            for reduce in reductions:
+                half = len(reduce.operands) // 2
+                values = [self.elements.value(o, index) for o in reduce.operands[:half]]
+                results = combined(self.elements, reduce, accumulators[reduce], values)
+                # All at once: the new values may depend on each other's old ones.
+                self.writer.assign_all(accumulators[reduce], results)
+
+    def _publish(self, reduce: HloInstruction, kept_index: Index, accumulators: Sequence[Expr]) -> None:
+        """Make the results available to the rest of the nest."""
+        remember = self.writer.remember
+        if not reduce.shape.is_tuple:
+            remember(reduce, accumulators[0], kept_index if reduce.shape.rank else ())
+            return
+        for user in self.body.users[reduce]:
+            if user.opcode is Opcode.GET_TUPLE_ELEMENT:
+                accumulator = accumulators[user.attributes.index]
+                remember(user, accumulator, kept_index if user.shape.rank else ())
