@@ -13,7 +13,8 @@
 #              with the lowest versions that pyproject.toml declares: make test-lowest
 # make lint    ruff and the type checker
 # make fuzz    random programs, run in every way            make fuzz ARGS="--minutes 60 --seed 3 --kind text,hlo,loop"
-# make bench   hloom beside JAX, NumPy and Numba             make bench ARGS="--case dispatch"
+# make bench   hloom beside JAX, NumPy, Numba, PyTorch       make bench ARGS="--case dispatch"
+#              all groups, and benchmarks/RESULTS.md         make bench ARGS=--write
 #
 # Each makes its own virtual environment in .venv when there is none, and installs into it what it needs.
 

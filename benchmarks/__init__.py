@@ -1,7 +1,10 @@
-"""hloom compared with JAX, NumPy, hand-written Numba and PyTorch: `python -m benchmarks`.
+"""hloom compared with JAX, NumPy, hand-written Numba, PyTorch and torch.compile: `python -m benchmarks`.
 
-Not installed with the package. `harness` measures. `steady` has programs that run many times in one process, `rows`
-those on gather, scatter, sort and topk, `windows` those on convolutions and pooling, `targets` and `layouts` those on
-layouts; `loops` is a group of its own, of programs that are loops; `startup` has cases of fresh processes. `mlp` is the
-network of several cases; `report` prints.
+Not installed with the package. `table/` declares the rows, `groups` names the groups, `harness` measures, `peers` runs
+each peer in a process of its own. `startup` has what takes fresh processes (compiling, starting, memory), and `fresh`
+what these do; `mlp` is the network of several cases. `report` prints; `results` and `plot` make `RESULTS.md` of a run's
+JSON.
+
+Groups beside the table: `loops`, programs that are loops; `transformations`, `tracing`, `eager` (outside of jit),
+`scopes`, `recording`; `steady` has hloom beside itself, too, in layouts and for other targets (`layouts`, `targets`).
 """

@@ -6,103 +6,139 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from . import eager, harness, loops, machine, recording, report, scopes, startup, steady, tracing, transformations
+from . import groups, harness, machine, peers, report, results, startup
 from .harness import Outcome
-from .loops import measure as loop_times
-from .loops import summary
 
-ROUNDS, ROUNDS_STARTUP = 15, 7
-QUICK_ROUNDS = 3
+ROUNDS, ROUNDS_FRESH = 9, 5
+QUICK_ROUNDS, QUICK_ROUNDS_FRESH = 3, 2
 NOISE = 0.05
 """A case is called noisy if other processes use more than this part of the processors."""
-
-
-WRITTEN_OUT = {
-    **steady.CASES, **transformations.CASES, **tracing.CASES, **eager.CASES, **recording.CASES, **scopes.CASES,
-}  # fmt: skip
-"""The cases whose programs are built one by one."""
-GROUPS = {
-    "steady": steady.CASES,
-    "startup": startup.CASES,
-    "loops": loops.CASES,
-    "transformations": transformations.CASES,
-    "tracing": tracing.CASES,
-    "eager": eager.CASES,
-    "recording": recording.CASES,
-    "scopes": scopes.CASES,
-}
-DEFAULT = ("steady", "startup")
+PEERS = tuple(report.NAMES)
+MINUTES = 25.0
+STEADY_SECONDS, FRESH_SECONDS = 7.0, 25.0
+"""What a case takes, about, on two cores: whether a run is late is seen by these."""
 
 
 def main() -> int:
-    names = [name for group in GROUPS.values() for name in group]
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="hloom beside JAX, NumPy, Numba, PyTorch."
+        prog="python -m benchmarks",
+        description="hloom beside JAX, NumPy, Numba, PyTorch and torch.compile. Without --group and --case: the table.",
+        epilog="Groups of the table: "
+        + ", ".join(groups.TABLE)
+        + ". Others: "
+        + ", ".join(groups.NAMES[len(groups.TABLE) :]),
     )
-    parser.add_argument("--group", action="append", choices=GROUPS, help=f"only these cases; {' and '.join(DEFAULT)}")
-    parser.add_argument("--case", action="append", choices=names, metavar="NAME", help="only this one; may be repeated")
+    parser.add_argument("--group", action="append", choices=groups.NAMES, metavar="NAME", help="only these cases")
+    parser.add_argument("--case", action="append", metavar="NAME", help="only this one; may be repeated")
     parser.add_argument("--list", action="store_true", help="print the names of the cases and end")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there")
+    parser.add_argument(
+        "--write", action="store_true",
+        help=f"write {results.JSON}, {results.PAGE} and {results.PLOT} in this folder (or: benchmarks.results)",
+    )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} rounds: to see whether it works")
     parser.add_argument(
         "--best", action="store_true", help="the best of short samples, not the median: where the machine is busy"
     )
-    parser.add_argument("--worker", choices=[*WRITTEN_OUT, *loops.CASES], help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--minutes", type=float, default=MINUTES, metavar="N",
+        help=f"a run that would take longer takes fewer rounds where it is late; {MINUTES:g} if not given",
+    )  # fmt: skip
+    parser.add_argument("--peer", action="append", choices=PEERS, help="only these beside hloom; may be repeated")
+    parser.add_argument(
+        "--python",
+        action="append",
+        default=[],
+        metavar="PEER=PATH",
+        help="a peer's own interpreter, with this hloom in it",
+    )
+    parser.add_argument("--compile-loop", metavar="NAME", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    rounds = QUICK_ROUNDS if options.quick else harness.BEST_ROUNDS if options.best else ROUNDS
-    if options.worker:
-        print(json.dumps([asdict(outcome) for outcome in work(options.worker, rounds, options.best)]))
+    if options.compile_loop:
+        print(json.dumps(asdict(_compile_loop(options.compile_loop, options.best))))
         return 0
-    chosen = options.case or [name for group in options.group or DEFAULT for name in GROUPS[group]]
+    named = options.group or (() if options.case else groups.TABLE)
+    chosen = [*(name for group in named for name in groups.group(group)), *(options.case or ())]
+    chosen = list(dict.fromkeys(chosen))
+    for name in options.case or ():
+        try:
+            groups.home(name)
+        except KeyError:
+            parser.error(f"no case {name!r}: --list, with --group, has the names")
     if options.list:
         print("\n".join(chosen))
         return 0
 
-    outcomes: list[Outcome] = []
-    failed = []
-    with tempfile.TemporaryDirectory() as store:
-        for name in chosen:
-            print(f"{name} ...", file=sys.stderr, flush=True)
-            watch = machine.Watch()
-            try:
-                if name in startup.CASES:
-                    found = startup.CASES[name](QUICK_ROUNDS if options.quick else ROUNDS_STARTUP)
-                else:
-                    found = in_a_process(name, options.quick, options.best, Path(store))
-                if (others := watch.others()) > NOISE:
-                    found[0].notes.append(f"noisy: other processes took {others:.0%} of the processors")
-                outcomes += found
-                if options.json:  # each time, so that an interrupted run is not lost
-                    about = machine.describe()
-                    options.json.write_text(json.dumps(report.as_json(outcomes, about), indent=1) + "\n")
-            except (RuntimeError, harness.Mismatch) as error:
-                failed.append(name)
-                print(f"{name} failed: {error}", file=sys.stderr)
-    about = machine.describe()
-    of_loops = [outcome for outcome in outcomes if outcome.name.removesuffix(loop_times.SUFFIX) in loops.CASES]
-    rest = [outcome for outcome in outcomes if outcome not in of_loops]
-    tables = [report.table(rest, about)] if rest else []
-    tables += [summary.table(of_loops, loops.CASES, about)] if of_loops else []
-    print("\n\n".join(tables))
+    files = [options.json] if options.json else []
+    files += [results.HERE / results.JSON] if options.write else []
+    outcomes, failed, about = _measure(chosen, options, files)
+    print(report.tables(outcomes, about))
+    if options.write:
+        results.write(results.HERE / results.JSON)
+    if failed:
+        print("failed: " + ", ".join(failed), file=sys.stderr)
     return 1 if failed else 0
 
 
-def work(name: str, rounds: int, best: bool) -> list[Outcome]:
-    """What the process of a case does."""
-    if name in loops.CASES:
-        return loop_times.measure(loops.CASES[name], rounds, best)
-    return [harness.measure(WRITTEN_OUT[name](), rounds, best)]
+def _measure(chosen: list[str], options: Any, files: list[Path]) -> tuple[list[Outcome], list[str], dict[str, Any]]:
+    outcomes: list[Outcome] = []
+    failed = []
+    rounds = QUICK_ROUNDS if options.quick else harness.BEST_ROUNDS if options.best else ROUNDS
+    seconds = harness.BEST_SECONDS if options.quick or options.best else harness.SAMPLE_SECONDS
+    pythons = dict(pair.split("=", 1) for pair in options.python)
+    about = machine.describe()
+    expected = [FRESH_SECONDS if groups.is_fresh(name) else STEADY_SECONDS for name in chosen]
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as store, peers.started(Path(store), pythons, options.peer) as running:
+        for k, name in enumerate(chosen):
+            print(
+                f"{k + 1}/{len(chosen)} {time.perf_counter() - began:5.0f} s  {name} ...", file=sys.stderr, flush=True
+            )
+            home = groups.home(name)
+            watch = machine.Watch(running.processes)
+            planned = sum(expected[:k]) * min(1.0, options.minutes * 60 / sum(expected))
+            hurry = options.quick or (not options.best and time.perf_counter() - began > planned + 30)
+            try:
+                if groups.is_fresh(name):
+                    found = groups.group(home)[name](QUICK_ROUNDS_FRESH if hurry else ROUNDS_FRESH)
+                else:
+                    found = [running.measure(name, QUICK_ROUNDS if hurry else rounds, seconds, options.best)]
+                    if home == "loops":
+                        found.append(_compile_loop_apart(name, options.best, Path(store)))
+            except (RuntimeError, harness.Mismatch, peers.PeerFailed) as error:
+                failed.append(name)
+                found = [Outcome(name, name, notes=[f"failed: {error}"])]
+                print(f"{name} failed: {error}", file=sys.stderr)
+            if (others := watch.others()) > NOISE:
+                found[0].notes.append(f"noisy: other processes took {others:.0%} of the processors")
+            if hurry and not options.quick:
+                found[0].notes.append("fewer rounds, as the run was late")
+            for outcome in found:
+                outcome.group, outcome.best = home, options.best and not groups.is_fresh(name)
+            outcomes += found
+            for file in files:  # each time, so that an interrupted run is not lost
+                file.parent.mkdir(parents=True, exist_ok=True)
+                written = report.as_json(outcomes, about | {"peers": running.about})
+                file.write_text(json.dumps(written, indent=1) + "\n")
+    return outcomes, failed, about | {"peers": running.about}
 
 
-def in_a_process(name: str, quick: bool, best: bool, store: Path) -> list[Outcome]:
-    """Run one case in a separate process."""
-    arguments = ["-m", "benchmarks", "--worker", name] + ["--quick"] * quick + ["--best"] * best
-    more = loop_times.ENVIRONMENT if name in loops.CASES else {}
-    _, printed = startup.run(arguments, store, jax_cache=False, more=more)
-    return [Outcome(**outcome) for outcome in json.loads(printed.splitlines()[-1])]
+def _compile_loop(name: str, best: bool) -> Outcome:
+    from .loops import CASES, measure
+
+    return measure.compiling(CASES[name], measure.COMPILE_ROUNDS, best)
+
+
+def _compile_loop_apart(name: str, best: bool, store: Path) -> Outcome:
+    """How long a loop of the group `loops` takes to compile, from a process of its own."""
+    arguments = ["-m", "benchmarks", "--compile-loop", name] + ["--best"] * best
+    _, printed = startup.run(arguments, store, jax_cache=False, more={"HLOOM_CACHE_DIR": "off"})
+    return Outcome(**json.loads(printed.splitlines()[-1]))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .harness import Case, Program
-from .steady import TRACED, Builder
+from .table.declare import TRACED, Builder
 
 RNG = np.random.default_rng(5)
 ARGUMENTS = {

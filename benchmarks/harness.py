@@ -1,29 +1,38 @@
 """How cases are measured: interleaved rounds, medians, and results that are first checked to be equal.
 
-A case runs in a separate process. Each peer's program is built and warmed, and the results are compared. Then rounds go
-over the peers in turn, so that other load on the machine affects all of them. One sample is the mean over as many calls
-as fill `SAMPLE_SECONDS`; a case's number is the median of its samples. On a machine that is busy with other work that
-says little; there the best of many short samples is nearer to what a program takes.
+Each peer's program is built and warmed, and the results are compared. Then rounds go over the peers in turn, so that
+other load on the machine affects all of them. One sample is the mean over as many calls as fill `SAMPLE_SECONDS`; a
+case's number is the median of its samples. On a machine that is busy with other work that says little; there the best
+of many short samples is nearer to what a program takes.
+
+A peer is a `Side`: `peers.py` has sides that are processes of their own, `Local` is one in this process.
 """
 
 from __future__ import annotations
 
 import gc
+import math
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-SAMPLE_SECONDS = 0.05
+SAMPLE_SECONDS = 0.03
 BEST_SECONDS, BEST_ROUNDS = 0.004, 25
 """Of a sample, and the number of rounds, where the best sample counts: shorter than what the system gives a process at
 once."""
 SETTLE_SECONDS = 0.06
-"""Pause before each sample: threads of the peer before spin for a while when they have no more work (OpenBLAS's: 2**26
-cycles)."""
+"""Pause before each sample in this process: threads of the peer before spin for a while when they have no more work
+(OpenBLAS's: 2**26 cycles). A process of another peer is stopped meanwhile."""
+LEAST_ROUNDS, LIMIT_SECONDS = 3, 6.0
+"""A case whose rounds take longer than this ends with fewer of them."""
+
+
+MOMENTS = 0.06
+"""How far the means and deviations of random results may differ, as part of the larger one."""
 
 
 class Mismatch(Exception):
@@ -51,6 +60,8 @@ class Case:
     tolerance: float = 1e-4
     wait_each: bool = True
     """Wait for each result; otherwise only for the last of a sample, to measure the cost of a call itself."""
+    moments: bool = False
+    """Of peers other than hloom and JAX only the means and deviations are compared: the results are random."""
 
 
 @dataclass
@@ -64,6 +75,9 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     best: bool = False
     """Whether the best sample counts."""
+    group: str = ""
+    peak: dict[str, float] = field(default_factory=dict)
+    """Bytes by which the process of a peer grew at most, from before the case was built."""
 
     def number(self, peer: str) -> float | None:
         """The median, or the best."""
@@ -71,32 +85,70 @@ class Outcome:
         return of(self.samples[peer]) if self.samples.get(peer) else None
 
 
+class Side(Protocol):
+    """One peer's program of a case, where it runs."""
+
+    def calls(self, seconds: float) -> int:
+        """How many calls fill so much time; at least one."""
+        ...
+
+    def sample(self, calls: int) -> float:
+        """Seconds for one of so many calls. One more, before them, is not measured."""
+        ...
+
+
+class Local:
+    """A program in this process."""
+
+    def __init__(self, program: Program, wait_each: bool, settle: float | None = None) -> None:
+        self._program, self._wait_each = program, wait_each
+        self._settle = SETTLE_SECONDS if settle is None else settle
+
+    def results(self) -> list[np.ndarray]:
+        """What is compared."""
+        return _arrays((self._program.check or self._program.run)())
+
+    def calls(self, seconds: float) -> int:
+        return _calls_a_sample(self._program, self._wait_each, seconds)
+
+    def sample(self, calls: int) -> float:
+        time.sleep(self._settle)
+        _sample(self._program, 1, self._wait_each)
+        return _sample(self._program, calls, self._wait_each)
+
+
 def measure(case: Case, rounds: int, best: bool = False) -> Outcome:
-    """Run a case in this process. Raises Mismatch."""
+    """Run a case in this process: a program that cannot be imported is skipped, except hloom's. Raises Mismatch."""
     outcome = Outcome(case.name, case.title, best=best)
-    seconds = BEST_SECONDS if best else SAMPLE_SECONDS
-    programs = {}
+    sides = {}
     for peer, build in case.programs.items():
         try:
-            programs[peer] = build()
+            sides[peer] = Local(build(), case.wait_each)
         except ImportError as error:
             if peer == "hloom":
                 raise
             outcome.notes.append(f"{peer}: not measured, {error}")
-    _compare({peer: _arrays((p.check or p.run)()) for peer, p in programs.items()}, case.tolerance)
-    calls = {peer: _calls_a_sample(program, case.wait_each, seconds) for peer, program in programs.items()}
-    outcome.samples = {peer: [] for peer in programs}
-    order = list(programs)
+    compare({peer: side.results() for peer, side in sides.items()}, case)
     gc.collect()
     gc.disable()  # as timeit does
-    for _ in range(rounds):
-        for peer in order:
-            time.sleep(SETTLE_SECONDS)
-            _sample(programs[peer], 1, case.wait_each)
-            outcome.samples[peer].append(_sample(programs[peer], calls[peer], case.wait_each))
-        order = order[1:] + order[:1]
+    outcome.samples = interleave(sides, rounds, BEST_SECONDS if best else SAMPLE_SECONDS)
     gc.enable()
     return outcome
+
+
+def interleave(sides: Mapping[str, Side], rounds: int, seconds: float) -> dict[str, list[float]]:
+    """The samples of each side, taken in turns, each of so many seconds."""
+    calls = {peer: side.calls(seconds) for peer, side in sides.items()}
+    samples: dict[str, list[float]] = {peer: [] for peer in sides}
+    order = list(sides)
+    began = time.perf_counter()
+    for k in range(rounds):
+        if k >= LEAST_ROUNDS and time.perf_counter() - began > LIMIT_SECONDS:
+            break
+        for peer in order:
+            samples[peer].append(sides[peer].sample(calls[peer]))
+        order = order[1:] + order[:1]
+    return samples
 
 
 def _sample(program: Program, calls: int, wait_each: bool) -> float:
@@ -127,15 +179,55 @@ def _arrays(value: Any) -> list[np.ndarray]:
         return [array for key in sorted(value) for array in _arrays(value[key])]
     if isinstance(value, (list, tuple)):
         return [array for item in value for array in _arrays(item)]
-    return [np.asarray(value)]
+    return [_array(value)]
 
 
-def _compare(results: Mapping[str, list[np.ndarray]], tolerance: float) -> None:
+def _array(value: Any) -> np.ndarray:
+    """As NumPy has it; bf16 as f32."""
+    if str(getattr(value, "dtype", "")) == "torch.bfloat16":
+        return value.float().numpy()  # type: ignore[no-any-return]
+    array = np.asarray(value)
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def arrays(value: Any) -> list[np.ndarray]:
+    """The arrays in nested lists, tuples and dictionaries, in order."""
+    return _arrays(value)
+
+
+def compare(results: Mapping[str, Sequence[np.ndarray]], case: Case) -> None:
+    """Raises Mismatch where a peer's results are not those of the first one."""
     peers = list(results)
     for peer in peers[1:]:
-        for one, other in zip(results[peers[0]], results[peer], strict=True):
-            scale = float(np.max(np.abs(one), initial=1e-30))
-            try:
-                np.testing.assert_allclose(other / scale, one / scale, rtol=tolerance, atol=tolerance)
-            except AssertionError as error:
-                raise Mismatch(f"{peers[0]} and {peer} differ: {error}") from error
+        if case.moments and {peer, peers[0]} != {"hloom", "jax"}:
+            _compare_pair(peers[0], peer, *(_moments(results[p]) for p in (peers[0], peer)), MOMENTS)
+        else:
+            _compare_pair(peers[0], peer, results[peers[0]], results[peer], case.tolerance)
+
+
+def _compare_pair(
+    first: str, second: str, one: Sequence[np.ndarray], other: Sequence[np.ndarray], tolerance: float
+) -> None:
+    if len(one) != len(other):
+        raise Mismatch(f"{first} has {len(one)} results, {second} {len(other)}")
+    for a, b in zip(one, other):
+        if a.shape != b.shape:
+            raise Mismatch(f"{first} and {second} differ: shapes {a.shape} and {b.shape}")
+        if a.ndim and {a.dtype.kind, b.dtype.kind} <= set("fc") and a.dtype.itemsize != b.dtype.itemsize:
+            raise Mismatch(f"{first} and {second} differ: {a.dtype} and {b.dtype}")
+        if a.dtype == bool or b.dtype == bool:
+            a, b = a.astype(np.int32), b.astype(np.int32)
+        if a.dtype.kind in "iu" and b.dtype.kind in "iu":
+            a, b = a.astype(np.int64), b.astype(np.int64)
+        largest = float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a)))
+        scale = largest if largest > 1e-30 and math.isfinite(largest) else 1.0
+        try:
+            np.testing.assert_allclose(b / scale, a / scale, rtol=tolerance, atol=tolerance)
+        except AssertionError as error:
+            raise Mismatch(f"{first} and {second} differ: {error}") from error
+
+
+def _moments(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Means and deviations; a single number as it is."""
+    wide = [array.astype(np.float64) for array in arrays]
+    return [np.array([array.mean(), array.std()]) if array.size > 1 else array for array in wide]

@@ -6,6 +6,7 @@ import os
 import platform
 import resource
 import time
+from collections.abc import Callable, Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -35,14 +36,28 @@ def describe() -> dict[str, Any]:
 class Watch:
     """How much of the processors other processes have used since this object was made."""
 
-    def __init__(self) -> None:
-        self._began = time.perf_counter(), _busy_seconds(), _own_seconds()
+    def __init__(self, peers: Callable[[], Iterable[int]] = tuple) -> None:
+        """`peers()` are the processes that still run and belong to this one."""
+        self._peers = peers
+        self._began = time.perf_counter(), _busy_seconds(), self._own()
 
     def others(self) -> float:
         """From 0 to 1. Processes started by this one do not count as others once they have ended."""
         began, busy, own = self._began
-        others = (_busy_seconds() - busy) - (_own_seconds() - own)
+        others = (_busy_seconds() - busy) - (self._own() - own)
         return max(0.0, others / (time.perf_counter() - began) / (os.cpu_count() or 1))
+
+    def _own(self) -> float:
+        return _own_seconds() + sum(map(_seconds_of, self._peers()))
+
+
+def _seconds_of(process: int) -> float:
+    """Seconds of work of another process; 0 if it has ended."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _busy_seconds() -> float:
@@ -60,7 +75,8 @@ def _own_seconds() -> float:
 
 def line(machine: dict[str, Any]) -> str:
     """The same in one line."""
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    known = dict(machine["versions"]) | machine.get("peers", {})
+    versions = ", ".join(f"{name} {version}" for name, version in known.items())
     settings = ", ".join(f"{k}={v}" for k, v in machine["thread_settings"].items()) or f"all peers: {machine['cores']}"
     return (
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, {machine['system']}; "

@@ -27,7 +27,7 @@ def inputs(batch: int, sizes: tuple[int, ...] = SIZES) -> tuple[list[dict[str, n
     return params, images, rng.integers(0, sizes[-1], batch).astype(np.int32)
 
 
-def training_step(package: str) -> Any:
+def training_step(package: str, rate: float = RATE) -> Any:
     """The jitted step of `package` ("hloom" or "jax"): (state, images, labels) -> (state, loss)."""
     jax, jnp = importlib.import_module(package), importlib.import_module(package + ".numpy")
 
@@ -43,7 +43,7 @@ def training_step(package: str) -> Any:
     def step(state: Any, images: Any, labels: Any) -> Any:
         params, velocity = state
         value, gradient = jax.value_and_grad(loss)(params, images, labels)
-        velocity = jax.tree.map(lambda v, g: MOMENTUM * v - RATE * g, velocity, gradient)
+        velocity = jax.tree.map(lambda v, g: MOMENTUM * v - rate * g, velocity, gradient)
         return (jax.tree.map(lambda p, v: p + v, params, velocity), velocity), value
 
     return step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import statistics
 from collections.abc import Sequence
 from typing import Any
@@ -11,12 +12,31 @@ from .harness import Outcome
 
 NAMES = {
     "hloom": "hloom", "hloom-tpu": "hloom, tpu", "hloom-recorded": "hloom, recorded", "jax": "JAX", "numpy": "NumPy",
-    "numba": "Numba", "torch": "PyTorch",
+    "numba": "Numba", "torch": "PyTorch", "torch.compile": "torch.compile", "hloom scope": "hloom, scope",
+    "hloom jit": "hloom, jit",
 }  # fmt: skip
 RATIOS = {
     "hloom ÷ JAX": ("hloom", "jax"), "tpu ÷ cpu": ("hloom-tpu", "hloom"),
     "recorded ÷ not": ("hloom-recorded", "hloom"),
 }  # fmt: skip
+
+
+def tables(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
+    """One table for each group."""
+    parts = []
+    for group in dict.fromkeys(outcome.group for outcome in outcomes):
+        own = [outcome for outcome in outcomes if outcome.group == group]
+        if group == "loops":
+            parts.append(_of_loops(own, about))
+        else:
+            parts.append(f"{group}\n\n{table(own, about)}" if group else table(own, about))
+    return "\n\n".join(parts)
+
+
+def _of_loops(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
+    loops = importlib.import_module("benchmarks.loops")
+    summary = importlib.import_module("benchmarks.loops.summary")
+    return summary.table(outcomes, loops.CASES, about)  # type: ignore[no-any-return]
 
 
 def table(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
@@ -48,20 +68,39 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def as_json(outcomes: Sequence[Outcome], about: dict[str, Any]) -> dict[str, Any]:
-    """All samples, so that other statistics can be computed later."""
+    """All samples, with four digits, so that other statistics can be computed later."""
     cases = []
     for outcome in outcomes:
         peers = {}
         for peer, samples in outcome.samples.items():
             quarters = statistics.quantiles(samples, n=4) if len(samples) > 1 else [samples[0]] * 3
-            peers[peer] = {
+            numbers = {
                 "median": statistics.median(samples), "best": min(samples),
                 "quartiles": [quarters[0], quarters[2]], "samples": samples,
             }  # fmt: skip
-        cases.append(
-            {"name": outcome.name, "title": outcome.title, "unit": outcome.unit, "peers": peers, "notes": outcome.notes}
-        )
+            peers[peer] = {name: _short(number) for name, number in numbers.items()}
+            if peer in outcome.peak:
+                peers[peer]["peak"] = outcome.peak[peer]
+        cases.append({
+            "name": outcome.name, "group": outcome.group, "title": outcome.title, "unit": outcome.unit,
+            "best": outcome.best, "peers": peers, "notes": outcome.notes,
+        })  # fmt: skip
     return {"machine": about, "cases": cases}
+
+
+def from_json(written: dict[str, Any]) -> tuple[list[Outcome], dict[str, Any]]:
+    """The outcomes, and the machine."""
+    outcomes = []
+    for case in written["cases"]:
+        samples = {peer: numbers["samples"] for peer, numbers in case["peers"].items()}
+        peak = {peer: numbers["peak"] for peer, numbers in case["peers"].items() if "peak" in numbers}
+        about = {name: case[name] for name in ("name", "group", "title", "unit", "best", "notes")}
+        outcomes.append(Outcome(samples=samples, peak=peak, **about))
+    return outcomes, written["machine"]
+
+
+def _short(number: Any) -> Any:
+    return [_short(n) for n in number] if isinstance(number, list) else float(f"{number:.4g}")
 
 
 def _everywhere(note: str, outcomes: Sequence[Outcome]) -> bool:

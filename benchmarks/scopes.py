@@ -17,7 +17,7 @@ import numpy as np
 
 from . import mlp
 from .harness import Case, Program
-from .steady import Builder
+from .table.declare import Builder
 
 STEPS = 10
 PEERS = ("hloom", "hloom scope", "hloom jit", "jax", "numpy")

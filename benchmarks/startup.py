@@ -1,4 +1,7 @@
-"""Cases of fresh processes: cold compiles, a new size, warm starts, imports, memory. Every sample is a new process."""
+"""Cases of fresh processes: tracing, cold compiles, a new size, a changed constant; the start of a process; memory.
+
+Every sample is a new process.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,13 @@ from .harness import Mismatch, Outcome
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ("hloom", "jax", "numpy", "numba")
+WITH_TORCH = (*PEERS, "torch")
 IMPORTS = {
     "hloom": "import hloom.numpy; hloom.jit, hloom.grad, hloom.lax, hloom.random",
     "jax": "import jax.numpy; jax.jit, jax.grad, jax.lax, jax.random",
     "numpy": "import numpy",
     "numba": "import numba",
+    "torch": "import torch",
 }
 
 
@@ -56,8 +61,9 @@ def run(
     return seconds, done.stdout
 
 
-def task(name: str, peer: str, store: Path, **options: bool) -> tuple[float, dict[str, float]]:
-    seconds, printed = run(["-m", "benchmarks.fresh", name, peer], store, **options)
+def task(name: str, peer: str, store: Path, *more: str, **options: bool) -> tuple[float, dict[str, float]]:
+    """Seconds of a process that does one task of `fresh.py`, and what it found."""
+    seconds, printed = run(["-m", "benchmarks.fresh", name, peer, *more], store, **options)
     return seconds, json.loads(printed.splitlines()[-1])
 
 
@@ -68,51 +74,64 @@ def installed(outcome: Outcome, peers: tuple[str, ...]) -> list[str]:
     return found
 
 
-def compiling(rounds: int) -> list[Outcome]:
-    """Trace and compile the MLP step with empty stores, then at another batch size in the same process."""
-    cold = Outcome("compile", "trace and compile the MLP step, nothing stored")
-    again = Outcome("new-batch", f"the same again at batch {fresh.NEW_BATCH}, same process")
-    peers = installed(cold, ("hloom", "jax", "numba"))
-    for outcome in (cold, again):
-        outcome.samples = {peer: [] for peer in peers}
-    for _ in range(rounds):
-        for peer in peers:
-            with tempfile.TemporaryDirectory() as store:
-                _, seconds = task("compile", peer, Path(store), jax_cache=False)
-            cold.samples[peer].append(seconds[f"batch {fresh.BATCH}"])
-            again.samples[peer].append(seconds[f"batch {fresh.NEW_BATCH}"])
-    again.notes.append("numba: generic in sizes, this is a run")
-    return [cold, again]
+def compiling(name: str) -> Callable[[int], list[Outcome]]:
+    """Trace and compile a program with empty stores, then at another size and with another constant."""
+
+    def measure(rounds: int) -> list[Outcome]:
+        program = fresh.PROGRAMS[name]()
+        outcomes = {
+            "trace": Outcome(f"trace-{name}", f"trace: {program.title}"),
+            "compile": Outcome(f"compile-{name}", f"trace and compile, nothing stored: {program.title}"),
+            "new-shape": Outcome(f"new-shape-{name}", f"again with another size: {program.title}"),
+            "new-constant": Outcome(f"new-constant-{name}", f"again with another constant: {program.title}"),
+        }
+        peers = installed(outcomes["compile"], ("hloom", "jax", "numba") if name == "mlp" else ("hloom", "jax"))
+        for _ in range(rounds):
+            for peer in peers:
+                with tempfile.TemporaryDirectory() as store:
+                    _, seconds = task("compile", peer, Path(store), name, jax_cache=False)
+                for what, took in seconds.items():
+                    outcomes[what].samples.setdefault(peer, []).append(took)
+        if "numba" in peers:
+            outcomes["new-shape"].notes.append("numba: generic in sizes, this is a run")
+        return list(outcomes.values())
+
+    return measure
 
 
-def calling(name: str, what: str) -> Callable[[int], list[Outcome]]:
+def calling(name: str, what: str, *more: str) -> Callable[[int], list[Outcome]]:
     """A whole process, from start to end: with nothing stored, and with the code that an earlier process stored."""
 
     def measure(rounds: int) -> list[Outcome]:
-        cold = Outcome(f"cold-{name}", f"new process: import and first {what}, nothing stored")
-        warm = Outcome(f"warm-{name}", f"new process: import and first {what}, stores filled")
-        peers = installed(cold, PEERS)
+        key = "-".join([name, *more])
+        cold = Outcome(f"cold-{key}", f"new process: import and first {what}, nothing stored")
+        warm = Outcome(f"warm-{key}", f"new process: import and first {what}, stores filled")
+        peers = installed(cold, PEERS if more in ((), ("mlp",)) else ("hloom", "jax"))
         for outcome in (cold, warm):
             outcome.samples = {peer: [] for peer in peers}
         with tempfile.TemporaryDirectory() as filled:
-            values = {peer: task(name, peer, Path(filled))[1]["value"] for peer in peers}
-            expected = values[peers[0]]
-            for peer, value in values.items():
-                if abs(value - expected) > 1e-4 * abs(expected):
-                    raise Mismatch(f"{peers[0]} and {peer} differ: {expected} and {value}")
+            values = {peer: task(name, peer, Path(filled), *more)[1]["value"] for peer in peers}
+            _same(values)
             for _ in range(rounds):
                 for peer in peers:
                     with tempfile.TemporaryDirectory() as empty:
-                        cold.samples[peer].append(task(name, peer, Path(empty), jax_cache=False)[0])
-                    warm.samples[peer].append(task(name, peer, Path(filled))[0])
+                        cold.samples[peer].append(task(name, peer, Path(empty), *more, jax_cache=False)[0])
+                    warm.samples[peer].append(task(name, peer, Path(filled), *more)[0])
         return [cold, warm]
 
     return measure
 
 
+def _same(values: Mapping[str, float]) -> None:
+    (first, expected), *others = values.items()
+    for peer, value in others:
+        if abs(value - expected) > 1e-3 * abs(expected):
+            raise Mismatch(f"{first} and {peer} differ: {expected} and {value}")
+
+
 def importing(rounds: int) -> list[Outcome]:
     outcome = Outcome("import", "new process: import only, with what it loads when first used")
-    peers = installed(outcome, PEERS)
+    peers = installed(outcome, WITH_TORCH)
     outcome.samples = {peer: [] for peer in peers}
     empty = []
     with tempfile.TemporaryDirectory() as store:
@@ -126,20 +145,32 @@ def importing(rounds: int) -> list[Outcome]:
     return [outcome]
 
 
-def memory(rounds: int) -> list[Outcome]:
-    outcome = Outcome("memory", "peak memory of a process after 20 MLP steps", unit="byte")
-    peers = installed(outcome, PEERS)
-    with tempfile.TemporaryDirectory() as store:
-        for peer in peers:
-            task("memory", peer, Path(store))  # compile and store first: the compiler's own memory is not measured
-            outcome.samples[peer] = [task("memory", peer, Path(store))[1]["peak"] for _ in range(min(rounds, 3))]
-    return [outcome]
+def memory(name: str) -> Callable[[int], list[Outcome]]:
+    """The largest memory of a process that does twenty steps."""
+
+    def measure(rounds: int) -> list[Outcome]:
+        title = fresh.PROGRAMS[name]().title
+        outcome = Outcome(f"memory-{name}", f"peak memory of a process after 20 steps: {title}", unit="byte")
+        peers = installed(outcome, WITH_TORCH if name == "mlp" else ("hloom", "jax", "torch"))
+        values = {}
+        with tempfile.TemporaryDirectory() as store:
+            for peer in peers:  # compile and store first: the compiler's own memory is not measured
+                values[peer] = task("memory", peer, Path(store), name)[1]["value"]
+                found = [task("memory", peer, Path(store), name)[1]["peak"] for _ in range(min(rounds, 2))]
+                outcome.samples[peer] = found
+        _same(values)
+        return [outcome]
+
+    return measure
 
 
-CASES: dict[str, Callable[[int], list[Outcome]]] = {
-    "compile": compiling,
-    "start-tiny": calling("tiny", "call of a jitted a + b"),
-    "start-mlp": calling("mlp", "MLP step"),
+Measured = dict[str, Callable[[int], list[Outcome]]]
+LATENCY: Measured = {f"latency-{name}": compiling(name) for name in fresh.PROGRAMS}
+START: Measured = {
     "import": importing,
-    "memory": memory,
+    "start-tiny": calling("tiny", "call of a jitted a + b"),
+    "start-mlp": calling("first", "MLP step", "mlp"),
+    "start-transformer": calling("first", "transformer step", "transformer"),
 }
+MEMORY: Measured = {f"memory-{name}": memory(name) for name in ("mlp", "cnn", "transformer", "vae")}
+CASES: Measured = {**LATENCY, **START, **MEMORY}

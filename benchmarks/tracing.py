@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .harness import Case, Program
-from .steady import TRACED, Builder
+from .table.declare import TRACED, Builder
 
 Transformation = Callable[[Any, Callable[..., Any]], Callable[..., Any]]
 """transformation(jax, function of (carry, arrays)) -> a function of the same arguments."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import loops, mlp
 from .harness import Case
-from .steady import traced
+from .table.declare import traced
 
 RNG = np.random.default_rng(12)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +19,7 @@ from .collectives.world import local_numbers, run_on_devices
 from .errors import UnsupportedError
 from .ir import HloModule
 from .passes.record import PassRecord
+from .records import dataclass
 from .shape import Shape
 from .shared_value import SharedValue
 from .stream_executor import StreamExecutor
@@ -134,6 +135,12 @@ class Executable(SharedValue, ABC):
         and no result shares memory with them.
         """
 
+    def direct_call(self) -> Callable[[list[int]], DeviceBuffer] | None:
+        """`call` for a program of one result, with less around it: a function that takes the addresses of the
+        arguments' buffers, in a list that it may change, and returns the result's buffer. The caller holds the buffers
+        meanwhile. None where there is none."""
+        return None
+
     @abstractmethod
     def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
         """Run on arrays: a flat sequence, one for each leaf of the parameters. Returns one for each leaf of the root.
@@ -192,6 +199,11 @@ class Executable(SharedValue, ABC):
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
         """The module after all passes, as `HloModule.as_text` writes it."""
         return self.module.as_text(dialect, metadata=metadata, debug_info=debug_info)
+
+
+AUTOTUNE = ("hloom_autotune", "true")
+"""The frontend attribute of a module that asks its compiler to time variants and to keep the fastest. A compiler that
+has no variants does not look at it."""
 
 
 class Compiler(ABC):

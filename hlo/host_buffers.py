@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .array_address import DATA_OFFSET, address_of, pointer_at
 from .backend import DeviceBuffer, NDArray
 from .memory_pressure import allocating
 from .physical_array import from_physical, to_physical
@@ -34,21 +35,6 @@ class _Holder:
 _holder = _Holder()
 _ALONE = sys.getrefcount(getattr(_holder, "value"))  # noqa: B009  # counted just as above
 """The count that `held_alone` compares with: versions of Python count a single reference differently."""
-
-
-def address_of(array: NDArray) -> int:
-    """The address of the array's first element.
-
-    NumPy's documented ways (`ctypes.data`, `__array_interface__`) take over a microsecond, which is a third of a call.
-    The data pointer is the first field after the object's head (PyArrayObject_fields, a part of NumPy's ABI).
-    """
-    return _pointer_at(id(array) + _DATA_OFFSET).value or 0
-
-
-_pointer_at = ctypes.c_void_p.from_address
-_DATA_OFFSET = object.__basicsize__
-_probe = np.zeros(3)
-assert address_of(_probe) == _probe.ctypes.data, "NumPy's array object has another layout in this Python"
 
 
 class _Interface:
@@ -209,3 +195,18 @@ class HostBuffer(HostMemory):
 
     def is_exclusive(self) -> bool:
         return self._array.base is None and held_alone(self, "_array")
+
+
+def host_buffer(array: NDArray, shape: Shape) -> HostBuffer:
+    """`HostBuffer(array, shape)`, sooner if the array can be used as it is."""
+    flags = array.flags
+    if not (flags.c_contiguous and flags.aligned):
+        return HostBuffer(array, shape)
+    buffer = _new(HostBuffer)
+    buffer._array = array
+    buffer.shape = shape
+    buffer.address = pointer_at(id(array) + DATA_OFFSET).value or 0
+    return buffer
+
+
+_new = HostBuffer.__new__

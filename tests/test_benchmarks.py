@@ -35,11 +35,12 @@ def short_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_slower_program_measures_slower() -> None:
-    outcome = harness.measure(Case("nap", "a nap", {"hloom": constant(1), "jax": constant(1, 0.002)}), rounds=3)
+    case = Case("nap", "a nap", {"hloom": constant(1), "jax": constant(1, 0.02)})
+    outcome = harness.measure(case, rounds=3, best=True)
     assert [len(samples) for samples in outcome.samples.values()] == [3, 3]
     own, other = outcome.number("hloom"), outcome.number("jax")
     assert own is not None and other is not None
-    assert own < 0.002 <= other
+    assert own < 0.02 <= other
 
 
 def test_a_number_is_the_median_or_the_best_sample() -> None:
@@ -113,7 +114,8 @@ def test_the_numpy_step_descends_and_its_gradient_is_right() -> None:
 def test_every_case_runs_and_the_peers_agree(root: Path, tmp_path: Path) -> None:
     """With whatever peers are installed; NumPy and Numba always are."""
     written = tmp_path / "bench.json"
-    command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(written)]
+    groups = ["--group", "steady", "--group", "start", "--case", "latency-chain"]
+    command = [sys.executable, "-m", "benchmarks", "--quick", *groups, "--json", str(written)]
     ran = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=900)
     assert ran.returncode == 0, ran.stderr
     cases = json.loads(written.read_text())["cases"]

@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..hlo.host_buffers import host_buffer
 from . import dtypes, tree
 from .array import Array, array_from_scalar, as_value, refuse_masked
 from .aval import HasType, ShapedArray
+from .caches import on_clear
 from .core import Value, thread_state
 from .errors import (
     NonArrayArgumentError,
@@ -203,11 +205,17 @@ def _validate(
             raise ValueError(f"{what}_argnames has {name!r}, which is no argument of {function_line(fun)}")
 
 
-def check_compiler_options(options: dict[str, Any] | None, what: str) -> None:
-    """ValueError for an option that XLA does not have: the names of its options begin with "xla_"."""
+def asks_for_tuning(options: dict[str, Any] | None, what: str) -> bool:
+    """The option "autotune". ValueError for others that XLA does not have: the names of its begin with "xla_"."""
     for name in options or ():
-        if not name.startswith("xla_"):
-            raise ValueError(f"{what}: no such compile option: {name!r}; those of XLA, xla_..., mean nothing here")
+        if name != "autotune" and not name.startswith("xla_"):
+            raise ValueError(
+                f"{what}: no such compile option: {name!r}; here is 'autotune', and those of XLA, xla_..., mean nothing"
+            )
+    found = (options or {}).get("autotune", False)
+    if not isinstance(found, bool):
+        raise ValueError(f"{what}: the compile option 'autotune' must be a bool, not {found!r}")
+    return found
 
 
 class StaticArguments(NamedTuple):
@@ -345,6 +353,13 @@ def temporary(leaf: Any) -> Array | None:
     """A NumPy array or a number as an Array for one call only, as it shares the caller's memory. Else None."""
     kind = type(leaf)
     if kind is np.ndarray:
+        known = _TYPES.get((leaf.dtype, leaf.shape))
+        if known is not None and _state.recorder is None:
+            array = _new(Array)
+            array.aval = known
+            array._view = leaf
+            array._buffer = host_buffer(leaf, known.hlo)
+            return array
         try:
             aval = ShapedArray(leaf.shape, dtypes.canonical_dtype(leaf.dtype))
         except UnsupportedElementTypeError:
@@ -353,9 +368,13 @@ def temporary(leaf: Any) -> Array | None:
             raise
         if leaf.dtype is not aval.dtype:
             return Array(aval, leaf.astype(aval.dtype))
+        if leaf.dtype in _SAME_FOR_ALL and len(_TYPES) < _MOST_TYPES:
+            _TYPES[leaf.dtype, leaf.shape] = aval
         return Array(aval, leaf if _state.recorder is None else leaf.copy())  # the call may be put off
     if kind is float or kind is int or kind is bool or kind is complex:
-        return array_from_scalar(leaf)
+        array = array_from_scalar(leaf)
+        array._buffer = host_buffer(array._view, array.aval.hlo)
+        return array
     if isinstance(leaf, np.ndarray | np.generic):
         refuse_masked(leaf)
         return temporary(np.array(leaf))
@@ -363,6 +382,13 @@ def temporary(leaf: Any) -> Array | None:
 
 
 _state = thread_state()
+_new = Array.__new__
+_SAME_FOR_ALL = frozenset(map(np.dtype, ("float32", "int32", "uint32", "int16", "uint16", "int8", "uint8", "bool")))
+"""Some dtypes that no setting makes another one."""
+_TYPES: dict[tuple[Any, tuple[int, ...]], ShapedArray] = {}
+"""The types of NumPy arrays of these dtypes that calls were given, the first `_MOST_TYPES` of them."""
+_MOST_TYPES = 4096
+on_clear(_TYPES.clear)
 
 
 # ---- names of leaves, for parameters and messages

@@ -12,10 +12,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import ContextDecorator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 from ..hlo.forking import Order, fork_lock
+from ..hlo.records import dataclass
 from ..hlo.target import Target
 
 
@@ -45,6 +46,8 @@ class Context:
     """Integers out of bounds in an index, known while tracing, are an error."""
     numpy_rank_promotion: str = "allow"
     """"warn" or "raise" where arrays of different ranks are broadcast to one another."""
+    autotune: bool = False
+    """Variants of each program are timed, and the fastest is kept."""
     user_contexts: tuple[tuple[int, Any], ...] = ()
     """Values of contexts that users make (`user_context.py`)."""
 
@@ -107,6 +110,8 @@ class _Thread(threading.local):
     """Each thread's settings; the process's where it overrides none."""
 
     settings: Settings
+    running: Settings | None
+    """The settings while a call of a jitted function may run its executable at once; None while anything is traced."""
     entered: Entered | None = None
     """The library function whose body runs, if the user's settings say how its arguments are promoted."""
 
@@ -116,14 +121,14 @@ _process: Settings
 _overriding: list[Settings] = []
 """The settings of threads that override some: they also follow changes of the process's settings."""
 thread = _Thread()
-"""For jit's dispatch, which reads `thread.settings.context` on each call."""
+"""For jit's dispatch, which reads `thread.running.context` on each call."""
 
 
 def start(**settings: Any) -> None:
     """Set the process's settings for the first time."""
     global _process
     _process = Settings(_interned(Context(**settings)), {})
-    _Thread.settings = _process
+    _Thread.settings = _Thread.running = _process
 
 
 def current_context() -> Context:
@@ -160,11 +165,15 @@ class Override(ContextDecorator):
             settings = Settings(_process.context.changed(**changes), changes)
             _overriding.append(settings)
         thread.settings = settings
+        if thread.running is not None:
+            thread.running = settings
         return self
 
     def __exit__(self, *_: object) -> None:
         before, settings = self._before.pop(), thread.settings
         thread.settings = before
+        if thread.running is not None:
+            thread.running = before
         with _lock:
             _overriding.remove(settings)
 

@@ -13,7 +13,7 @@ only inside of computations: the root of a traced computation is always a tuple,
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, cast
@@ -22,8 +22,8 @@ import numpy as np
 
 from ..hlo.builder import check_shape, make_computation, make_instruction, make_parameter, make_tuple
 from ..hlo.errors import ShapeError
-from ..hlo.evaluator import evaluate_op
 from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata
+from ..hlo.loading import load
 from ..hlo.opcode import Opcode
 from ..hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
 from ..hlo.ops.structure import ConstantAttributes
@@ -32,7 +32,7 @@ from .array import Array, detached
 from .aval import ShapedArray, aval_of_shape
 from .caches import on_clear
 from .checks import blame, check_results, fault, is_checking
-from .context import current_context, when_checking
+from .context import current_context, thread, when_checking
 from .errors import OperandError
 from .execution import run_branch, run_op, run_while
 from .operators import Value
@@ -109,6 +109,17 @@ def _is_worth_a_branch(branch: HloComputation, operands: tuple[Value, ...]) -> b
     if count < 2 or current_context().backend == "evaluator":
         return False
     return count > _SHORT or sum([o.aval.size for o in operands]) > _LARGE
+
+
+def _evaluate_first(opcode: Opcode, operands: Sequence[Any], attributes: Any, shape: Shape) -> Any:
+    """The first operation outside of jit: from now on, `evaluate_op` is the evaluator's. A program that only calls
+    jitted functions does not need it."""
+    global evaluate_op
+    evaluate_op = load("..hlo.evaluator", __package__).evaluate_op
+    return evaluate_op(opcode, operands, attributes, shape)
+
+
+evaluate_op: Callable[..., Any] = _evaluate_first
 
 
 class EvalTrace(Trace):
@@ -270,11 +281,16 @@ def set_current_trace(trace: Trace) -> Iterator[None]:
     Array(0., dtype=float32, weak_type=True)
     """
     before, direct = _state.trace, _state.direct
-    _state.trace, _state.direct = trace, trace is EVAL
+    _set_trace(trace, trace is EVAL)
     try:
         yield
     finally:
-        _state.trace, _state.direct = before, direct
+        _set_trace(before, direct)
+
+
+def _set_trace(trace: Trace, direct: bool) -> None:
+    _state.trace, _state.direct = trace, direct
+    thread.running = thread.settings if direct else None
 
 
 @contextmanager

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from ..hlo.backend import DeviceBuffer, Executable, get_compiler
+from ..hlo.backend import AUTOTUNE, DeviceBuffer, Executable, get_compiler
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
 from ..hlo.host_buffers import HostBuffer, held_alone
 from ..hlo.ir import Attributes, HloComputation, HloInstruction, HloModule, InputOutputAlias
@@ -38,14 +39,19 @@ BEFORE_DONATING: list[Callable[[], object]] = []
 """Functions that are called before arrays are given away."""
 
 
-def compile_module(module: HloModule, *, target: str | Target | None = None, donated: Sequence[int] = ()) -> Executable:
-    """Compile with the backend that `hloom.config.hloom_backend` names, for `hloom.config.hloom_target` or another."""
+def compile_module(
+    module: HloModule, *, target: str | Target | None = None, donated: Sequence[int] = (), autotune: bool = False
+) -> Executable:
+    """Compile with the backend that `hloom.config.hloom_backend` names, for `hloom.config.hloom_target` or another.
+    `autotune`: also where `hloom.config.hloom_autotune` does not ask for it."""
     for ask in BEFORE_COMPILING:
         ask()
     if target is None:
         target = current_context().target
     with spanning(Track.COMPILING, "load the compiler"):
         compiler = get_compiler(current_context().backend)
+    if autotune or current_context().autotune:
+        module = replace(module, frontend_attributes=(*module.frontend_attributes, AUTOTUNE))
     if not LOG_COMPILES.is_on and not DURATIONS:
         return compiler.compile(module, target=target, donated=donated)
     compiling(module.name, [str(p.shape) for p in module.entry.parameters])
@@ -87,8 +93,13 @@ def runner(
     unflatten = None if out_tree == _TUPLE_OF.get(len(avals)) else out_tree.unflatten
 
     def results(buffers: list[DeviceBuffer]) -> Any:
-        leaves = tuple([Array.from_buffer(a, b) for a, b in zip(avals, call(buffers), strict=True)])
-        return leaves if unflatten is None else unflatten(leaves)
+        leaves = []
+        for aval, buffer in zip(avals, call(buffers), strict=True):
+            leaf = new(Array)
+            leaf.aval = aval
+            leaf._buffer = buffer
+            leaves.append(leaf)
+        return tuple(leaves) if unflatten is None else unflatten(leaves)
 
     def run(arrays: Sequence[Array]) -> Any:
         return results([*map(_buffers, arrays), *extra])
@@ -98,15 +109,40 @@ def runner(
 
     def run_to_one(arrays: Sequence[Array]) -> Array:
         result = new(Array)
-        result.aval = aval
+        result.aval = only
         (result._buffer,) = call(list(map(_buffers, arrays)))
+        return result
+
+    def run_from_one(arrays: Sequence[Array]) -> Array:
+        (argument,) = arrays
+        buffer = argument._buffer  # held here: another thread may delete or donate the array meanwhile
+        result = new(Array)
+        result.aval = only
+        result._buffer = direct([buffer.address])
+        return result
+
+    def run_from_two(arrays: Sequence[Array]) -> Array:
+        first, second = arrays
+        one, other = first._buffer, second._buffer
+        result = new(Array)
+        result.aval = only
+        result._buffer = direct([one.address, other.address])
+        return result
+
+    def run_from_many(arrays: Sequence[Array]) -> Array:
+        buffers = [array._buffer for array in arrays]
+        result = new(Array)
+        result.aval = only
+        result._buffer = direct([buffer.address for buffer in buffers])
         return result
 
     if donated:
         return run_donating
     if len(avals) == 1 and not extra and tree.treedef_is_leaf(out_tree):
-        aval = avals[0]
-        return run_to_one
+        only, direct = avals[0], cast("Callable[[list[int]], DeviceBuffer]", executable.direct_call())
+        if direct is None:
+            return run_to_one
+        return {1: run_from_one, 2: run_from_two}.get(len(executable.parameter_shapes), run_from_many)
     return run
 
 

@@ -32,7 +32,7 @@ from .arguments import (
     abstract,
     abstract_example,
     argument_spec,
-    check_compiler_options,
+    asks_for_tuning,
     check_function,
     leaf_describer,
     leaf_names,
@@ -45,7 +45,7 @@ from .by_name import is_global
 from .cache_misses import explain_miss
 from .caches import BoundedCache, FastTable, belonging_to, register_cache
 from .checks import checked, is_checking
-from .context import current_context, thread
+from .context import Override, current_context, thread
 from .core import thread_state
 from .devices import check_device, devices, when_several
 from .devices import devices as known_devices
@@ -72,6 +72,7 @@ from .stages import Traced as TracedStage
 from .traced import Traced, trace_function, with_avals
 from .tracer import Tracer, leaked
 from .tree_nodes import incomparable
+from .tree_patterns import Pattern, pattern_of
 from .wrapping import wraps
 
 P = ParamSpec("P")
@@ -144,32 +145,48 @@ class JitFunction(SharedValue, Generic[P, R]):
         donated: ArgumentSpec,
         inline: bool,
         shardings: JitShardings | None = None,
+        autotune: bool = False,
     ) -> None:
         functools.update_wrapper(self, fun)
         self._fun = fun
         self._name = getattr(fun, "__name__", None) or type(fun).__name__
         self._static = static
+        self._may_be_static = bool(static)
         self._donated = donated
         self._inline = inline
         self._shardings = shardings
+        self._autotune = autotune
         self._state = thread_state()
         self._settings = thread
         self._programs = belonging_to(fun, "programs", Programs)
-        self._fast = self._programs.fast.setdefault((static, donated, shardings), FastTable())
+        self._fast = self._programs.fast.setdefault((static, donated, shardings, autotune), FastTable())
         self._plans: dict[Any, _Plan] = {}
+        self._pattern: Pattern | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            if not self._state.direct:
+            settings = self._settings.running
+            if settings is None:  # something is traced
                 return self._call(args, kwargs)
-            table = self._fast[self._settings.settings.context]
-            run = None
-            if not kwargs:
-                try:
-                    run = table[tuple(map(_avals, args))]
-                except (KeyError, AttributeError):
-                    run = None  # what follows is outside of the handler, so that its errors are not chained to these
-            return self._call_by_plan(args, kwargs, table) if run is None else run(args)  # type: ignore[arg-type]  # all are Arrays
+            table = self._fast[settings.context]
+            run: Any = None
+            if kwargs:
+                pass
+            elif len(args) == 2:
+                first, second = args
+                if type(first) is Array and type(second) is Array:
+                    run = table.get((first.aval, second.aval))
+            elif len(args) == 1:
+                (first,) = args
+                if type(first) is Array:
+                    run = table.get((first.aval,))
+            else:
+                for argument in args:
+                    if type(argument) is not Array:
+                        break
+                else:
+                    run = table.get(tuple(map(_avals, args)))
+            return self._call_by_plan(args, kwargs, table) if run is None else run(args)
         except BaseException as error:
             hide(error)
             raise
@@ -179,7 +196,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         form: Any = None
         dynamic: Any = args
         statics: Any = None
-        if kwargs or self._static:
+        if kwargs or self._may_be_static:
             form = (len(args), *kwargs)
             plan = self._plans.get(form)
             if plan is None:
@@ -196,24 +213,25 @@ class JitFunction(SharedValue, Generic[P, R]):
                 statics = (*map(type, values), *values)
         treedef: Any = None  # or the places of arguments that are None, which have no leaves: bits of a number
         arrays: list[Any] = []
-        for place, argument in enumerate(dynamic):
-            kind = type(argument)
-            if kind is Array or kind is PendingArray:
-                arrays.append(argument)
-            elif kind in _LEAVES:
-                arrays.append(temporary(argument))
-            elif argument is None:
-                treedef = (treedef or 0) | 1 << place
-            else:
-                leaves, treedef = tree.flatten(dynamic)
-                arrays = [x if type(x) in _HELD else temporary(x) for x in leaves]
-                if any(x is None for x in arrays):
-                    return self._call(args, kwargs)
-                break
+        avals: list[Any] = []
         try:
-            key: Any = tuple(map(_avals, arrays))
-        except AttributeError:  # a float0 array, which no program takes
+            for argument in dynamic:
+                kind = type(argument)
+                array: Any = argument if kind is Array or kind is PendingArray else None
+                if array is None:
+                    if kind in _LEAVES:
+                        array = temporary(argument)
+                    elif argument is None:
+                        treedef = (treedef or 0) | 1 << len(arrays) + (treedef or 0).bit_count()
+                        continue
+                    else:
+                        arrays, avals, treedef = self._flattened(dynamic)
+                        break
+                arrays.append(array)
+                avals.append(array.aval)
+        except AttributeError:  # something that no program takes: a float0 array, what is no array at all
             return self._call(args, kwargs)
+        key: Any = tuple(avals)
         if form is not None or treedef is not None:
             key = (form, statics, treedef, key)
         try:
@@ -223,6 +241,28 @@ class JitFunction(SharedValue, Generic[P, R]):
         except ValueError as error:
             raise incomparable(error) from error
         return self._call(args, kwargs, table, key) if run is None else run(arrays)
+
+    def _flattened(self, dynamic: Sequence[Any]) -> tuple[list[Any], list[Any], Any]:
+        """The leaves of arguments as arrays, their types, and what stands for their structure in the key of a call.
+
+        AttributeError if a leaf is nothing that a program takes."""
+        pattern = self._pattern
+        if pattern is not None:
+            leaves = pattern.leaves(dynamic)
+            if leaves is not None:
+                arrays: list[Any] = [x if type(x) in _HELD else temporary(x) for x in leaves]
+                try:
+                    return arrays, [x.aval for x in arrays], pattern
+                except AttributeError:  # not a leaf, or none that a program takes
+                    pass
+        leaves, treedef = tree.flatten(dynamic)
+        arrays = [x if type(x) in _HELD else temporary(x) for x in leaves]
+        avals = [x.aval for x in arrays]
+        try:
+            self._pattern = pattern_of(treedef, dynamic, leaves)
+        except (TypeError, ValueError):  # the look-up of the program meets it again
+            return arrays, avals, treedef
+        return arrays, avals, self._pattern or treedef
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> JitFunction[P, R]: ...
@@ -239,7 +279,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         """By its own name if it has one; else by its function, whatever the pickler can do with that, and options."""
         if is_global(self):
             return self.__qualname__
-        return JitFunction, (self._fun, self._static, self._donated, self._inline, self._shardings)
+        return JitFunction, (self._fun, self._static, self._donated, self._inline, self._shardings, self._autotune)
 
     def __repr__(self) -> str:
         return f"<hloom.jit of {function_line(self._fun)}>"
@@ -253,6 +293,9 @@ class JitFunction(SharedValue, Generic[P, R]):
         context = current_context()
         if context.disable_jit:
             return self._fun(*args, **kwargs)
+        if self._autotune and not context.autotune:
+            with Override(autotune=True):
+                return self._call(args, kwargs, table, fast_key)
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         dynamic, keywords = hide_float0((dynamic, keywords))
         leaves, treedef = tree.flatten((dynamic, keywords))
@@ -421,6 +464,7 @@ class JitFunction(SharedValue, Generic[P, R]):
             *(self._fun, self._static, treedef, avals, statics),
             *(traced.out_tree, traced.out_avals, traced.donated),
             traced if traced.has_references else None,
+            self._autotune,
             over_devices,
         )
 
@@ -562,8 +606,9 @@ def jit(
     in_shardings, out_shardings: trees of shardings that are prefixes of the arguments and of the result. They are
       checked. Arguments that are on no device yet are put there; others must be there. What is not said is decided by
       where the arguments are, and by the compiler.
-    keep_unused, device, backend, compiler_options: for JAX's sake; all arguments are kept, programs run where their
-      arguments are, and options of XLA ("xla_...") mean nothing here.
+    keep_unused, device, backend: for JAX's sake; all arguments are kept, and programs run where their arguments are.
+    compiler_options: {"autotune": True} times variants of each program when it is compiled, such as fewer threads or
+      other vectors, and keeps the fastest, in the store too. Options of XLA ("xla_...") mean nothing here.
 
     Use it as a decorator, with or without arguments, on functions and methods.
 
@@ -589,17 +634,16 @@ def jit(
             f"jit: static_argnames and donate_argnames cannot intersect, nor their argnums: arguments {both} cannot be "
             "both static and donated"
         )
-    _check_places(device, backend, compiler_options)
+    _check_places(device, backend)
     shardings = shardings_of(in_shardings, out_shardings)
-    return JitFunction(fun, static, donated, inline, shardings)
+    return JitFunction(fun, static, donated, inline, shardings, asks_for_tuning(compiler_options, "jit"))
 
 
-def _check_places(device: Any, backend: Any, compiler_options: dict[str, Any] | None) -> None:
+def _check_places(device: Any, backend: Any) -> None:
     if device is not None:
         check_device(device, "jit's device")
     if backend is not None:
         devices(backend)
-    check_compiler_options(compiler_options, "jit")
 
 
 def make_hlo(fun: Callable[P, Any], static_argnums: Any = ()) -> Callable[P, HloModule]:

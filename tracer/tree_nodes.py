@@ -30,6 +30,8 @@ class _Registered(NamedTuple):
 
 
 _registered: dict[type, _Registered] = {}
+DATA_FIELDS: dict[type, tuple[Sequence[str], Sequence[str]]] = {}
+"""Of registered dataclasses: the fields that are children, and those that are a part of the structure."""
 _SEQUENCES = (tuple, list, collections.deque)
 _DICTIONARIES = (dict, collections.OrderedDict, collections.defaultdict)
 _BUILTIN: frozenset[type[Any]] = frozenset((*_SEQUENCES, *_DICTIONARIES, type(None)))
@@ -217,6 +219,7 @@ def register_dataclass(
 
     register_pytree_node(nodetype, flatten, unflatten, flatten_with_keys)
     _registered[nodetype] = _registered[nodetype]._replace(keys_of_class=True)
+    DATA_FIELDS[nodetype] = data, meta
     return nodetype
 
 

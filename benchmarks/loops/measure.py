@@ -1,6 +1,6 @@
-"""Times of a loop's case: how long tracing and compiling takes with nothing stored, and then a call.
+"""How long tracing and compiling a loop takes with nothing stored.
 
-Both are measured in one process, whose kernel store is in memory only. A peer's caches are emptied before each
+All peers compile in one process, whose kernel store is in memory only. A peer's caches are emptied before each
 compilation; another loop is compiled before the first one, so that no peer's own start counts.
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from .. import harness
 from ..harness import Outcome
 from .case import TRACED, Loop
 
@@ -22,11 +21,6 @@ ENVIRONMENT = {"HLOOM_CACHE_DIR": "off"}
 COMPILE_ROUNDS = 3
 SUFFIX = " (compile)"
 """At the end of the name of an outcome whose samples are times of compiling."""
-
-
-def measure(loop: Loop, rounds: int, best: bool = False) -> list[Outcome]:
-    """The times of calls and the times of compiling. Raises Mismatch."""
-    return [harness.measure(loop.case(), rounds, best), compiling(loop, min(rounds, COMPILE_ROUNDS), best)]
 
 
 def compiling(loop: Loop, rounds: int, best: bool = False) -> Outcome:

@@ -16,7 +16,7 @@ import ctypes
 import functools
 import math
 import mmap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -237,6 +237,27 @@ def allocate(nbytes: int) -> Block:
     block.nbytes = nbytes
     block._free = free
     return block
+
+
+def allocator(nbytes: int) -> Callable[[], Block]:
+    """`allocate(nbytes)` as a function of nothing, which need not look up what follows from the size."""
+    if not 0 <= nbytes <= _SMALL:
+        return functools.partial(_allocate_large, nbytes)
+    free = _bins[(nbytes + 63) >> 6]
+    pop = free.pop
+
+    def take() -> Block:
+        try:
+            address = pop()
+        except IndexError:
+            address = _fresh_small(nbytes, free)
+        block = Block()
+        block.address = address
+        block.nbytes = nbytes
+        block._free = free
+        return block
+
+    return take
 
 
 @functools.lru_cache(4096)

@@ -1,0 +1,53 @@
+"""All groups of cases, by name. A group's module is imported when the group is asked for.
+
+So the process of a peer imports no more than the case needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import startup, table
+from .harness import Case
+
+FRESH: dict[str, dict[str, Callable[..., Any]]] = {
+    "latency": startup.LATENCY, "start": startup.START, "memory": startup.MEMORY
+}  # fmt: skip
+"""Groups of which each sample is a new process; `startup` is all of them."""
+TABLE = (*table.GROUPS, *FRESH)
+"""What a run without `--group` measures."""
+MODULES = ("steady", "loops", "transformations", "tracing", "eager", "recording", "scopes")
+"""Further groups, each a module of its name."""
+NAMES = (*TABLE, "startup", *MODULES)
+
+
+def group(name: str) -> Mapping[str, Any]:
+    """The cases of a group by name: functions that make them, of `loops` the loops, of new processes what measures."""
+    if name in table.GROUPS:
+        return table.GROUPS[name]
+    if name in FRESH:
+        return FRESH[name]
+    if name == "startup":
+        return {case: measure for cases in FRESH.values() for case, measure in cases.items()}
+    return importlib.import_module(f"benchmarks.{name}").CASES  # type: ignore[no-any-return]
+
+
+def home(case: str) -> str:
+    """The first group that has the case. Raises KeyError."""
+    for name in NAMES:
+        if case in group(name):
+            return name
+    raise KeyError(case)
+
+
+def is_fresh(case: str) -> bool:
+    """Whether each sample is a new process."""
+    return any(case in cases for cases in FRESH.values())
+
+
+def make(case: str) -> Case:
+    """A case with programs."""
+    found = group(home(case))[case]
+    return found() if callable(found) else found.case()  # type: ignore[no-any-return]

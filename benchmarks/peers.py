@@ -1,0 +1,287 @@
+"""A peer is a process of its own, which is stopped while another one works.
+
+Threads of PyTorch, OpenBLAS and others spin for a while when they have no more work, and take the processors from what
+runs next; a stopped process has no spinning threads. The process lives as long as the run, builds one case after the
+other, and takes a sample when it is told to (`python -m benchmarks.peers PEER` reads commands as lines of JSON and
+answers in the same way).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import platform
+import select
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import groups, harness, startup
+from .harness import Case, Local, Outcome
+
+PATIENCE_SECONDS = 240.0
+"""How long a peer may take to build a case or for one command."""
+
+
+class PeerFailed(Exception):
+    """A peer has no result for this case: `missing` says that it is not installed."""
+
+    def __init__(self, message: str, missing: bool = False) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+class Peer:
+    """A process, seen from the one that measures. It is stopped whenever it is not asked."""
+
+    def __init__(self, name: str, store: Path, python: str = sys.executable) -> None:
+        self.name = name
+        settings = startup.environment(store) | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+        settings |= {"TORCHINDUCTOR_CACHE_DIR": str(store / "torch"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        self._process = subprocess.Popen(
+            [python, "-m", "benchmarks.peers", name], env=settings, cwd=startup.ROOT,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def send(self, **command: Any) -> None:
+        assert self._process.stdin is not None
+        self._signal(signal.SIGCONT)
+        try:
+            self._process.stdin.write(json.dumps(command).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError as error:
+            raise PeerFailed(f"its process has ended with code {self._process.poll()}") from error
+
+    def receive(self) -> dict[str, Any]:
+        """The answer to the last command. Raises PeerFailed."""
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE_SECONDS)
+        if not ready:
+            self.close()
+            raise PeerFailed(f"no answer in {PATIENCE_SECONDS:.0f} s")
+        line = self._process.stdout.readline()
+        if not line:
+            raise PeerFailed(f"its process has ended with code {self._process.wait()}")
+        self._signal(signal.SIGSTOP)
+        answer: dict[str, Any] = json.loads(line)
+        if "failed" in answer:
+            raise PeerFailed(answer["failed"], answer["missing"])
+        return answer
+
+    def ask(self, **command: Any) -> dict[str, Any]:
+        self.send(**command)
+        return self.receive()
+
+    def calls(self, seconds: float) -> int:
+        return int(self.ask(do="calls", seconds=seconds)["calls"])
+
+    def sample(self, calls: int) -> float:
+        return float(self.ask(do="sample", calls=calls)["seconds"])
+
+    @property
+    def process(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            try:
+                stream.close()
+            except BrokenPipeError:
+                continue
+
+    def _signal(self, which: signal.Signals) -> None:
+        if self.alive:
+            self._process.send_signal(which)
+
+
+@dataclass
+class Peers:
+    """The processes of a run, started when a case first needs them, and again after one has died."""
+
+    store: Path
+    pythons: dict[str, str] = field(default_factory=dict)
+    """The interpreter of a peer, if it is not this one."""
+    only: Sequence[str] | None = None
+    """Which peers are measured; all if None. hloom always is."""
+    running: dict[str, Peer] = field(default_factory=dict)
+    about: dict[str, str] = field(default_factory=dict)
+    """What is measured, by peer: its version and its threads."""
+
+    def measure(self, name: str, rounds: int, seconds: float, best: bool) -> Outcome:
+        """Build a case in all peers at once, compare, and take samples of so many
+        seconds in turns. Raises Mismatch, and PeerFailed if
+        hloom fails; another peer that fails is named in the notes."""
+        case = groups.make(name)
+        outcome = Outcome(name, case.title, best=best)
+        wanted = [p for p in case.programs if self.only is None or p == "hloom" or p in self.only]
+        results: dict[str, list[np.ndarray]] = {}
+        sides = {peer: self._get(peer) for peer in wanted}
+        files = {peer: self.store / f"result-{peer}.npz" for peer in wanted}
+        failed: dict[str, PeerFailed] = {}
+        for act in (
+            lambda peer: sides[peer].send(do="build", case=name, to=str(files[peer])),
+            lambda peer: sides[peer].receive(),
+        ):
+            for peer in [p for p in wanted if p not in failed]:
+                try:
+                    act(peer)
+                except PeerFailed as error:
+                    failed[peer] = error
+        if "hloom" in failed:
+            raise failed["hloom"]
+        for peer, error in failed.items():
+            del sides[peer]
+            outcome.notes.append(f"{peer}: not measured, {error}")
+        for peer in sides:
+            if peer not in self.about:
+                self.about[peer] = sides[peer].ask(do="about")["text"]
+            with np.load(files[peer]) as loaded:
+                results[peer] = [loaded[key] for key in loaded.files]
+            files[peer].unlink()
+        harness.compare(results, case)
+        del results
+        outcome.samples = harness.interleave(sides, rounds, seconds)
+        for peer, side in sides.items():
+            if (peak := side.ask(do="peak")["bytes"]) is not None:
+                outcome.peak[peer] = peak
+            side.ask(do="drop")
+        return outcome
+
+    def _get(self, name: str) -> Peer:
+        if name not in self.running or not self.running[name].alive:
+            self.running[name] = Peer(name, self.store, self.pythons.get(name, sys.executable))
+        return self.running[name]
+
+    def processes(self) -> list[int]:
+        """Of the peers that run."""
+        return [peer.process for peer in self.running.values() if peer.alive]
+
+    def close(self) -> None:
+        for peer in self.running.values():
+            peer.close()
+
+
+@contextmanager
+def started(store: Path, pythons: dict[str, str], only: Sequence[str] | None) -> Iterator[Peers]:
+    """The peers, whose processes end with the block."""
+    peers = Peers(store, pythons, only)
+    try:
+        yield peers
+    finally:
+        peers.close()
+
+
+# --------------------------------------------------------------------------------------- in the process of a peer
+
+
+class Worker:
+    """One case at a time, built and run."""
+
+    def __init__(self, peer: str) -> None:
+        self._peer = peer
+        self._case: Case | None = None
+        self._side: Local | None = None
+        self._before = 0
+
+    def build(self, case: str, to: str) -> dict[str, Any]:
+        """Build and run once; the results go to a file."""
+        self.drop()
+        self._before = _resident()
+        self._case = groups.make(case)
+        self._side = Local(self._case.programs[self._peer](), self._case.wait_each, settle=0.0)
+        found = self._side.results()
+        np.savez(to, *found)
+        del found
+        gc.collect()
+        gc.disable()  # as timeit does
+        return {}
+
+    def calls(self, seconds: float) -> dict[str, Any]:
+        assert self._side is not None
+        return {"calls": self._side.calls(seconds)}
+
+    def sample(self, calls: int) -> dict[str, Any]:
+        assert self._side is not None
+        return {"seconds": self._side.sample(calls)}
+
+    def peak(self) -> dict[str, Any]:
+        """How much more memory the process has at most during two calls than before the case was built."""
+        assert self._side is not None
+        try:
+            Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+        except OSError:
+            return {"bytes": None}
+        self._side.sample(1)
+        return {"bytes": max(0, _resident("VmHWM") - self._before)}
+
+    def about(self) -> dict[str, Any]:
+        """The version of the peer and of its Python, and how many threads it has, if it says so."""
+        package = self._peer.partition(".")[0].partition(" ")[0].partition("-")[0]
+        text = f"{sys.modules[package].__version__} on Python {platform.python_version()}"
+        threads = {"torch": "torch.get_num_threads()", "numba": "numba.get_num_threads()"}.get(package)
+        if threads is not None:
+            text += f", {eval(threads, {package: sys.modules[package]})} threads"
+        return {"text": text}
+
+    def drop(self) -> dict[str, Any]:
+        self._case = self._side = None
+        gc.enable()
+        gc.collect()
+        return {}
+
+
+def _resident(what: str = "VmRSS") -> int:
+    """Bytes, where the system tells."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(what)), 0)
+
+
+def work(peer: str) -> None:
+    """Answer commands until there are no more."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
+    _end_with_parent()
+    worker = Worker(peer)
+    acts: dict[str, Callable[..., dict[str, Any]]] = {
+        act.__name__: act for act in (worker.build, worker.calls, worker.sample, worker.peak, worker.about, worker.drop)
+    }
+    for line in sys.stdin:
+        command = json.loads(line)
+        try:
+            answer = acts[command.pop("do")](**command)
+        except Exception as error:
+            traceback.print_exc()
+            said = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            answer = {"failed": said, "missing": isinstance(error, ImportError)}
+            if isinstance(error, ModuleNotFoundError):
+                answer["failed"] = "not installed"
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+def _end_with_parent() -> None:
+    """A stopped process would stay for ever if the one that measures were killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+if __name__ == "__main__":
+    work(sys.argv[1])

@@ -1,0 +1,188 @@
+"""`RESULTS.md`, from the JSON file of a run: `python -m benchmarks.results [FILE]`.
+
+Every row that was measured is on the page. `TARGETS` says what is aimed at; the page says which of them the run met.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import groups, machine, plot, report, table
+from .harness import Outcome
+
+HERE = Path(__file__).resolve().parent
+JSON, PAGE, PLOT = "results.json", "RESULTS.md", "ratios.svg"
+PEERS = ("jax", "numpy", "numba", "torch", "torch.compile")
+STEADY = tuple(name for name in table.GROUPS if name != "dispatch")
+"""The groups of programs: all but those that measure a call, a compilation, a start."""
+FUSED = ("chains", "reductions", "normalisations", "cumulative", "stencils", "movement")
+LEAST = 0.95
+
+
+@dataclass(frozen=True)
+class Target:
+    """`value(run)` is compared with `bound`; None where the peer is missing."""
+
+    what: str
+    bound: float
+    at_least: bool
+    value: Callable[[Run], float | None]
+    reason: str = ""
+    """Why it is missed, if that is known."""
+    unit: str = "x"
+
+    def met(self, run: Run) -> bool | None:
+        value = self.value(run)
+        return None if value is None else value >= self.bound if self.at_least else value <= self.bound
+
+
+class Run:
+    """Outcomes, and ratios of them."""
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        self.outcomes = outcomes
+        self.by_name = {outcome.name: outcome for outcome in outcomes}
+
+    def of(self, *names: str) -> list[Outcome]:
+        """The outcomes of groups."""
+        return [outcome for outcome in self.outcomes if outcome.group in names]
+
+    def mean(self, outcomes: Iterable[Outcome], peer: str) -> float | None:
+        """How many times as fast as the peer hloom is, geometric mean."""
+        known = [ratio for outcome in outcomes if (ratio := speed(outcome, peer))]
+        return statistics.geometric_mean(known) if known else None
+
+    def least(self, outcomes: Iterable[Outcome], peer: str) -> float | None:
+        return min((ratio for outcome in outcomes if (ratio := speed(outcome, peer))), default=None)
+
+    def part(self, prefix: str, worst: bool = False) -> float | None:
+        """hloom's time (or memory) as part of JAX's, of the outcomes of this name: the mean, or the worst."""
+        found = [outcome for outcome in self.outcomes if outcome.name.startswith(prefix)]
+        value = self.least(found, "jax") if worst else self.mean(found, "jax")
+        return 1 / value if value else None
+
+    def microseconds(self, name: str) -> float | None:
+        own = self.by_name[name].number("hloom") if name in self.by_name else None
+        return own * 1e6 if own else None
+
+
+def speed(outcome: Outcome, peer: str) -> float | None:
+    """How many times as fast as the peer hloom is, or how many times as little memory it takes."""
+    own, other = outcome.number("hloom"), outcome.number(peer)
+    return other / own if own and other else None
+
+
+TARGETS: tuple[Target, ...] = (
+    Target("JAX, all steady cases, mean", 2.0, True, lambda run: run.mean(run.of(*STEADY), "jax")),
+    Target("JAX, the worst steady case", LEAST, True, lambda run: run.least(run.of(*STEADY), "jax")),
+    Target("hand-written Numba, all steady cases, mean", 1.2, True, lambda run: run.mean(run.of(*STEADY), "numba")),
+    Target("torch.compile, fused kernels, mean", 1.0, True, lambda run: run.mean(run.of(*FUSED), "torch.compile")),
+    Target("PyTorch, convolutions, mean", 1.0, True, lambda run: run.mean(run.of("convolutions"), "torch")),
+    Target("compiling the MLP step, part of JAX's time", 0.6, False, lambda run: run.part("compile-mlp")),
+    Target("compiling with no kernel known, part of JAX's time, mean", 1.5, False, lambda run: run.part("compile-")),
+    Target("first call, nothing stored, part of JAX's, worst", 1.0, False, lambda run: run.part("cold-", True)),
+    Target("first call, all stored, part of JAX's, worst", 0.5, False, lambda run: run.part("warm-", True)),
+    Target("another size, part of JAX's time, worst", 0.1, False, lambda run: run.part("new-shape-", True)),
+    Target("memory of training steps, part of JAX's, worst", 0.3, False, lambda run: run.part("memory-", True)),
+    Target("call with its own arrays, us", 1.2, False, lambda run: run.microseconds("dispatch"), unit=""),
+    Target("call with NumPy arguments, us", 3.0, False, lambda run: run.microseconds("dispatch-numpy"), unit=""),
+    Target("10 arrays in dictionaries, us", 11.2, False, lambda run: run.microseconds("dispatch-tree"), unit=""),
+)  # fmt: skip
+
+
+def page(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
+    """The text of the page."""
+    run = Run([outcome for outcome in outcomes if outcome.samples.get("hloom")])
+    peers = [peer for peer in PEERS if any(outcome.samples.get(peer) for outcome in outcomes)]
+    missing = [report.NAMES[peer] for peer in PEERS if peer not in peers]
+    best = any(outcome.best for outcome in outcomes)
+    parts = [
+        "# Results",
+        "From `python -m benchmarks --write`; `benchmarks/table/` says what each row computes, and `results.json` has "
+        f"all samples. {'The best of many short samples' if best else 'Medians'} of rounds in which the peers take "
+        "turns. Each peer is a process of its own, stopped while others run; results are compared before anything is "
+        "timed. “÷” is the peer's time divided by hloom's: above 1, hloom is faster.",
+        machine.line(about),
+        f"Not installed, so not measured: {', '.join(missing)}." if missing else "",
+        "## Targets", report.markdown(_targets(run)),
+        "## Geometric means", report.markdown(_means(run, peers)), f"![ratios of all cases]({PLOT})",
+        f"## Below {LEAST} of a peer", _behind(run, peers),
+    ]  # fmt: skip
+    for group in dict.fromkeys(outcome.group for outcome in outcomes):
+        parts += [f"## {group[0].upper()}{group[1:]}", _group([o for o in outcomes if o.group == group], peers)]
+    noisy = [outcome.name for outcome in outcomes if any(note.startswith("noisy") for note in outcome.notes)]
+    if noisy:
+        parts.append(
+            f"Other processes used the machine during {len(noisy)} of {len(outcomes)} cases: {', '.join(noisy)}."
+        )
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _targets(run: Run) -> list[list[str]]:
+    rows = [["", "target", "measured", ""]]
+    for target in TARGETS:
+        value, met = target.value(run), target.met(run)
+        sign = "at least" if target.at_least else "at most"
+        verdict = (
+            "not measured" if met is None else "met" if met else f"missed{': ' * bool(target.reason)}{target.reason}"
+        )
+        shown = "" if value is None else f"{value:.2f}{target.unit}"
+        rows.append([target.what, f"{sign} {target.bound:g}{target.unit}", shown, verdict])
+    return rows
+
+
+def _means(run: Run, peers: Sequence[str]) -> list[list[str]]:
+    rows = [["times as fast as", "cases", *(report.NAMES[peer] for peer in peers)]]
+    lines: dict[str, list[Outcome]] = {"all steady cases": run.of(*STEADY)}
+    lines |= {group: run.of(group) for group in groups.TABLE}
+    for name, outcomes in lines.items():
+        if outcomes:
+            rows.append([name, str(len(outcomes)), *(_shown(run.mean(outcomes, peer)) for peer in peers)])
+    return rows
+
+
+def _behind(run: Run, peers: Sequence[str]) -> str:
+    lines = []
+    for peer in peers:
+        known = [(ratio, o.name) for o in run.outcomes if (ratio := speed(o, peer)) is not None]
+        slow = sorted(pair for pair in known if pair[0] < LEAST)
+        names = ", ".join(f"{name} {_shown(ratio)}" for ratio, name in slow) or "none"
+        lines.append(f"* {report.NAMES[peer]} ({len(slow)} of {len(known)}): {names}")
+    return "\n".join(lines)
+
+
+def _group(outcomes: Sequence[Outcome], peers: Sequence[str]) -> str:
+    own = [peer for peer in peers if any(outcome.samples.get(peer) for outcome in outcomes)]
+    rows = [["", "hloom", *(report.NAMES[p] for p in own), *(f"÷ {report.NAMES[p]}" for p in own)]]
+    for outcome in outcomes:
+        times = [report.cell(outcome.number(peer), outcome.unit) for peer in ("hloom", *own)]
+        rows.append([f"{outcome.title} ({outcome.name})", *times, *(_shown(speed(outcome, peer)) for peer in own)])
+    notes: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        for note in outcome.notes:
+            if not note.startswith("noisy") and not note.endswith("not installed"):
+                notes.setdefault(note, []).append(outcome.name)
+    return "\n\n".join([report.markdown(rows), *(f"{', '.join(names)}: {note}." for note, names in notes.items())])
+
+
+def _shown(value: float | None) -> str:
+    return (
+        "" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    )
+
+
+def write(source: Path) -> None:
+    """The page and the plot, beside this file."""
+    outcomes, about = report.from_json(json.loads(source.read_text()))
+    (HERE / PAGE).write_text(page(outcomes, about))
+    (HERE / PLOT).write_text(plot.ratios([o for o in outcomes if o.group in table.GROUPS], PEERS, speed))
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / JSON)

@@ -1,0 +1,148 @@
+"""The table of benchmarks: every row computes the same in hloom, NumPy and by hand; peers as processes; the page."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hloom
+from benchmarks import groups, harness, machine, peers, plot, report, results, table
+from benchmarks.harness import Case, Mismatch, Outcome, arrays
+from benchmarks.table.declare import Row, compiled
+
+ROWS = [(group, name) for group in table.DECLARED for name in group.rows]
+SMALL = [(group, name) for group, name in ROWS if group.tiny[name]]
+
+
+def test_the_table_has_at_least_80_rows_and_names_are_unique() -> None:
+    names = [name for group in (*groups.TABLE, "transformations", "tracing", "eager") for name in groups.group(group)]
+    assert len(ROWS) >= 80 and len(names) == len({*names})
+    assert all(groups.home(name) for name in names)
+    with pytest.raises(KeyError):
+        groups.home("no such case")
+
+
+@pytest.mark.parametrize(("group", "name"), SMALL, ids=[name for _, name in SMALL])
+def test_a_row_is_the_same_work_for_all(group: Any, name: str, request: pytest.FixtureRequest) -> None:
+    """At small sizes; the Numba version is run by Python."""
+    row = group.make(name, **group.tiny[name])
+    assert isinstance(row, Row)
+    with hloom.enable_x64(row.wide):
+        expected = arrays(hloom.jit(row.text(hloom, hloom.numpy))(*row.arguments))
+    found = {"hloom": expected}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):  # 32-bit integers wrap
+        warnings.simplefilter("ignore")
+        for peer, function in (("numpy", row.numpy), ("numba", row.numba)):
+            if function is not None:
+                found[peer] = arrays(function(*row.arguments))
+    if row.moments:
+        assert [a.shape for a in found.get("numpy", expected)] == [a.shape for a in expected]
+    else:
+        harness.compare(found, Case(name, name, {}, max(row.tolerance, 1e-5)))
+
+
+def double(x: Any) -> Any:
+    return x + x
+
+
+def fourfold(x: Any) -> Any:
+    return double(double(x))
+
+
+def test_a_version_by_hand_is_compiled_with_what_it_calls() -> None:
+    assert compiled(fourfold)(1.5) == 6.0
+
+
+def test_results_are_compared_by_shape_type_and_value() -> None:
+    one, case = np.ones(3, np.float32), Case("x", "x", {})
+    harness.compare({"hloom": [one], "numpy": [one + np.float32(1e-6)]}, case)
+    for other in (np.ones((3, 1), np.float32), np.ones(3), one + np.float32(0.1), np.full(3, np.nan, np.float32)):
+        with pytest.raises(Mismatch):
+            harness.compare({"hloom": [one], "numpy": [other]}, case)
+    with pytest.raises(Mismatch, match="results"):
+        harness.compare({"hloom": [one], "numpy": [one, one]}, case)
+    rng = np.random.default_rng(0)
+    drawn, again, scaled = (rng.random(100_000, np.float32) * s for s in (1, 1, np.float32(0.8)))
+    moments = Case("x", "x", {}, moments=True)
+    harness.compare({"hloom": [drawn], "numpy": [again]}, moments)
+    shifted = again.copy()
+    shifted[:50_000] *= np.float32(0.5)
+    with pytest.raises(Mismatch):
+        harness.compare({"hloom": [drawn], "numpy": [shifted]}, moments)
+    with pytest.raises(Mismatch):  # these two must have the same bits
+        harness.compare({"hloom": [drawn], "jax": [again]}, moments)
+    assert scaled.dtype == np.float32
+
+
+def state_of(process: int) -> str:
+    """As Linux has it; "R" also for one that is about to be stopped."""
+    state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    return "R" if state in "RS" else state
+
+
+def test_peers_are_processes_that_are_stopped_while_others_work(tmp_path: Path) -> None:
+    with peers.started(tmp_path, {}, ["numpy"]) as running:
+        outcome = running.measure("chain-small", 2, 0.001, False)
+        assert [*outcome.samples] == ["hloom", "numpy"] and all(len(s) == 2 for s in outcome.samples.values())
+        assert all(min(samples) > 0 for samples in outcome.samples.values())
+        assert running.about["numpy"].startswith(np.__version__)
+        processes = running.processes()
+        assert len(processes) == 2
+        if sys.platform == "linux":
+            while "R" in (states := [state_of(p) for p in processes]):
+                time.sleep(0.01)
+            assert states == ["T", "T"] and set(outcome.peak) == {"hloom", "numpy"}
+        running.running["numpy"].close()  # one that has died is named, and is back for the next case
+        again = running.measure("dispatch-one", 1, 0.001, False)
+        assert [*again.samples] == ["hloom", "numpy"]
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{p}").exists() for p in processes) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    for process in processes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
+def outcomes() -> list[Outcome]:
+    ratios = {"hloom": [1e-3], "jax": [4e-3], "numba": [2e-3], "torch": [0.5e-3]}
+    return [
+        Outcome("gelu", "GELU", samples=ratios, group="chains", peak={"hloom": 5.0}),
+        Outcome("sum-0", "sum", samples={"hloom": [2e-3], "jax": [1e-3]}, group="reductions", notes=["noisy: yes"]),
+        Outcome("dispatch", "a call", samples={"hloom": [1e-6], "jax": [4e-6]}, group="dispatch"),
+        Outcome("memory-mlp", "memory", "byte", {"hloom": [1e6], "jax": [4e6]}, group="memory"),
+        Outcome("broken", "broken", notes=["failed: why"], group="chains"),
+    ]
+
+
+def test_the_page_has_every_row_and_says_what_is_met() -> None:
+    about = machine.describe()
+    again, machine_again = report.from_json(json.loads(json.dumps(report.as_json(outcomes(), about))))
+    assert again == outcomes() and machine_again == about
+    text = results.page(again, about)
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    assert ["JAX, all steady cases, mean", "at least 2x", "1.41x", "missed"] in cells
+    assert ["JAX, the worst steady case", "at least 0.95x", "0.50x", "missed"] in cells
+    assert ["hand-written Numba, all steady cases, mean", "at least 1.2x", "2.00x", "met"] in cells
+    assert ["memory of training steps, part of JAX's, worst", "at most 0.3x", "0.25x", "met"] in cells
+    assert ["call with its own arrays, us", "at most 1.2", "1.00", "met"] in cells
+    assert ["compiling the MLP step, part of JAX's time", "at most 0.6x", "", "not measured"] in cells
+    assert ["all steady cases", "2", "1.41", "2.00", "0.50"] in cells
+    assert "* JAX (1 of 4): sum-0 0.50" in text and "* PyTorch (1 of 1): gelu 0.50" in text
+    assert "broken: failed: why." in text and "Not installed, so not measured: NumPy, torch.compile." in text
+    for outcome in outcomes():
+        assert f"{outcome.title} ({outcome.name})" in text
+    assert "during 1 of 5 cases: sum-0" in text
+
+
+def test_the_plot_has_a_dot_for_each_ratio() -> None:
+    picture = plot.ratios(outcomes(), results.PEERS, results.speed)
+    assert picture.count("<title>") == 6 and picture.count("<circle") == 6 + len(results.PEERS)
+    assert "GELU: 4.00 of JAX" in picture
