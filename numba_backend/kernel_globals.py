@@ -28,4 +28,6 @@ def kernel_globals() -> dict[str, object]:
     >>> "tanh" in hloom.kernel_globals()
     True
     """
-    return dict(import_module(".runtime.dialect", __package__).SCOPE)
+    scope = import_module(".runtime.dialect", __package__).SCOPE
+    names: dict[str, object] = import_module(".runtime.numba_dialect", __package__).numba_scope(scope)
+    return names

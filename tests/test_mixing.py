@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from hloom.numba_backend.loops.reader import read
-from hloom.numba_backend.runtime import dialect, numba_frontend
+from hloom.numba_backend.runtime import dialect, frontend
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.mixing import sums_of_counters
 
@@ -51,7 +51,7 @@ def test_what_has_no_counter_or_hardly_mixes_stays() -> None:
 
 def test_the_zero_is_made_once() -> None:
     parameters = (Parameter("pointer", "u32"), Parameter("pointer", "u32"))
-    text = numba_frontend.to_llvm(
+    text = frontend.to_llvm(
         KernelSource("mix", kernel("first = uint32(uint32(i) + key[1])"), parameters), dialect.SCOPE
     )
     assert text.count(" asm ") == 1

@@ -9,10 +9,11 @@ from hloom.numba_backend.runtime import dialect
 from hloom.numba_backend.runtime.compile import compile_kernel
 from hloom.numba_backend.runtime.errors import KernelCompilationError, ProgramError
 from hloom.numba_backend.runtime.executor import WATCH_WORDS
+from hloom.numba_backend.runtime.frontend import Way, to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
-from hloom.numba_backend.runtime.numba_frontend import Way, to_llvm
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer, size, watch
 
+import hloom
 from support.runtime_kernels import S64, python, run
 
 F64 = Parameter("pointer", "f64")
@@ -66,7 +67,7 @@ def test_both_ways_of_compiling_put_arrays_on_the_stack(way: Way) -> None:
 
 
 def test_the_text_runs_under_plain_numba() -> None:
-    scope = dict(dialect.SCOPE)
+    scope = hloom.kernel_globals()
     exec(POWERS.source, scope)
     plain = numba.njit(error_model="numpy")(scope["powers"])
     x = np.random.default_rng(0).random((4, 8))

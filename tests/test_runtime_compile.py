@@ -86,7 +86,7 @@ def test_sums_keep_their_order() -> None:
 
 def test_loops_vectorise_without_checks_for_overlap() -> None:
     code = """
-from hloom.numba_backend.runtime import compile as c, llvm_backend as b, numba_frontend as f
+from hloom.numba_backend.runtime import compile as c, llvm_backend as b, frontend as f
 from hloom.numba_backend.runtime.kernel import KernelSource
 import llvmlite.binding as llvm
 source = "def add(lo, hi, x, y, out):\\n for i in range(lo, hi):\\n  out[i] = x[i] + y[i]\\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -17,16 +18,19 @@ from hloom.numba_backend.loops.writer import Writer
 from hloom.numba_backend.runtime import machine
 from hloom.numba_backend.runtime.call import CALLER
 from hloom.numba_backend.runtime.callbacks import CALL_PYTHON, LOOK
+from hloom.numba_backend.runtime.dialect_define import Cast, DialectError, DialectFunction, Kind, Resolved
 from hloom.numba_backend.runtime.executor import EXECUTOR
+from hloom.numba_backend.runtime.frontend import Way, to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import emit_object
 from hloom.numba_backend.runtime.loader import load_objects
-from hloom.numba_backend.runtime.numba_frontend import Way, to_llvm
-from hloom.numba_backend.runtime.one_pass import Refused
+from hloom.numba_backend.runtime.numba_dialect import numba_type
+from hloom.numba_backend.runtime.numba_internals import numba_compiler
+from hloom.numba_backend.runtime.one_pass import _BINARY, _UNARY, Refused
+from hloom.numba_backend.runtime.operators import operation
 from hloom.numba_backend.runtime.recorder import RECORDER_FUNCTIONS
 from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS
-from numba import types
-from numba.extending import intrinsic
+from numba.core.errors import TypingError
 
 NUMPY = {
     "pred": np.uint8, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64,
@@ -35,21 +39,19 @@ NUMPY = {
 }  # fmt: skip
 
 
-@intrinsic
-def twice(typingctx: Any, x: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fadd(arguments[0], arguments[0])
-
-    if isinstance(x, types.Float):
-        return x(x), codegen
-    return None
+def _twice(*given: Kind) -> Resolved:
+    if given not in (("float32",), ("float64",)):
+        raise DialectError("twice takes a float")
+    return Resolved(given, str(given[0]), lambda builder, raw: builder.fadd(raw[0], raw[0]))
 
 
 CASTS = [
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
     "complex64", "complex128",
 ]  # fmt: skip
-SCOPE: dict[str, object] = {**{name: getattr(types, name) for name in CASTS}, "twice": twice, "seven": 7}
+SCOPE: dict[str, object] = {
+    **{name: Cast(name) for name in CASTS}, "twice": DialectFunction("twice", 1, _twice), "seven": 7
+}  # fmt: skip
 
 
 def body(*lines: str) -> str:
@@ -187,6 +189,29 @@ def test_every_operator_of_every_two_types(left: str) -> None:
             np.testing.assert_array_equal(one, all_)
             made += 1
     assert made >= 4 * len(FAMILIES)
+
+
+ALL = ["bool", *CASTS]
+
+
+@pytest.mark.parametrize("function", [*_BINARY.values(), *_UNARY.values(), bool], ids=lambda f: f.__name__)
+def test_operands_are_promoted_as_numba_promotes_them(function: Any) -> None:
+    """The types to which operands are cast, and the type of the result, for all types of operands."""
+    typing = numba_compiler().typing
+    for given in itertools.product(ALL, repeat=2 if function in _BINARY.values() else 1):
+        own = operation(function, given)
+        try:
+            theirs = typing.resolve_value_type(function).get_call_type(typing, tuple(map(numba_type, given)), {})
+        except TypingError:
+            assert own is None, given
+            continue
+        if own is None:  # Numba has a type for it, and no implementation that lowers in place
+            complex_product = function is operator.mul and "complex" in str(theirs)
+            complex_quotient = function is operator.truediv and "complex" in str(theirs)
+            rounded_down = function in (operator.floordiv, operator.mod) and "float" in str(theirs.args)
+            assert complex_product or complex_quotient or rounded_down, given
+        else:
+            assert (own.expected, own.result) == (tuple(map(str, theirs.args)), str(theirs.return_type)), given
 
 
 @pytest.mark.parametrize("source", CASTS)

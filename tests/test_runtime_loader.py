@@ -10,11 +10,11 @@ import pytest
 from hloom.numba_backend.runtime.compile import compile_kernels
 from hloom.numba_backend.runtime.executor import EXECUTOR
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
-from hloom.numba_backend.runtime.loader import _LINKS, Image, link, load_images, load_objects
+from hloom.numba_backend.runtime.loader import LINKS, Image, link, load_images, load_objects
 
 from support.runtime_kernels import ADD, F32, python
 
-pytestmark = pytest.mark.skipif(not _LINKS, reason="images are for Linux on x86-64")
+pytestmark = pytest.mark.skipif(not LINKS, reason="images are for Linux on x86-64")
 
 CONSTANTS = KernelSource(
     "constants",
@@ -88,7 +88,7 @@ def test_exit_while_a_daemon_thread_runs_a_program(images: str) -> None:
     code = """
 import sys, threading, time, numpy as np
 from hloom.numba_backend.runtime import loader
-loader._LINKS = sys.argv[1] == "yes"
+loader.LINKS = sys.argv[1] == "yes"
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
 k = KernelSource("k", "def k(lo, hi, x):\\n for i in range(lo, hi):\\n  x[i] = x[i] + 1\\n", (("pointer", "f32"),))

@@ -67,13 +67,13 @@ def test_memory_then_disk(tmp_path: Path) -> None:
 
 
 def test_a_stored_kernel_needs_no_compiler(tmp_path: Path) -> None:
-    assert python(LOAD, str(tmp_path), ADD.source).split() == ["1", "0", "True", "True"]
-    with_llvm = str(link("x", b"") is None and not loader._LINKS)
+    assert python(LOAD, str(tmp_path), ADD.source).split() == ["1", "0", "False", "True"]
+    with_llvm = str(link("x", b"") is None and not loader.LINKS)
     assert python(LOAD, str(tmp_path), ADD.source).split() == ["0", "1", "False", with_llvm]
 
 
 def test_entries_without_an_image_are_loaded_by_llvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "_LINKS", False)
+    monkeypatch.setattr(loader, "LINKS", False)
     assert KernelStore(tmp_path).get_many([ADD, numbered(30)])
     again = KernelStore(tmp_path)
     assert again.get_many([ADD, numbered(30)]) and again.statistics.loaded_from_disk == 2

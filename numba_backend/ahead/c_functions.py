@@ -16,12 +16,12 @@ import re
 from typing import Any
 
 import llvmlite.ir as llir
-from numba.core import types
 
 from ...hlo.errors import UnsupportedError
 from ..runtime.dialect import SCOPE
-from ..runtime.numba_frontend import dialect_rules
-from ..runtime.numba_internals import new_module
+from ..runtime.dialect_define import Kind
+from ..runtime.llvm_values import new_module, value_type
+from ..runtime.operators import operation
 from .ir_to_c import Translation, constant
 
 PRELUDE = """\
@@ -102,9 +102,8 @@ class CFunctions:
 
     def use_with_literals(self, function: str, argument: str, literals: tuple[int, ...]) -> str:
         """The same for a function whose other arguments are literals in the kernel's text."""
-        kinds = tuple(types.literal(n) for n in literals)  # type: ignore[attr-defined]
         own = "_".join([function, _SHORT[argument], *map(str, literals)])
-        return self._defined(own, function, SCOPE[function], (getattr(types, argument), *kinds))
+        return self._defined(own, function, SCOPE[function], (argument, *literals))
 
     def add(self, name: str, text: str) -> None:
         """A function that is written in C itself."""
@@ -112,29 +111,27 @@ class CFunctions:
 
     def _use(self, name: str, function: Any, arguments: tuple[str, ...]) -> str:
         own = "_".join([name, *dict.fromkeys(_SHORT[a] for a in arguments)])
-        kinds = tuple(getattr(types, "boolean" if a == "bool" else a) for a in arguments)
-        return self._defined(own, name, function, kinds)
+        return self._defined(own, name, function, arguments)
 
-    def _defined(self, own: str, name: str, function: Any, kinds: tuple[Any, ...]) -> str:
+    def _defined(self, own: str, name: str, function: Any, kinds: tuple[Kind, ...]) -> str:
         if own not in self._texts:
-            rules = dialect_rules()
-            found = rules.operation(function, kinds)
+            found = operation(function, kinds)
             if found is None:
                 raise UnsupportedError(f"{name} of {', '.join(map(str, kinds))} has no form in C")
-            expected, result, implementation = found
-            passed = [t for t in expected if not isinstance(t, types.Literal)]
-            signature = llir.FunctionType(rules.value_type(result), [rules.value_type(t) for t in passed])
+            expected, result, emit = found
+            passed = [t for t in expected if isinstance(t, str)]
+            signature = llir.FunctionType(value_type(result), [value_type(t) for t in passed])
             body = llir.Function(self._module, signature, own)
             builder = llir.IRBuilder(body.append_basic_block("entry"))
             values = [*body.args, *[None] * (len(expected) - len(passed))]
-            builder.ret(implementation(builder, values))
+            builder.ret(emit(builder, values))
             seen = [self._c_type(t) for t in (*passed, result)]
             self._texts[own] = Translation(self, body, own, seen).text()
         return own
 
-    def _c_type(self, type_: Any) -> str:
-        """The C type of a type of Numba."""
-        return "bool" if type_ == types.boolean else self.type(str(type_))
+    def _c_type(self, type_: str) -> str:
+        """The C type of a type of loop programs; bool has its name."""
+        return self.type(type_)
 
     # For the translation
 

@@ -14,14 +14,13 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import llvmlite.ir as llir
-from numba import types
 
 from ...hlo.buffers.assignment import ALIGNMENT
 from ..runtime.dialect import SCOPE
-from ..runtime.dialect_define import make_intrinsic
+from ..runtime.dialect_define import DialectFunction, Kind, Resolved
+from ..runtime.frontend import to_llvm
 from ..runtime.kernel import ELEMENT_BYTES
 from ..runtime.llvm_backend import optimise, widens_straight_lines
-from ..runtime.numba_frontend import to_llvm
 from ..runtime.program import Argument
 from .arm import with_float_arguments
 from .blas import ROW_MAJOR, TRANSPOSES, batch_strides
@@ -50,14 +49,11 @@ _PARALLEL = llir.LiteralStructType([_POINTER, _RUN.as_pointer()])
 _KERNEL = llir.FunctionType(llir.VoidType(), [_I64, _I64, _I64.as_pointer()])
 
 
-def _never_interrupted() -> Any:
-    def resolve(watch: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, raw: Any) -> Any:
-            return llir.Constant(_I1, 0)
+def _never_interrupted() -> DialectFunction:
+    def resolve(*given: Kind) -> Resolved:
+        return Resolved(given, "bool", lambda builder, raw: llir.Constant(_I1, 0))
 
-        return types.boolean(watch), codegen
-
-    return make_intrinsic("interrupted", 1, resolve)
+    return DialectFunction("interrupted", 1, resolve)
 
 
 _SCOPE = {**SCOPE, "interrupted": _never_interrupted()}

@@ -1,11 +1,12 @@
 """The native runtime: kernels from text to machine code, the store that keeps them, the executor that runs programs.
 
 kernel.py           a kernel's text, parameters and identity
-compile.py          text -> object code: numba_frontend.py makes LLVM IR of the text, llvm_backend.py object code of
-                    that
-one_pass.py         the fast way to LLVM IR, from a loop program; numba_internals.py: Numba's typing and lowering, its
-                    whole front end
-dialect.py, math/   the names that a kernel's text may use
+compile.py          text -> object code: frontend.py makes LLVM IR of the text, llvm_backend.py object code of that
+one_pass.py         the way to LLVM IR, from a loop program; operators.py: what Python's operators mean there;
+                    llvm_values.py: types, constants, casts
+numba_frontend.py   the other way, for texts that are no loop programs: Numba's whole front end, numba_internals.py
+dialect.py, math/   the names that a kernel's text may use; numba_dialect.py: these as Numba's intrinsics
+native_code.py      the machine code of the runtime's own functions, which comes with the package
 store.py            compiled kernels in memory; store_disk.py: on disk; loader.py: loads machine code into the process
 program.py          builds programs, row by row; a row is an instruction of a program's table
 executor.py         the native function that runs a program's rows; machine.py: the intrinsics that its source uses

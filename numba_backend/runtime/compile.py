@@ -1,4 +1,4 @@
-"""Kernel text -> object code. Numba and LLVM are imported here, and only when a kernel must be compiled."""
+"""Kernel text -> object code. LLVM is imported here, and only when a kernel must be compiled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compile_kernels(kernels: Sequence[KernelSource]) -> list[bytes]:
 
 
 def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> list[bytes]:
-    frontend = import_module(".numba_frontend", __package__)
+    frontend = import_module(".frontend", __package__)
     emit_object = import_module(".llvm_backend", __package__).emit_object
     if len(kernels) == 1:
         text = _text_of(kernels[0], frontend.to_llvm)

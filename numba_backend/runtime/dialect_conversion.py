@@ -13,29 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import types
 
+from ..loops.typing import SHORT
 from .dialect_define import define_exact
 from .math.complex_value import Complex
 from .math.value import F32, F64, Boolean, Float, FloatFormat, Integer, choose, kept_apart, select
 
-STORAGE: dict[str, Any] = {
-    "pred": types.uint8,
-    "s8": types.int8,
-    "s16": types.int16,
-    "s32": types.int32,
-    "s64": types.int64,
-    "u8": types.uint8,
-    "u16": types.uint16,
-    "u32": types.uint32,
-    "u64": types.uint64,
-    "f16": types.uint16,
-    "bf16": types.uint16,
-    "f32": types.float32,
-    "f64": types.float64,
-    "c64": types.complex64,
-    "c128": types.complex128,
-}
 _INTEGERS = ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _COMPLEX = {"c64": F32, "c128": F64}
@@ -141,12 +124,12 @@ def converter(source: str, target: str) -> Callable[[Any], Any]:
 def conversions() -> dict[str, Any]:
     """``convert_<from>_<to>`` for every pair of different types that HLO's convert allows (complex only to complex)."""
     functions = {}
-    for source in STORAGE:
-        for target in STORAGE:
+    for source in SHORT:
+        for target in SHORT:
             if source == target or (source in _COMPLEX and target not in _COMPLEX):
                 continue
             name = f"convert_{source}_{target}"
-            functions[name] = define_exact(name, STORAGE[target], (STORAGE[source],), converter(source, target))
+            functions[name] = define_exact(name, SHORT[target], (SHORT[source],), converter(source, target))
     return functions
 
 
@@ -158,7 +141,7 @@ def bit_casts() -> dict[str, Any]:
         for target, other in widths.items():
             if source != target and width == other:
                 name = f"bitcast_{source}_{target}"
-                functions[name] = define_exact(name, STORAGE[target], (STORAGE[source],), _bit_caster(target))
+                functions[name] = define_exact(name, SHORT[target], (SHORT[source],), _bit_caster(target))
     return functions
 
 

@@ -13,12 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.core.errors import NumbaTypeError
 
-from .dialect_define import make_intrinsic
+from .dialect_define import Cast, DialectError, DialectFunction, Kind, Resolved
 from .executor import API, CALL_PYTHON, LOOK, STATUS
-from .numba_internals import array_data, element_type
+from .llvm_values import value_type
 
 ALIGNMENT = 64
 """Of a local array, in bytes: that of the widest vector register."""
@@ -39,43 +37,35 @@ def stack_array(builder: Any, count: int, element: Any) -> Any:
 def check_count(count: int) -> int:
     """The number of elements of a local array, if it may be that."""
     if not 0 < count <= MOST_ELEMENTS:
-        raise NumbaTypeError(f"a local array has 1 to {MOST_ELEMENTS} elements, not {count}")
+        raise DialectError(f"a local array has 1 to {MOST_ELEMENTS} elements, not {count}")
     return count
 
 
-def _local_array() -> Any:
+def _local_array() -> DialectFunction:
     """local_array(count, dtype): the count is a literal, dtype one of the casts."""
 
-    def resolve(count: Any, dtype: Any) -> Any:
-        if not isinstance(count, types.IntegerLiteral) or not isinstance(dtype, types.NumberClass):
-            raise NumbaTypeError(f"local_array takes (literal, type of number), not ({count}, {dtype})")
-        elements, element = check_count(count.literal_value), dtype.dtype
+    def resolve(*given: Kind) -> Resolved:
+        if len(given) != 2 or not isinstance(given[0], int) or not isinstance(given[1], Cast):
+            raise DialectError(f"local_array takes (literal, type of number), not ({', '.join(map(str, given))})")
+        elements, element = check_count(given[0]), given[1].type
 
-        def codegen(context: Any, builder: Any, signature: Any, raw: Any) -> Any:
-            return stack_array(builder, elements, element_type(context, element))
+        def emit(builder: Any, raw: Any) -> Any:
+            return stack_array(builder, elements, value_type(element))
 
-        return types.CPointer(element)(count, dtype), codegen
+        return Resolved(given, element + "*", emit)
 
-    return make_intrinsic("local_array", 2, resolve)
+    return DialectFunction("local_array", 2, resolve, frozenset((0, 1)))
 
 
-def _interrupted() -> Any:
-    """interrupted(watch): True if the kernel must return at once. It may then return with its work half done.
+def _interrupted() -> DialectFunction:
+    """interrupted(watch): True if the kernel must return at once. It may then return with its work half done."""
 
-    Outside of the library, where a kernel is an ordinary Numba function, `watch` is an array."""
+    def resolve(*given: Kind) -> Resolved:
+        if given != ("int64*",):
+            raise DialectError(f"interrupted takes a pointer to int64, not {', '.join(map(str, given))}")
+        return Resolved(given, "bool", lambda builder, raw: _look(builder, raw[0]))
 
-    def resolve(watch: Any) -> Any:
-        is_array = isinstance(watch, types.Array) and watch.dtype == types.int64
-        if not is_array and watch != types.CPointer(types.int64):
-            raise NumbaTypeError(f"interrupted takes a pointer to int64, not {watch}")
-
-        def codegen(context: Any, builder: Any, signature: Any, raw: Any) -> Any:
-            pointer = array_data(context, builder, watch, raw[0]) if is_array else raw[0]
-            return _look(builder, pointer)
-
-        return types.boolean(watch), codegen
-
-    return make_intrinsic("interrupted", 1, resolve)
+    return DialectFunction("interrupted", 1, resolve)
 
 
 def _look(builder: Any, watch: Any) -> Any:

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from numba import types
 
 from .dialect_define import define_exact
 from .math.value import F32, F64, Float, Integer, absolute, choose, from_bits, select
@@ -163,15 +162,15 @@ def conversions() -> dict[str, Any]:
     def add(name: str, result: Any, argument: Any, implementation: Callable[[Any], Any]) -> None:
         functions[name] = define_exact(name, result, (argument,), implementation)
 
-    byte = types.uint8
-    add("f64_to_odd_f32", types.float32, types.float64, round_to_odd)
+    byte = "uint8"
+    add("f64_to_odd_f32", "float32", "float64", round_to_odd)
     for name, f in SMALL_FLOATS.items():
-        add(f"{name}_to_f32", types.float32, byte, partial(decode, f))
-        add(f"f32_to_{name}", byte, types.float32, partial(encode, f))
-    add("f8e8m0fnu_to_f32", types.float32, byte, decode_power_of_two)
-    add("f32_to_f8e8m0fnu", byte, types.float32, encode_power_of_two)
+        add(f"{name}_to_f32", "float32", byte, partial(decode, f))
+        add(f"f32_to_{name}", byte, "float32", partial(encode, f))
+    add("f8e8m0fnu_to_f32", "float32", byte, decode_power_of_two)
+    add("f32_to_f8e8m0fnu", byte, "float32", encode_power_of_two)
     for name, (bits, signed) in SMALL_INTEGERS.items():
-        held = types.int8 if signed else types.uint8
+        held = "int8" if signed else "uint8"
         held_name = "s8" if signed else "u8"
         add(f"{name}_to_{held_name}", held, byte, _from_storage(bits, signed))
         add(f"{held_name}_to_{name}", byte, held, _to_storage(bits))

@@ -104,16 +104,17 @@ def optimise(module: Any, straight_lines: bool, machine: Any = None) -> None:
     _unlocked(ffi.lib.LLVMPY_RunNewModulePassManager)(builder.getModulePassManager(), module, builder)
 
 
-def emit_object(text: str) -> bytes:
-    """Optimise a module of LLVM IR and translate it to an object file. Raises RuntimeError for invalid IR.
+def emit_object(text: str, machine: Any = None) -> bytes:
+    """Optimise a module of LLVM IR and translate it to an object file. Raises RuntimeError for invalid IR. `machine`:
+    another target machine than this thread's.
 
     Several threads may call this at the same time, each with its own LLVM context.
     """
     with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
-        optimise(module, widens_straight_lines(text))
+        optimise(module, widens_straight_lines(text), machine)
         with ffi.OutputString() as error:
             emit = _unlocked(ffi.lib.LLVMPY_TargetMachineEmitToMemory)
-            buffer = emit(target_machine(), module, 1, error)
+            buffer = emit(machine or target_machine(), module, 1, error)
             if not buffer:
                 raise RuntimeError(str(error))
         try:

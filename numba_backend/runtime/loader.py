@@ -21,14 +21,15 @@ import platform
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from ...hlo.memory_pressure import allocating
+from ...hlo.records import dataclass
 from .libc import libc_address
 
-_LINKS = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
+LINKS = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
+"""True where images are made and loaded."""
 
 # ELF, as the System V ABI and its AMD64 supplement define it.
 _HEADER = struct.Struct("<16x2xH20xQ10xHH2x")  # machine; section table: offset, size of an entry, length
@@ -146,7 +147,7 @@ def load_objects(objects: Sequence[tuple[str, bytes]]) -> list[Code]:
 def link(symbol: str, code: bytes) -> Image | None:
     """The image of an object file that defines `symbol`; None if LLVM must load the object."""
     try:
-        return _Object(code).link(symbol) if _LINKS else None
+        return _Object(code).link(symbol) if LINKS else None
     except _Unfamiliar:
         return None
 

@@ -1,6 +1,6 @@
 """Machine operations for the runtime's own native functions: 64-bit loads and stores, indirect calls, atomics.
 
-All are intrinsics on int64 addresses. The executor and the thread pool use them; kernels never do (they have
+All take and give int64, also for addresses. The executor and the thread pool use them; kernels never do (they have
 `dialect.SCOPE`). `SCOPE` has all names that their source may use.
 """
 
@@ -10,30 +10,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.ir as llir
-from numba.core import types
-from numba.extending import intrinsic
 
-from .numba_internals import no_value
+from .dialect_define import DialectError, DialectFunction, Kind, Resolved
 
 _I8, _I32, _I64 = llir.IntType(8), llir.IntType(32), llir.IntType(64)
 _VOID, _BYTES = llir.VoidType(), llir.IntType(8).as_pointer()
 
 
-def _define(name: str, count: int, emit: Callable[[Any, Sequence[Any]], Any]) -> Any:
-    """An intrinsic of `count` int64 arguments; `emit` returns an LLVM int64, or None for a function without result."""
-    parameters = ", ".join(f"a{index}" for index in range(count))
-    result = types.int64 if emit.__annotations__["return"] != "None" else types.void
+def _define(name: str, count: int, emit: Callable[[Any, Sequence[Any]], Any]) -> DialectFunction:
+    """A function of `count` int64 arguments; `emit` returns an LLVM int64, or None for a function without result."""
+    expected: tuple[Kind, ...] = ("int64",) * count
+    result = "int64" if emit.__annotations__["return"] != "None" else "none"
 
-    def typed(*arguments: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
-            value = emit(builder, values)
-            return no_value(context) if value is None else value
+    def resolve(*given: Kind) -> Resolved:
+        if len(given) != count or any(kind not in ("int64", "bool") for kind in given):
+            raise DialectError(f"{name} takes {count} argument(s) of int64, not ({', '.join(map(str, given))})")
+        return Resolved(expected, result, emit)
 
-        return result(*[types.int64] * len(arguments)), codegen
-
-    namespace: dict[str, Any] = {"typed": typed}
-    exec(f"def {name}(typingctx, {parameters}):\n    return typed({parameters})", namespace)
-    return intrinsic(namespace[name])
+    return DialectFunction(name, count, resolve)
 
 
 def _at(builder: Any, address: Any, type_: Any) -> Any:

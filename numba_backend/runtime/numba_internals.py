@@ -6,7 +6,7 @@ for each in the installed version, and says which are missing; so does the error
 
 Numba's own driver spends most of a small kernel's compile time on passes that a kernel does not need: inlining of
 closures, parfors, rewrites, SSA, reference counts, two code generations. `NumbaCompiler.lower` runs only bytecode
-analysis, Numba IR, type inference and lowering; `one_pass.py` uses only the two contexts.
+analysis, Numba IR, type inference and lowering. It is for kernels that one_pass.py refuses, which needs no Numba.
 
 The contexts are hloom's own and hold only the registrations that kernels use: numbers, ranges, pointers, intrinsics.
 Numba's global contexts, which load all of its NumPy support (0.4 s), stay untouched.
@@ -21,19 +21,17 @@ import re
 from contextlib import suppress
 from typing import Any
 
-import llvmlite.ir as llir
 import numba
 from numba.core import bytecode, callconv, cpu, errors, funcdesc, interpreter, lowering, postproc, typeinfer, types
 from numba.core.compiler import Flags
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu_options import FastMathOptions
-from numba.core.fastmathpass import rewrite_module
 from numba.core.targetconfig import ConfigStack
 from numba.core.typing import BaseContext, templates
 from numba.cpython import builtins, numbers, rangeobj  # noqa: F401  (importing registers how they are lowered)
 from numba.extending import _Intrinsic
 
-from . import llvm_backend
+from .llvm_values import allow_contraction, new_module
 
 NAMES: dict[str, tuple[str, ...]] = {
     "the lock around Numba's compiler": (
@@ -63,9 +61,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "numba.core.typing.BaseContext.insert_function",
         "numba.core.typing.BaseContext.insert_global",
         "numba.core.typing.BaseContext.install_registry",
-        "numba.core.typing.BaseContext.resolve_value_type",
         "numba.core.types.Function.augment",
-        "numba.core.types.Function.get_call_type",
         "numba.core.typing.context.CallStack.register",
     ),
     "intrinsics": (
@@ -80,13 +76,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "the target context": (
         "numba.core.cpu.CPUContext",
-        "numba.core.cpu.CPUContext._codelib_stack",
-        "numba.core.cpu.CPUContext.cast",
-        "numba.core.cpu.CPUContext.get_constant",
-        "numba.core.cpu.CPUContext.get_data_type",
         "numba.core.cpu.CPUContext.get_dummy_value",
-        "numba.core.cpu.CPUContext.get_function",
-        "numba.core.cpu.CPUContext.get_value_type",
         "numba.core.cpu.CPUContext.insert_func_defn",
         "numba.core.cpu.CPUContext.load_additional_registries",
         "numba.core.cpu.CPUContext.make_array",
@@ -97,7 +87,6 @@ NAMES: dict[str, tuple[str, ...]] = {
         "numba.core.cpu.CPUContext.target",
         "numba.core.callconv.create_error_model",
         "numba.core.cpu_options.FastMathOptions",
-        "numba.core.fastmathpass.rewrite_module",
     ),
     "flags": (
         "numba.core.compiler.Flags",
@@ -169,18 +158,6 @@ compiler_lock = global_compiler_lock
 compiler_lock_itself = global_compiler_lock._lock
 """The interpreter's lock in it: where an interrupt may come, `with compiler_lock` could lose it."""
 _FASTMATH = FastMathOptions({"contract"})
-
-
-def allow_contraction(module: Any) -> None:
-    """Allow each floating-point instruction without fast-math flags to be fused into a multiply-add."""
-    rewrite_module(module, _FASTMATH)
-
-
-def new_module() -> Any:
-    """An empty LLVM module for this CPU."""
-    module = llir.Module("kernel")
-    module.triple, module.data_layout = llvm_backend.module_header()
-    return module
 
 
 _ADDRESS = re.compile(r"(?<=\.const\.pickle)([a-z]+)\.(\d+)\b")
@@ -313,8 +290,6 @@ class NumbaCompiler:
             fastmath=_FASTMATH, error_model=callconv.create_error_model("numpy", self._base), enable_nrt=False
         )
         self.typing.target = self.target
-        self.one_pass_target = self.target.subtarget()
-        self.one_pass_target._codelib_stack = [_Library()]
         self.target.refresh()
 
     def lower(self, function: Any, arguments: list[Any], result: Any) -> Any:
@@ -364,54 +339,7 @@ def numba_compiler() -> NumbaCompiler:
         ) from error
 
 
-class Rules:
-    """Numba's answers about types and about operations on them; each question about an operation is asked once."""
-
-    def __init__(self, compiler: NumbaCompiler) -> None:
-        self._typing = compiler.typing
-        self._target = compiler.one_pass_target
-        self._known: dict[Any, tuple[Any, Any, Any] | None] = {}
-
-    def operation(self, function: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any, Any] | None:
-        """For a global function, an operator or an intrinsic: the types of its arguments and of its result, and its
-        implementation, a function of a builder and values. None if there is none."""
-        key = (function, arguments)
-        try:
-            return self._known[key]
-        except KeyError:
-            pass
-        with compiler_lock:
-            kind = self._typing.resolve_value_type(function)
-            signature = kind.get_call_type(self._typing, arguments, {})
-            known = None
-            if signature is not None:
-                known = signature.args, signature.return_type, self._target.get_function(kind, signature)
-        self._known[key] = known
-        return known
-
-    def value_type(self, type_: Any) -> Any:
-        """The LLVM type of values of a type."""
-        return self._target.get_value_type(type_)
-
-    def element_type(self, type_: Any) -> Any:
-        """The LLVM type of elements of a type in memory."""
-        return element_type(self._target, type_)
-
-    def constant(self, type_: Any, value: Any) -> Any:
-        """A literal."""
-        return self._target.get_constant(type_, value)
-
-    def cast(self, builder: Any, value: Any, from_: Any, to: Any) -> Any:
-        """A value of one type as a value of another."""
-        return self._target.cast(builder, value, from_, to)
-
-
 # For intrinsics, whose code gets a target context.
-
-
-def element_type(context: Any, type_: Any) -> Any:
-    """The LLVM type of elements of a type in memory."""
-    return context.get_data_type(type_)
 
 
 def no_value(context: Any) -> Any:

@@ -1,6 +1,7 @@
 """The kernel store: gives the address of a kernel's code from its source; compiles only kernels never compiled before.
 
-A kernel is looked up in memory, then on disk (store_disk.py), then compiled. Its key is a hash of its source and of
+A kernel is looked up in memory, then on disk (store_disk.py), then compiled; functions of the runtime come with the
+package (native_code.py). Its key is a hash of its source and of
 everything else that decides the machine code, so entries never become stale, only unused.
 
 In memory a kernel's code lives as long as a program uses it. Code that none uses is kept for a while, up to
@@ -21,18 +22,20 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import cast
 
 from ...hlo.forking import Order, fork_lock
 from ...hlo.memory_pressure import on_pressure
+from ...hlo.records import dataclass
 from ...hlo.timeline.spans import Track, spanning
 from . import compile as compiler
 from .cpus import cpu_description
-from .kernel import KernelSource, digest
+from .kernel import KernelSource, StoredKernel, digest
 from .loader import Code, link, load_images, load_objects
+from .native_code import delivered
 from .store_disk import Disk, Entry
 from .uninterrupted import uninterrupted
 
@@ -49,6 +52,8 @@ class StoreStatistics:
     """Numbers of kernels by where they came from; milliseconds spent on compiling and loading."""
 
     compiled: int = 0
+    delivered: int = 0
+    """Functions of the runtime that came with the package."""
     loaded_from_disk: int = 0
     found_in_memory: int = 0
     compile_ms: float = 0.0
@@ -76,22 +81,30 @@ def environment_description() -> str:
     Neither Numba nor LLVM is imported for it: a process whose kernels are all stored never needs them.
     """
     folder = Path(__file__).parent
-    compiler_files = ("executor", "kernel", "llvm_backend", "numba_frontend", "numba_internals", "one_pass", "machine")
-    own = [folder / f"{name}.py" for name in (*compiler_files, "loader", "store_disk")]
+    compiler_files = (
+        "assigned_once", "executor", "frontend", "kernel", "llvm_backend", "llvm_values", "loader", "loop_hints",
+        "machine", "mixing", "numba_dialect", "numba_frontend", "numba_internals", "one_pass", "operators",
+        "store_disk",
+    )  # fmt: skip
+    own = [folder / f"{name}.py" for name in compiler_files]
     own += [folder.parent / "loops" / f"{name}.py" for name in ("expressions", "reader", "statements", "typing")]
     own += [*sorted(folder.glob("dialect*.py")), *sorted(folder.glob("math/**/*.py"))]
     cpu = cpu_description()
     if cpu is None:
         cpu = import_module(".llvm_backend", __package__).target_description()
-    return digest([cpu, _version_of("numba"), _version_of("llvmlite"), *(path.read_text() for path in own)])
+    return digest([cpu, version_of("numba"), version_of("llvmlite"), *(path.read_text() for path in own)])
 
 
-def _version_of(package: str) -> str:
-    """The text of a package's `_version.py`, read without importing the package."""
+def version_of(package: str, file: str = "_version.py") -> str:
+    """The text of a package's file with its version, read without importing the package."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"hloom compiles its kernels with {package}, which is missing: pip install {package}")
-    return Path(spec.origin).with_name("_version.py").read_text()
+    return Path(spec.origin).with_name(file).read_text()
+
+
+class _NotStored(Exception):
+    """A kernel of which nothing but its name is known is not in the store."""
 
 
 class KernelStore:
@@ -133,7 +146,7 @@ class KernelStore:
             self._count(found_in_memory=len(kernels))
         return [staying[kernel.identity] for kernel in kernels]
 
-    def codes(self, kernels: Sequence[KernelSource]) -> list[Code]:
+    def codes(self, kernels: Sequence[KernelSource | StoredKernel]) -> list[Code]:
         """The kernels' code; missing kernels are loaded or compiled in one batch. It is valid as long as the caller
         holds it. Raises KernelCompilationError when a kernel does not compile.
         """
@@ -148,9 +161,9 @@ class KernelStore:
             self._disk.warn()
         return [codes[kernel.identity] for kernel in kernels]
 
-    def _complete(self, found: dict[str, Code | None], kernels: Sequence[KernelSource]) -> int:
+    def _complete(self, found: dict[str, Code | None], kernels: Sequence[KernelSource | StoredKernel]) -> int:
         """Obtain what is None in `found`, with `_lock` held; returns how many were not in memory."""
-        missing: dict[str, KernelSource] = {}
+        missing: dict[str, KernelSource | StoredKernel] = {}
         for kernel in kernels:
             if found[kernel.identity] is None:  # perhaps another thread has just made it
                 found[kernel.identity] = self._codes.get(kernel.identity)
@@ -158,6 +171,27 @@ class KernelStore:
                     missing[kernel.identity] = kernel
         found.update(self._obtain(list(missing.values())))
         return len(missing)
+
+    def stored_codes(self, kernels: Sequence[KernelSource | StoredKernel]) -> list[Code] | None:
+        """As `codes`, for kernels of which perhaps only the store knows more; None if it lacks one of those."""
+        try:
+            return self.codes(kernels)
+        except _NotStored:
+            return None
+
+    def program(self, key: str) -> bytes | None:
+        """What was kept by `keep_program`; None if there is nothing that can be trusted."""
+        if self._disk is None:
+            return None
+        found = self._disk.read_program(key)
+        self._disk.warn()
+        return found
+
+    def keep_program(self, key: str, data: bytes) -> None:
+        """Keep a program on disk, if there is a folder that can be written to."""
+        if self._disk is not None:
+            self._disk.write_program(key, data)
+            self._disk.warn()
 
     def note(self, name: str) -> str | None:
         """A short text that was kept under a file's name; None if there is none that can be trusted."""
@@ -190,35 +224,45 @@ class KernelStore:
         if not recent:
             self._recent_bytes = 0
 
-    def key(self, kernel: KernelSource) -> str:
+    def key(self, kernel: KernelSource | StoredKernel) -> str:
         """The name of the kernel's entry on disk."""
         return digest([kernel.identity, environment_description()])
 
-    def _obtain(self, kernels: list[KernelSource]) -> dict[str, Code]:
+    def _obtain(self, kernels: list[KernelSource | StoredKernel]) -> dict[str, Code]:
         """The codes of kernels that are not in memory."""
         started = time.perf_counter()
-        codes, absent = self._load_stored(kernels)
+        images = {kernel.identity: delivered(kernel) for kernel in kernels}
+        others = [kernel for kernel in kernels if images[kernel.identity] is None]
+        own = [kernel for kernel in kernels if images[kernel.identity] is not None]
+        codes = self._load(own, [Entry(b"", images[kernel.identity]) for kernel in own])
+        stored, absent = self._load_stored(others)
+        codes.update(stored)
         loaded = time.perf_counter()
-        self._count(loaded_from_disk=len(kernels) - len(absent), load_ms=(loaded - started) * 1e3)
+        self._count(delivered=len(own), loaded_from_disk=len(stored), load_ms=(loaded - started) * 1e3)
         if not absent:
             return codes
-        objects = compiler.compile_kernels(absent)
-        entries = [Entry(code, link(kernel.symbol, code)) for kernel, code in zip(absent, objects)]
-        codes.update(self._load(absent, entries))
+        sources = [kernel for kernel in absent if isinstance(kernel, KernelSource)]
+        if len(sources) < len(absent):
+            raise _NotStored
+        objects = compiler.compile_kernels(sources)
+        entries = [Entry(code, link(kernel.symbol, code)) for kernel, code in zip(sources, objects)]
+        codes.update(self._load(sources, entries))
         if self._disk is not None:
-            for kernel, entry in zip(absent, entries):
+            for kernel, entry in zip(sources, entries):
                 self._disk.write(self.key(kernel), kernel, entry)
             self._disk.evict()
         self._count(compiled=len(absent), compile_ms=(time.perf_counter() - loaded) * 1e3)
         return codes
 
-    def _load_stored(self, kernels: list[KernelSource]) -> tuple[dict[str, Code], list[KernelSource]]:
+    def _load_stored(
+        self, kernels: list[KernelSource | StoredKernel]
+    ) -> tuple[dict[str, Code], list[KernelSource | StoredKernel]]:
         """The codes of the kernels that are on disk, and the other kernels."""
         if self._disk is None:
             return {}, kernels
-        found: list[KernelSource] = []
+        found: list[KernelSource | StoredKernel] = []
         entries: list[Entry] = []
-        absent: list[KernelSource] = []
+        absent: list[KernelSource | StoredKernel] = []
         for kernel in kernels:
             with spanning(Track.COMPILING, f"read {kernel.name} from the store"):
                 entry = self._disk.read(self.key(kernel))
@@ -229,7 +273,7 @@ class KernelStore:
                 entries.append(entry)
         return self._load(found, entries), absent
 
-    def _load(self, kernels: list[KernelSource], entries: list[Entry]) -> dict[str, Code]:
+    def _load(self, kernels: Sequence[KernelSource | StoredKernel], entries: list[Entry]) -> dict[str, Code]:
         """Functions of the runtime stay loaded; so they share no memory with kernels."""
         codes: dict[str, Code] = {}
         for convention in ("native", "kernel"):
@@ -247,13 +291,14 @@ class KernelStore:
         return codes
 
     def _count(
-        self, compiled: int = 0, loaded_from_disk: int = 0, found_in_memory: int = 0,
+        self, compiled: int = 0, delivered: int = 0, loaded_from_disk: int = 0, found_in_memory: int = 0,
         compile_ms: float = 0.0, load_ms: float = 0.0,
     ) -> None:  # fmt: skip
         now = self._statistics
         self._statistics = replace(
             now,
             compiled=now.compiled + compiled,
+            delivered=now.delivered + delivered,
             loaded_from_disk=now.loaded_from_disk + loaded_from_disk,
             found_in_memory=now.found_in_memory + found_in_memory,
             compile_ms=now.compile_ms + compile_ms,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import llvmlite.binding as llvm
 import numpy as np
-from hloom.numba_backend.runtime import dialect, llvm_backend, numba_frontend
+from hloom.numba_backend.runtime import dialect, frontend, llvm_backend
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.store import default_store
 
@@ -74,7 +74,7 @@ def compiled(expressions: Sequence[str], inputs: Sequence[str], output: str) -> 
 
 def optimised_ir(kernel: KernelSource) -> str:
     """LLVM's IR after its pipeline: what the vectoriser made of the loops."""
-    text = numba_frontend.to_llvm(kernel, dialect.SCOPE)
+    text = frontend.to_llvm(kernel, dialect.SCOPE)
     module = llvm.parse_assembly(text)
     module.verify()
     llvm_backend.optimise(module, llvm_backend.widens_straight_lines(text))

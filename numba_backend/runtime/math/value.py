@@ -8,7 +8,7 @@ has the one exception.)
 
 Python numbers on either side of an operator become constants of the other operand's type.
 
-Arithmetic here is strict: an instruction without fast-math flags would get the kernel's flag (``contract``) from Numba,
+Arithmetic here is strict: an instruction without fast-math flags would get the kernel's flag (``contract``) at the end,
 and a product that is silently fused breaks error-free transformations. Fusing is written as an explicit `fma`.
 """
 
@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 
 from llvmlite import ir
 
-# Numba's fast-math pass leaves an llvmlite instruction with a non-empty flag list unchanged; the empty flag prints as
-# nothing.
+# `allow_contraction`, and Numba's fast-math pass, leave an llvmlite instruction with a non-empty flag list unchanged;
+# the empty flag prints as nothing.
 _STRICT = ("",)
 
 

@@ -1,0 +1,113 @@
+"""Kernel source -> LLVM IR text.
+
+There are two ways, both with Numba's typing rules: one_pass.py, which takes a few milliseconds, needs llvmlite only and
+lowers loop programs (the emitter's own, or what loops/reader.py reads in the text); and, for what it refuses, Numba's
+whole front end (numba_frontend.py), which also words the errors.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Literal
+
+import llvmlite.ir as llir
+
+from ..loops.reader import NotALoopProgram, read
+from ..loops.typing import SHORT, pointer_to
+from .kernel import KernelSource, Parameter, vector_bits
+from .llvm_values import new_module
+from .one_pass import OnePass, Refused
+
+Way = Literal["one pass", "numba"]
+
+
+def type_of(parameter: Parameter) -> str:
+    """The type of a kernel parameter: ``float32*`` for a pointer to f32."""
+    element = SHORT[parameter.dtype]
+    return pointer_to(element) if parameter.kind == "pointer" else element
+
+
+def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = None) -> str:
+    """Lower a kernel to LLVM IR text that defines `kernel.symbol` with the machine-level signature of its convention.
+
+    `scope` holds the names that the source may use besides `range`; it sees no others. `way` forces one of the two
+    ways, for tests. Raises KernelCompilationError with the numbered source if the kernel does not compile.
+    """
+    arguments = [type_of(parameter) for parameter in kernel.parameters]
+    if kernel.convention == "kernel":
+        arguments = ["int64", "int64", *arguments]
+    function, text = None, str
+    if way != "numba":
+        try:
+            function = _by_one_pass(kernel, scope, arguments)
+        except (Refused, SyntaxError, TypeError):
+            if way is not None:
+                raise
+    if function is None:
+        numba_frontend = import_module(".numba_frontend", __package__)
+        function, text = numba_frontend.lower(kernel, scope, arguments), numba_frontend.text_of
+    function.attributes.add("alwaysinline")  # first of all, so that LLVM simplifies it once and not twice
+    leading = len(function.args) - len(arguments)
+    if kernel.convention == "kernel":
+        for argument in function.args[leading:]:
+            if isinstance(argument.type, llir.PointerType):
+                argument.add_attribute("noalias")
+        _add_kernel_entry(function, leading, kernel.symbol, vector_bits(kernel.source))
+    else:
+        _add_native_entry(function, leading, kernel.symbol)
+    return text(function.module)
+
+
+def _by_one_pass(kernel: KernelSource, scope: dict[str, object], arguments: list[str]) -> Any:
+    program = kernel.program
+    if program is None:
+        try:
+            program = read(kernel.source, arguments, kernel.name)
+        except NotALoopProgram as error:
+            raise Refused(str(error)) from error
+    result = None if kernel.convention == "kernel" else "int64"
+    return OnePass(scope, new_module()).lower(program, arguments, result)
+
+
+_I64 = llir.IntType(64)
+
+
+def _call(builder: Any, function: Any, leading: int, values: list[Any]) -> Any:
+    """Call a lowered function; the result, if it has one.
+
+    In Numba's calling convention a leading pointer is for the result, another one for an exception, and the status is
+    returned. Kernels cannot raise, so the status is ignored.
+    """
+    if not leading:
+        return builder.call(function, values)
+    slots = [builder.alloca(argument.type.pointee) for argument in function.args[:leading]]
+    builder.call(function, [*slots, *values])
+    return builder.load(slots[0])
+
+
+def _add_kernel_entry(function: Any, leading: int, symbol: str, width: int) -> None:
+    """`void symbol(int64 lo, int64 hi, int64 *args)`: loads each parameter from its slot and calls `function`. `width`:
+    of its vectors in bits; 0: as LLVM thinks best."""
+    kind = llir.FunctionType(llir.VoidType(), [_I64, _I64, _I64.as_pointer()])
+    entry = llir.Function(function.module, kind, symbol)
+    # LLVM decides too late that vectors on the stack should be aligned: spills that crossed a cache line made kernels
+    # half as fast, in those threads whose stacks began at the wrong place. (llvmlite's list of attributes lacks it.)
+    set.add(entry.attributes, '"stackrealign"')
+    if width:
+        set.add(entry.attributes, f'"prefer-vector-width"="{width}"')
+    builder = llir.IRBuilder(entry.append_basic_block())
+    lo, hi, slots = entry.args
+    values = [lo, hi]
+    for index, argument in enumerate(function.args[leading + 2 :]):
+        slot = builder.gep(slots, [llir.Constant(_I64, index)])
+        values.append(builder.load(builder.bitcast(slot, argument.type.as_pointer())))
+    _call(builder, function, leading, values)
+    builder.ret_void()
+
+
+def _add_native_entry(function: Any, leading: int, symbol: str) -> None:
+    """`int64 symbol(int64, ...)`: calls `function` and returns its result."""
+    kind = llir.FunctionType(_I64, [_I64] * (len(function.args) - leading))
+    entry = llir.Function(function.module, kind, symbol)
+    builder = llir.IRBuilder(entry.append_basic_block())
+    builder.ret(_call(builder, function, leading, list(entry.args)))
