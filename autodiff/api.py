@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
 
 from ..hlo.ir import HloComputation
+from ..hlo.loading import load
 from ..hlo.opcode import Opcode
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
@@ -37,16 +39,18 @@ from .grad_checks import (
 from .gradient_refs import GradValue, placed_gradients, targets_of
 from .jvp import JVPTracer, jvp_flat
 from .linearize import LinearProgram, linearize_flat
-from .rules.every import RULES
+from .rules.tables import families_come_from
 from .tangents import Tangent, Zero, float0, float0_zeros, instantiate
 from .transpose import transpose_program
 
-__all__ = ["RULES", "grad", "jvp", "linearize", "value_and_grad", "vjp"]
+__all__ = ["grad", "jvp", "linearize", "value_and_grad", "vjp"]
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
 R = TypeVar("R")
 Aux = TypeVar("Aux")
+
+families_come_from(functools.partial(load, ".rules.every", __package__))
 
 # --- running a function on flat lists of values
 

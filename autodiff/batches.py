@@ -7,11 +7,11 @@ elements along dimension 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import IotaAttributes
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer import dtypes
 from ..tracer.aval import ShapedArray

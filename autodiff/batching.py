@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer.aval import ShapedArray
 from ..tracer.context import Override, current_context
@@ -39,7 +40,7 @@ from ..tracer.source import user_line
 from ..tracer.traced import JIT, DerivedCache, jit_call
 from .batches import Axis, batched_avals, to_operand, with_batch
 from .jvp import FlatFunction, parameter_avals
-from .rules.tables import BATCH
+from .rules.tables import BATCH, load_rules
 from .tangents import Linear, Operand, Tangent, Zero
 
 Mask = tuple[bool, ...]
@@ -65,6 +66,7 @@ class BatchTrace(Trace):
     parent: Trace
 
     def __init__(self, parent: Trace, axis: Axis, earlier: BatchTrace | None = None) -> None:
+        load_rules()
         self.parent = parent
         self.axis = axis
         self.earlier = earlier

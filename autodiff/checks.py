@@ -8,7 +8,6 @@ before. Loops and branches carry the error of their bodies with their state.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +18,7 @@ from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.ops import Trait, has_trait
 from ..hlo.ops.custom_call import CustomCallAttributes
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer import dtypes, tree
 from ..tracer.aval import ShapedArray
@@ -43,7 +43,7 @@ from ..tracer.ops import (
     scalar,
     scalar_like,
     select,
-        zeros,
+    zeros,
 )
 from ..tracer.recording import returns_element, takes_one_tuple, trace_to_computation, with_computation
 from ..tracer.scan import SCAN

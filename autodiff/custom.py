@@ -11,12 +11,12 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from ..hlo.ir import HloComputation
+from ..hlo.records import dataclass
 from ..hlo.tracebacks import boundaries
 from ..tracer import dtypes, tree
 from ..tracer.array import as_value

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
 from ..hlo.ir import HloComputation
+from ..hlo.records import dataclass
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
 from ..tracer.arguments import abstract_example, check_function

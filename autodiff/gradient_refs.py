@@ -6,10 +6,10 @@ Source for names and meaning: jax.ad and jax.vjp.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.errors import UnsupportedError
+from ..hlo.records import dataclass
 from ..tracer import tree
 from ..tracer.refs import Ref, addupdate
 from ..tracer.source import user_line

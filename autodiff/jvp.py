@@ -6,11 +6,11 @@ Also here: the derivative of a whole computation (a nested jit, a branch, a loop
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.context import current_context
@@ -30,7 +30,7 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.source import user_line
 from ..tracer.traced import DerivedCache, jit_call
 from ..tracer.tracer import check_for_leaks
-from .rules.tables import JVP, ZERO_DERIVATIVE
+from .rules.tables import JVP, ZERO_DERIVATIVE, load_rules
 from .tangents import Tangent, Zero, instantiate
 
 FlatFunction = Callable[[list[Value]], Sequence[Value]]
@@ -77,6 +77,7 @@ class JVPTrace(Trace):
     differentiates = True
 
     def __init__(self, parent: Trace) -> None:
+        load_rules()
         self.parent = parent
         self.rule_trace = parent
         """The trace under which rules run."""

@@ -8,7 +8,6 @@ recorded program is linear in the tangents; `transpose` runs it backwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.builder import make_computation, make_constant, make_parameter, make_tuple
@@ -17,6 +16,7 @@ from ..hlo.ir import Attributes, HloComputation, HloInstruction
 from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
 from ..hlo.ops.structure import GetTupleElementAttributes
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer.array import Array, on_several
 from ..tracer.aval import ShapedArray

@@ -6,12 +6,13 @@ Also the primitive behind `checkpoint_name`, which only policies look at.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from ..hlo.instruction import HloInstruction
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
+from ..hlo.records import dataclass
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.core import Call, Primitive, Value, bind_call, call_of, run_meaning
 from .tangents import Tangent

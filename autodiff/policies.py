@@ -11,11 +11,11 @@ The policies here compare by value, so that `save_only_these_names("a")`, made a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from ..hlo.instruction import HloInstruction
+from ..hlo.records import dataclass
 from ..hlo.shared_value import SharedValue
 from ..tracer.source import function_line, user_line
 from .operations import NAME, operation_of

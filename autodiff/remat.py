@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 from ..hlo.builder import make_computation, make_tuple
 from ..hlo.effects import effects_of
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
+from ..hlo.records import dataclass
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
 from ..tracer.arguments import check_function, signature_of

@@ -37,7 +37,6 @@ from ..tracer.shardings import NamedSharding
 from ..tracer.source import function_line, user_line
 from .batches import Axis
 from .batching import BatchTrace, named
-from .rules import every as _rules  # noqa: F401  # they register themselves
 
 __all__ = ["Infer", "auto_axes", "call_over_mesh", "call_with_axes", "explicit_axes", "shard_map", "smap"]
 

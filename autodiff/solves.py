@@ -7,10 +7,10 @@ the solution instead, by the user's solver for that. While nothing is traced the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.ir import HloComputation
+from ..hlo.records import dataclass
 from ..tracer import tree
 from ..tracer.arguments import check_function
 from ..tracer.array import as_value

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from ..hlo.records import dataclass
 from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import Float0Type, HasType, ShapedArray

@@ -5,11 +5,11 @@ Nothing here knows of traces, so a library function can name these types without
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..hlo.records import dataclass
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value
 from ..tracer.float0 import float0 as float0

@@ -7,11 +7,12 @@ inputs that do not affect the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..hlo.ir import HloComputation, HloInstruction, Metadata
 from ..hlo.opcode import Opcode
+from ..hlo.records import dataclass
 from ..tracer.aval import aval_of_shape
 from ..tracer.core import Value, repeat_instruction, source_metadata
 from ..tracer.ops import add, zeros
@@ -19,7 +20,7 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.traced import DerivedCache
 from .jvp import parameter_avals
 from .linearize import LinearProgram
-from .rules.tables import ADD_TO, TRANSPOSE, AddTo
+from .rules.tables import ADD_TO, TRANSPOSE, AddTo, load_rules
 from .tangents import Linear, Operand
 
 Cotangent = Any
@@ -84,6 +85,7 @@ def _backward(
 ) -> None:
     """Carry `cotangents` to the parameters. `known` has the value of each instruction that is not linear; for a tuple,
     a list with None for the elements that are linear."""
+    load_rules()
     for instruction in reversed(instructions):
         opcode = instruction.opcode
         if opcode is Opcode.PARAMETER or opcode is Opcode.CONSTANT:

@@ -26,7 +26,6 @@ from ..tracer.tracer import check_for_leaks
 from ..tracer.wrapping import wraps
 from .batches import Axis, with_batch
 from .batching import BatchTrace, named
-from .rules import every as _rules  # noqa: F401  # they register themselves
 
 P = ParamSpec("P")
 R = TypeVar("R")

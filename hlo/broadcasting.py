@@ -18,11 +18,11 @@ Rules, by label:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NoReturn
 
 from .errors import ShapeError
+from .records import dataclass
 from .shape import Shape
 
 Dimensions = tuple[int, ...]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from .element_type import ElementType
+from .records import dataclass
 from .shape import Shape, is_beyond_numpy
 
 NDArray = np.ndarray[Any, Any]

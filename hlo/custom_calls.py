@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -28,6 +27,7 @@ from .forking import Order, fork_lock
 from .memory_pressure import allocating
 from .ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from .permutations import inverse
+from .records import dataclass
 from .shape import Shape
 from .value_tree import leaves_of, value_of
 

@@ -8,12 +8,13 @@ HloComputation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 from .lazy import lazy_property
 from .metadata import Metadata
 from .opcode import Opcode
+from .records import dataclass
 from .shape import Shape
 from .shared_value import SharedValue
 

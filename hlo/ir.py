@@ -12,7 +12,6 @@ Source: XLA's HloModule.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +21,7 @@ from .instruction import NO_ATTRIBUTES, Attributes, HloComputation, HloInstructi
 from .layout import Layout
 from .lazy import lazy_property
 from .metadata import Metadata
+from .records import dataclass
 from .shape import Shape
 from .shared_value import SharedValue
 from .tables import preformatted

@@ -10,9 +10,10 @@ layout".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+
+from .records import dataclass
 
 MAX_RANK = 64
 """The maximal number of dimensions of an array: NumPy's limit, and more than any program needs."""

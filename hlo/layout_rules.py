@@ -23,12 +23,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from .element_type import ElementType
 from .layout import MAX_RANK, MEMORY_SPACES, Layout, PaddingValue
 from .physical_form import PhysicalForm, physical_form
+from .records import dataclass
 
 MAX_BYTES = 2**63 - 1
 MAX_TILES = 8

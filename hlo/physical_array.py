@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -25,6 +24,7 @@ from .element_type import ElementType
 from .errors import ShapeError
 from .layout import PaddingValue, Tile
 from .physical_form import tile_groups
+from .records import dataclass
 from .shape import Shape
 
 NDArray: TypeAlias = np.ndarray[Any, Any]

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from .layout import Layout, Tile
+from .records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

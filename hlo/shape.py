@@ -9,13 +9,14 @@ import builtins
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from .element_type import ElementType, element_type_named
 from .errors import ShapeError
 from .layout import MAX_RANK, Layout, PaddingValue, row_major
 from .layout_rules import MAX_BYTES, LayoutViolation, fits_element_size, has_padding_value, layout_violation
 from .physical_form import PhysicalForm, physical_form
+from .records import dataclass
 from .text.layouts import Positions, read_layout
 from .text.scanner import Scanner
 

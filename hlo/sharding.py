@@ -17,10 +17,10 @@ import builtins
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from .errors import HloError, UnsupportedError
+from .records import dataclass
 from .shape import Shape
 from .text.scanner import pattern
 

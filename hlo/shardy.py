@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from .instruction import HloInstruction
+from .records import dataclass
 from .sharding import HloSharding, ShardingError
 from .text.scanner import pattern
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .errors import ExecutionError
+from .records import dataclass
 
 NDArray = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ values do not need is gone. The names are those of tfcompile: a *feed* is what t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from .builder import make_computation, make_constant, make_get_tuple_element, make_module, make_parameter, make_tuple
 from .errors import HloError, UnsupportedError
@@ -15,6 +15,7 @@ from .instruction import HloInstruction
 from .ir import HloModule
 from .literal import Literal
 from .opcode import Opcode
+from .records import dataclass
 from .shape import Shape
 
 

@@ -7,8 +7,9 @@ escaped in HTML.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
+
+from .records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ Each target has its own file: tpu_target.py has the TPU's. `targets.py` finds th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 from .errors import HloError
 from .layout import Layout, row_major
+from .records import dataclass
 from .shape import Shape
 
 

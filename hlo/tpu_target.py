@@ -14,10 +14,9 @@ error messages of programs that ran out of memory (`bf16[4,512,512,64]{3,0,2,1:T
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .element_type import ElementType
 from .layout import Layout, Tile
+from .records import dataclass
 from .shape import Shape
 from .target import MemorySpace, Target, TargetOptionError
 

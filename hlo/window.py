@@ -6,7 +6,8 @@ Shape rules, passes and code generation use this file. The evaluator does not: t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from .records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,6 +158,7 @@ if _os.path.isfile(_os.path.join(__path__[0], "hlo")):
 
 _importlib.import_module(".hlo.forking", __name__)  # before the other modules, since a fork waits for their imports
 
+from .hlo.loading import load as _load  # noqa: E402
 from .version import __version__ as __version__  # noqa: E402  # after the fork is prepared
 
 _MODULES = (
@@ -399,12 +400,12 @@ if not _typing.TYPE_CHECKING:  # to type checkers, a name that is not imported a
 
     def __getattr__(name: str) -> _typing.Any:
         if name in _MODULES:
-            return _importlib.import_module(f".{name}", __name__)
+            return _load(f".{name}", __name__)
         namespaces = _importlib.import_module(".namespaces", __name__)
         if name == "Array":
-            found = _importlib.import_module(".numpy", __name__).ndarray
+            found = _load(".numpy", __name__).ndarray
         elif name in _NAMES:
-            _importlib.import_module(".numpy", __name__)  # arrays get their methods, and backends are made known
+            _load(".numpy", __name__)  # arrays get their methods, and backends are made known
             found = getattr(_importlib.import_module(_NAMES[name], __name__), name)
         elif name in _RENAMED:
             module, own = _RENAMED[name]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 
 from .hlo.backend import Compiler, register_backend
+from .hlo.loading import load
 
 
 def _numba() -> Compiler:
-    compiler: Compiler = import_module(".numba_backend.compiler", __package__).NumbaCompiler()
+    compiler: Compiler = load(".numba_backend.compiler", __package__).NumbaCompiler()
     return compiler
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import lax
 from . import numpy as jnp
+from .hlo.records import dataclass
 from .lax.movement import canonical_axis, canonical_shape
 from .lax.precision import Precision
 from .numpy.promotion import check_arraylike, promote_dtypes_inexact

@@ -1,64 +1,82 @@
-"""NumbaCompiler: HLO in, executable out. The stages are visible in `compile`."""
+"""NumbaCompiler: HLO in, executable out. A program that is stored is loaded; any other goes through `compiling.py`.
+
+This file and what it imports are all that a process needs whose programs are stored: no pass, no emitter.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from ..hlo.backend import Compiler
-from ..hlo.buffers.assignment import assign_buffers
+from ..hlo.backend import AUTOTUNE, Compiler
 from ..hlo.ir import HloModule, InputOutputAlias
-from ..hlo.passes.manager import Pipeline
-from ..hlo.passes.record import PassRecord
+from ..hlo.loading import load
 from ..hlo.shape import Shape
 from ..hlo.target import Target
 from ..hlo.targets import target_named
-from ..hlo.timeline.spans import Track, spanning
-from . import timeline  # noqa: F401  # programs take part in timelines
-from .bodies import Bodies
-from .executable import NumbaExecutable
-from .lowering import lower
-from .pipeline import pipeline
+from ..hlo.timeline.spans import Recorder, Source, Span, Track, register_source, spanning
+from . import stored_programs
+from .executable import Details, NumbaExecutable
+
+if TYPE_CHECKING:
+    from ..hlo.passes.manager import Pipeline
+
+
+class _Timelines:
+    """The source of timelines, which is imported when something is recorded."""
+
+    def start(self, recorder: Recorder) -> None:
+        source: Source = import_module(".timeline", __package__).SOURCE
+        source.start(recorder)
+
+    def stop(self, recorder: Recorder) -> Iterable[Span]:
+        source: Source = import_module(".timeline", __package__).SOURCE
+        return source.stop(recorder)
+
+
+register_source(_Timelines())
 
 
 class NumbaCompiler(Compiler):
     """Compiles for the CPU that it runs on. The target decides the layout of arrays in its memory."""
 
     def pipeline(self, target: str | Target = "cpu") -> Pipeline:
-        return pipeline(target)
+        made: Pipeline = import_module(".pipeline", __package__).pipeline(target)
+        return made
 
     def compile(
         self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()
     ) -> NumbaExecutable:
         target = target_named(target)
         module = _with_donated(module, donated)
-        bodies = Bodies()
-        optimized, records = pipeline(target, bodies).run(module)
-        return _assembled(optimized, target, bodies, records)
+        if AUTOTUNE in module.frontend_attributes:
+            tuned = import_module(".autotuning", __package__).tuned
+            module = tuned(module, stored_programs.key_of(module, target), partial(self._compiled, target=target))
+        return self._compiled(module, target)
+
+    def _compiled(self, module: HloModule, target: Target) -> NumbaExecutable:
+        key = stored_programs.key_of(module, target)
+        if key is not None:
+            with spanning(Track.COMPILING, f"look for {module.name} in the store"):
+                found = stored_programs.load(key, module, partial(_details, module, target))
+            if found is not None:
+                return found
+        made: NumbaExecutable = load(".compiling", __package__).compiled(module, target, key)
+        return made
 
     def compile_optimized(self, module: HloModule, *, target: str | Target = "cpu") -> NumbaExecutable:
         """Compiles a module that has been through all passes; runs no pass. The search for a wrong kernel uses this."""
-        return _assembled(replace(module, is_scheduled=True), target_named(target), Bodies(), ())
+        module = replace(module, is_scheduled=True)
+        made: NumbaExecutable = load(".compiling", __package__).assembled(module, target_named(target))
+        return made
 
 
-def _assembled(
-    optimized: HloModule, target: Target, bodies: Bodies, records: Sequence[PassRecord]
-) -> NumbaExecutable:
-    """The executable of a module that has been through all passes: assigns buffers, then makes kernels."""
-    started = time.perf_counter()
-    with spanning(Track.COMPILING, f"assign buffers of {optimized.name}"):
-        assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
-    assigned = time.perf_counter()
-    with spanning(Track.COMPILING, f"generate code of {optimized.name}"):
-        lowered = lower(assignment, bodies)
-    finished = time.perf_counter()
-    count = sum(1 for _ in optimized.instructions())
-    stages = [
-        PassRecord("buffer-assignment", (assigned - started) * 1e3, count, count, False),
-        PassRecord("code-generation", (finished - assigned) * 1e3, count, count, False),
-    ]
-    return NumbaExecutable(optimized, lowered, assignment, [*records, *stages])
+def _details(module: HloModule, target: Target) -> Details:
+    details: Details = load(".compiling", __package__).details_of(module, target)
+    return details
 
 
 def _with_donated(module: HloModule, donated: Sequence[int]) -> HloModule:

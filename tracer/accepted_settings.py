@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.errors import UnsupportedError
+from ..hlo.records import dataclass
 from .devices import check_default_device, check_platform, set_device_count
 
 __all__ = ["ACCEPTED", "Accepted", "start_from_environment"]

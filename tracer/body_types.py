@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from ..hlo.records import dataclass
 from . import dtypes, tree
 from .arguments import leaf_describer, values_of
 from .aval import ShapedArray

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..hlo.effects import effects_of
-from ..hlo.evaluator import evaluate_computation, is_silent
 from ..hlo.ir import HloComputation, HloInstruction, HloModule, Metadata
+from ..hlo.loading import load
 from ..hlo.opcode import Opcode
 from ..hlo.value_tree import leaves_of, value_of
 from . import tree
@@ -97,7 +97,8 @@ def blame(
 ) -> NoReturn:  # fmt: skip
     """Raise FloatingPointError for a computation whose results were bad: for the first instruction that was."""
     where = f"  in {what}\n  called at {user_line() or '<unknown>'}\n{_SETTINGS}"
-    if not all(map(is_silent, _acting(computation))):
+    evaluator = load("..hlo.evaluator", __package__)
+    if not all(map(evaluator.is_silent, _acting(computation))):
         raise FloatingPointError(
             f"invalid value ({found}) encountered in a result of {what}: it acts on the world (io_callback), so it is "
             f"not run again to find the operation\n{where}"
@@ -116,7 +117,7 @@ def blame(
             given.add(instruction)
 
     try:
-        evaluate_computation(computation, values, observe)
+        evaluator.evaluate_computation(computation, values, observe)
     except _Found as error:
         bad, kind, was_given = error.instruction, error.kind, error.was_given
     else:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from weakref import ReferenceType
 
@@ -28,6 +28,7 @@ from ..hlo.ir import HloComputation, HloInstruction, HloModule
 from ..hlo.opcode import Opcode
 from ..hlo.ops import SPECS, Trait
 from ..hlo.ops.movement import BroadcastAttributes
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..hlo.structural_key import structural_key
 from .array import Array, slot_is_set

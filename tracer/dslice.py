@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from ..hlo.records import dataclass
 
 __all__ = ["Slice", "ds"]
 

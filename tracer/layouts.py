@@ -4,8 +4,9 @@ row-major, and in the memory of the process."""
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Any
+
+from ..hlo.records import dataclass
 
 __all__ = ["Format", "Layout", "Space"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from ..hlo.records import dataclass
 from ..hlo.replica_groups import ReplicaGroups
 from .context import current_context
 from .hlo_shardings import assignment_of
@@ -29,9 +29,12 @@ class ManualAxes:
         """Whether all of the axes are the mesh's."""
         return all(a in self.mesh.axis_names for a in axes)
 
-    def groups(self, axes: Sequence[Hashable]) -> ReplicaGroups:
-        """The devices that have the same place along all other axes; in the order of `axes`, the last one fastest."""
+    def groups(self, axes: Sequence[Hashable], places: Sequence[Sequence[int]] = ()) -> ReplicaGroups:
+        """The devices that have the same place along all other axes; in the order of `axes`, the last one fastest.
+        `places`: divided further, by their place along the axes."""
         rows = _numbers(self.mesh, tuple(axes))
+        if places:
+            rows = np.concatenate([rows[:, list(group)] for group in places])
         groups = tuple([tuple([int(n) for n in row]) for row in rows])
         text = ",".join(["{" + ",".join(map(str, g)) + "}" for g in groups])
         return ReplicaGroups(groups, "{" + text + "}")

@@ -12,11 +12,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import ContextDecorator
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from ..hlo.records import dataclass
 from .devices import CpuDevice, process_index
 from .devices import devices as known_devices
 from .weak_interned import interned

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from time import perf_counter_ns
 from types import FrameType
@@ -19,6 +19,7 @@ from typing import Any
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.forking import Order, fork_lock
+from ..hlo.records import dataclass
 from ..hlo.timeline import spans
 from ..hlo.timeline.spans import RECORDERS, Kind, Recorder, Track
 from ..hlo.timeline.timeline import Timeline, timeline_of

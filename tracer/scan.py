@@ -12,13 +12,13 @@ import builtins
 import math
 import operator
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.builder import make_constant, make_get_tuple_element, make_instruction, make_parameter
 from ..hlo.ir import HloComputation, Metadata
 from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from . import dtypes, ops, tree
 from .arguments import abstract, leaf_describer, values_of

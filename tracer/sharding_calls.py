@@ -9,7 +9,6 @@ knows them. Their derivatives and rules of vmap are in `autodiff/sharding_rules.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +16,7 @@ from ..hlo.builder import make_computation, make_parameter, make_tuple
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallAttributes
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from .array import Array
 from .aval import ShapedArray

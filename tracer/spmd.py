@@ -8,7 +8,6 @@ changes the classes of what runs programs (`PlacedEvalTrace`; `JitFunction` in `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +18,7 @@ from ..hlo.builder import make_computation, make_instruction, make_parameter, ma
 from ..hlo.ir import HloComputation, HloInstruction, HloModule
 from ..hlo.opcode import Opcode
 from ..hlo.ops.structure import GetTupleElementAttributes
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..hlo.sharding import HloSharding
 from .array import Array, on_several, slot_is_set, with_storage

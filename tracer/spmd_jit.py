@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ..hlo.records import dataclass
 from . import tree
 from .array import Array
 from .shardings import Sharding, SingleDeviceSharding

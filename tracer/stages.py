@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,6 +13,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.passes.record import PassRecords
+from ..hlo.records import dataclass
 from ..hlo.shared_value import SharedValue
 from ..hlo.target import Target
 from ..hlo.tracebacks import boundaries
@@ -23,7 +23,7 @@ from .arguments import (
     ShapeDtypeStruct,
     StaticArguments,
     abstract,
-    check_compiler_options,
+    asks_for_tuning,
     leaf_describer,
     leaf_names,
     split_static,
@@ -64,6 +64,8 @@ class Signature:
     donated: tuple[int, ...]
     with_references: Any = None
     """The traced function, if it reads or writes references to mutable arrays (`ref_programs.py`)."""
+    autotune: bool = False
+    """Whether its program is to be tuned."""
     over_devices: Callable[[], OverDevices | None] | None = None
     """Where there are several devices: compiles it for those that it is for, if these are several."""
 
@@ -434,7 +436,8 @@ class Lowered:
         """Compile for a target, by default `hloom.config.hloom_target`. The result runs on arguments of exactly these
         types. UnsupportedError, which names those that exist, for an unknown target.
 
-        compiler_options: those of XLA ("xla_...") mean nothing here; ValueError for others.
+        compiler_options: as `jit` has them: "autotune", and those of XLA ("xla_..."), which mean nothing here;
+          ValueError for others.
         device_assignment: accepted; programs run where their arguments are.
 
         >>> import hloom, hloom.numpy as jnp
@@ -442,7 +445,7 @@ class Lowered:
         >>> double(jnp.array([1.0, 2.0, 3.0]))
         Array([2., 4., 6.], dtype=float32)
         """
-        check_compiler_options(compiler_options, "compile")
+        autotune = asks_for_tuning(compiler_options, "compile") or self._signature.autotune
         several = None if self._signature.over_devices is None else self._signature.over_devices()
         if several is not None:
             if target is not None:
@@ -451,7 +454,7 @@ class Lowered:
         donated = self._signature.donated
         if self._signature.with_references is not None:
             donated = module_with_references(self._signature.with_references)[1]
-        executable = compile_module(self.module, target=target, donated=donated)
+        executable = compile_module(self.module, target=target, donated=donated, autotune=autotune)
         return Compiled(executable, self.module, self._captured, self._signature)
 
     def __repr__(self) -> str:

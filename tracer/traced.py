@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..hlo.ir import HloComputation, HloModule
+from ..hlo.records import dataclass
 from . import tree
 from .arguments import NO_STATICS, ShapeDtypeStruct, StaticArguments, identifier, merge_static
 from .array import as_value

@@ -11,13 +11,13 @@ it one that does: nothing happens to it, but its cotangent is then summed over t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from ..hlo.builder import make_computation, make_parameter, make_tuple
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from .array import Array
 from .primitive import Call, Primitive

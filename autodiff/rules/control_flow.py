@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
@@ -12,6 +11,7 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
 from ...hlo.ops.structure import GetTupleElementAttributes
+from ...hlo.records import dataclass
 from ...hlo.shape import Shape
 from ...tracer.aval import ShapedArray
 from ...tracer.core import (

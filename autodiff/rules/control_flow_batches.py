@@ -8,7 +8,6 @@ conditional all branches run, and each element selects its results.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, Metadata
 from ...hlo.opcode import Opcode
 from ...hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
+from ...hlo.records import dataclass
 from ...hlo.shape import Shape
 from ...tracer import dtypes
 from ...tracer.aval import ShapedArray, aval_of_shape

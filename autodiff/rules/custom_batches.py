@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ...hlo.records import dataclass
 from ...tracer.core import Call, Value, bind_call
 from ..batches import Axis, to_operand
 from ..batching import BatchTrace, Mask, batch_computation, batch_flat

@@ -1,4 +1,5 @@
-"""Every family of rules. Importing this file registers all rules, before anything is transformed."""
+"""Every family of rules. Importing this file registers all rules; `tables.load_rules` does that when a function is
+transformed."""
 
 from __future__ import annotations
 

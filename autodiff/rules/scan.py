@@ -5,13 +5,13 @@ carry. `scan_reverse.py` has reverse mode.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ...hlo.builder import make_computation, make_parameter
 from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
+from ...hlo.records import dataclass
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Call, Tracer, Value, bind_call
 from ...tracer.recording import TracedComputation, run_computation, trace_to_computation

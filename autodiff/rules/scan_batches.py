@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...hlo.records import dataclass
 from ...tracer.core import Call, Value
 from ...tracer.ops import transpose
 from ...tracer.scan import SCAN, Scan

@@ -9,12 +9,13 @@ which ones the linear loop computes again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...hlo.builder import make_computation, make_tuple
 from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ...hlo.records import dataclass
 from ...tracer.scan import Scan
 from ..linearize import LinearizedComputation
 from ..residuals import (

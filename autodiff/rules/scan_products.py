@@ -8,13 +8,14 @@ contracts the iterations, too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...hlo.builder import make_computation, make_parameter, make_tuple
 from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.dot import DotAttributes
+from ...hlo.records import dataclass
 from ...hlo.shape import Shape
 from ...tracer.core import Value, bind
 from ...tracer.ops import add, transpose

@@ -8,10 +8,10 @@ sums the cotangents of constants in the carry.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...hlo.ir import HloComputation
+from ...hlo.records import dataclass
 from ...tracer.aval import ShapedArray, aval_of_shape
 from ...tracer.core import Call, Tracer, Value, repeat_instruction
 from ...tracer.ops import (

@@ -7,10 +7,11 @@ in some operands backwards; a BATCH rule runs it on a batch. They are in `<famil
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import Any
 
 from ...hlo.opcode import Opcode
-from ...hlo.rules import RuleTable
+from ...hlo.rules import R, RuleTable
 from ...hlo.shape import Shape
 from ...tracer.core import Value
 from ..tangents import Operand, Tangent
@@ -33,9 +34,58 @@ with several results.
 At least one operand is batched: it has the batch, of `axis.size` elements, as an additional first dimension.
 """
 
-JVP: RuleTable[JvpRule] = RuleTable("forward-mode derivative (jvp)")
-TRANSPOSE: RuleTable[TransposeRule] = RuleTable("transpose (reverse-mode derivative)")
-BATCH: RuleTable[BatchRule] = RuleTable("batching (vmap)")
+_load_families: Callable[[], object] | None = None
+"""What imports all files with rules; None: they are imported."""
+
+
+def families_come_from(load: Callable[[], object]) -> None:
+    """Have `load` import all families of rules when the first function is transformed, or the first rule asked for:
+    most programs that are only compiled and run need none."""
+    global _load_families
+    _load_families = load
+
+
+def load_rules() -> None:
+    """Import all families of rules, if that has not been done."""
+    global _load_families
+    load, thread = _load_families, get_ident()
+    if load is None or thread in _loading:
+        return
+    _loading.add(thread)
+    try:
+        load()  # a second thread comes here too, and waits for the import
+        _load_families = None
+    finally:
+        _loading.discard(thread)
+
+
+_loading: set[int] = set()
+"""The threads that import the families now: what these ask for while they are imported is what there is so far."""
+
+
+class _Rules(RuleTable[R]):
+    """A table of rules that are imported when the first one is asked for."""
+
+    def __getitem__(self, opcode: Opcode) -> R:
+        load_rules()
+        return super().__getitem__(opcode)
+
+    def __contains__(self, opcode: Opcode) -> bool:
+        load_rules()
+        return super().__contains__(opcode)
+
+    def reason(self, opcode: Opcode) -> str | None:
+        load_rules()
+        return super().reason(opcode)
+
+    def missing(self) -> list[Opcode]:
+        load_rules()
+        return super().missing()
+
+
+JVP: RuleTable[JvpRule] = _Rules("forward-mode derivative (jvp)")
+TRANSPOSE: RuleTable[TransposeRule] = _Rules("transpose (reverse-mode derivative)")
+BATCH: RuleTable[BatchRule] = _Rules("batching (vmap)")
 
 AddTo = Callable[["Value | None", Value, Sequence[Operand], Any, Shape], Value]
 """rule(sum, cotangent, operands, attributes, result shape) -> the sum (None: zero) with the cotangent of operand 0."""

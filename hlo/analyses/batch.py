@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ..buffers.values import is_alias, leaf_count, leaf_number
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
 from ..ops.dimensions import correspondence
+from ..records import dataclass
 from ..shape import Shape
 
 Axis = int | None

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from ..ir import HloModule
 from ..opcode import Opcode
+from ..records import dataclass
 from ..tables import Table
 from .communication import Algorithm, Collective, communication_analysis
 from .cost import cost_analysis

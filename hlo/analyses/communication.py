@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from ..collectives.groups import device_groups, device_pairs
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
+from ..records import dataclass
 from ..tables import Table
 from .trip_count import known_trip_count
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
+from ..records import dataclass
 from ..tables import Table
 from .trip_count import known_trip_count
 

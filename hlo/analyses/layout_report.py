@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..buffers.allocation import AllocationKind
@@ -20,6 +20,7 @@ from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..layout import Layout
 from ..lazy import lazy_property
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..target import Target
 from .layout_search import BetterLayout, ChooseLayout, better_layout

@@ -7,10 +7,11 @@ Tiles pad the most minor dimensions, so the choice of these matters: s32[2048,1,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from ..layout import Layout
+from ..records import dataclass
 from ..shape import Shape
 
 MOST_ORDERS = 100_000

@@ -5,11 +5,10 @@ Source: XLA's while_loop_analysis.cc (ComputeWhileLoopTripCount).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops.elementwise import ComparisonDirection
+from ..records import dataclass
 
 _MIRRORED = {
     ComparisonDirection.LT: ComparisonDirection.GT,

@@ -8,7 +8,7 @@ the optimised program does the backend compute differently, on the values that t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..passes.fuse.outline_loops import is_outlined_loop
 from ..passes.manager import PassOptions, Pipeline
 from ..passes.rewrite import HloPass
 from ..passes.rewriter import Application, RewriteLog, has_rules
+from ..records import dataclass
 from ..value_tree import leaves_of
 from .shrink import Shows, Specimen, calls_of, shrunk, specimen_of
 

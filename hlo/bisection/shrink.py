@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, islice
 from typing import Any
 
@@ -23,6 +23,7 @@ from ..ir import HloComputation, HloInstruction, HloModule
 from ..literal import Literal
 from ..opcode import Opcode
 from ..ops.structure import ConstantAttributes
+from ..records import dataclass
 from ..shape import Shape
 from ..value_tree import leaves_of, value_of
 

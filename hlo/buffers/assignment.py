@@ -12,7 +12,7 @@ memory). report.py shows the result and checker.py checks it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..literal import Literal
 from ..physical_array import to_physical
+from ..records import dataclass
 from ..shape import Shape
 from ..target import MemorySpace
 from .allocation import Allocation, AllocationKind, BufferCopy, BufferSlice

@@ -11,11 +11,11 @@ otherwise the work would double with each nested loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from ..errors import VerificationError
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from .assignment import ALIGNMENT, AllocationKind, BufferAssignment, BufferCopy, BufferSlice, CanShare, is_alias
 

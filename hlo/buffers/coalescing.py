@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from ..ir import HloInstruction
 from ..opcode import Opcode
+from ..records import dataclass
 from .values import Interval, Transfer, ValueAnalysis, merge_intervals
 
 CanShare = Callable[[HloInstruction, int, int], bool]

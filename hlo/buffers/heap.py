@@ -6,9 +6,10 @@ Source of the idea: XLA's GlobalDecreasingSizeBestFitHeap (heap_simulator.cc).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+
+from ..records import dataclass
 
 Offsets = np.ndarray[tuple[int], np.dtype[np.int64]]
 

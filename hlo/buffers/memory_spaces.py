@@ -17,13 +17,14 @@ its whole lifetime.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 from ..analyses.trip_count import known_trip_count
 from ..errors import VerificationError
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..target import MemorySpace
 from .coalescing import Buffer, Coalescing, Home

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from ..records import dataclass
 from ..shape import Shape
 from ..target import MemorySpace
 from .allocation import Allocation, AllocationKind, BufferCopy, BufferSlice

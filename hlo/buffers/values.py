@@ -14,13 +14,14 @@ Only liveness belongs here; who shares memory is decided in coalescing.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..layout import Layout
 from ..literal import Literal
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 
 Interval = tuple[int, int]

@@ -7,7 +7,6 @@ this process, so data crosses no boundary; a backend compiles (see `backend.py`)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -21,6 +20,7 @@ from ..host_buffers import HostBuffer
 from ..host_queues import transfer_from_outfeed, transfer_to_infeed
 from ..layout import Layout
 from ..literal import Literal
+from ..records import dataclass
 from ..shape import Shape
 from ..target import Target
 from ..tracebacks import boundaries

@@ -6,8 +6,9 @@ Source: XLA's client/padding.h and PaddingConfig; the sections "Pad", "Conv" and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from ..records import dataclass
 
 
 class Padding(Enum):

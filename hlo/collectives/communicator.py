@@ -10,10 +10,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from ..records import dataclass
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 Blocks: TypeAlias = Sequence[NDArray]

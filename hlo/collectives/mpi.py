@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -27,6 +26,7 @@ import numpy as np
 
 from ..errors import CollectiveError, UnsupportedError
 from ..ir import HloModule
+from ..records import dataclass
 from .communicator import Blocks, Communicator, Meeting, NDArray
 from .fingerprint import fingerprint
 from .threads import Board

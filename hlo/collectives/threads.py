@@ -14,9 +14,9 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from ..errors import CollectiveError
+from ..records import dataclass
 from .communicator import Blocks, Communicator, Meeting
 
 _LOOK = 0.5

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from ..element_type import ElementType
 from ..errors import ShapeError
 from ..ir import HloComputation
+from ..records import dataclass
 from ..shape import Shape
 
 NDArray: TypeAlias = np.ndarray[Any, Any]

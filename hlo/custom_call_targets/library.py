@@ -22,6 +22,7 @@ import numpy as np
 from ..element_type import ElementType
 from ..errors import UnsupportedError
 from ..forking import PRODUCTS
+from ..named_address import NamedAddress
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 
@@ -154,7 +155,7 @@ def address_of(name: str) -> int:
         for symbol in (f"scipy_{name}_", f"{name}_"):
             function = getattr(library, symbol, None)
             if function is not None:
-                return ctypes.cast(function, ctypes.c_void_p).value or 0
+                return NamedAddress(ctypes.cast(function, ctypes.c_void_p).value or 0, "lapack", name)
     for module_name in ("scipy.linalg.cython_lapack", "scipy.linalg.cython_blas"):
         try:
             module = importlib.import_module(module_name)
@@ -165,7 +166,7 @@ def address_of(name: str) -> int:
             get_name, get = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
             get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
             get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-            return int(get(capsule, get_name(capsule)))
+            return NamedAddress(get(capsule, get_name(capsule)), "lapack", name)
     raise UnsupportedError(f"this SciPy's LAPACK has no routine {name}")
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from ..element_type import ElementType
+from ..records import dataclass
 from .call import Call, NDArray, Run
 from .library import Shared, each_with_work, from_columns, to_columns, work_lengths
 

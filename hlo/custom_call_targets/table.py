@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from importlib import import_module
 
 from ..element_type import ElementType
+from ..records import dataclass
 from .call import Call, Run, Target, match
 
 _E = ElementType

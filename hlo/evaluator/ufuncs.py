@@ -5,12 +5,12 @@ A ufunc's `reduce`, from a given initial value, and its `at` apply the ufunc its
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..opcode import Opcode
+from ..records import dataclass
 from .table import NDArray
 
 _BITS = {width: np.dtype(f"u{width}") for width in (2, 4, 8)}

@@ -7,12 +7,12 @@ done other instructions may run. Source: XLA's ShapeVerifier (HandleAsyncStart, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, SHAPE, STRING
 from .checks import fail, require_declared, require_signature

@@ -7,12 +7,12 @@ InferCollectivePermuteShape, ...) and ShapeVerifier.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
+from ..records import dataclass
 from ..replica_groups import EVERYONE, ReplicaGroups
 from ..shape import Shape
 from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, LISTS_OF_INTEGERS, ONE_DIMENSION, PAIRS

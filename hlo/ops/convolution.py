@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from ..element_type import ElementType
 from ..instruction import Attributes
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import INTEGER, PRECISION
 from ..text.codecs_dimensions import DIM_LABELS, WINDOW

@@ -6,13 +6,13 @@ Source: the section "CustomCall" of the operation semantics; XLA's HloVerifier::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
 from ..aliases import OutputOperandAlias
 from ..instruction import Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import BACKEND_CONFIG, BOOLEAN, COMPUTATION, COMPUTATIONS, SHAPES, STRING, enumeration
 from ..text.codecs_devices import OUTPUT_OPERAND_ALIASES

@@ -6,11 +6,12 @@ Source: XLA's ShapeInference::InferDotOpShape; the section "DotGeneral" of the o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from ..instruction import Attributes
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import INTEGER_LIST, PRECISION, WORD
 from .checks import INTEGERS, array_of, fail, require_arrays, require_distinct_dimensions

@@ -6,12 +6,12 @@ Source: XLA's ShapeInference (InferGetDimensionSizeShape, InferSetDimensionSizeS
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from ..element_type import ElementType
 from ..instruction import Attributes
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import ONE_DIMENSION
 from .checks import fail, require_declared

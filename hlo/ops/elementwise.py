@@ -7,13 +7,14 @@ InferBitcastConvertShape. HLO has no implicit broadcast: operands have equal dim
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Annotated, Any
 
 from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codec import Codec
 from ..text.codecs import COMPUTATION, INTEGER, INTEGER_LIST, enumeration

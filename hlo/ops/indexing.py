@@ -6,11 +6,11 @@ Source: XLA's ShapeInference::InferGatherShape and InferScatterShape, and https:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, INTEGER_LIST
 from .checks import array_of, fail, in_default_layout, require_arrays, require_distinct_dimensions, require_signature

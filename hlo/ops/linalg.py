@@ -7,13 +7,13 @@ operation semantics of these names.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
 from ..element_type import ElementType
 from ..instruction import Attributes
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import BOOLEAN, INTEGER_LIST, enumeration
 from .checks import array_of, fail, in_default_layout, names, require_arrays

@@ -7,11 +7,11 @@ Source: XLA's ShapeInference::InferBatchNormTrainingShape and its sisters; the s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from ..instruction import Attributes
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import FLOAT, INTEGER
 from .checks import FLOATS, array_of, fail, in_default_layout, names

@@ -4,13 +4,13 @@ XLA's RngBitGeneratorExpander and RngGetAndUpdateState."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
 from ..element_type import ElementType
 from ..instruction import Attributes
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import INTEGER, enumeration
 from .checks import FLOATS, INTEGERS, PRED, array_of, fail, names, require_declared

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import COMPUTATION, INTEGER_LIST
 from .checks import array_of, fail, require_arrays, require_distinct_dimensions, require_signature

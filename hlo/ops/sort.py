@@ -6,12 +6,12 @@ Source: XLA's ShapeVerifier::HandleSort and ShapeInference::InferTopK.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, ONE_DIMENSION
 from .checks import array_of, fail, in_default_layout, require_arrays, require_signature

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Any
 
 from ..instruction import Attributes
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 
 ShapeRule = Callable[[Sequence[Shape], Any, "Shape | None"], Shape]

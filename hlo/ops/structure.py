@@ -6,13 +6,13 @@ Source: XLA's ShapeInference and ShapeVerifier.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
 from ..instruction import Attributes, HloComputation
 from ..literal import Literal
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import BRACED, COMPUTATION, INTEGER, enumeration
 from .checks import fail, require_declared, require_signature

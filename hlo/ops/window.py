@@ -7,12 +7,12 @@ sections "ReduceWindow" and "SelectAndScatter" of the operation semantics.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from ..text.codecs import COMPUTATION
 from ..text.codecs_dimensions import WINDOW

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..index_util import check_array
+from ..records import dataclass
 from ..shape import Shape
 from . import palette
 from .axes import Axis, shown_coordinates

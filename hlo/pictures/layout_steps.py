@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..index_util import linear_index, multi_index
 from ..layout import Tile
+from ..records import dataclass
 from ..shape import Shape
 from .facts import dimension_names
 

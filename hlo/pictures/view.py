@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ..index_util import multi_index
 from ..lazy import lazy_property
 from ..physical_form import PhysicalDimension
+from ..records import dataclass
 from ..shape import Shape
 from .axes import Axis, shown_coordinates
 from .facts import dimension_names

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..instruction import HloComputation, HloInstruction
+from ..records import dataclass
 from .scanner import Scanner
 
 T = TypeVar("T")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ..aliases import BufferDonor, InputOutputAlias
 from ..metadata import Metadata
 from ..opcode import Opcode
+from ..records import dataclass
 from ..shape import Shape
 from .codec import ComputationName
 

@@ -9,9 +9,10 @@ Names come from users and from files: in tables they are escaped, as terminals a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
+from ..records import dataclass
 from ..tables import Table
 from ..text.escape import escape
 from .accounting import account, busiest_thread

@@ -7,10 +7,10 @@ names stand in comments, with everything but letters, digits and dots replaced.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ..hlo.buffers.assignment import ALIGNMENT
 from ..hlo.errors import HloError
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..numba_backend.ahead.standalone import PARALLEL
 

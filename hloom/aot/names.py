@@ -10,11 +10,11 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.ir import HloModule
 from ..hlo.literal import Literal
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..hlo.subgraph import FeedError, Place
 from ..tracer import tree

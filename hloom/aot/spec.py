@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
 
 from ..hlo.errors import HloError
+from ..hlo.records import dataclass
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "name": str, "source": str, "cpp_class": str, "feeds": list, "fetches": list, "freeze": str, "target": str,

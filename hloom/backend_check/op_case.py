@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +24,7 @@ from ..hlo import (
     make_tuple,
 )
 from ..hlo.ir import NO_ATTRIBUTES, Attributes
+from ..hlo.records import dataclass
 from .op_values import NDArray, Values, any_value, errors_in_ulps
 
 E = ElementType

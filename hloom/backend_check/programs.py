@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import config, grad, jit, lax, nn, random, tree, value_and_grad, vmap
 from .. import numpy as jnp
+from ..hlo.records import dataclass
 
 F32 = np.float32
 

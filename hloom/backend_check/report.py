@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from ..hlo.records import dataclass
 from ..hlo.tables import Table
 
 State = Literal["passed", "refused", "failed"]

@@ -11,7 +11,7 @@ raise reaches the caller of the program as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..autodiff.tangents import Operand, Tangent, Zero
 from ..hlo.custom_call_targets.table import CALLBACK_TARGET
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer import ops, tree
 from ..tracer.array import Array

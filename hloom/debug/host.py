@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..hlo.errors import CustomCallError
+from ..hlo.records import dataclass
 from ..hlo.shared_value import SharedValue
 from ..tracer import tree
 from ..tracer.array import Array, as_value, with_storage

@@ -8,11 +8,12 @@ import pprint
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FrameType
 from typing import IO, Any
 
 from ..hlo.forking import Order, fork_lock
+from ..hlo.records import dataclass
 from ..lax.structure import stop_gradient
 from ..tracer import tree
 from ..tracer.core import Trace, Tracer, current_trace

@@ -16,12 +16,12 @@ and `def_batch` set better rules.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..autodiff.batches import Axis, with_batch_shape
 from ..autodiff.tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
 from ..hlo.ir import Metadata
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundaries

@@ -14,12 +14,12 @@ conventions mean: lists if the primitive has `multiple_results`, `Zero` and `Und
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..autodiff.batches import Axis
 from ..autodiff.tangents import Linear, Operand, Tangent, Zero
 from ..hlo.errors import UnsupportedError
+from ..hlo.records import dataclass
 from ..tracer import tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray, aval_of_shape

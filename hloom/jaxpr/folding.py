@@ -8,12 +8,13 @@ element-wise op takes in the jaxpr, and which instructions are needed then.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from ..hlo.effects import effects_of
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
+from ..hlo.records import dataclass
 
 _O = Opcode
 SPREADING = frozenset({

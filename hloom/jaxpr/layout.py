@@ -9,8 +9,9 @@ the end of its line, behind all code.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from ..hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

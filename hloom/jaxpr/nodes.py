@@ -6,10 +6,10 @@ They are values: nothing changes them, `replace` makes others. Source for names 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from ..hlo.ir import Metadata
+from ..hlo.records import dataclass
 from ..hlo.shared_value import SharedValue
 from ..tracer.aval import ShapedArray
 from .atoms import Atom, Var

@@ -11,9 +11,10 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..hlo.records import dataclass
 from .atoms import DropVar, Literal, Var, number, short
 from .layout import Doc, Text, brk, formatted, group, join, nest, seq
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..hlo.element_type import element_type_of
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.ops.collective import CollectiveAttributes
+from ..hlo.records import dataclass
 from ..tracer import dtypes, ops
 from ..tracer.aval import ShapedArray
 from ..tracer.caches import on_clear
@@ -33,11 +33,13 @@ class Collective:
     dims: tuple[int, ...]
     permutation: tuple[tuple[int, int], ...]
     manual: ManualAxes
+    places: tuple[tuple[int, ...], ...] = ()
+    """Groups of places along the one axis; () for all of them together."""
 
     def attributes(self, **others: Any) -> CollectiveAttributes:
         """Those of an instruction between the devices of each group. The number of the channel is the same for all:
         devices do their collectives in one order."""
-        groups = self.manual.groups(self.axes)
+        groups = self.manual.groups(self.axes, self.places)
         return CollectiveAttributes(groups, channel_id=1, use_global_device_ids=True, **others)
 
 

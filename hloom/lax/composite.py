@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..hlo.element_type import element_type_of
+from ..hlo.records import dataclass
 from ..hlo.text.mlir_dictionary import Bare, write_dictionary
 from ..tracer import tree
 from ..tracer.array import Array, as_value

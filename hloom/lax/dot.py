@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
 from ..hlo.ops import spec_of
 from ..hlo.ops.dot import DotAttributes, RaggedDotAttributes
+from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer import dtypes
 from ..tracer.array import as_value

@@ -13,7 +13,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
@@ -24,6 +24,7 @@ from ..autodiff.tangents import Operand, Tangent, Zero, instantiate
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
+from ..hlo.records import dataclass
 from ..tracer import dtypes, ops, tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
@@ -58,6 +59,7 @@ __all__ = [
 ]
 
 AxisName: TypeAlias = Hashable
+Groups: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 # --- axes
@@ -99,9 +101,34 @@ def _one_name(what: str, axis_name: AxisName) -> AxisName:
     return names[0]
 
 
-def _no_groups(axis_index_groups: object) -> None:
-    if axis_index_groups is not None:
-        raise UnsupportedError("axis_index_groups: under vmap, collectives are over all elements of an axis")
+def _groups(what: str, axis_name: AxisName, axis_index_groups: Any) -> Groups:
+    """The groups of places along an axis within which a collective is done; () for all places together."""
+    if axis_index_groups is None:
+        return ()
+    name = _one_name(f"{what} with axis_index_groups", axis_name)
+    manual = current_manual_axes()
+    if manual is None or not manual.owns((name,)):
+        raise UnsupportedError(
+            f"{what} with axis_index_groups: under vmap, collectives are over all elements of an axis\n"
+            f"  at {user_line()}"
+        )
+    groups = tuple([tuple([int(place) for place in group]) for group in axis_index_groups])
+    if sorted([place for group in groups for place in group]) != list(range(_size(name))):
+        raise ValueError(
+            f"axis_index_groups must cover all indices exactly once: {name} has {_size(name)} places, the groups are "
+            f"{[list(group) for group in groups]}\n  at {user_line()}"
+        )
+    if len({len(group) for group in groups}) > 1:
+        raise ValueError(
+            f"axis_index_groups must all be of the same size, got {[list(group) for group in groups]}\n"
+            f"  at {user_line()}"
+        )
+    return groups
+
+
+def _members(axis_name: AxisName, groups: Groups) -> int:
+    """The number of elements that do a collective together."""
+    return len(groups[0]) if groups else axis_size(axis_name)
 
 
 # --- how a collective is declared
@@ -113,16 +140,20 @@ class _Use:
 
     axes: tuple[AxisName, ...]
     size: int
-    """Elements along all axes."""
+    """Elements that do it together: those along all axes, or of a group."""
     dims: tuple[int, ...] = ()
     """Dimensions of the operand or the result that it works on."""
     permutation: tuple[tuple[int, int], ...] = ()
     manual: ManualAxes | None = None
     """The mesh that has the axes, or some of them; the others are vmap's."""
+    groups: Groups = ()
+    """Places along the one axis (`axis_index_groups`); () for all of them together."""
 
 
-def _use(axes: tuple[AxisName, ...], size: int, dims: tuple[int, ...] = (), permutation: Any = ()) -> _Use:
-    return _Use(axes, size, dims, permutation, current_manual_axes())
+def _use(
+    axes: tuple[AxisName, ...], size: int, dims: tuple[int, ...] = (), permutation: Any = (), groups: Groups = ()
+) -> _Use:
+    return _Use(axes, size, dims, permutation, current_manual_axes(), groups)
 
 
 def _never_run(call: Call, arrays: Sequence[Any]) -> list[Any]:
@@ -136,7 +167,8 @@ def _collective(name: str, same: bool = False) -> Primitive:
         union: frozenset[Any] = frozenset[Any]().union(*vmas)
         if not _is_tracked(call.params):
             return frozenset()
-        return union - set(call.params.axes) if same else union | set(call.params.axes)
+        is_same = same and not call.params.groups
+        return union - set(call.params.axes) if is_same else union | set(call.params.axes)
 
     return Primitive(name, evaluate=_never_run, is_linear=True, axes=lambda call: call.params.axes, vma=vma)
 
@@ -153,7 +185,7 @@ def _bind(primitive: Primitive, use: _Use, operands: Sequence[Value], result: Sh
     avals = tuple([o.aval.with_vma(frozenset()) for o in operands])
     result = result.with_vma(frozenset())
     if use.manual is not None and use.manual.owns(use.axes):
-        kind = Collective(primitive.name, use.axes, use.size, use.dims, use.permutation, use.manual)
+        kind = Collective(primitive.name, use.axes, use.size, use.dims, use.permutation, use.manual, use.groups)
         meaning = collective_computation(kind, avals, result)
     else:
         meaning = _typed(primitive.name, avals, result)
@@ -258,8 +290,8 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     >>> hloom.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([1.0, 3.0]))
     Array([0.25, 0.75], dtype=float32)
     """
-    _no_groups(axis_index_groups)
-    use = _use(_names(axis_name), axis_size(axis_name))
+    groups = _groups("psum", axis_name, axis_index_groups)
+    use = _use(_names(axis_name), _members(axis_name, groups), groups=groups)
 
     def one(leaf: Any) -> Any:
         if isinstance(leaf, builtins.int | builtins.float | builtins.complex):
@@ -287,7 +319,7 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     Array([-2., -1.,  3.], dtype=float32)
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
-    size = axis_size(axis_name)
+    size = _members(axis_name, _groups("pmean", axis_name, axis_index_groups))
     return tree.map(lambda leaf: leaf / size, total)
 
 
@@ -314,8 +346,8 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
 
 def _extremum(primitive: Primitive, x: Any, axis_name: AxisName, groups: Any) -> Any:
-    _no_groups(groups)
-    use = _use(_names(axis_name), axis_size(axis_name))
+    found = _groups(primitive.name, axis_name, groups)
+    use = _use(_names(axis_name), _members(axis_name, found), groups=found)
     return _on_leaves(lambda v: _bind(primitive, use, [v], v.aval.with_weak_type(False)), x)
 
 
@@ -347,7 +379,7 @@ def _extremum_jvp(
 def _sum_back(use: _Use, ct: Value, aval: ShapedArray) -> Value:
     """Where types say along which axes values vary, a cotangent of a sum is the same for all that were added, and is
     theirs. Elsewhere it is each one's share of it."""
-    if _is_tracked(use):
+    if _is_tracked(use) and not use.groups:
         (found,) = bind_call(pvary_call(ct.aval.hlo, Pvary(use.axes, use.manual)), [ct])
         return found
     return _bind(_PSUM, use, [ct], aval)
@@ -470,17 +502,17 @@ def all_gather(
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
-    _no_groups(axis_index_groups)
+    groups = _groups("all_gather", axis_name, axis_index_groups)
 
     def one(v: Value) -> Value:
         rank = v.aval.ndim
         place = canonical_axis(axis, rank if tiled else rank + 1)
         result = v
         for name in reversed(_names(axis_name)):
-            sizes = list(result.aval.shape)
-            sizes.insert(place, _size(name))
+            sizes, size = list(result.aval.shape), _members(name, groups)
+            sizes.insert(place, size)
             gathered = ShapedArray(tuple(sizes), v.aval.dtype)
-            result = _bind(_ALL_GATHER, _use((name,), _size(name), (place,)), [result], gathered)
+            result = _bind(_ALL_GATHER, _use((name,), size, (place,), groups=groups), [result], gathered)
         count = len(_names(axis_name))
         shape = list(result.aval.shape)
         merged = [math.prod(shape[place : place + count])]
@@ -510,8 +542,8 @@ def psum_scatter(
     >>> hloom.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [30, 40]]))
     Array([31, 42], dtype=int32)
     """
-    _no_groups(axis_index_groups)
-    size = axis_size(axis_name)
+    groups = _groups("psum_scatter", axis_name, axis_index_groups)
+    size = _members(axis_name, groups)
 
     def one(v: Value) -> Value:
         d = canonical_axis(scatter_dimension, v.aval.ndim)
@@ -534,7 +566,8 @@ def psum_scatter(
             v = ops.reshape(v, [*before, *(_size(name) for name in names), *after])
         for name in names:
             left = [n for k, n in enumerate(v.aval.shape) if k != d]
-            v = _bind(_PSUM_SCATTER, _use((name,), _size(name), (d,)), [v], ShapedArray(tuple(left), v.aval.dtype))
+            use = _use((name,), _members(name, groups), (d,), groups=groups)
+            v = _bind(_PSUM_SCATTER, use, [v], ShapedArray(tuple(left), v.aval.dtype))
         return v
 
     return _on_leaves(one, x)
@@ -561,8 +594,8 @@ def all_to_all(
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    _no_groups(axis_index_groups)
-    size = axis_size(axis_name)
+    groups = _groups("all_to_all", axis_name, axis_index_groups)
+    size = _members(axis_name, groups)
 
     def one(v: Value) -> Value:
         shape = v.aval.shape
@@ -576,26 +609,27 @@ def all_to_all(
             )
         if tiled:
             v = ops.reshape(v, [*shape[:s], size, shape[s] // size, *shape[s + 1 :]])
-            moved = _exchanged(v, _names(axis_name), s, c)
+            moved = _exchanged(v, _names(axis_name), s, c, groups)
             sizes = moved.aval.shape
             return ops.reshape(moved, [*sizes[:c], sizes[c] * sizes[c + 1], *sizes[c + 2 :]])
-        return _exchanged(v, _names(axis_name), s, c)
+        return _exchanged(v, _names(axis_name), s, c, groups)
 
     return _on_leaves(one, x)
 
 
-def _exchanged(v: Value, names: Sequence[AxisName], split: int, concat: int) -> Value:
+def _exchanged(v: Value, names: Sequence[AxisName], split: int, concat: int, groups: Groups) -> Value:
     """`all_to_all`, not tiled. Over several axes: dimension `split` is divided into one for each axis."""
     if len(names) == 1:
         (name,), sizes = names, [n for k, n in enumerate(v.aval.shape) if k != split]
-        sizes.insert(concat, _size(name))
+        size = _members(name, groups)
+        sizes.insert(concat, size)
         result = ShapedArray(tuple(sizes), v.aval.dtype)
-        return _bind(_ALL_TO_ALL, _use((name,), _size(name), (split, concat)), [v], result)
+        return _bind(_ALL_TO_ALL, _use((name,), size, (split, concat), groups=groups), [v], result)
     v = _moved(v, split, 0)
     whole, rest = v.aval.shape[0], v.aval.shape[1:]
     v = ops.reshape(v, [*(_size(name) for name in names), *rest])
     for k, name in enumerate(names):
-        v = _exchanged(v, [name], k, k)
+        v = _exchanged(v, [name], k, k, groups)
     return _moved(ops.reshape(v, [whole, *rest]), 0, concat)
 
 

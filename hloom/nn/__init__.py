@@ -1,7 +1,12 @@
-"""`hloom.nn`: activations, and functions for classifiers. Source for names and meaning: jax.nn."""
+"""`hloom.nn`: activations, and functions for classifiers. `initializers` is loaded when it is first used.
+
+Source for names and meaning: jax.nn.
+"""
+
+import typing as _typing
 
 from ..namespaces import publish as _publish
-from . import activations, attention, initializers, labels, normalization, scaled
+from . import activations, attention, labels, normalization, scaled
 from .activations import (
     celu as celu,
     elu as elu,
@@ -48,6 +53,9 @@ from .scaled import (
     scaled_matmul as scaled_matmul,
 )
 
+if _typing.TYPE_CHECKING:
+    from . import initializers
+
 __all__ = ["initializers"]
 __all__ += activations.__all__
 __all__ += attention.__all__
@@ -57,4 +65,4 @@ __all__ += scaled.__all__
 
 del activations, attention, labels, normalization, scaled
 
-_publish(__name__)
+_publish(__name__, "initializers")

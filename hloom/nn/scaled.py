@@ -13,7 +13,6 @@ import functools
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from .. import lax
 from .. import numpy as jnp
 from ..autodiff.custom import custom_vjp
+from ..hlo.records import dataclass
 from ..lax.shapes import scaled_dot
 from ..numpy.promotion import check_arraylike
 from ..tracer import dtypes

@@ -6,6 +6,7 @@ that says so. `fft` and `linalg` are loaded when they are first used.
 
 import typing as _typing
 
+from .. import layers_below as _layers_below  # noqa: F401  # before all else
 from ..lax import broadcast_shapes
 from ..namespaces import publish as _publish
 from ..tracer.dtypes import finfo, iinfo, issubdtype, promote_types, result_type

@@ -9,12 +9,12 @@ places, so its values must be known; a boolean scalar is a mask of no dimensions
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import lax
+from ..hlo.records import dataclass
 from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer.array import Array, as_value
 from ..tracer.context import current_context

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from .. import lax
+from ..hlo.records import dataclass
 from ..tracer.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError

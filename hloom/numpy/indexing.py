@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypedDict, Unpack
 
@@ -18,6 +17,7 @@ import numpy as np
 from .. import lax
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import SliceAttributes
+from ..hlo.records import dataclass
 from ..hlo.tracebacks import boundaries
 from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer import dtypes

@@ -7,11 +7,12 @@ keys.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from ..hlo.records import dataclass
 from ..tracer.context import thread
 from ..tracer.core import Value
 from ..tracer.extended import ExtendedDType, prng_key

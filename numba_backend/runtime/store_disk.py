@@ -2,7 +2,7 @@
 
 `<key>.o` is a kernel's object file. After the object's own bytes, which linkers and disassemblers ignore there, come
 the object's linked image (loader.py) and a checksum over everything and the key. `<key>.py` is the kernel's source, for
-people.
+people. `<key>.program` is a whole program (stored_programs.py), with such a checksum.
 
 The code in the folder runs with this user's rights, and the checksum is no signature. So what is trusted is: this user,
 root, and nobody else. The folder must belong to this user and be writable by no other. Every folder above it must
@@ -22,10 +22,10 @@ import stat
 import struct
 import time
 import warnings
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from ...hlo.records import dataclass
 from .errors import KernelStoreWarning
 from .kernel import KernelSource
 from .loader import Image
@@ -36,6 +36,7 @@ _LENGTHS = struct.Struct("<QQ")
 _DAY = 86400.0
 _MOST_BYTES = 1 << 28
 """A larger file is no entry: the largest objects have a few MiB."""
+PROGRAM = ".program"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -72,21 +73,46 @@ class Disk:
         """The entry under `key`; None when there is none, or none that can be trusted."""
         if not self._usable():
             return None
-        path = self.folder / f"{key}.o"
+        data = self._read("kernel", key, ".o")
+        return None if data is None else Entry.from_bytes(data)
+
+    def read_program(self, key: str) -> bytes | None:
+        """What `write_program` stored under `key`; None when there is nothing, or nothing that can be trusted."""
+        return self._read("program", key, PROGRAM) if self._usable() else None
+
+    def write_program(self, key: str, data: bytes) -> None:
+        """Store a program: whole or not at all, also when other processes use the folder."""
+        if self._usable() and self._state != "readable":
+            self._write(f"the program {key}", {f"{key}{PROGRAM}": _sealed(key, data)})
+            self.evict()
+
+    def _read(self, what: str, key: str, suffix: str) -> bytes | None:
+        path = self.folder / f"{key}{suffix}"
         try:
             status, data = _content(path)
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._problem(f"the stored kernel {path} could not be read ({error}); compiled it again")
+            self._problem(f"the stored {what} {path} could not be read ({error}); compiled it again")
             return None
         if data[-_SEAL_BYTES:] != _seal(key, data[:-_SEAL_BYTES]):
-            self._problem(f"the stored kernel {path} is damaged; compiled it again")
+            self._problem(f"the stored {what} {path} is damaged; compiled it again")
             return None
         if time.time() - status.st_mtime > _DAY:
             with contextlib.suppress(OSError):
                 os.utime(path)
-        return Entry.from_bytes(data[:-_SEAL_BYTES])
+        return data[:-_SEAL_BYTES]
+
+    def _write(self, what: str, files: dict[str, bytes]) -> None:
+        try:
+            for name, data in files.items():
+                self._replace(name, data)
+        except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
+            self._problem(f"{what} could not be stored in {self.folder} ({error}); it is kept in memory only")
+        except OSError as error:
+            self._state = "readable"
+            full = "is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"cannot be written to ({error})"
+            self._problem(f"the kernel store {self.folder} {full}; new kernels are kept in memory only")
 
     def write(self, key: str, kernel: KernelSource, entry: Entry) -> None:
         """Store an entry: whole or not at all, also when other processes use the folder."""
@@ -94,16 +120,8 @@ class Disk:
             return
         target = import_module(".llvm_backend", __package__).target_description()
         header = f"# {kernel.convention} {kernel.name}({kernel.signature})\n# {target}\n"
-        data = entry.to_bytes()
-        try:
-            self._replace(f"{key}.py", (header + kernel.source).encode())
-            self._replace(f"{key}.o", data + _seal(key, data))
-        except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
-            self._problem(f"the kernel {key} could not be stored in {self.folder} ({error}); it is kept in memory only")
-        except OSError as error:
-            self._state = "readable"
-            what = "is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"cannot be written to ({error})"
-            self._problem(f"the kernel store {self.folder} {what}; new kernels are kept in memory only")
+        text = (header + kernel.source).encode()
+        self._write(f"the kernel {key}", {f"{key}.py": text, f"{key}.o": _sealed(key, entry.to_bytes())})
 
     def note(self, name: str) -> str | None:
         """The text in a file of the folder; None when there is none, or none that can be trusted."""
@@ -132,7 +150,7 @@ class Disk:
         try:
             entries = []
             for entry in os.scandir(self.folder):
-                if entry.name.endswith((".o", ".py", ".tmp")):
+                if entry.name.endswith((".o", ".py", PROGRAM, ".tuning", ".tmp")):
                     status = entry.stat(follow_symlinks=False)
                     entries.append((status.st_mtime, status.st_size, entry.path))
         except OSError:
@@ -253,6 +271,10 @@ def _is_own_group(number: int) -> bool:
         return False
     own = user.pw_gid == number and group.gr_name == user.pw_name
     return own and all(member == user.pw_name for member in group.gr_mem)
+
+
+def _sealed(key: str, data: bytes) -> bytes:
+    return data + _seal(key, data)
 
 
 def _seal(key: str, data: bytes) -> bytes:

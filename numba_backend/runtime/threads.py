@@ -37,6 +37,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...hlo.forking import Order, fork_lock, kept_out_of_forks
+from ...hlo.named_address import NamedAddress
 from .cpus import available_cpus
 from .executor import API, CALL_PYTHON, LOOK, STATUS, native_function
 from .libc import libc_address
@@ -368,7 +369,12 @@ def get_num_threads() -> int:
 
 def pool_pointer() -> int:
     """The address at which native code finds the address of the pool's block, or 0 when there is no pool yet."""
-    return ctypes.addressof(_pool.pointer)
+    return NamedAddress(ctypes.addressof(_pool.pointer), "pool", "pointer")
+
+
+def pool_word(name: str) -> int:
+    """`pool_pointer`, by the name of its NamedAddress."""
+    return pool_pointer()
 
 
 def pool_address() -> int:

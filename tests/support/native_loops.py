@@ -13,7 +13,8 @@ from hloom.hlo.passes.manager import Pipeline
 from hloom.hlo.targets import target_named
 from hloom.numba_backend import pipeline as pipelines
 from hloom.numba_backend.bodies import Bodies
-from hloom.numba_backend.compiler import NumbaCompiler, _assembled
+from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.compiling import assembled
 from hloom.numba_backend.native_loops.cost import can_be_native
 
 import hloom
@@ -42,7 +43,7 @@ def compile_module(module: HloModule, way: Literal["native", "rows"]) -> Any:
         passes.name, tuple(outline if isinstance(p, OutlineLoops) else p for p in passes.steps)
     )
     optimized, records = chosen.run(module)
-    return _assembled(optimized, target_named("cpu"), bodies, records)
+    return assembled(optimized, target_named("cpu"), bodies, records)
 
 
 def compiled(function: Callable[..., Any], arguments: Sequence[Any], way: Way) -> Compiled:

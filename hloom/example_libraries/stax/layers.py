@@ -13,11 +13,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ... import lax, random
 from ... import numpy as jnp
+from ...hlo.records import dataclass
 from ...nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus, standardize
 from ...nn.initializers import glorot_normal, normal, ones, zeros
 from ...tracer.arguments import ShapeDtypeStruct

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ... import numpy as jnp
+from ...hlo.records import dataclass
 from ...tracer.core import Value
 from ..special.promoting import real
 

@@ -1,0 +1,16 @@
+"""Addresses in this process that have a name, by which another process finds its own."""
+
+from __future__ import annotations
+
+
+class NamedAddress(int):
+    """The address of a function of a library or of a block of the runtime. It is an int like any other; `kind` says who
+    can find it, and `name` what to ask for. Arithmetic on it gives a plain int, which has no name."""
+
+    kind: str
+    name: str
+
+    def __new__(cls, address: int, kind: str, name: str) -> NamedAddress:
+        self = super().__new__(cls, address)
+        self.kind, self.name = kind, name
+        return self

@@ -1,0 +1,132 @@
+"""From HLO to an executable, through all stages: passes, buffers, code.
+
+`compiler.py` imports this when a program is not stored, or when somebody asks what a stored one is made of.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..hlo.backend import MemoryAnalysis
+from ..hlo.buffers.assignment import AllocationKind, BufferAssignment, assign_buffers
+from ..hlo.ir import HloModule
+from ..hlo.kernel_texts import KernelTexts
+from ..hlo.passes.record import PassRecord, PassRecords
+from ..hlo.target import Target
+from ..hlo.text.escape import escape
+from ..hlo.timeline.spans import Track, spanning
+from . import stored_programs
+from .bodies import Bodies
+from .executable import Details, Frame, NumbaExecutable
+from .lowering import LoweredModule, lower
+from .pipeline import pipeline
+from .runtime.portable import PortableProgram
+from .tuning import tuning_of
+
+
+def compiled(module: HloModule, target: Target, key: str | None = None) -> NumbaExecutable:
+    """The executable of a module. It is stored under `key`, if there is one and if it can be stored."""
+    bodies = Bodies()
+    optimized, records = pipeline(target, bodies, tuning_of(module)).run(module)
+    return assembled(optimized, target, bodies, records, key)
+
+
+def details_of(module: HloModule, target: Target) -> Details:
+    """What the stages make of a module, whose program came from the store."""
+    bodies = Bodies()
+    optimized, records = pipeline(target, bodies, tuning_of(module)).run(module)
+    return _staged(optimized, target, bodies, records, to_keep=False)[0]
+
+
+def assembled(
+    optimized: HloModule, target: Target, bodies: Bodies | None = None, records: Sequence[PassRecord] = (),
+    key: str | None = None,
+) -> NumbaExecutable:  # fmt: skip
+    """The executable of a module that has been through all passes: assigns buffers, then makes kernels."""
+    details, data = _staged(optimized, target, bodies or Bodies(), records, to_keep=key is not None)
+    frame = details.frame()
+    if key is not None and data is not None:
+        stored_programs.keep(key, frame, data)
+    return NumbaExecutable(frame, details.program, lambda: details)
+
+
+def _staged(
+    optimized: HloModule, target: Target, bodies: Bodies, records: Sequence[PassRecord], *, to_keep: bool
+) -> tuple[_Details, PortableProgram | None]:
+    started = time.perf_counter()
+    with spanning(Track.COMPILING, f"assign buffers of {optimized.name}"):
+        assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
+    assigned = time.perf_counter()
+    with spanning(Track.COMPILING, f"generate code of {optimized.name}"):
+        lowered = lower(assignment, bodies, to_keep=to_keep)
+    finished = time.perf_counter()
+    count = sum(1 for _ in optimized.instructions())
+    stages = [
+        PassRecord("buffer-assignment", (assigned - started) * 1e3, count, count, False),
+        PassRecord("code-generation", (finished - assigned) * 1e3, count, count, False),
+    ]
+    data = lowered.data
+    return _Details(optimized, replace(lowered, data=None), assignment, [*records, *stages]), data
+
+
+class _Details:
+    """What the stages made, which calls do not need and people ask for."""
+
+    def __init__(
+        self, module: HloModule, lowered: LoweredModule, assignment: BufferAssignment, records: Sequence[PassRecord]
+    ) -> None:
+        self.module = module
+        self.program = lowered.program
+        self._lowered = lowered
+        self._assignment = assignment
+        self._records = tuple(records)
+
+    def frame(self) -> Frame:
+        """What calls need besides the program."""
+        module, assignment = self.module, self._assignment
+        donated = [
+            (k, place.allocation.index)
+            for k, place in enumerate(assignment.outputs)
+            if place.allocation.kind is AllocationKind.PARAMETER
+        ]
+        return Frame(
+            module.name,
+            tuple(leaf for p in module.entry.parameters for leaf in p.shape.leaves()),
+            tuple(module.entry.root.shape.leaves()),
+            tuple(donated),
+            self._lowered.arena_size,
+            module.replica_count,
+            module.num_partitions,
+        )
+
+    def kernels(self) -> KernelTexts:
+        """See `Executable`."""
+        uses: dict[str, list[tuple[str, str]]] = {}
+        for use in self._lowered.kernels:
+            values = ", ".join(f"{name} = {value}" for name, value in use.values)
+            uses.setdefault(use.source, []).append((use.instruction, values))
+        found = KernelTexts()
+        for source, users in uses.items():
+            comments = [f"# {escape(name)}" + (f": {values}" if values else "") for name, values in users]
+            found[users[0][0]] = "\n".join([*comments, source])
+        return found
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """See `Executable`."""
+        frame, report = self.frame(), self._assignment.report()
+        return MemoryAnalysis(
+            argument_size_in_bytes=sum(s.byte_size for s in frame.parameters),
+            output_size_in_bytes=sum(s.byte_size for s in frame.results),
+            alias_size_in_bytes=sum(frame.results[k].byte_size for k, _ in frame.donated),
+            temp_size_in_bytes=frame.arena_size,
+            constant_size_in_bytes=self._assignment.total_size(AllocationKind.CONSTANT),
+            generated_code_size_in_bytes=self._lowered.code_bytes,
+            text=report.to_text(),
+            report=report,
+        )
+
+    def passes(self) -> PassRecords:
+        """See `Executable`."""
+        return PassRecords(self._records)

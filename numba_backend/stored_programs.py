@@ -1,0 +1,143 @@
+"""Whole programs on disk, beside the kernels: a process that traces a known program runs no pass, imports no emitter.
+
+A program is found by a hash of all that decides it: what the unoptimised HLO computes (hlo/content_key.py: without
+names and lines of the user's program), the target, the number of threads, the settings, and what `environment_key`
+collects: the CPU, the versions of the libraries, the files of this library. So entries never become stale, only unused.
+
+What is kept (`runtime/portable.py`) is data: words, names of kernels in the store, bytes of constants, shapes as text.
+It is trusted as kernels are (`runtime/store_disk.py`) and deleted with them. Of a program that calls Python, or holds
+an address that has no name, nothing is kept: it is compiled in each process.
+
+Passes run as ever if somebody wants to see or check them (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_CHECK_RULES). If
+somebody asks what a program from the store is made of, such as its kernels, the passes run then.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ..hlo.content_key import NoKey, content_key, data_key
+from ..hlo.ir import HloModule
+from ..hlo.shape import Shape
+from ..hlo.target import Target
+from ..hlo.targets import TARGETS
+from .executable import Details, Frame, NumbaExecutable
+from .runtime import program as programs
+from .runtime.portable import PortableProgram, from_bytes, to_bytes
+from .runtime.store import default_store, environment_description, version_of
+from .runtime.threads import get_num_threads
+
+_WATCHED = ("HLOOM_VERIFY_PASSES", "HLOOM_DUMP_TO", "HLOOM_CHECK_RULES")
+"""With one of these, passes must run."""
+
+_WITHOUT_EFFECT = frozenset({
+    "HLOOM_CACHE_DIR", "HLOOM_NUM_THREADS", "HLOOM_NUM_DEVICES", "HLOOM_TRACEBACK", "HLOOM_COLLECTIVE_TIMEOUT",
+    "HLOOM_RANDOM_STATE", "HLOOM_JIT_LEVEL", "HLOOM_BACKEND", "HLOOM_TARGET",
+})  # fmt: skip
+"""Settings that do not change what is made of a module. Of all others with this prefix, the value is in the key."""
+
+SETTINGS: list[Callable[[], object]] = []
+"""Functions that give the values, as plain data, of settings in this process that passes or emitters read. Whoever adds
+such a setting adds it here; one in the environment needs nothing, if its name begins with HLOOM_."""
+
+_MOST_BYTES = 1 << 24
+"""A larger program is not kept: its constants would fill the disk."""
+
+
+def key_of(module: HloModule, target: Target) -> str | None:
+    """The name of the module's program on disk; None if it is not to be looked for there."""
+    if default_store().folder is None or any(_is_set(name) for name in _WATCHED):
+        return None
+    if type(target) not in TARGETS.values():  # a user's own: what it does may change
+        return None
+    environment = environment_key()
+    if environment is None:
+        return None
+    try:
+        settings = [None if target.name == "cpu" else data_key(target), *[data_key(read()) for read in SETTINGS]]
+        about = type(target).name, settings, get_num_threads()
+        content = content_key(module)
+    except NoKey:
+        return None
+    state = hashlib.sha256(repr((about, environment, _settings())).encode())
+    state.update(content)
+    return state.hexdigest()
+
+
+def load(key: str, module: HloModule, find_details: Callable[[], Details]) -> NumbaExecutable | None:
+    """The executable of a module, if its program and all its kernels are stored. `find_details`: the stages, which run
+    when somebody asks."""
+    stored = default_store().program(key)
+    if stored is None:
+        return None
+    header, data = from_bytes(stored)
+    found = PortableProgram.from_parts(header, data)
+    program = programs.load(found)
+    if program is None:
+        return None
+    frame = Frame(
+        module.name,
+        tuple([Shape.parse(text) for text in header["parameters"]]),
+        tuple([Shape.parse(text) for text in header["results"]]),
+        tuple([(k, p) for k, p in header["donated"]]),
+        header["arena_size"],
+        module.replica_count,
+        module.num_partitions,
+    )
+    find = functools.cache(find_details)
+    program.title, program.twin = module.name, lambda: find().program
+    return NumbaExecutable(frame, program, find)
+
+
+def keep(key: str, frame: Frame, program: PortableProgram) -> None:
+    """Store a program."""
+    header, data = program.to_parts()
+    header["parameters"] = [shape.to_text() for shape in frame.parameters]
+    header["results"] = [shape.to_text() for shape in frame.results]
+    header["donated"], header["arena_size"] = frame.donated, frame.arena_size
+    block = to_bytes(header, data)
+    if len(block) <= _MOST_BYTES:
+        default_store().keep_program(key, block)
+
+
+def _is_set(name: str) -> bool:
+    return os.environ.get(name, "0").lower() not in ("", "0", "false", "off")
+
+
+def _settings() -> list[tuple[str, str]]:
+    named = [name for name in os.environ if name.startswith("HLOOM_") and name not in _WITHOUT_EFFECT]
+    return [(name, os.environ[name]) for name in sorted(named)]
+
+
+@functools.cache
+def environment_key() -> str | None:
+    """What a program depends on besides its module and settings. None where the files of this library cannot be seen.
+
+    Of its files the time and the size count, as for Python itself, which runs a `.pyc` if they are those of the source.
+    """
+    found: list[tuple[str, int, int]] = []
+    own = Path(__file__).parent
+    try:
+        for folder in (own.parent / "hlo", own):
+            _files(str(folder), found)
+    except OSError:
+        return None
+    return repr((environment_description(), version_of("scipy", "version.py"), sorted(found)))
+
+
+_OTHER_FOLDERS = frozenset({"__pycache__", "ahead", "bisection", "client", "pictures", "timeline"})
+"""What is in them takes no part in making a program of this process."""
+
+
+def _files(folder: str, found: list[tuple[str, int, int]]) -> None:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                found.append((f"{os.path.basename(folder)}/{entry.name}", status.st_mtime_ns, status.st_size))
+            elif "." not in entry.name and entry.name not in _OTHER_FOLDERS and entry.is_dir():
+                _files(entry.path, found)
