@@ -67,6 +67,19 @@ OWN = {
     "HLOOM_NUM_DEVICES=2: print(error(lambda: hloom.config.update('jax_default_device', hloom.devices()[1]))[:90])": (
         "UnsupportedError: jax_default_device: arrays are made on CpuDevice(id=0); hloom.device_put"
     ),
+    # groups of places along an axis, where JAX has none
+    "HLOOM_NUM_DEVICES=2: f = hloom.shard_map(lambda v: hloom.lax.psum(v, 'd', axis_index_groups=[[1], [0]]), "
+    "mesh=mesh, in_specs=P('d'), out_specs=P('d')); print(f(x), hloom.grad(lambda v: (f(v) * v).sum())(x))": (
+        "[0. 1. 2. 3.] [0. 2. 4. 6.]"
+    ),
+    "HLOOM_NUM_DEVICES=2: print(error(lambda: hloom.shard_map(lambda v: hloom.lax.psum(v, 'd', "
+    "axis_index_groups=[[0]]), mesh=mesh, in_specs=P('d'), out_specs=P('d'))(x)).splitlines()[0])": (
+        "ValueError: axis_index_groups must cover all indices exactly once: d has 2 places, the groups are [[0]]"
+    ),
+    "HLOOM_NUM_DEVICES=2: print(error(lambda: hloom.shard_map(lambda v: hloom.lax.psum(v, 'd', "
+    "axis_index_groups=[[0, 1], []]), mesh=mesh, in_specs=P('d'), out_specs=P('d'))(x)).splitlines()[0])": (
+        "ValueError: axis_index_groups must all be of the same size, got [[0, 1], []]"
+    ),
     # donated arrays share no memory with others
     "HLOOM_NUM_DEVICES=2: y = put(x, 'd'); hloom.jit(lambda v: v * 2, donate_argnums=0)(y); print(y.is_deleted(), x)": (
         "True [0. 1. 2. 3.]"

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..hlo.array_address import address_of
 from ..hlo.errors import ExecutionError
 from ..numba_backend.runtime.llvm_backend import load_objects
 
@@ -74,9 +75,9 @@ class LoadedProgram:
         except AttributeError:
             takes, gives, temporary = self._places_of_thread()
         for k, array in enumerate(given):
-            takes[k] = array.__array_interface__["data"][0]
+            takes[k] = address_of(array)
         for k, array in enumerate(results):
-            gives[k] = array.__array_interface__["data"][0]
+            gives[k] = address_of(array)
         status = self._run(takes, gives, temporary, None)
         if status:
             raise ExecutionError(f"{self.name} returned {status}")

@@ -70,7 +70,8 @@ def _collective(call: Call, operands: Sequence[Atom]) -> Shown:
     name = call.primitive.name
     assert call.primitive.axes is not None, f"{name} is no collective"
     _define_collective(name)
-    return Shown(name, operands, {"axes": tuple(call.primitive.axes(call)), "axis_index_groups": None, "call": call})
+    groups = call.params.groups or None
+    return Shown(name, operands, {"axes": tuple(call.primitive.axes(call)), "axis_index_groups": groups, "call": call})
 
 
 def _define_collective(name: str) -> None:

@@ -48,7 +48,10 @@ def ragged_all_to_all(
                [2., 2., 4., 0.]], dtype=float32)
     """
     if axis_index_groups is not None:
-        raise UnsupportedError("axis_index_groups: under vmap, collectives are over all elements of an axis")
+        raise UnsupportedError(
+            "ragged_all_to_all with axis_index_groups: rows are exchanged between all elements along the axis\n"
+            f"  at {user_line()}"
+        )
     x, found = as_value(operand), as_value(output)
     count = axis_size(axis_name)
     counts = [as_value(v) for v in (input_offsets, send_sizes, output_offsets, recv_sizes)]

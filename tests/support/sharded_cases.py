@@ -192,6 +192,27 @@ CASES = [
     "error(lambda: smap(lambda v: v, P('x'), P())(a))[:46]",
     "error(lambda: smap(lambda v: v, P('x'), P('x'))(jnp.arange(5.0)))[:120]",
     "error(lambda: smap(lambda v: lax.psum(v, 'x'), P('z'), P())(a))[:30]",
+    # groups of places along an axis
+    "smap(lambda v: lax.psum(v, 'i', axis_index_groups=[[0, 2, 4, 6], [1, 3, 5, 7]]), P('i'), P('i'), line, "
+    "check_vma=False)(a)",
+    "smap(lambda v: lax.pmean(v, 'i', axis_index_groups=[[0, 1], [2, 3], [6, 7], [5, 4]]), P('i'), P('i'), line, "
+    "check_vma=False)(a)",
+    *[
+        f"smap(lambda v: {e}, P('i'), P('i'), line, check_vma={vma})(a)"
+        for vma in (False, True)
+        for e in (
+            "lax.pmax(v, 'i', axis_index_groups=[[7, 0, 1, 2], [3, 4, 5, 6]]) + lax.psum(1, 'i')",
+            "lax.psum(2, 'i', axis_index_groups=[[0, 1], [2, 3], [6, 7], [5, 4]]) * v",
+            "lax.all_gather(v, 'i', axis_index_groups=[[0, 7], [1, 6], [2, 5], [4, 3]], tiled=True)",
+            "lax.psum_scatter(v, 'i', scatter_dimension=1, axis_index_groups=[[0, 2, 4, 6], [7, 5, 3, 1]])",
+            "lax.all_to_all(v, 'i', 1, 1, axis_index_groups=[[0, 1, 2, 3], [5, 4, 7, 6]], tiled=True)",
+        )
+    ],
+    "jax.grad(lambda v: (smap(lambda v: lax.psum(v ** 2, 'i', axis_index_groups=[[0, 1, 2, 3], [4, 5, 6, 7]]), "
+    "P('i'), P('i'), line, check_vma=False)(v) * b.T).sum())(a)",
+    "smap(lambda v: lax.psum(v, 'x', axis_index_groups=[[0, 3], [1, 2]]), P('x', 'y'), P('x', 'y'), "
+    "check_vma=False)(a)",
+    "jax.pmap(lambda v: lax.psum(v, 'i', axis_index_groups=[[0, 1, 2, 3], [4, 5, 6, 7]]), axis_name='i')(a)",
     # pmap
     "jax.pmap(lambda v: lax.psum(v, 'i'), axis_name='i')(a)",
     "jax.pmap(lambda v: lax.pmean(v, 'i') - v, axis_name='i')(a)",

@@ -80,33 +80,50 @@ def _reduce(magnitude: Float) -> tuple[Integer, Float, Float | None]:
     """(n, r, r_low) with |x| == n pi/2 + (r + r_low), all of 64 bits; at least the two lowest bits of n are right. For
     f32, r alone is enough."""
     f = magnitude.format
-    wide = magnitude.to_format(F64)
-    shifted = fma(wide, TWO_OVER_PI, F64.round_to_integer)
-    n = shifted - F64.round_to_integer
-    # Exact: both operands are multiples of 2**-53 and the result is below 1.
-    first = fma(n, -PI_2_HIGH, wide)
     limit = _CODY_WAITE_LIMIT[f]
 
     def is_large(argument: Float) -> Boolean:
         return (argument >= limit) & (argument < INFINITY)
 
-    coded = rare_call(f"quarter_turns_{f.name}", is_large, _payne_hanek, wide)
+    wide = magnitude.to_format(F64)
+    if f is F32:
+        wide = rare_call("angle", is_large, _small_angle, wide)
+    shifted = fma(wide, TWO_OVER_PI, F64.round_to_integer)
+    n = shifted - F64.round_to_integer
+    # Exact: both operands are multiples of 2**-53 and the result is below 1.
+    first = fma(n, -PI_2_HIGH, wide)
+    if f is F32:
+        return shifted.to_bits(), fma(n, -PI_2_MIDDLE, first), None
+    coded = rare_call("quarter_turns", is_large, _coded_quarters, wide)
     large = is_large(wide)
     # The code is r * 2**(128 n), 2**-80 < |r| < 1.
     bits = coded.to_bits()
     coded_n = ((bits.shift_right_logical(52) & 0x7FF) - (1023 - 127)).shift_right_logical(7)
     coded_r = from_bits(bits - (coded_n << (52 + 7)))
     quarter = select(large, coded_n, shifted.to_bits())
-    if f is F32:
-        return quarter, select(large, coded_r, fma(n, -PI_2_MIDDLE, first)), None
     product, product_error = two_product(n, PI_2_MIDDLE)
     r, r_error = two_sum(first, -product)
     low = r_error - fma(n, PI_2_LOW, product_error)
     return quarter, select(large, coded_r, r), choose(large, 0.0, low, low)
 
 
-def _payne_hanek(x: Float) -> Float:
-    """r * 2**(128 n) for a large positive f64 x == n pi/2 + r (mod 2 pi).
+def _coded_quarters(x: Float) -> Float:
+    """r * 2**(128 n) for a large positive f64 x == n pi/2 + r (mod 2 pi)."""
+    n, r = _payne_hanek(x)
+    return from_bits(r.to_bits() + (n << (52 + 7)))
+
+
+def _small_angle(x: Float) -> Float:
+    """n pi/2 + r, -2 < n <= 2, rounded, for a large positive f64 x: whoever reduces it again finds r with an error of
+    2**-53, which is half an ulp of an f32 where an f32 is closest to a multiple of pi/2, and nothing elsewhere."""
+    n, r = _payne_hanek(x)
+    centred = n - ((n & n.shift_right_logical(1) & 1) << 2)  # 3 is -1
+    turns = Float(x.builder, x.builder.sitofp(centred.raw, x.raw.type))
+    return fma(turns, PI_2_HIGH, fma(turns, PI_2_MIDDLE, r))
+
+
+def _payne_hanek(x: Float) -> tuple[Integer, Float]:
+    """(n, r), 0 <= n < 4, for a large positive f64 x == n pi/2 + r (mod 2 pi).
 
     x = M 2**e, M < 2**53. In x * 2/pi / 4 = M * (2/pi * 2**(e - 2)) whole turns do not matter, so neither do the bits
     of 2/pi whose weight times 2**(e - 2) is an integer. The next 192 bits P give fraction = M P mod 2**192.
@@ -142,8 +159,7 @@ def _payne_hanek(x: Float) -> Float:
     next_float = Float(builder, builder.uitofp(next_.truncate(64).raw, x.raw.type)) * (scale * 2.0**-53)
     product, error = two_product(top_float, PI_2_HIGH)
     r = product + (error + fma(top_float, PI_2_MIDDLE, next_float * PI_2_HIGH))
-    coded = from_bits(r.to_bits() + (n << (52 + 7)))
-    return select(negative, -coded, coded)
+    return n, select(negative, -r, r)
 
 
 def _table(module: Any) -> Any:
