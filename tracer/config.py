@@ -89,6 +89,9 @@ class Config:
     hloom_jit_level: int
     """0: operations outside of jit run one by one. 1: they are collected as in a `jit_scope`, and what comes a second
     time is compiled. 2: all is compiled. `HLOOM_JIT_LEVEL` sets it too. Of the process; no program depends on it."""
+    hloom_autotune: bool
+    """Variants of each program are timed when it is compiled, and the fastest is kept, in the store too: see
+    `jit(compiler_options={"autotune": True})`, which does so for one function."""
     hloom_backend: str
     """The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference)."""
     hloom_target: str | Target
@@ -254,6 +257,7 @@ def _check_precision(precision: str | None) -> None:
 
 
 _SETTINGS = {
+    "hloom_autotune": _Setting("autotune", (bool,)),
     "hloom_backend": _Setting("backend", (str,)),
     "hloom_target": _Setting("target", (str, Target), _check_target),
     "jax_check_static_indices": _Setting("check_static_indices", (bool,)),
