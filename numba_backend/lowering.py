@@ -38,6 +38,9 @@ from .runtime.kernel import KernelSource, Parameter, with_vectors_of
 from .runtime.program import Argument, Epilogue, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
 from .tuning import tuning_of
 
+PIECE_NANOSECONDS = 20_000
+"""A thread's share of a kernel should take at least this long; otherwise handing it over costs more than it gains."""
+
 LOWERED: Mapping[Opcode, str] = {
     Opcode.FUSION: "inlined, then fused anew: a kernel",
     Opcode.DOT: "BLAS gemm; small, skinny or of integers: a kernel",
@@ -325,7 +328,9 @@ class _Lowering:
 
     def _grain(self, kernel: EmittedKernel) -> int:
         """The least number of iterations of the outermost loop for a thread; 0 if no other thread may take part."""
-        nanoseconds = self.tuning.piece_nanoseconds
+        nanoseconds: float = self.tuning.piece_nanoseconds
+        if nanoseconds < 0:
+            nanoseconds = PIECE_NANOSECONDS
         if kernel.is_serial or not nanoseconds:
             return 0
         return max(kernel.least, math.ceil(nanoseconds / max(kernel.cost, 0.1)))

@@ -23,9 +23,8 @@ class Tuning:
 
     native_loops: int = 1
     """0: a loop is rows and jumps, even if it could be one kernel."""
-    piece_nanoseconds: int = 20_000
-    """A thread's share of a kernel takes at least this long; otherwise handing it over costs more than it gains. 0: no
-    kernel is shared."""
+    piece_nanoseconds: int = -1
+    """A thread's share of a kernel takes at least this long. -1: as lowering thinks best; 0: no kernel is shared."""
     vector_bits: int = 0
     """How wide the vectors of kernels are; 0: as LLVM thinks best for the processor."""
 

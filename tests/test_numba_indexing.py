@@ -39,7 +39,7 @@ def kernel(executable: NumbaExecutable) -> str:
 
 def program(executable: NumbaExecutable) -> list[str]:
     """The rows of the program, without their numbers."""
-    return [line[4:].strip() for line in executable._lowered.program.to_text().splitlines()]
+    return [line[4:].strip() for line in executable._program.to_text().splitlines()]
 
 
 def floats(*dims: int) -> NDArray:

@@ -178,4 +178,4 @@ def test_a_sort_in_a_loop_stays_native() -> None:
     )
     x = np.random.default_rng(3).standard_normal(50).astype(np.float32)
     np.testing.assert_array_equal(executable.execute([x])[0], -np.sort(x))
-    assert "callback" not in executable._lowered.program.to_text()
+    assert "callback" not in executable._program.to_text()

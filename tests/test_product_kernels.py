@@ -60,7 +60,7 @@ def check(types: tuple[str, str, str], *sizes: int, kernel: str | None, **option
     """Compare with NumPy in a type in which the sums are exact, or almost. `kernel`: what computes it; None: BLAS."""
     text = program(types, *sizes, **options)  # type: ignore[arg-type]
     executable = NumbaCompiler().compile(parse(text))
-    names = [use.source.split("(")[0].removeprefix("def ") for use in executable._lowered.kernels]
+    names = [use.source.split("(")[0].removeprefix("def ") for use in executable._details._lowered.kernels]
     assert names == ([] if kernel is None else [kernel]), text
     m, k, n = sizes
     batch = options.get("batch", ())

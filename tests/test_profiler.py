@@ -81,18 +81,19 @@ def test_all_that_happens_is_on_a_track(tmp_path: Path) -> None:
         assert any(name.startswith(what) for name in compiling), what
     assert any(name.startswith(("LLVM ", "read ")) for name in compiling)
     assert {"device_put", "from NumPy"} <= names(on_track(document, "Copies"))
-    assert names(on_track(document, "Libraries and callbacks")) >= {"in Python", "cholesky"}
+    assert "in Python" in names(on_track(document, "Libraries and callbacks"))
+    assert "lapack spotrf" in names(on_track(document, "Kernels and products"))
     assert {"arrays and temporaries", "process"} <= names(on_track(document, "Memory"))
     programs_run = [e for e in on_track(document, "Programs") if e["name"] == "jit_everything"]
     assert len(programs_run) == 3
     product = [
         e for e in on_track(document, "Kernels and products")
-        if e["name"].startswith(f"f32[{WIDE}x600] @ [600x500] + fused_") and e["cat"] != "piece"
+        if e["name"] == f"f32[{WIDE}x600] @ [600x500]" and e["cat"] != "piece"
     ]  # fmt: skip
     assert len(product) == 3
     about = product[0]["args"]
-    assert about["flops"] == 2 * WIDE * 600 * 500 + 2 * WIDE * 500, "a product, its tanh and a factor"
-    assert about["bytes"] == 4 * (WIDE * 600 + 600 * 500 + WIDE * 500) + 4 * 2 * WIDE * 500
+    assert about["flops"] == 2 * WIDE * 600 * 500
+    assert about["bytes"] == 4 * (WIDE * 600 + 600 * 500 + WIDE * 500)
     assert about["program"] == "jit_everything" and about["instruction"]
     line = everything.__wrapped__.__code__.co_firstlineno + 3
     assert about["source"] == f"{__file__}:{line}" and "dot" in about["op_name"]

@@ -95,7 +95,7 @@ def test_clear_caches_gives_code_and_programs_back() -> None:
         results = [np.asarray(hloom.jit(function)(jnp.ones(7))) for function in FUNCTIONS]
     assert _code() > code
     more = _ours()
-    assert more["HloModule"] >= objects["HloModule"] + len(FUNCTIONS)
+    assert more["Program"] >= objects["Program"] + len(FUNCTIONS)
     hloom.clear_caches()
     after = _ours()
     assert _code() <= code

@@ -229,17 +229,20 @@ class JitFunction(SharedValue, Generic[P, R]):
                         break
                 arrays.append(array)
                 avals.append(array.aval)
+            key: Any = tuple(avals)
         except AttributeError:  # something that no program takes: a float0 array, what is no array at all
+            key = None
+        else:
+            if form is not None or treedef is not None:
+                key = (form, statics, treedef, key)
+            try:
+                run = table.get(key)
+            except TypeError:  # a static argument that cannot be hashed: the general way says which
+                key = None
+            except ValueError as error:
+                raise incomparable(error) from error
+        if key is None:  # here, since what is raised in a handler would show the error that was handled
             return self._call(args, kwargs)
-        key: Any = tuple(avals)
-        if form is not None or treedef is not None:
-            key = (form, statics, treedef, key)
-        try:
-            run = table.get(key)
-        except TypeError:  # a static argument that cannot be hashed: the general way says which
-            return self._call(args, kwargs)
-        except ValueError as error:
-            raise incomparable(error) from error
         return self._call(args, kwargs, table, key) if run is None else run(arrays)
 
     def _flattened(self, dynamic: Sequence[Any]) -> tuple[list[Any], list[Any], Any]:

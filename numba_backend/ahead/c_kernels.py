@@ -118,6 +118,14 @@ class _Kernel:
         self._arrays = {s.name.name: s for s in self._statements if isinstance(s, LocalArray)}
         self._declarations = Declarations(self._body, frozenset(self._variables) - frozenset(self._parameters))
         self._numbers = 0
+        counters = [s.variable.name for s in self._statements if isinstance(s, For)]
+        self._taken = frozenset(map(self._name, [*self._parameters, *self._variables, *self._arrays, *counters]))
+
+    def _own(self, name: str) -> str:
+        """A name of the printer's own: one that the kernel does not have."""
+        while name in self._taken:
+            name += "_"
+        return name
 
     def _counters(self) -> frozenset[str]:
         """Loop variables that are nothing else, and that nobody reads outside of their loops."""
@@ -233,9 +241,10 @@ class _Kernel:
         """``a, b = x, y``: all values are computed before one is assigned."""
         yield "{"
         for number, (target, value) in enumerate(zip(targets, values, strict=True)):
-            yield f"    const {self._functions.type(target.type)} new{number} = {self._as(value, target.type)};"
+            new = self._own(f"new{number}")
+            yield f"    const {self._functions.type(target.type)} {new} = {self._as(value, target.type)};"
         for number, target in enumerate(targets):
-            yield f"    {self._name(target.name)} = new{number};"
+            yield f"    {self._name(target.name)} = {self._own(f'new{number}')};"
         yield "}"
 
     def _for(self, loop: For) -> Iterator[str]:
@@ -256,11 +265,12 @@ class _Kernel:
         counter, relation = variable, "<" if loop.step > 0 else ">"
         if not own:
             self._numbers += 1
-            counter = f"{variable}_next{self._numbers}"
+            counter = self._own(f"{variable}_next{self._numbers}")
         start = "0" if loop.start is None else self._as(loop.start, "int64")
         stop, declared = self._as(loop.stop, "int64"), ""
         if not (isinstance(loop.stop, Number) or loop.stop.is_simple) or self._changes(loop.stop, loop.body):
-            declared, stop = f", {counter}_end = {stop}", f"{counter}_end"
+            end = self._own(f"{counter}_end")
+            declared, stop = f", {end} = {stop}", end
         step = f"++{counter}" if loop.step == 1 else f"{counter} += {loop.step}"
         yield f"for (int64_t {counter} = {start}{declared}; {counter} {relation} {stop}; {step}) {{"
         if not own:

@@ -212,7 +212,12 @@ class _Builder(ProgramBuilder):
         raise RowRefused("it calls a function of this process")
 
     def pieces(
-        self, function: KernelSource, arguments: Sequence[Argument], pieces: int, nanoseconds: float | None = None
+        self,
+        function: KernelSource,
+        arguments: Sequence[Argument],
+        pieces: int,
+        nanoseconds: float | None = None,
+        title: str = "",
     ) -> None:
         raise RowRefused("it calls a function of this process")
 

@@ -108,7 +108,8 @@ class LapackCall:
             else:
                 place, step, work = entry
                 table += [place, size(step), size(work), size(0)]
-        self._builder.pieces(calls(len(self._table)), [*head, *table, *numbers], self.pieces, self.nanoseconds)
+        arguments, title = [*head, *table, *numbers], f"lapack {self._routine}"
+        self._builder.pieces(calls(len(self._table)), arguments, self.pieces, self.nanoseconds, title)
 
 
 def work_bytes(count: int, element_type: ElementType) -> int:

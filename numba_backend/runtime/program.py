@@ -305,15 +305,22 @@ class ProgramBuilder:
         self._row(Op.CALLBACK, (function.name, *arguments), function, self._add(arguments))
 
     def pieces(
-        self, function: KernelSource, arguments: Sequence[Argument], pieces: int, nanoseconds: float | None = None
+        self,
+        function: KernelSource,
+        arguments: Sequence[Argument],
+        pieces: int,
+        nanoseconds: float | None = None,
+        title: str = "",
     ) -> None:
         """Call a function of the runtime, `function(lo, hi, arguments)`, for pieces of work that threads may share. It
         needs the pool's block. `nanoseconds`: what all takes, as estimated; without it, it may take any time. However
-        brief it is, the GIL is given up: it may have to wait at the door to the BLAS for a thread that forks."""
+        brief it is, the GIL is given up: it may have to wait at the door to the BLAS for a thread that forks. `title`:
+        what people call it."""
         self._work += 1
         self._nanoseconds += FUEL if nanoseconds is None else nanoseconds
         self._parallel = True
-        self._row(Op.KERNEL, (function.name, *arguments, f"for {pieces}"), function, self._add(arguments), pieces, 1)
+        shown = (title or function.name, *arguments, f"for {pieces}")
+        self._row(Op.KERNEL, shown, function, self._add(arguments), pieces, 1)
 
     def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument, after: Sequence[Epilogue] = ()) -> None:
         """A matrix product, or a batch of them; C overlaps neither A nor B. May be split over threads.

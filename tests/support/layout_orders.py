@@ -15,7 +15,8 @@ from hloom.hlo.layout_rules import layout_violation
 from hloom.hlo.passes.layout.layout_assignment import LayoutAssignment
 from hloom.hlo.passes.manager import Pipeline
 from hloom.hlo.shape import Shape
-from hloom.numba_backend import compiler
+from hloom.hlo.targets import target_named
+from hloom.numba_backend import compiling
 from hloom.numba_backend.executable import NumbaExecutable
 from hloom.numba_backend.pipeline import pipeline
 
@@ -66,5 +67,5 @@ def pipeline_with(preferences: Preferences | None, *arguments: Any) -> Pipeline:
 
 def compile_with(module: HloModule, preferences: Preferences | None, target: str = "cpu") -> NumbaExecutable:
     """The executable of the Numba backend, its intermediates in the orders that are preferred."""
-    with mock.patch.object(compiler, "pipeline", partial(pipeline_with, preferences)):
-        return compiler.NumbaCompiler().compile(module, target=target)
+    with mock.patch.object(compiling, "pipeline", partial(pipeline_with, preferences)):
+        return compiling.compiled(module, target_named(target))
