@@ -36,6 +36,11 @@ NOT_NUMPY: dict[str, str] = {
 """NumPy answers in another way, or in other words: integers divided by 0, the sign of vectors, the order of equals,
 shapes; or the number is lost in rounding in the dtype, as in JAX."""
 KNOWN: tuple[tuple[str, str, str, str], ...] = (
+    ("scipy.linalg", "svd", "differences", "vectors of complex matrices are unique up to a phase"),
+    ("scipy.stats.bernoulli", "pmf", "types", "an integer array and a Python number give a weak type"),
+    ("scipy.stats.geom", "logpmf", "types", "an integer array and a Python number give a weak type"),
+    ("scipy.stats.beta", "cdf", "errors: a result", "derivatives in the parameters exist here"),
+    ("nn", "logsumexp", "grad: values", "of terms with an infinite factor beside a zero"),
     ("numpy.linalg", "matrix_rank", "values", "rtol is relative to the largest singular value, as in NumPy"),
     ("numpy", "split array_split", "errors: a result", "places beyond the end are allowed, as in NumPy"),
     ("nn", "silu swish mish", "errors: a result", "integers become floats"),
