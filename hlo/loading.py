@@ -8,13 +8,19 @@ the old objects, where the collector would have brought them: freezing all objec
 from __future__ import annotations
 
 import gc
+import sys
 from importlib import import_module
+from importlib.util import resolve_name
 from types import ModuleType
 
 
 def load(name: str, package: str | None = None) -> ModuleType:
-    """`importlib.import_module(name, package)`. A collector that is switched off stays so."""
-    if not gc.isenabled():
+    """`importlib.import_module(name, package)`. A collector that is switched off stays so.
+
+    A module that is there already costs nothing: what is garbage by now must not be put among the old objects each
+    time, where the collector seldom looks.
+    """
+    if not gc.isenabled() or resolve_name(name, package) in sys.modules:
         return import_module(name, package)
     gc.disable()
     try:

@@ -60,6 +60,10 @@ def test_the_package_has_a_link_to_each_folder(folder: str, root: Path) -> None:
     assert os.readlink(root / "hloom" / folder) == f"../{folder}"
 
 
+DATA = {"hloom/py.typed", "hloom/numba_backend/runtime/native_code/x86_64-linux.txt"}
+"""The files of the package that are no modules."""
+
+
 def test_every_module_is_in_a_package(root: Path) -> None:
     for module in modules(root):
         assert (root / module).with_name("__init__.py").exists(), f"{module}: its folder has no __init__.py"
@@ -203,7 +207,7 @@ def test_the_wheel_holds_everything_and_works(source: Path, root: Path, tmp_path
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert len(names) == len(set(names))
-    assert {name for name in names if ".dist-info/" not in name} == modules(root) | {"hloom/py.typed"}
+    assert {name for name in names if ".dist-info/" not in name} == modules(root) | DATA
 
     python = environment(tmp_path / "venv")
     pip("install", "--no-deps", str(wheel), python=python)
@@ -248,10 +252,10 @@ def test_the_source_distribution_holds_plain_files(
     names = [member.name.partition("/")[2] for member in members if member.isfile()]
     assert len(names) == len(set(names))
     made = {name for name in names if name.startswith("hloom.egg-info/")} | {"PKG-INFO", "setup.cfg"}
-    assert set(names) == modules(root) | {"hloom/py.typed"} | others | made
+    assert set(names) == modules(root) | DATA | others | made
     pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(path))
     with zipfile.ZipFile(next(tmp_path.glob("hloom-*.whl"))) as wheel:
-        assert {n for n in wheel.namelist() if ".dist-info/" not in n} == modules(root) | {"hloom/py.typed"}
+        assert {n for n in wheel.namelist() if ".dist-info/" not in n} == modules(root) | DATA
 
 
 @pytest.mark.slow
