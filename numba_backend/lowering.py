@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from ..hlo.buffers.assignment import ALIGNMENT, AllocationKind, BufferAssignment, BufferCopy, BufferSlice, is_alias
 from ..hlo.builder import make_instruction, make_parameter
@@ -122,8 +123,8 @@ class _Lowering:
         self._scratch = 0
         self._dense_operands: dict[HloInstruction, list[Argument]] = {}
         self._dense_results: dict[HloInstruction, list[Argument]] = {}
-        self._next: Sequence[HloInstruction] = ()
-        """What comes after the instruction whose rows are made."""
+        self._at: tuple[Sequence[HloInstruction], int] = ((), 0)
+        """The instructions of the computation, and which one's rows are made."""
         self._absorbed: set[HloInstruction] = set()
         """Fusions whose kernels are parts of the row of a product before them."""
         self._rules: Mapping[Opcode, Callable[[HloInstruction], None]] = {
@@ -140,7 +141,7 @@ class _Lowering:
             if not has_rows(instruction) or instruction in self._absorbed:
                 continue
             self.builder.origin = instruction
-            self._next = computation.instructions[number + 1 :]
+            self._at = computation.instructions, number
             rule = self._rules.get(instruction.opcode)
             if rule is not None:
                 rule(instruction)
@@ -364,7 +365,8 @@ class _Lowering:
         leading = leading_sizes(dot)
         memory = Rowwise(self.assignment.operand_leaves(dot), self.assignment.leaves(dot))
         computed = {dot}
-        for following in self._next:
+        instructions, number = self._at
+        for following in islice(instructions, number + 1, None):
             if not has_rows(following):
                 continue
             if following.opcode is not Opcode.FUSION or is_outlined_loop(following) or len(computed) > MOST_EPILOGUES:

@@ -27,8 +27,6 @@ FEWEST_ROWS = 256
 """Rows of results, in all products of a batch. With fewer there is little to gain, and BLAS needs no compilation."""
 MOST_DEPTH, MOST_COLUMNS, MOST_PLACES = 16, 64, 256
 """The size of a small right-hand side: its rows, columns and elements."""
-MOST_DEEP_COLUMNS = 8
-"""A right-hand side with more than half of `MOST_DEPTH` rows may have more columns only within `MOST_PLACES`."""
 
 FAST_BYTES = 1 << 19
 """A matrix up to this size stays in a second-level cache, where BLAS's copy of it costs little."""

@@ -75,13 +75,20 @@ def nanoseconds(item_bytes: int) -> float:
     return 200 + float((item_bytes / 8) ** 1.5)
 
 
+def pieces_of(count: int, item_bytes: int) -> int:
+    """Into how many pieces `count` matrices of `item_bytes` are cut, for threads that share them; 1 where OpenBLAS's
+    own threads do better, or none would help."""
+    threads, total = get_num_threads(), count * nanoseconds(item_bytes)
+    if threads == 1 or item_bytes >= LARGE_BYTES or total < 2 * SPLIT_NANOSECONDS:
+        return 1
+    return max(1, min(2 * threads, count, int(total / SPLIT_NANOSECONDS)))
+
+
 def loop_natively(function: int, count: int, addresses: NDArray, steps: NDArray, work: NDArray) -> None:
     """As `loop_in_python` of hlo/custom_call_targets/library.py. The caller may hold the GIL: this releases it."""
     item_bytes = int(steps.max(initial=0))
     threads = 1 if count * nanoseconds(item_bytes) < 2 * SPLIT_NANOSECONDS else get_num_threads()
-    pieces = 1
-    if item_bytes < LARGE_BYTES and threads > 1:
-        pieces = max(1, min(2 * threads, count, int(count * nanoseconds(item_bytes) / SPLIT_NANOSECONDS)))
+    pieces = pieces_of(count, item_bytes)
     size = -(-count // pieces)
     pieces = -(-count // size)
     addresses, kept = addresses.copy(), []

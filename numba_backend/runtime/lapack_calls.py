@@ -19,9 +19,9 @@ from ...hlo.element_type import ElementType
 from .blas import thread_setting
 from .executor import native_function
 from .kernel import KernelSource
-from .lapack import LARGE_BYTES, SPLIT_NANOSECONDS, nanoseconds
+from .lapack import LARGE_BYTES, nanoseconds, pieces_of
 from .program import Argument, ProgramBuilder, size
-from .threads import ENTER_BLAS, LEAVE_BLAS, THREADS, get_num_threads, pool_pointer
+from .threads import ENTER_BLAS, LEAVE_BLAS, THREADS, pool_pointer
 
 Each: TypeAlias = "tuple[Argument, int]"
 """An array with so many bytes for each matrix; with 0 it is one for all."""
@@ -69,10 +69,7 @@ class LapackCall:
         self._element_type, self._count = element_type, count
         self.nanoseconds = count * nanoseconds(item_bytes)
         self._several = item_bytes >= LARGE_BYTES
-        pieces = 1
-        if not self._several and self.nanoseconds >= 2 * SPLIT_NANOSECONDS:
-            pieces = max(1, min(2 * get_num_threads(), count, int(self.nanoseconds / SPLIT_NANOSECONDS)))
-        self._piece = -(-count // pieces)
+        self._piece = -(-count // pieces_of(count, item_bytes))
         self.pieces = -(-count // self._piece)
         """How many workspaces there are of each kind."""
         self._table: list[tuple[Argument, int, int] | list[int]] = []
