@@ -21,6 +21,8 @@ from hloom.hlo.analyses.layout_search import better_layout
 from hloom.hlo.buffers.assignment import assign_buffers
 from hloom.hlo.buffers.coalescing import never_share
 from hloom.hlo.pictures.report_text import readable, report_text
+from hloom.numba_backend.bodies import Bodies
+from hloom.numba_backend.pipeline import pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -273,8 +275,9 @@ def test_totals_of_programs(name: str, target: Target, on_device: bool) -> None:
     module = parse(next(path for path in RECORDED if path.stem == name).read_text())
     if on_device:
         module = with_entry_on_device(module, target)
-    optimized, _ = optimize(module, target)
-    assignment = assign_buffers(optimized, never_share, fast_memory=target.fast_memory)
+    bodies = Bodies()
+    optimized, _ = pipeline(target, bodies).run(module)
+    assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
     report = report_of_program(assignment, target)
     sizes = [counted_bytes(b.shape.to_text()) for b in report.buffers if b.shape is not None]
     assert [b.physical_bytes for b in report.buffers if b.shape is not None] == sizes

@@ -102,13 +102,14 @@ def test_equal_bodies_are_one_kernel_that_is_written_once(monkeypatch: pytest.Mo
         zero = make_constant(np.float32(0))
         return make_instruction(Opcode.REDUCE, [x, zero], ReduceAttributes((0,), reducer))
 
-    x = make_parameter(0, Shape.parse("f32[9,64]"))
     opcodes = (Opcode.ADD, Opcode.ADD, Opcode.MAXIMUM, Opcode.ADD)
+    # arrays of their own: reductions of one array become one kernel
+    arrays = [make_parameter(k, Shape.parse("f32[9,64]")) for k in range(len(opcodes))]
     rows = [
         make_instruction(Opcode.CUSTOM_CALL, [reduced(x, opcode, k)], CustomCallAttributes("opaque"), VECTOR)
-        for k, opcode in enumerate(opcodes)
+        for k, (x, opcode) in enumerate(zip(arrays, opcodes, strict=True))
     ]
-    module = make_module("rows", make_computation("main", make_tuple(rows), [x]))
+    module = make_module("rows", make_computation("main", make_tuple(rows), arrays))
     bodies = Bodies()
     optimized, _ = pipeline("cpu", bodies).run(module, PassOptions(disabled=frozenset({"cse"})))
     fusions = [i for i in optimized.entry.instructions if i.opcode is Opcode.FUSION]
