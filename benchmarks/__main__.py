@@ -91,6 +91,7 @@ def _measure(chosen: list[str], options: Any, files: list[Path]) -> tuple[list[O
     rounds = QUICK_ROUNDS if options.quick else harness.BEST_ROUNDS if options.best else ROUNDS
     seconds = harness.BEST_SECONDS if options.quick or options.best else harness.SAMPLE_SECONDS
     pythons = dict(pair.split("=", 1) for pair in options.python)
+    startup.PYTHONS.update(pythons)
     about = machine.describe()
     expected = [FRESH_SECONDS if groups.is_fresh(name) else STEADY_SECONDS for name in chosen]
     began = time.perf_counter()

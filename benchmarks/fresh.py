@@ -177,8 +177,8 @@ def call_mlp(peer: str, steps: int = 1) -> dict[str, float]:
 def _peak(value: float) -> dict[str, float]:
     """`value`, and the most memory that this process has had, in bytes.
 
-    Linux's `ru_maxrss` counts what the process was before it became this program, so that nobody seems to take less than
-    the one that measures: /proc says it without.
+    Linux's `ru_maxrss` counts what the process was before it became this program, so that nobody seems to take less
+    than the one that measures: /proc says it without.
     """
     status = Path("/proc/self/status")
     if status.exists():

@@ -20,6 +20,8 @@ from . import fresh
 from .harness import Mismatch, Outcome
 
 ROOT = Path(__file__).resolve().parent.parent
+PYTHONS: dict[str, str] = {}
+"""The interpreters of peers that do not run in this process's own: `--python` names them."""
 PEERS = ("hloom", "jax", "numpy", "numba")
 WITH_TORCH = (*PEERS, "torch")
 IMPORTS = {
@@ -47,29 +49,35 @@ def environment(store: Path) -> dict[str, str]:
 
 
 def run(
-    arguments: list[str], store: Path, *, jax_cache: bool = True, more: Mapping[str, str] = MappingProxyType({})
+    arguments: list[str],
+    store: Path,
+    *,
+    python: str = sys.executable,
+    jax_cache: bool = True,
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[float, str]:
     """Seconds from the start of a Python process to its end, and what it printed. `more`: of its environment."""
     settings = environment(store) | more
     if not jax_cache:
         settings["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     began = time.perf_counter()
-    done = subprocess.run([sys.executable, *arguments], env=settings, capture_output=True, text=True)
+    done = subprocess.run([python, *arguments], env=settings, cwd=ROOT, capture_output=True, text=True)
     seconds = time.perf_counter() - began
     if done.returncode != 0:
-        raise RuntimeError(f"python {' '.join(arguments)} failed:\n{done.stderr}")
+        raise RuntimeError(f"{python} {' '.join(arguments)} failed:\n{done.stderr}")
     return seconds, done.stdout
 
 
-def task(name: str, peer: str, store: Path, *more: str, **options: bool) -> tuple[float, dict[str, float]]:
+def task(name: str, peer: str, store: Path, *more: str, jax_cache: bool = True) -> tuple[float, dict[str, float]]:
     """Seconds of a process that does one task of `fresh.py`, and what it found."""
-    seconds, printed = run(["-m", "benchmarks.fresh", name, peer, *more], store, **options)
+    arguments = ["-m", "benchmarks.fresh", name, peer, *more]
+    seconds, printed = run(arguments, store, python=PYTHONS.get(peer, sys.executable), jax_cache=jax_cache)
     return seconds, json.loads(printed.splitlines()[-1])
 
 
 def installed(outcome: Outcome, peers: tuple[str, ...]) -> list[str]:
     """The peers that are installed; adds a note for each other one."""
-    found = [peer for peer in peers if importlib.util.find_spec(peer)]
+    found = [peer for peer in peers if peer in PYTHONS or importlib.util.find_spec(peer)]
     outcome.notes += [f"{peer}: not measured, not installed" for peer in peers if peer not in found]
     return found
 
@@ -138,7 +146,8 @@ def importing(rounds: int) -> list[Outcome]:
         for _ in range(rounds + 1):  # the first fills the file cache and the .pyc files
             empty.append(run(["-c", ""], Path(store))[0])
             for peer in peers:
-                outcome.samples[peer].append(run(["-c", IMPORTS[peer]], Path(store))[0])
+                python = PYTHONS.get(peer, sys.executable)
+                outcome.samples[peer].append(run(["-c", IMPORTS[peer]], Path(store), python=python)[0])
     for samples in outcome.samples.values():
         samples.pop(0)
     outcome.notes.append(f"an empty Python: {sorted(empty)[len(empty) // 2] * 1e3:.0f} ms")
