@@ -9,17 +9,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..hlo.passes.expand.expand import Expand
+from ..hlo.passes.fuse.align_reshapes import AlignReshapes
 from ..hlo.passes.fuse.clusters import FusionLimits
+from ..hlo.passes.fuse.excess_precision import ExcessPrecision
 from ..hlo.passes.fuse.flatten_call_graph import FlattenCallGraph
 from ..hlo.passes.fuse.fusion import Fusion
-from ..hlo.passes.fuse.loop_dots import LoopDots
 from ..hlo.passes.fuse.mark_in_bounds import MarkInBounds
 from ..hlo.passes.fuse.memory_scheduler import MemoryScheduler
 from ..hlo.passes.fuse.outline_loops import OutlineLoops
 from ..hlo.passes.fuse.slices_of_updates import SlicesOfUpdates
+from ..hlo.passes.fuse.spare_state import SpareLoopState
 from ..hlo.passes.fuse.split_reductions import SplitReductions
 from ..hlo.passes.fuse.unroll_rotation import UnrollRotation
 from ..hlo.passes.fuse.unshare_loop_state import UnshareLoopState
+from ..hlo.passes.fuse.vector_dots import VectorDots
 from ..hlo.passes.layout.buffer_layouts import BufferLayouts
 from ..hlo.passes.layout.dot_canonicalizer import DotCanonicalizer
 from ..hlo.passes.layout.layout_assignment import LayoutAssignment
@@ -101,8 +104,10 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None, tuning:
             replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes
             DotCanonicalizer(is_gemm),  # after simplification, which would fold its transposes back
             LoopInvariantCodeMotion(),  # moves transposes before dots out of loops
+            SpareLoopState(),  # after simplification, which would find the second copy of an array to be the first
             UnrollRotation(),  # after simplification, which finds out what moves through the state of loops
-            LoopDots(most=1 << 15),  # after simplification, which makes dots of sums
+            VectorDots(most=1 << 15, least=1 << 12),  # after simplification, which makes dots of sums
+            AlignReshapes(),  # after simplification, which would merge its reshapes with others
             SPLIT_REDUCTIONS,  # after simplification too, which would merge the split reductions
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
             DeadCodeElimination(),
@@ -110,6 +115,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None, tuning:
             MarkInBounds(),  # what is known of an index may not hold outside of its loop: nothing moves from here on
             UnshareLoopState(),  # after the last pass that merges equal values
             Fusion(KERNEL_LIMITS),  # the last pass that changes where values are computed
+            ExcessPrecision(),  # what is not stored need not be rounded
             BufferLayouts(target),  # buffers are known now
             FlattenCallGraph(),  # each loop body gets one caller: buffers are assigned once for each computation
             MemoryScheduler(),  # schedules kernels, not the operations in them

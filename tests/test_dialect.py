@@ -281,6 +281,22 @@ def test_total_order(dtype: str) -> None:
     assert (np.diff(keys.astype(object)) > 0).all()
 
 
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_keys_of_extrema(dtype: str) -> None:
+    """The largest key is that of the maximum, whatever the sign of a NaN, and numbers come back from their keys."""
+    values = np.array([-NAN, -INF, -1.5, -1e-45, -0.0, 0.0, 1e-45, 1.5, INF, NAN], STORAGE[dtype])
+    values[0], values[-1] = np.copysign(values[0], -1), np.copysign(values[-1], 1)
+    signed = dtype.replace("f", "s")
+    for name, of_nan in (("maximum_key", 1), ("minimum_key", -1)):
+        (keys,) = compiled([f"{name}(x[i])"], [dtype], signed)(values)
+        assert (np.diff(keys[1:-1].astype(object)) > 0).all()
+        assert keys[0] == keys[-1]
+        assert (of_nan * keys[0].astype(object) > of_nan * keys[1:-1].astype(object)).all()
+        (back,) = compiled(["from_key(x[i])"], [signed], dtype)(keys)
+        np.testing.assert_array_equal(back, values)
+        np.testing.assert_array_equal(np.signbit(back[1:-1]), np.signbit(values[1:-1]))
+
+
 @pytest.mark.parametrize("dtype", ["f32", "s8", "u64", "c64"])
 def test_select(dtype: str) -> None:
     p = np.arange(23) % 3 == 0

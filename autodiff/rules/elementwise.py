@@ -277,8 +277,9 @@ def _div_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: 
     ans = div(x, y)
     if isinstance(t, Zero):
         return ans, div(instantiate(s), y)
-    by_denominator = mul(t, neg(div(ans, y)))
-    return ans, by_denominator if isinstance(s, Zero) else add(div(s, y), by_denominator)
+    if isinstance(s, Zero):
+        return ans, mul(t, neg(div(ans, y)))
+    return ans, div(sub(s, mul(ans, t)), y)  # one quotient, for both operands
 
 
 @TRANSPOSE.register(_O.DIVIDE)

@@ -6,7 +6,10 @@ Accumulators are in outputs, a block of columns at a time::
         stop = minimum(start + 1024, hi)
         for j in range(start, stop):
             out[j] = c0
-        for i in range(n1):
+        for i in range(0, n1 - 3, 4):
+            for j in range(start, stop):
+                out[j] = reduce_add(out[j], ...)                    four rows, in pairs
+        for i in range(n1 // 4 * 4, n1):
             for j in range(start, stop):
                 out[j] = reduce_add(out[j], x0[i * n0 + j])
 
@@ -28,7 +31,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from ...hlo.opcode import Opcode
-from ..loops.expressions import Expr, call
+from ...hlo.ops import Trait, has_trait
+from ..loops.expressions import Expr, Number, call
 from .kernel import HI, LO, EmittedKernel
 from .nest import loop_variable
 from .nest_reduce import ReductionNest
@@ -37,6 +41,11 @@ from .sizes import Index
 
 COLUMN_BLOCK = 1024
 """Columns whose accumulators stay in the first-level cache while the loop goes over the rows."""
+
+_TOGETHER = 4
+"""Rows whose elements are combined before they meet the accumulators."""
+_MOST_OPS = 8
+"""Of the values of each element: more of them make long code of several rows."""
 
 
 class ColumnNest(ReductionNest):
@@ -118,13 +127,45 @@ class ColumnNest(ReductionNest):
                     self._between(stage, self._known({**outer, **minor}, stage, all_columns=False))
             if not self.ends_at(stage):
                 continue
-            with self.loops_over(self.reduced, level) as reduced, minor_loops(inside) as minor:
-                index = {**outer, **reduced, **minor}
-                kept_index = self._known(index, stage, all_columns=True)
-                full_index = tuple(index[d] for d in range(self.domain.shape.rank))
-                self.store_full(stage, full_index)
-                reductions = [reduce for reduce in self.reductions if self.level[reduce] == stage]
-                self.accumulate(reductions, full_index, kept_index)
+            for reduced in self._rows(stage, level):
+                with minor_loops(inside) as minor:
+                    indices = [{**outer, **row, **minor} for row in reduced]
+                    kept_index = self._known(indices[0], stage, all_columns=True)
+                    elements = [tuple(index[d] for d in range(self.domain.shape.rank)) for index in indices]
+                    if len(elements) == 1:
+                        self.store_full(stage, elements[0])
+                    reductions = [reduce for reduce in self.reductions if self.level[reduce] == stage]
+                    self.accumulate(reductions, elements, kept_index)
+
+    def _rows(self, stage: int, level: int) -> Iterator[Sequence[Mapping[int, Expr]]]:
+        """The loops over rows; gives the indices of those that are done side by side. First some at a time, so that an
+        accumulator is read and written once for all of them, then those that are left over. (LLVM unrolls the loop over
+        a few columns, and keeps their accumulators in registers.) ::
+
+            for i in range(0, n1 - 3, 4):
+                ...
+            for i in range(n1 // 4 * 4, n1):
+                ...
+        """
+        *outer, last = self.reduced
+        is_short = isinstance(self.sizes.of(self.domain, self.kept[-1]), Number)
+        if is_short or self._digits or self.has_full(stage) or not self._is_cheap(stage):
+            with self.loops_over(self.reduced, level) as row:
+                yield [row]
+            return
+        size, name = self.sizes.of(self.domain, last), loop_variable(level + len(outer))
+        with self.loops_over(outer, level) as row:
+            if not isinstance(size, Number) or size.value >= _TOGETHER:
+                with self.writer.loop(name, 0, size - (_TOGETHER - 1), step=_TOGETHER) as first:
+                    rest = [self.writer.let("row", first + k) for k in range(1, _TOGETHER)]
+                    yield [{**row, last: each} for each in (first, *rest)]
+            with self.writer.loop(name, size // _TOGETHER * _TOGETHER, size) as one:
+                yield [{**row, last: one}]
+
+    def _is_cheap(self, stage: int) -> bool:
+        """True if what is reduced costs little beside the accumulators."""
+        needs = self._full_needs(self.ends_at(stage))
+        return len(needs) <= _MOST_OPS and not any(has_trait(i.opcode, Trait.EXPENSIVE) for i in needs)
 
     def _columns_at(self, stage: int) -> list[int]:
         """The outputs with an element for each column that are computed once the reductions before `stage` are

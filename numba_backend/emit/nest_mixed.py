@@ -70,7 +70,7 @@ class MixedNest(RowNest):
 
     def visit(self, stage: int, index: Index) -> None:
         columns = [sink for sink in self.sinks_at(stage) if sink in self._columns]
-        self.accumulate(columns, index, self._column(dict(enumerate(index))))
+        self.accumulate(columns, [index], self._column(dict(enumerate(index))))
         super().visit(stage, index)  # which may overwrite what the columns read
 
     def has_visits(self, stage: int) -> bool:

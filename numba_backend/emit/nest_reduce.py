@@ -2,7 +2,8 @@
 after them.
 
 `nest_rows.py` has the nest over rows, where the most minor dimension is reduced, `nest_columns.py` the one where it is
-kept, and `nest_mixed.py` the one with reductions of both kinds; `reductions.py` says which one a fusion has.
+kept, and `nest_mixed.py` the one with reductions of both kinds; in `nest_across.py`, results of rows lie side by side.
+`reductions.py` says which one a fusion has.
 
 A reduction's *stage* is the number of reductions that must be complete before it. Each stage is one loop over the
 reduced dimensions. What a nest writes for each element of the domain is a *sink*; of the loops where all that it needs
@@ -23,7 +24,7 @@ from ..loops.expressions import Expr
 from .collapse import FusedBody
 from .nest import NestEmitter, loop_variable
 from .place_index import LoopDigit, guide_of
-from .reduce import combined
+from .reduce import folded
 from .sizes import Index
 
 
@@ -163,11 +164,12 @@ class ReductionNest(NestEmitter):
     def _plan_spills(self) -> _Spills:
         """Expensive values of the loop of one stage that the loop of a later one needs, each kept in an output.
 
-        The output is the value itself, or one that is not written before all have read the value.
+        The output is the value itself, or one that is not written before all have read the value. It may overwrite an
+        operand that nobody reads after the value is computed.
         """
         found = _Spills()
         known_from: dict[HloInstruction, int] = {}
-        free = [output for output in self.full_roots if output not in self.sharing]
+        free = list(self.full_roots)
         while True:
             needed: dict[HloInstruction, list[int]] = {}
             for stage in range(self.stages + 1):
@@ -180,7 +182,10 @@ class ReductionNest(NestEmitter):
             for instruction in reversed(self.body.instructions):
                 where = needed.get(instruction, ())
                 if len(where) > 1 and instruction not in known_from:
-                    output = self._output_for(instruction, where, free)
+                    output = self._output_for(instruction, where, [k for k in free if k not in self.sharing])
+                    if output is None:
+                        over = [k for k in free if k in self.sharing and self._ends(k, instruction, where, known_from)]
+                        output = self._output_for(instruction, where, over)
                     if output is not None:
                         break
             else:
@@ -209,6 +214,23 @@ class ReductionNest(NestEmitter):
             ),
             None,
         )
+
+    def _ends(
+        self, output: int, value: HloInstruction, where: Sequence[int], known_from: Mapping[HloInstruction, int]
+    ) -> bool:
+        """True if the operand that an output overwrites is read for the last time when a value is computed, in the
+        first of the loops `where`, and at the same index."""
+        operand = self.body.parameters[self.sharing[output]]
+        for i in self._full_needs([value]):
+            if not has_trait(i.opcode, Trait.ELEMENTWISE) and i is not operand and _reads([i], operand, ()):
+                return False
+        if _reads([root for k, root in enumerate(self.roots) if k not in self.full_roots], operand, ()):
+            return False
+        for stage in range(where[0], self.stages + 1):
+            known = {i for i, first in known_from.items() if first < stage}
+            if _reads(self.ends_at(stage), operand, {*known, value}):
+                return False
+        return True
 
     def _full_needs(
         self,
@@ -259,8 +281,8 @@ class ReductionNest(NestEmitter):
         for output, init in zip(self.accumulators_of(reduce), inits, strict=True):
             self.store(output, self.spot(output, kept_index), self.elements.value(init, ()))
 
-    def accumulate(self, reductions: Sequence[HloInstruction], index: Index, kept_index: Index) -> None:
-        """Combine the accumulators of one column with one element of it.
+    def accumulate(self, reductions: Sequence[HloInstruction], indices: Sequence[Index], kept_index: Index) -> None:
+        """Combine the accumulators of one column with some elements of it.
 
         All are read before one is written. A processor that compares only the low bits of addresses would else let a
         read wait for a write to another accumulator.
@@ -273,12 +295,16 @@ class ReductionNest(NestEmitter):
         new: list[Expr] = []
         for reduce in reductions:
             half = len(reduce.operands) // 2
-            values = [self.elements.value(o, index) for o in reduce.operands[:half]]
-            new += combined(self.elements, reduce, old[len(new) : len(new) + half], values)
+            elements = [[self.elements.value(o, index) for o in reduce.operands[:half]] for index in indices]
+            new += folded(self.elements, reduce, old[len(new) : len(new) + half], elements)
         if len(outputs) > 1:
             new = [self.writer.let("next", value) for value in new]
         for output, spot, value in zip(outputs, spots, new, strict=True):
             self.store(output, spot, value)
+
+    def has_full(self, stage: int) -> bool:
+        """True if the loop of a stage writes or keeps something for each element of the domain."""
+        return bool(self.full_roots_at(stage) or stage in self._spills.written or stage in self._spills.lost)
 
 
 def _weight(instruction: HloInstruction) -> int:
@@ -301,3 +327,17 @@ def _levels(body: HloComputation) -> dict[HloInstruction, int]:
             level = max(level, levels[operand] + (operand.opcode is Opcode.REDUCE))
         levels[instruction] = level
     return levels
+
+
+def _reads(values: Sequence[HloInstruction], operand: HloInstruction, known: Collection[HloInstruction]) -> bool:
+    """True if the operand is needed for these values when all reductions and what is `known` are at hand."""
+    stack, seen = list(values), set(known)
+    while stack:
+        i = stack.pop()
+        if i is operand:
+            return True
+        if i in seen or i.opcode is Opcode.REDUCE:
+            continue
+        seen.add(i)
+        stack.extend(i.operands)
+    return False

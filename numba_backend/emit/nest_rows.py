@@ -4,12 +4,13 @@ For each kept index the loops of the stages run one after the other, with the re
 loops over a row::
 
     for i in range(lo, hi):
-        acc0 = c0
+        acc0 = maximum_key(c0)
         for j in range(n0):
-            acc0 = reduce_max(acc0, x0[i * n0 + j])
+            acc0 = maximum(acc0, maximum_key(x0[i * n0 + j]))
+        found0 = from_key(acc0)
         acc1 = c1
         for j in range(n0):
-            exp0 = exp(x0[i * n0 + j] - acc0)
+            exp0 = exp(x0[i * n0 + j] - found0)
             out[i * n0 + j] = exp0
             acc1 = reduce_add(acc1, exp0)
         for j in range(n0):
@@ -24,12 +25,12 @@ from contextlib import contextmanager
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..loops.expressions import ZERO, Expr, Name
+from ..loops.expressions import ZERO, Expr, Name, call
 from .kernel import EmittedKernel
 from .nest import loop_variable
 from .nest_arg import ArgReduction, is_arg_reduction
 from .nest_reduce import ReductionNest
-from .reduce import combined
+from .reduce import combined, key_functions
 from .sizes import Index
 
 
@@ -94,9 +95,10 @@ class RowNest(ReductionNest):
         accumulators: dict[HloInstruction, list[Name]] = {}
         for reduce in reductions:
             half = len(reduce.operands) // 2
+            keys = key_functions(reduce)
             accumulators[reduce] = [
-                self.writer.assign(self.writer.fresh("acc"), self.elements.value(init, ()))
-                for init in reduce.operands[half:]
+                self.writer.assign(self.writer.fresh("acc"), call(keys[0], value) if keys else value)
+                for value in [self.elements.value(init, ()) for init in reduce.operands[half:]]
             ]
         rows = [] if self._digits else [r for r in reductions if is_arg_reduction(r)]
         together = [r for r in reductions if r not in rows]
@@ -108,11 +110,14 @@ class RowNest(ReductionNest):
             row = ArgReduction(self.elements, reduce, self.sizes.of(self.domain, d), index)
             row.emit(loop_variable(level), accumulators[reduce])
         for reduce in reductions:
-            self._publish(reduce, kept_index, accumulators[reduce])
+            results: Sequence[Expr] = accumulators[reduce]
+            if key_functions(reduce):
+                results = [self.writer.assign(self.writer.fresh("found"), call("from_key", results[0]))]
+            self._publish(reduce, kept_index, results)
 
     def has_visits(self, stage: int) -> bool:
         """True if `visit` does something in the loop of a stage."""
-        return bool(self.full_roots_at(stage) or stage in self._spills.written or stage in self._spills.lost)
+        return self.has_full(stage)
 
     def _reduce_together(
         self, stage: int, reductions: Sequence[HloInstruction], accumulators: Mapping[HloInstruction, list[Name]],
@@ -124,7 +129,11 @@ class RowNest(ReductionNest):
             for reduce in reductions:
                 half = len(reduce.operands) // 2
                 values = [self.elements.value(o, index) for o in reduce.operands[:half]]
-                results = combined(self.elements, reduce, accumulators[reduce], values)
+                keys = key_functions(reduce)
+                if keys:
+                    results = [call(keys[1], accumulators[reduce][0], call(keys[0], values[0]))]
+                else:
+                    results = combined(self.elements, reduce, accumulators[reduce], values)
                 # All at once: the new values may depend on each other's old ones.
                 self.writer.assign_all(accumulators[reduce], results)
 

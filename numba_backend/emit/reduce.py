@@ -35,6 +35,45 @@ def combined(
     return applied(e, reducer, [*accumulators, *elements])
 
 
+_KEYS: dict[Opcode, tuple[str, str]] = {
+    Opcode.MAXIMUM: ("maximum_key", "maximum"),
+    Opcode.MINIMUM: ("minimum_key", "minimum"),
+}
+
+
+def key_functions(reduce: HloInstruction) -> tuple[str, str] | None:
+    """For a largest or smallest float: what gives a number's key, an integer, and what combines keys.
+
+    The maximum of floats is five instructions, each of which waits for the one before, since NaN and the signs of zeros
+    matter; that of integers is one. A key takes as many, but does not wait for the accumulator.
+    """
+    opcode = reducer_opcode(reduce.attributes.to_apply)
+    return _KEYS.get(opcode) if opcode and reduce.operands[0].shape.element in _SINGLE else None
+
+
+def folded(
+    e: ElementEmitter, reduce: HloInstruction, accumulators: Sequence[Expr], elements: Sequence[Sequence[Expr]]
+) -> list[Expr]:
+    """The accumulators combined with several elements (for each, one value for each operand). What may be done in any
+    order is done in pairs, so that the accumulator waits for one step only::
+
+        reduce_max(acc, reduce_max(reduce_max(a, b), reduce_max(c, d)))
+    """
+    opcode = reducer_opcode(reduce.attributes.to_apply)
+    if opcode not in _REORDERED or reduce.operands[0].shape.element not in _SINGLE:
+        values = list(accumulators)
+        for each in elements:
+            values = combined(e, reduce, values, each)
+            if len(elements) > 1:
+                values = [value if value.is_simple else e.writer.let("acc", value) for value in values]
+        return values
+    left = [each[0] for each in elements]
+    while len(left) > 1:
+        pairs = [call(_REORDERED[opcode], a, b) for a, b in zip(left[::2], left[1::2], strict=False)]
+        left = [*pairs, left[-1]] if len(left) % 2 else pairs
+    return combined(e, reduce, accumulators, left)
+
+
 def applied(e: ElementEmitter, computation: HloComputation, arguments: Sequence[Expr]) -> list[Expr]:
     """A scalar computation written out on `arguments`, in the current scope.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from .alignment import reductions_of
 from .collapse import FusedBody
+from .nest_across import AcrossNest, plan_of
 from .nest_columns import ColumnNest
 from .nest_mixed import MixedNest
 from .nest_rows import RowNest
@@ -19,4 +20,8 @@ def reduction_nest(fused: FusedBody, sharing: Mapping[int, int]) -> RowNest | Co
     first = reductions.main[0]
     dimensions = first.attributes.dimensions
     is_columns = bool(dimensions) and first.operands[0].shape.rank - 1 not in dimensions
-    return (ColumnNest if is_columns else RowNest)(fused, sharing, reductions.main)
+    if is_columns:
+        return ColumnNest(fused, sharing, reductions.main)
+    if plan := plan_of(fused, reductions.main):
+        return AcrossNest(fused, sharing, reductions.main, plan)
+    return RowNest(fused, sharing, reductions.main)

@@ -134,6 +134,10 @@ class Sizes:
             found = self._constants[value] = self._parameter(f"k{len(self._constants)}", value)
         return found
 
+    def argument(self, name: str, value: int) -> Name:
+        """A number that the nest is cut by: always an argument, with a name of its own."""
+        return self._parameter(name, value)
+
     def _parameter(self, name: str, value: int) -> Name:
         self.parameters.append(SizeParameter(name, value))
         return Name(name)

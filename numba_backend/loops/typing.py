@@ -105,8 +105,10 @@ def type_of_call(function: str, arguments: Sequence[str]) -> str:
         raise TypeUnknown(function)
     if function == "select":
         return arguments[1]
-    if function == "total_order_key":
+    if function in ("total_order_key", "maximum_key", "minimum_key"):
         return "int32" if arguments[0] == "float32" else "int64"
+    if function == "from_key":
+        return "float32" if arguments[0] == "int32" else "float64"
     if function in ("real", "imag", "abs"):
         return _PART.get(arguments[0], arguments[0])
     if function == "complex_from":

@@ -28,6 +28,7 @@ from . import dialect_integer as integer
 from . import dialect_small as small
 from .dialect_define import Cast, DialectError, DialectFunction, Kind, Resolved, define, define_exact
 from .dialect_memory import memory_functions
+from .dialect_words import word_functions
 from .math import (
     complex_functions,
     complex_inverse,
@@ -56,6 +57,10 @@ def _real_part(type_: str) -> str:
 
 def _key_type(type_: str) -> str:
     return "int32" if type_ == "float32" else "int64"
+
+
+def _keyed_type(type_: str) -> str:
+    return "float32" if type_ == "int32" else "float64"
 
 
 def _elementary_functions() -> dict[str, Any]:
@@ -191,6 +196,9 @@ def _bits_and_logic() -> dict[str, Any]:
         "shr_arithmetic": define("shr_arithmetic", 2, integer=integer.shift_right_arithmetic),
         "popcnt": define("popcnt", 1, integer=integer.population_count),
         "clz": define("clz", 1, integer=integer.count_leading_zeros),
+        "maximum_key": define("maximum_key", 1, _key_type, real=floating.maximum_key),
+        "minimum_key": define("minimum_key", 1, _key_type, real=floating.minimum_key),
+        "from_key": define("from_key", 1, _keyed_type, signed=floating.from_key),
         "total_order_key": define("total_order_key", 1, _key_type, real=floating.total_order_key),
     }
 
@@ -296,6 +304,7 @@ SCOPE: dict[str, object] = {
     **_complex_parts(),
     **_conversions(),
     **memory_functions(),
+    **word_functions(),
     "independent": range,
     "select": _select(),
     "reduce_precision": _reduce_precision("reduce_precision", "float32", "float64"),

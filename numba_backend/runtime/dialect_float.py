@@ -14,6 +14,7 @@ from .math.value import (
     call_intrinsic,
     choose,
     copysign,
+    from_bits,
     select,
     type_suffix,
 )
@@ -74,6 +75,23 @@ def total_order_key(x: Float) -> Integer:
     """A signed integer of the same width, in IEEE's total order: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
     bits = x.to_bits()
     return bits ^ (bits.shift_right_arithmetic(bits.bits - 1).shift_right_logical(1))
+
+
+def maximum_key(x: Float) -> Integer:
+    """A signed integer of the same width: the maximum of keys is the key of the maximum. Every NaN has the largest."""
+    key = total_order_key(x)
+    return select(x.is_nan(), key.constant((1 << (key.bits - 1)) - 1), key)
+
+
+def minimum_key(x: Float) -> Integer:
+    """The same for minima: every NaN has the smallest key."""
+    key = total_order_key(x)
+    return select(x.is_nan(), key.constant(-(1 << (key.bits - 1))), key)
+
+
+def from_key(key: Integer) -> Float:
+    """The number with this key."""
+    return from_bits(key ^ (key.shift_right_arithmetic(key.bits - 1).shift_right_logical(1)))
 
 
 def reduce_precision(x: Float, exponent_bits: int, mantissa_bits: int) -> Float:

@@ -182,6 +182,8 @@ class _Splitter:
                 self._split[old] = self._moved(old, region)
                 continue
             new = self._finished(old)
+            if old.opcode is Opcode.RESHAPE and (source := self._whole(old.operands[0])) is not old.operands[0]:
+                new = _reshaped(source, old.shape)
             self._plain[old] = new or old.with_operands(tuple([self._whole(o) for o in old.operands]))
         needed = {old: new for old, new in self._plain.items() if new is not old}
         root = computation.root
@@ -191,7 +193,7 @@ class _Splitter:
         """The value with its old dimensions."""
         found = self._plain.get(old)
         if found is None:
-            found = self._plain[old] = make_instruction(Opcode.RESHAPE, (self._split[old],), shape=old.shape)
+            found = self._plain[old] = _reshaped(self._split[old], old.shape)
         return found
 
     def _in_parts(self, old: HloInstruction, region: Region) -> HloInstruction:
@@ -199,7 +201,7 @@ class _Splitter:
         found = self._split.get(old)
         if found is None:
             shape = Shape.array(old.shape.element, region.split(old))
-            found = self._split[old] = make_instruction(Opcode.RESHAPE, (self._plain[old],), shape=shape)
+            found = self._split[old] = _reshaped(self._plain[old], shape)
         return found
 
     def _moved(self, old: HloInstruction, region: Region) -> HloInstruction:
@@ -227,6 +229,12 @@ class _Splitter:
             return self._finish(old, [self._whole(o) for o in old.operands], None)
         arrays = [self._in_parts(o, region) for o in old.operands[:half]]
         return self._finish(old, [*arrays, *map(self._whole, old.operands[half:])], region.at[old.operands[0]])
+
+
+def _reshaped(value: HloInstruction, shape: Shape) -> HloInstruction:
+    """A value with other dimensions; what it is a reshape of, if that has them."""
+    source = value.operands[0] if value.opcode is Opcode.RESHAPE else value
+    return source if source.shape == shape else make_instruction(Opcode.RESHAPE, (source,), shape=shape)
 
 
 def renumbered(dimensions: Sequence[int], split: int) -> Dimensions:
