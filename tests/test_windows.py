@@ -12,7 +12,8 @@ from hloom.hlo.window import Window
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit.window_scan import FEW_ROWS, LANES, PIECE
 
-from hloom import hlo
+import hloom
+from hloom import hlo, lax
 from hloom.backend_check.op_cases_reduce import argmax_computation, binary_computation
 from hloom.backend_check.op_cases_window import last_of_two, placed, window_of
 
@@ -123,3 +124,58 @@ def test_long_cumulative_sums_agree_with_the_evaluator() -> None:
     np.testing.assert_allclose(actual, expected, rtol=1e-5)
     assert placed((4, _LONG), _cumulative(2, 1, _LONG, False)) == (4, _LONG)
     assert hlo.verify(module) is None
+
+
+_SHORT_ROWS = {
+    "same": ((3, 2, 28, 28), ((1,), (1,), (3, 1, 1, 1), (3, 1, 1, 1))),
+    "halves": ((5, 3, 14, 26), ((1,), (1,), (2, 2), (2, 2))),
+    "odd": ((40, 7, 13), ((1,), (3, 2, 1, 1), (3, 2, 1, 1))),
+    "one side": ((2, 9, 30), ((1,), (4, 1, 3, 0), (4, 1, 3, 0))),
+    "dilated": ((2, 19, 17), ((1,), (3, 1, 2, 2, 1, 2), (3, 2, 2, 2, 1, 2))),
+    "one row": ((50,), ((5, 1, 2, 2),)),
+    "three": ((2, 6, 5, 9), ((1,), (2,), (2, 2), (3, 1, 1, 1))),
+    "tiny": ((2, 1, 1), ((1,), (3, 1, 1, 1), (3, 1, 1, 1))),
+    "long": ((2, 4, 4096), ((1,), (3, 1, 1, 1), (3, 1, 1, 1))),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "element"),
+    [*((name, E.F32) for name in _SHORT_ROWS), *(("odd", e) for e in (E.F64, E.BF16, E.S16, E.S32)), ("halves", E.S32)],
+)
+def test_windows_over_short_rows(name: str, element: ElementType) -> None:
+    """Small integers, which all types hold and add exactly; NaN and zeros of both signs for extrema."""
+    dims, parts = _SHORT_ROWS[name]
+    window = window_of(*parts)
+    rng = np.random.default_rng(1)
+    x = rng.integers(-4, 5, dims).astype(element.dtype)
+    for opcode, init in ((O.ADD, 3), (O.MULTIPLY, 1), (O.MAXIMUM, -9), (O.MINIMUM, 0)):
+        if element.is_floating and opcode is O.MAXIMUM:
+            x[x == 0] = -0.0
+            x[rng.random(dims) < 0.05] = np.nan
+        if opcode is O.MULTIPLY:
+            x = np.sign(x)
+        module = _module((element,), dims, window, binary_computation(opcode, element))
+        inputs = [x, np.array(init, element.dtype)]
+        (wanted,) = hlo.evaluate(module, *inputs)
+        (found,) = NumbaCompiler().compile(module).execute(inputs)
+        found, wanted = (np.asarray(a).astype(np.float64) for a in (found, wanted))
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))
+
+
+def test_a_cumulative_function_is_a_scan_of_few_kernels() -> None:
+    for function in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin):
+        for axis in (0, 1):
+            compiled = hloom.jit(function, static_argnums=1).lower(np.ones((40, 300), np.float32), axis).compile()
+            assert len(compiled.kernels()) == 1
+
+
+def test_the_evaluator_takes_long_cumulative_windows() -> None:
+    x = np.random.default_rng(0).integers(-9, 9, 50_000).astype(np.int32)
+    for backwards in (False, True):
+        module = _module((E.S32,), x.shape, _cumulative(1, 0, x.size, backwards), binary_computation(O.ADD, E.S32))
+        flip = x[::-1] if backwards else x
+        wanted = np.cumsum(flip, dtype=np.int32) + np.int32(5)
+        (found,) = hlo.evaluate(module, x, np.int32(5))
+        np.testing.assert_array_equal(found, wanted[::-1] if backwards else wanted)

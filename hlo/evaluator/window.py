@@ -7,14 +7,14 @@ for a hole. Holes do not take part, so that an init value enters a window's resu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from ..opcode import Opcode
 from ..ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
 from ..shape import Shape
-from ..window import Window
+from ..window import Window, WindowDimension
 from .applied import Applied, as_ufunc, reduced_in
 from .table import EVALUATE, NDArray, Value
 
@@ -52,6 +52,38 @@ def _elements(sizes: Sequence[int], window: Window, results: Sequence[int]) -> I
         yield area[tuple(where)]
 
 
+def _scanned(sizes: Sequence[int], window: Window) -> tuple[int, bool] | None:
+    """The dimension along which each window reaches from one end to its own position, and whether from the far end.
+    None if the window is another one."""
+    found = None
+    for d, (size, part) in enumerate(zip(sizes, window, strict=True)):
+        if part == WindowDimension():
+            continue
+        forwards, backwards = (WindowDimension(size, 1, *p) for p in ((size - 1, 0), (0, size - 1)))
+        if found is not None or part not in (forwards, backwards):
+            return None
+        found = d, part == backwards
+    return found
+
+
+def _prefixes(
+    arrays: Sequence[NDArray], d: int, backwards: bool,
+    combine: Callable[[Sequence[NDArray], Sequence[NDArray]], Sequence[NDArray]],
+) -> list[NDArray]:  # fmt: skip
+    """All prefixes (or suffixes) along a dimension: reducers are associative, so each has twice as many elements after
+    each step."""
+    found = [np.moveaxis(a, d, 0) for a in arrays]
+    reach = 1
+    while reach < len(found[0]):
+        near, far = (slice(None, -reach), slice(reach, None))
+        joined = combine([a[near] for a in found], [a[far] for a in found])
+        ends = [a[-reach:] if backwards else a[:reach] for a in found]
+        parts = [(j, e) if backwards else (e, j) for j, e in zip(joined, ends, strict=True)]
+        found = [np.concatenate(pair) for pair in parts]
+        reach *= 2
+    return [np.moveaxis(a, 0, d) for a in found]
+
+
 @EVALUATE.register(Opcode.REDUCE_WINDOW)
 def _reduce_window(shape: Shape, attributes: ReduceWindowAttributes, *operands: NDArray) -> Value:
     """f16 and bf16 sums, products and extrema are computed in f32 and rounded once; XLA rounds some partial results."""
@@ -65,6 +97,16 @@ def _reduce_window(shape: Shape, attributes: ReduceWindowAttributes, *operands: 
         arrays, inits = tuple(x.astype(wide) for x in arrays), tuple(x.astype(wide) for x in inits)
     sums = [np.full(results, init) for init in inits]
     apply = Applied(attributes.to_apply)
+
+    def combine(before: Sequence[NDArray], elements: Sequence[NDArray]) -> Sequence[NDArray]:
+        return (ufunc(before[0], elements[0]),) if ufunc is not None else apply([*before, *elements])
+
+    scanned = _scanned(arrays[0].shape, attributes.window)
+    if scanned is not None and 0 not in results:
+        prefixes = _prefixes(arrays, *scanned, combine)
+        after = combine(sums, prefixes)
+        rounded = tuple(total.astype(leaf.element.dtype, copy=False) for total, leaf in zip(after, leaves, strict=True))
+        return rounded[0] if count == 1 else rounded
     flat = [array.reshape(-1) for array in arrays]
     for origins in _elements(arrays[0].shape, attributes.window, results):
         there = origins >= 0
@@ -72,7 +114,7 @@ def _reduce_window(shape: Shape, attributes: ReduceWindowAttributes, *operands: 
             continue
         elements = [array[origins[there]] for array in flat]
         before = [total[there] for total in sums]
-        after = (ufunc(before[0], elements[0]),) if ufunc is not None else apply([*before, *elements])
+        after = combine(before, elements)
         for total, new in zip(sums, after, strict=True):
             total[there] = new
     rounded = tuple(total.astype(leaf.element.dtype, copy=False) for total, leaf in zip(sums, leaves, strict=True))

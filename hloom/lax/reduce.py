@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..autodiff.api import jvp
 from ..extend.primitive import Primitive
 from ..hlo.builder import make_instruction, make_parameter
 from ..hlo.element_type import ElementType, element_type_of
@@ -18,7 +19,9 @@ from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import ComparisonDirection
 from ..hlo.ops.reduce import ReduceAttributes
+from ..hlo.ops.window import ReduceWindowAttributes
 from ..hlo.shape import Shape
+from ..hlo.window import WindowDimension
 from ..tracer import dtypes, tree
 from ..tracer.array import array_from_scalar, as_value
 from ..tracer.compound import compound
@@ -376,14 +379,62 @@ def argmin(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
 # ---- cumulative
 
 
-def _cumulative(op: Callable[[Value, Value], Value], name: str, operand: Any, axis: int, reverse: bool) -> Value:
-    """Prefixes as a tree: in about 2 log2(n) steps, of 2 n uses of `op` in all."""
+def _cumulative(kind: Primitive, name: str, operand: Any, axis: int, reverse: bool) -> Value:
     x = _numbers(name, operand)
-    axis = canonical_axis(axis, x.aval.ndim)
+    result: Value = kind.bind(x, axis=canonical_axis(axis, x.aval.ndim), reverse=bool(reverse))
+    return result
+
+
+def _as_tree(op: Callable[[Value, Value], Value], x: Value, axis: int, reverse: bool) -> Value:
+    """Prefixes as a tree: in about 2 log2(n) steps, of 2 n uses of `op` in all."""
     if reverse:
         x = rev(x, [axis])
     (found,) = prefixes(lambda a, b: [op(a[0], b[0])], [x], [axis])
     return rev(found, [axis]) if reverse else found
+
+
+def _define_cumulative(name: str, op: Callable[[Any, Any], Value], start: Callable[[np.dtype[Any]], Any]) -> Primitive:
+    """A cumulative function is a window that reaches from one end to its own position. `start`: the identity of `op`.
+
+    The derivative is that of a tree, except of a sum, which is linear.
+    """
+    cumulative = Primitive(name)
+
+    @cumulative.def_meaning
+    def meaning(x: Value, *, axis: int, reverse: bool) -> Value:
+        size, dtype = x.aval.shape[axis], x.aval.dtype
+        if not x.aval.size or (dtypes.is_complex(dtype) and op is not ew.add):  # which has no identity, nor order
+            return _as_tree(op, x, axis, reverse)
+        low, high = (0, size - 1) if reverse else (size - 1, 0)
+        whole = WindowDimension(size, 1, low, high)
+        window = tuple([whole if d == axis else WindowDimension() for d in range(x.aval.ndim)])
+        scalars = [ShapedArray((), dtype)] * 2
+        reducer = trace_to_computation(lambda pair: [op(*pair)], scalars, f"{name}_step").computation
+        init = array_from_scalar(start(dtype), dtype)
+        attributes = ReduceWindowAttributes(window, returns_element(reducer))
+        return bind(Opcode.REDUCE_WINDOW, (x, init), attributes, weak_type=x.aval.weak_type)
+
+    @cumulative.def_jvp
+    def derivative(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
+        (x,), (t,) = primals, tangents
+        if op is ew.add:
+            return cumulative.bind(x, axis=axis, reverse=reverse), cumulative.bind(t, axis=axis, reverse=reverse)
+        return jvp(lambda x: _as_tree(op, x, axis, reverse), (x,), (t,))
+
+    return cumulative
+
+
+def _zero(dtype: np.dtype[Any]) -> Any:
+    """What leaves every number as it is when it is added: -0.0 for floats."""
+    if dtypes.is_complex(dtype):
+        return complex(-0.0, -0.0)
+    return -0.0 if dtypes.is_floating(dtype) else 0
+
+
+_SUMS = _define_cumulative("cumsum", ew.add, _zero)
+_PRODUCTS = _define_cumulative("cumprod", ew.mul, lambda dtype: 1)
+_MAXIMA = _define_cumulative("cummax", ew.max, lambda dtype: limits(dtype)[0])
+_MINIMA = _define_cumulative("cummin", ew.min, lambda dtype: limits(dtype)[1])
 
 
 @compound(static=("axis", "reverse"))
@@ -396,7 +447,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     >>> lax.cumsum(jnp.array([1, 2, 3]), reverse=True)
     Array([6, 5, 3], dtype=int32)
     """
-    return _cumulative(ew.add, "cumsum", operand, axis, reverse)
+    return _cumulative(_SUMS, "cumsum", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
@@ -407,7 +458,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     >>> lax.cumprod(jnp.array([1, 2, 3, 4]))
     Array([ 1,  2,  6, 24], dtype=int32)
     """
-    return _cumulative(ew.mul, "cumprod", operand, axis, reverse)
+    return _cumulative(_PRODUCTS, "cumprod", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
@@ -418,7 +469,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     >>> lax.cummax(jnp.array([1, 3, 2, 5]))
     Array([1, 3, 3, 5], dtype=int32)
     """
-    return _cumulative(ew.max, "cummax", operand, axis, reverse)
+    return _cumulative(_MAXIMA, "cummax", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
@@ -429,7 +480,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     >>> lax.cummin(jnp.array([4, 3, 5, 1]))
     Array([4, 3, 3, 1], dtype=int32)
     """
-    return _cumulative(ew.min, "cummin", operand, axis, reverse)
+    return _cumulative(_MINIMA, "cummin", operand, axis, reverse)
 
 
 @compound(static=("axis", "reverse"))
@@ -458,7 +509,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
         safe = ew.select(ew.is_finite(top), top, full_like(top, 0))
         return ew.log(ew.exp(a - safe) + ew.exp(b - safe)) + safe
 
-    return _cumulative(logaddexp, "cumlogsumexp", operand, axis, reverse)
+    return _as_tree(logaddexp, x, canonical_axis(axis, x.aval.ndim), reverse)
 
 
 def keep_dimensions(reduced: Value, shape: Sequence[int], axes: Sequence[int]) -> Value:

@@ -1,4 +1,5 @@
-"""Kernels of reduce-window. Cumulative windows are in `window_scan.py`.
+"""Kernels of reduce-window. Cumulative windows are in `window_scan.py`, most windows over short rows in
+`window_joint.py`.
 
 Along the last dimension, results are computed a block at a time, so that loops vectorise; the loop over all other
 dimensions is the one that is sliced::

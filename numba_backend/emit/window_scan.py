@@ -12,28 +12,35 @@ Across columns (the scanned dimension is not the last) all columns advance toget
 Along rows, each step must wait for the one before, so several rows advance side by side, as lanes. If there are few
 long rows, they are cut into pieces: one kernel reduces each piece, one scans the sums, and the last one scans all
 pieces as if they were rows.
+
+Sums of f32 are held in f64 between steps, so that they are as exact as those of a tree.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 
+from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.passes.patterns import reducer_opcode
 from ...hlo.window import is_trivial
 from ..loops.expressions import ZERO, Expr, Name, minimum, product
+from ..loops.typing import pointer_to
+from ..loops.writer import cast
 from .applied import Buffer, KernelText, cost_of
-from .kernel import HI, LO, EmittedKernel
+from .kernel import HI, LO, EmittedKernel, memory_type
 from .window_axes import added
 
-BLOCK = 1024
-"""Columns that advance together."""
+BLOCK = 128
+"""Columns that advance together, as much as a local array holds what is held for them."""
 PIECE = 1040
 """Elements of a piece of a long row; no power of two, so that the lanes use different sets of the cache."""
 FEW_ROWS = 16
 LANES = 8
+"""Rows that advance together, where a step is one operation on four bytes. For longer ones LLVM would gather."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,8 @@ class _Scans:
         self.text = KernelText(name, instruction.attributes.to_apply, guarded=True)
         self.writer = self.text.writer
         self.cost = 0.2 * self.count + cost_of(instruction.attributes.to_apply)
+        self.held_types = held_types(instruction)
+        self.is_wide = self.held_types != self.types
 
     def operands(self) -> list[Buffer]:
         return [self.text.operand(f"x{k}", t, k) for k, t in enumerate(self.types)]
@@ -89,16 +98,26 @@ class _Scans:
     def outputs(self, name: str = "out", first: int = 0) -> list[Buffer]:
         return [self.text.output(f"{name}{k}", t, first + k) for k, t in enumerate(self.types)]
 
+    def held(self, name: str, first: int) -> list[Buffer]:
+        """Outputs for what is held at the ends of pieces."""
+        return [self.text.output(f"{name}{k}", t, first + k) for k, t in enumerate(self.held_types)]
+
+    def wide(self, value: Expr) -> Expr:
+        """An element as it is held: ``float64(x0[at])`` in a sum of f32."""
+        return cast("float64", value) if self.is_wide and value.type != "float64" else value
+
     def init_values(self, inits: Sequence[Buffer]) -> list[Name]:
         """``init0 = i0[0]``"""
-        return [self.writer.assign(f"init{k}", init.load(ZERO)) for k, init in enumerate(inits)]
+        return [self.writer.assign(f"init{k}", self.wide(init.load(ZERO))) for k, init in enumerate(inits)]
 
-    def accumulators(self, buffers: Sequence[Buffer], stem: str = "acc") -> list[Name]:
-        """Variables for one element of each of these buffers: ``acc0``, ``acc1``."""
-        return [self.writer.variable(f"{stem}{k}", b.load(ZERO).type) for k, b in enumerate(buffers)]
+    def accumulators(self, stem: str = "acc") -> list[Name]:
+        """Variables for what is held: ``acc0``, ``acc1``."""
+        loads = [Buffer(Name("x", pointer_to(memory_type(t))), t).load(ZERO) for t in self.held_types]
+        return [self.writer.variable(f"{stem}{k}", load.type) for k, load in enumerate(loads)]
 
     def join(self, accumulators: Sequence[Name], values: Sequence[Expr]) -> None:
         """Combines the accumulators with one more element; in a suffix scan, the element is on the left."""
+        values = [self.wide(v) for v in values]
         held = [self.writer.assign(self.writer.fresh("v"), v) for v in values] if len(values) > 1 else values
         before, after = (held, accumulators) if self.scan.backwards else (accumulators, held)
         self.text.assign(accumulators, self.text.combine(self.instruction, before, after))
@@ -106,11 +125,18 @@ class _Scans:
     def keep(self, outputs: Sequence[Buffer], offset: Expr, values: Sequence[Expr]) -> None:
         """``out0[offset] = acc0``"""
         for output, value in zip(outputs, values, strict=True):
-            self.text.store(output, offset, value)
+            self.text.store(output, offset, cast("float32", value) if self.is_wide else value)
 
     def offset(self, row: Expr, size: Expr, step: Expr) -> Expr:
         """The offset of a step of the scan along the row that begins at offset `row`."""
         return added(row, size - 1 - step if self.scan.backwards else step)
+
+
+def held_types(instruction: HloInstruction) -> list[ElementType]:
+    """The types in which a scan holds its numbers between steps."""
+    types = [o.shape.element for o in instruction.operands[: len(instruction.operands) // 2]]
+    is_sum = reducer_opcode(instruction.attributes.to_apply) is Opcode.ADD
+    return [ElementType.F64] if types == [ElementType.F32] and is_sum else types
 
 
 def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
@@ -119,55 +145,49 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     text, writer = own.text, own.writer
     sources, inits, outputs = own.operands(), own.inits(), own.outputs()
     size, inner = text.size("n0", scan.size), text.size("n1", scan.inner)
-    by_outer = scan.outer >= FEW_ROWS or scan.inner < 2 * BLOCK
-    outer = text.size("outer", scan.outer)
+    count = -(-scan.inner // BLOCK)
+    blocks = text.size("blocks", count)
     values = own.init_values(inits)
-    with ExitStack() as stack:
-        if by_outer:
-            o = stack.enter_context(writer.loop("o", LO, HI))
-            start = stack.enter_context(writer.loop("start", 0, inner, step=BLOCK))
-            stop = writer.assign("stop", minimum(start + BLOCK, inner))
-        else:
-            start = stack.enter_context(writer.loop("start", LO, HI, step=BLOCK))
-            stop = writer.assign("stop", minimum(start + BLOCK, HI))
-            o = stack.enter_context(writer.loop("o", outer))
-        accumulators = own.accumulators(sources)
-        top = writer.assign("top", product(o, size, inner))
-        if scan.backwards:
-            writer.augment(top, "+", (size - 1) * inner)
-        with writer.loop("j", start, stop) as j:
-            text.assign(accumulators, values)
-            own.join(accumulators, [source.load(top + j) for source in sources])
-            own.keep(outputs, top + j, accumulators)
-        with writer.loop("r", 1, size) as r:
-            row = writer.assign("row", top - r * inner if scan.backwards else top + r * inner)
-            last = writer.assign("last", row + inner if scan.backwards else row - inner)
-            with writer.loop("j", start, stop) as j:
-                for accumulator, output in zip(accumulators, outputs, strict=True):
-                    writer.assign(accumulator, output.load(last + j))
+    accumulators = own.accumulators()
+    arrays = [
+        Buffer(writer.local_array(f"held{k}", BLOCK, memory_type(t)), t) for k, t in enumerate(own.held_types)
+    ]
+    with writer.loop("number", LO, HI) as number:
+        start = writer.assign("start", number % blocks * BLOCK)
+        width = writer.assign("width", minimum(BLOCK, inner - start))
+        top = writer.assign("top", number // blocks * size * inner + start)
+        with writer.loop("j", width) as j:
+            for array, value in zip(arrays, values, strict=True):
+                text.store(array, j, value)
+        with writer.loop("r", size) as r:
+            row = writer.assign("row", top + (size - 1 - r if scan.backwards else r) * inner)
+            with writer.loop("j", width) as j:
+                for accumulator, array in zip(accumulators, arrays, strict=True):
+                    writer.assign(accumulator, array.load(j))
                 own.join(accumulators, [source.load(row + j) for source in sources])
+                for accumulator, array in zip(accumulators, arrays, strict=True):
+                    text.store(array, j, accumulator)
                 own.keep(outputs, row + j, accumulators)
-    if by_outer:
-        return text.finish(scan.outer, scan.size * scan.inner * own.cost)
-    return text.finish(scan.inner, scan.outer * scan.size * own.cost)
+    return text.finish(scan.outer * count, scan.size * min(scan.inner, BLOCK) * own.cost)
 
 
 def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """Output k: the elements of each piece, combined. The operands are the instruction's."""
     own = _Scans(instruction, scan, "scan_sums")
     text, writer = own.text, own.writer
-    sources, outputs = own.operands(), own.outputs("sums")
+    sources, outputs = own.operands(), own.held("sums", 0)
     size, pieces = text.size("n0", scan.size), text.size("pieces", scan.pieces)
     with writer.loop("piece", LO, HI) as piece:
         row = writer.assign("row", piece // pieces * size)
         first = writer.assign("first", piece % pieces * PIECE)
         steps = writer.assign("steps", minimum(PIECE, size - first))
-        accumulators = own.accumulators(sources)
+        accumulators = own.accumulators()
         for accumulator, source in zip(accumulators, sources, strict=True):
-            writer.assign(accumulator, source.load(own.offset(row, size, first)))
+            writer.assign(accumulator, own.wide(source.load(own.offset(row, size, first))))
         with writer.loop("s", 1, steps) as s:
             own.join(accumulators, [source.load(own.offset(row, size, first + s)) for source in sources])
-        own.keep(outputs, piece, accumulators)
+        for output, accumulator in zip(outputs, accumulators, strict=True):
+            text.store(output, piece, accumulator)
     return text.finish(scan.outer * scan.pieces, PIECE * own.cost)
 
 
@@ -175,13 +195,13 @@ def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """Output k: replaces each piece's sum with the piece's start value. The operands are the instruction's."""
     own = _Scans(instruction, scan, "scan_starts")
     text, writer = own.text, own.writer
-    inits, outputs = own.inits(), own.outputs("sums")
+    inits, outputs = own.inits(), own.held("sums", 0)
     pieces = text.size("pieces", scan.pieces)
     with writer.loop("row", LO, HI) as row:
-        accumulators = own.accumulators(inits)
-        text.assign(accumulators, [init.load(ZERO) for init in inits])
+        accumulators = own.accumulators()
+        text.assign(accumulators, own.init_values(inits))
         with writer.loop("piece", row * pieces, row * pieces + pieces) as piece:
-            sums = own.accumulators(outputs, "sum")
+            sums = own.accumulators("sum")
             for total, accumulator, output in zip(sums, accumulators, outputs, strict=True):
                 writer.assign(total, output.load(piece))
                 text.store(output, piece, accumulator)
@@ -193,7 +213,9 @@ def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """The scan along rows, or along their pieces, whose start values are then in outputs count, count + 1, ..."""
     own = _Lanes(instruction, scan)
     text, writer = own.text, own.writer
-    cut, count = own.cut, max(1, LANES // (own.count * max(1, len(instruction.attributes.to_apply.instructions) // 4)))
+    bytes_held = max(t.bit_width for t in own.held_types) // 8
+    size = own.count * max(1, len(instruction.attributes.to_apply.instructions) // 4) * max(1, bytes_held // 4)
+    cut, count = own.cut, max(1, LANES // size)
     with writer.loop("group", LO, HI) as group:
         number = writer.assign("number", product(group, count))
         with writer.if_(number + count <= own.total):
@@ -236,7 +258,7 @@ class _Lanes(_Scans):
         super().__init__(instruction, scan, "scan_rows")
         self.cut = scan.pieces > 1
         self.sources, inits, self.results = self.operands(), [] if self.cut else self.inits(), self.outputs()
-        self.starts = self.outputs("starts", self.count) if self.cut else []
+        self.starts = self.held("starts", self.count) if self.cut else []
         self.size = self.text.size("n0", scan.size)
         self.pieces = self.text.size("pieces", scan.pieces)
         self.total = self.text.size("total", scan.outer * scan.pieces)
@@ -251,7 +273,7 @@ class _Lanes(_Scans):
             acc3_0 = starts0[number + 3]
         """
         writer, size = self.writer, self.size
-        accumulators = self.accumulators(self.sources, f"acc{lane}_")
+        accumulators = self.accumulators(f"acc{lane}_")
         if not self.cut:
             row = writer.assign(f"row{lane}", product(number, size))
             self.text.assign(accumulators, self.values)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit.window import emit_reduce_window
-from ..emit.window_scan import Scan, emit_columns, emit_rows, emit_starts, emit_sums, scan_of
+from ..emit.window_joint import emit_joint, joins_rows
+from ..emit.window_scan import Scan, emit_columns, emit_rows, emit_starts, emit_sums, held_types, scan_of
 from ..emit.window_scatter import emit_select_and_scatter
 from .table import RowContext, register
 
@@ -18,7 +19,7 @@ def _reduce_window(context: RowContext, instruction: HloInstruction) -> None:
     if scan is not None:
         _scan(context, instruction, scan)
         return
-    kernel = emit_reduce_window(instruction)
+    kernel = emit_joint(instruction) if joins_rows(instruction) else emit_reduce_window(instruction)
     context.kernel(instruction.name, kernel, context.operands(instruction), context.results(instruction))
 
 
@@ -30,7 +31,7 @@ def _scan(context: RowContext, instruction: HloInstruction, scan: Scan) -> None:
     starts = []
     if scan.pieces > 1:
         pieces = scan.outer * scan.pieces
-        starts = [context.scratch(leaf.element, pieces) for leaf in instruction.shape.leaves()]
+        starts = [context.scratch(kind, pieces) for kind in held_types(instruction)]
         context.kernel(f"{instruction.name}.sums", emit_sums(instruction, scan), operands, starts)
         context.kernel(f"{instruction.name}.starts", emit_starts(instruction, scan), operands, starts)
     context.kernel(instruction.name, emit_rows(instruction, scan), operands, [*results, *starts])
