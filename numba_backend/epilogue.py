@@ -17,7 +17,10 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops import Trait, has_trait
 from .runtime.blas import MOST_EPILOGUES
 
-__all__ = ["LEAST_BYTES", "MOST_EPILOGUES", "Rowwise", "divides_rows", "has_epilogues", "keeps_rows", "leading_sizes"]
+__all__ = [
+    "LEAST_BYTES", "MOST_EPILOGUES", "Rowwise", "divides_rows", "has_epilogues", "keeps_rows", "leading_sizes",
+    "overlap",
+]  # fmt: skip
 
 LEAST_BYTES = 1 << 20
 """Smaller results of products are in the cache when the next kernel reads them, whoever computed them."""
@@ -91,12 +94,12 @@ class Rowwise:
     ) -> bool:
         """True if a kernel with these operands and outputs may follow; `given`: see `keeps_rows`."""
         others = [place for k, place in enumerate(operands) if k not in given]
-        if any(_overlap(place, computed) for place in others for computed in self._by_rows):
+        if any(overlap(place, computed) for place in others for computed in self._by_rows):
             return False  # a view of what is computed row by row
         for output in outputs:
-            if any(_overlap(output, read) for read in self._read):
+            if any(overlap(output, read) for read in self._read):
                 return False
-            if any(_overlap(output, place) and output != place for place in (*self._by_rows, *others)):
+            if any(overlap(output, place) and output != place for place in (*self._by_rows, *others)):
                 return False
         return True
 
@@ -106,5 +109,6 @@ class Rowwise:
         self._by_rows += [*outputs, *[place for place in operands if place in outputs]]
 
 
-def _overlap(a: BufferSlice, b: BufferSlice) -> bool:
+def overlap(a: BufferSlice, b: BufferSlice) -> bool:
+    """True if two buffers have a byte in common."""
     return bool(a.size) and bool(b.size) and a.overlaps(b)

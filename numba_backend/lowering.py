@@ -23,18 +23,21 @@ from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
 from ..hlo.timeline.spans import Track, spanning
 from .bodies import Bodies
+from .chain import find_chain
 from .dot import gemm_of
-from .emit import canonical, emit_fusion
+from .emit import FusedBody, canonical, emit_fusion
 from .emit.element import storage_of
+from .emit.inlined import may_be_inlined, reads_once
 from .emit.kernel import EmittedKernel
 from .emit.places import place_of
-from .epilogue import MOST_EPILOGUES, Rowwise, divides_rows, has_epilogues, keeps_rows, leading_sizes
+from .epilogue import MOST_EPILOGUES, Rowwise, divides_rows, has_epilogues, keeps_rows, leading_sizes, overlap
 from .loops.statements import KernelParameter, PointerParameter, SizeParameter
 from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
 from .product_kernels import product_kernel
 from .rows import row_rule
 from .runtime import portable
+from .runtime.chain import Stage
 from .runtime.kernel import KernelSource, Parameter, with_vectors_of
 from .runtime.program import Argument, Epilogue, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
 from .tuning import tuning_of
@@ -44,7 +47,7 @@ PIECE_NANOSECONDS = 20_000
 
 LOWERED: Mapping[Opcode, str] = {
     Opcode.FUSION: "inlined, then fused anew: a kernel",
-    Opcode.DOT: "BLAS gemm; small, skinny or of integers: a kernel",
+    Opcode.DOT: "BLAS gemm; small, skinny, of integers or of halves: a kernel",
     Opcode.WHILE: "jumps",
     Opcode.CONDITIONAL: "jumps",
     Opcode.CALL: "inlined",
@@ -127,6 +130,8 @@ class _Lowering:
         """The instructions of the computation, and which one's rows are made."""
         self._absorbed: set[HloInstruction] = set()
         """Fusions whose kernels are parts of the row of a product before them."""
+        self._inlined: dict[HloInstruction, dict[int, HloInstruction]] = {}
+        """By instruction with a row of its own: the operands that its kernel computes, and the fusions they were."""
         self._rules: Mapping[Opcode, Callable[[HloInstruction], None]] = {
             Opcode.FUSION: self._fusion,
             Opcode.DOT: self._dot,
@@ -142,6 +147,8 @@ class _Lowering:
                 continue
             self.builder.origin = instruction
             self._at = computation.instructions, number
+            if instruction.opcode is Opcode.FUSION and self._put_off(instruction, computation):
+                continue
             rule = self._rules.get(instruction.opcode)
             if rule is not None:
                 rule(instruction)
@@ -289,6 +296,37 @@ class _Lowering:
         """The place as an argument. A program with an empty arena has none, though empty arrays are assigned to it."""
         return self.place(place) if place.size else NOWHERE
 
+    def _put_off(self, fusion: HloInstruction, computation: HloComputation) -> bool:
+        """True for a fusion that the kernel of its only reader computes. What the fusion reads must still be there."""
+        reader, operand = _only_reader(fusion, computation)
+        if reader is None or is_outlined_loop(fusion) or not reads_once(reader, operand):
+            return False
+        if any(not s.array_layout.is_row_major for o in (reader, *reader.operands) for s in o.shape.leaves()):
+            return False
+        if not may_be_inlined(self.bodies.of(fusion), reader, operand):
+            return False
+        read = self.assignment.operand_leaves(fusion)
+        instructions, number = self._at
+        for following in islice(instructions, number + 1, None):
+            if not has_rows(following):
+                continue
+            if following.opcode in (Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL):
+                return False
+            if any(overlap(place, written) for place in read for written in self.assignment.leaves(following)):
+                return False
+            if following is reader:
+                break
+        self._inlined.setdefault(reader, {})[operand] = fusion
+        return True
+
+    def inlined(self, instruction: HloInstruction) -> dict[int, tuple[FusedBody, list[Argument]]]:
+        """See `RowContext`."""
+        found = {}
+        for operand, fusion in sorted(self._inlined.get(instruction, {}).items()):
+            arguments = [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(fusion)]
+            found[operand] = self.bodies.of(fusion), arguments
+        return found
+
     @property
     def has_blas(self) -> bool:
         """See `RowContext`."""
@@ -329,12 +367,15 @@ class _Lowering:
 
     def _grain(self, kernel: EmittedKernel) -> int:
         """The least number of iterations of the outermost loop for a thread; 0 if no other thread may take part."""
-        nanoseconds: float = self.tuning.piece_nanoseconds
-        if nanoseconds < 0:
-            nanoseconds = PIECE_NANOSECONDS
-        if kernel.is_serial or not nanoseconds:
-            return 0
-        return max(kernel.least, math.ceil(nanoseconds / max(kernel.cost, 0.1)))
+        pieces = 0 if kernel.is_serial else self._pieces_of(kernel.cost)
+        return pieces and max(kernel.least, pieces)
+
+    def _pieces_of(self, nanoseconds: float) -> int:
+        """How many pieces of work that take so long are worth a thread; 0 if no other thread may take part."""
+        wanted: float = self.tuning.piece_nanoseconds
+        if wanted < 0:
+            wanted = PIECE_NANOSECONDS
+        return math.ceil(wanted / max(nanoseconds, 0.1))
 
     def _source(self, kernel: EmittedKernel) -> KernelSource:
         found = self._sources.get(kernel.source)
@@ -346,10 +387,12 @@ class _Lowering:
         return found
 
     def _dot(self, instruction: HloInstruction) -> None:
+        if self._chain():
+            return
         with self._dense(instruction) as seen:
             lhs, rhs = self.operands(seen)
             (output,) = self.results(seen)
-            kernel = product_kernel(seen)
+            kernel = product_kernel(seen, self.builder.registers, self.builder.multiplies_bf16)
             if kernel is not None:
                 self.kernel(instruction.name, kernel, [lhs, rhs], [output])
                 return
@@ -359,6 +402,38 @@ class _Lowering:
                 for fusion, epilogue in self._epilogues(instruction):
                     after.append(self._epilogue(fusion, epilogue))
             self.builder.gemm(gemm, lhs, rhs, output, after)
+
+    def _chain(self) -> bool:
+        """Whether this product and what follows it are one row, piece by piece. If so, it is made."""
+        instructions, number = self._at
+        chain = find_chain(instructions, number, self.assignment, self.bodies)
+        if chain is None:
+            return False
+        moves = dict(chain.moves)
+        stages: list[Stage] = []
+        for link in chain.links:
+            kernel, member = link.kernel, link.instruction
+            self._absorbed.add(member)
+            operands, outputs = self.assignment.operand_leaves(member), self.assignment.leaves(member)
+            moved = [
+                moves.get(outputs[p.output] if p.output is not None else operands[p.operand or 0], 0)
+                if isinstance(p, PointerParameter)
+                else 0
+                for p in kernel.parameters
+            ]
+            places = [self._place_or_nowhere(s) for s in operands], [self._place_or_nowhere(s) for s in outputs]
+            arguments = tuple(_argument(p, *places) for p in kernel.parameters)
+            nanoseconds = kernel.cost * kernel.extent
+            stages.append(
+                Stage(
+                    self._source(kernel), arguments, kernel.extent, self._grain(kernel), link.turns, tuple(moved),
+                    nanoseconds, member,
+                )
+            )  # fmt: skip
+            self._used(member.name, kernel)
+        each = sum(stage.nanoseconds for stage in stages) / chain.cut.pieces
+        self.builder.chain(stages, chain.cut, self._pieces_of(each))
+        return True
 
     def _epilogues(self, dot: HloInstruction) -> Iterator[tuple[HloInstruction, EmittedKernel]]:
         """The fusions after a product that can follow it row by row, with their kernels."""
@@ -437,6 +512,21 @@ class _Lowering:
     def _call(self, instruction: HloInstruction) -> None:
         self._copies(self.assignment.copies_before(instruction))
         self.computation(instruction.attributes.to_apply)
+
+
+def _only_reader(value: HloInstruction, computation: HloComputation) -> tuple[HloInstruction | None, int]:
+    """The instruction that reads an array, perhaps with other dimensions, and which of its operands that is; None if
+    there are several, or if it is a result."""
+    while True:
+        users = computation.users[value]
+        if value is computation.root or len(users) != 1 or not value.shape.is_array:
+            return None, 0
+        (user,) = users
+        if user.operands.count(value) != 1:
+            return None, 0
+        if user.opcode not in (Opcode.RESHAPE, Opcode.BITCAST):
+            return user, user.operands.index(value)
+        value = user
 
 
 def _argument(parameter: KernelParameter, operands: Sequence[Argument], outputs: Sequence[Argument]) -> Argument:

@@ -143,18 +143,23 @@ def test_updates_that_are_the_array() -> None:
     checked(text, [floats(5, 30), np.array([[1], [0], [1], [4], [1]], np.int32)])
 
 
-@pytest.mark.parametrize("unique", [False, True], ids=["any", "unique"])
-def test_threads_share_the_work(unique: bool) -> None:
+@pytest.mark.parametrize(
+    ("unique", "columns", "extent"), [(False, 200, 4), (True, 200, 250), (False, 600, 600)],
+    ids=["owners", "unique", "columns"],
+)  # fmt: skip
+def test_threads_share_the_work(unique: bool, columns: int, extent: int) -> None:
+    rng = np.random.default_rng(0)
+    at = rng.permutation(301)[:250] if unique else rng.integers(0, 302, 250)
     with small_pieces():
         executable = checked(
             f"""HloModule m {ADD}
-            ENTRY e {{ x = f32[300,200] parameter(0)  at = s32[250,1] parameter(1)  u = f32[250,200] parameter(2)
-              ROOT y = f32[300,200] scatter(x, at, u), {UPDATE_ROWS}, unique_indices={str(unique).lower()} }}""",
-            [floats(300, 200), np.random.default_rng(0).permutation(301)[:250, None].astype(np.int32) - 1,
-             floats(250, 200)],
-        )  # fmt: skip
+            ENTRY e {{ x = f32[300,{columns}] parameter(0)  at = s32[250,1] parameter(1)
+              u = f32[250,{columns}] parameter(2)
+              ROOT y = f32[300,{columns}] scatter(x, at, u), {UPDATE_ROWS}, unique_indices={str(unique).lower()} }}""",
+            [floats(300, columns), at[:, None].astype(np.int32) - 1, floats(250, columns)],
+        )
     (row,) = [row for row in program(executable) if row.startswith("kernel")]
-    assert f"for {250 if unique else 200}" in row and "by" in row
+    assert f"for {extent}" in row and "by" in row
 
 
 EXTREMES = np.array([0, -1, 1, 4, 5, 6, 7, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63), 2**32, 2**32 + 3], np.int64)

@@ -61,6 +61,13 @@ class KernelText:
         """Output `number` of the instruction; the kernel may read it too."""
         return self._buffer(PointerParameter(name, element_type, None, number))
 
+    def read_parameters(self, computation: HloComputation) -> None:
+        """Parameter n of `computation`, whose elements the kernel computes, is operand n of the instruction."""
+        for parameter in computation.parameters:
+            number = parameter.attributes.number
+            self.operand(f"x{number}", parameter.shape.element, number)
+            self.elements.pointers[number] = self._pointers[-1]
+
     def _buffer(self, parameter: PointerParameter) -> Buffer:
         self._pointers.append(parameter)
         return Buffer(pointer_of(parameter), parameter.element_type)

@@ -1,159 +1,124 @@
 """The kernel of scatter: a loop over the indices; for each index inside the array, a loop over its window.
 
-    def scatter_add(lo, hi, io0, x1, x2, n0, n1, n2):
+    def scatter_add(lo, hi, io0, x1, x2, n0, u0, m0, s0):
         for i in range(n0):
             start0 = int64(x1[i])
-            if 0 <= start0 and start0 <= n1:
+            if 0 <= start0 and start0 <= m0:
                 for j in range(lo, hi):
-                    at0 = start0 * n2 + j
-                    from0 = i * n2 + j
-                    io0[at0] = io0[at0] + x2[from0]
+                    at0 = start0 * s0 + j
+                    of0 = i * u0 + j
+                    io0[at0] = io0[at0] + x2[of0]
 
-Every array is dense, so an offset in it is a sum of loop variables times strides; loops that step evenly through all
-arrays are merged. Updates of one element happen in the order of the indices. Threads therefore split the window, whose
-elements go to different offsets, or the indices, if they are declared unique.
+Updates of one element happen in the order of the indices. Threads therefore split what goes to different offsets: the
+indices, if they are declared unique; the members of a batch; a wide window. Where there is nothing of the kind, many
+updates of a small array are combined in parts (`scatter_parts.py`).
+
+A maximum that stays as it was is not written again: the next update of the element need not wait for it::
+
+                if not x2[i] < io0[start0]:
+                    io0[start0] = maximum(io0[start0], x2[i])
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 
 from ...hlo.analyses.in_bounds import in_bounds
+from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import ScatterAttributes
+from ...hlo.passes.patterns import reducer_opcode
 from ...hlo.shape import Shape
-from ..loops.expressions import ZERO, Expr, Name, Number, all_of, binary
+from ..loops.expressions import ZERO, Expr, Name, Number, all_of, binary, unary
 from ..loops.writer import cast
 from .applied import KernelText
+from .inlined import Inlined
 from .kernel import HI, LO, EmittedKernel
 from .nest import loop_variable
+from .scatter_plan import PlanLoop, scatter_plan
 from .sizes import LITERAL_LIMIT
 
-MIN_SHARED_WINDOW = 64
-"""The least number of elements of a window for which threads split it: each thread reads all indices."""
+SHARED_BYTES = 1024
+"""The least width of a thread's part of a window. Each thread reads all indices; of narrower parts the cache would get
+what lies between them as well."""
 
-_NANOSECONDS = 1.5
-"""Nanoseconds of one element's update, roughly."""
+OWNED_BYTES = 512
+"""The least size of windows that threads share by owners: each thread reads all indices."""
 
+OWNERS = 4
+"""Owners of windows, a power of 2."""
 
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """`extent` steps; the strides, in elements, in the array, in the indices and in the updates."""
+_INDEX_NANOSECONDS = 0.8
+_ELEMENT_NANOSECONDS = 0.15
+"""Nanoseconds of one index, and of one element of its window, roughly."""
 
-    extent: int
-    array: int
-    indices: int
-    updates: int
+_LEAVES: dict[Opcode, tuple[str, str]] = {Opcode.MAXIMUM: ("<", "<="), Opcode.MINIMUM: (">", ">=")}
+"""How an update compares with an element that it leaves as it is: a float, whose zeros have signs; an integer."""
 
-    def around(self, inner: _Loop) -> _Loop | None:
-        """One loop that replaces this one around `inner`, if that gives the same offsets in all arrays."""
-        ours = (self.array, self.indices, self.updates)
-        theirs = (inner.array, inner.indices, inner.updates)
-        if any(a != b * inner.extent for a, b in zip(ours, theirs, strict=True)):
-            return None
-        return replace(inner, extent=self.extent * inner.extent)
+_COPY_NANOSECONDS = 0.03
+"""Nanoseconds of a byte that is copied."""
 
+_OFTEN = 32
+"""Updates for each element of an array: with fewer, whether one changes a maximum is hard to foresee, and the
+processor waits for the element before it goes on."""
 
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """A component of the index: its distance in memory from the first one, the stride that it multiplies, and its
-    largest value."""
-
-    distance: int
-    stride: int
-    last: int
-    fits: bool
-    """True if all are known to be in range."""
+Offsets = tuple[Expr, Expr, Expr]
+"""In the array, in the indices and in the updates."""
 
 
-def _strides(dimensions: Sequence[int]) -> list[int]:
-    strides = [1] * len(dimensions)
-    for d in range(len(dimensions) - 2, -1, -1):
-        strides[d] = strides[d + 1] * dimensions[d + 1]
-    return strides
+def emit_scatter(instruction: HloInstruction, given: Inlined | None = None) -> EmittedKernel:
+    """The kernel of a scatter. Its outputs already hold its arrays (operands 0 to N - 1). `given`: the operands that it
+    computes itself."""
+    return ScatterEmitter(instruction, given=given).emit()
 
 
-def _merged(loops: Sequence[_Loop]) -> list[_Loop]:
-    """The loops without those of one step, and with neighbours merged where that gives the same offsets."""
-    result: list[_Loop] = []
-    for loop in loops:
-        if loop.extent == 1:
-            continue
-        joined = result[-1].around(loop) if result else None
-        if joined is None:
-            result.append(loop)
-        else:
-            result[-1] = joined
-    return result
+def emit_copy(array: Shape) -> EmittedKernel:
+    """The kernel that copies a dense array::
+
+    def copy(lo, hi, x, out):
+        for i in range(lo, hi):
+            out[i] = x[i]
+    """
+    text = KernelText("copy")
+    source, target = text.operand("x", array.element, 0), text.output("out", array.element, 0)
+    with text.writer.loop("i", LO, HI) as i:
+        text.writer.store(target.pointer, i, source.pointer[i])
+    return text.finish(array.num_elements, _COPY_NANOSECONDS * array.element.byte_width)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """The loops over the indices, those over a window, and the components of an index."""
+class ScatterEmitter:
+    """The text of one kernel, and the loops and updates in it. `stem`: what the kernel's name ends with; `given`: the
+    operands that the kernel computes."""
 
-    outer: tuple[_Loop, ...]
-    inner: tuple[_Loop, ...]
-    starts: tuple[_Start, ...]
-
-
-def _plan(
-    array: Shape, indices: Shape, update: Shape, attributes: ScatterAttributes, fits: Collection[int]
-) -> _Plan:
-    """`fits`: the dimensions of the array along which all indices are known to be in range."""
-    vector = attributes.index_vector_dim
-    array_strides, index_strides, update_strides = (_strides(s.dimensions) for s in (array, indices, update))
-    window_dims = attributes.update_window_dims
-    batch_dims = [d for d in range(update.rank) if d not in window_dims]
-    index_dims = [d for d in range(indices.rank) if d != vector]
-    partners = dict(zip(attributes.scatter_indices_batching_dims, attributes.input_batching_dims, strict=True))
-    outer = [
-        _Loop(
-            update.dimensions[d], array_strides[partners[b]] if b in partners else 0, index_strides[b],
-            update_strides[d],
-        )
-        for d, b in zip(batch_dims, index_dims, strict=True)
-    ]  # fmt: skip
-    left_out = (*attributes.inserted_window_dims, *attributes.input_batching_dims)
-    kept = [d for d in range(array.rank) if d not in left_out]
-    sizes = dict.fromkeys(range(array.rank), 1)
-    sizes.update((d, update.dimensions[w]) for d, w in zip(kept, window_dims, strict=True))
-    inner = [
-        _Loop(update.dimensions[w], array_strides[d], 0, update_strides[w])
-        for d, w in zip(kept, window_dims, strict=True)
-    ]
-    stride = index_strides[vector] if vector < indices.rank else 0
-    starts = [
-        _Start(component * stride, array_strides[d], array.dimensions[d] - sizes[d], d in fits)
-        for component, d in enumerate(attributes.scatter_dims_to_operand_dims)
-    ]
-    return _Plan(tuple(_merged(outer)), tuple(_merged(inner)), tuple(starts))
-
-
-def emit_scatter(instruction: HloInstruction) -> EmittedKernel:
-    """The kernel of a scatter. Its outputs already hold its arrays (operands 0 to N - 1)."""
-    return _ScatterEmitter(instruction).emit()
-
-
-class _ScatterEmitter:
-    def __init__(self, instruction: HloInstruction) -> None:
+    def __init__(self, instruction: HloInstruction, stem: str = "", given: Inlined | None = None) -> None:
         self.attributes: ScatterAttributes = instruction.attributes
         self.count = len(instruction.operands) // 2
         shapes = [o.shape for o in instruction.operands]
         self.shapes = shapes
-        self.plan = _plan(shapes[0], shapes[self.count], shapes[-1], self.attributes, in_bounds(instruction))
+        self.plan = scatter_plan(shapes[0], shapes[self.count], shapes[-1], self.attributes, in_bounds(instruction))
         combiner = self.attributes.to_apply
         plain = combiner.root.opcode in (Opcode.PARAMETER, Opcode.TUPLE)
-        self.text = KernelText("scatter" if plain else f"scatter_{combiner.root.opcode.name.lower()}", combiner)
+        name = "scatter" if plain else f"scatter_{combiner.root.opcode.name.lower()}"
+        self.text = KernelText(name + stem, combiner if given is None else given.computation)
         self.writer = self.text.writer
         self.arrays = [self.text.output(f"io{n}", shapes[n].element, n) for n in range(self.count)]
-        self.indices, *self.updates = [
-            self.text.operand(f"x{n}", shape.element, n) for n, shape in enumerate(shapes) if n >= self.count
-        ]
+        self._columns = {} if given is None else given.columns
+        self._buffers = {
+            n: self.text.operand(f"x{n}", shape.element, n)
+            for n, shape in enumerate(shapes)
+            if n >= self.count and n not in self._columns
+        }
+        if given is not None:
+            self.text.read_parameters(given.computation)
+        self._across = len(self._columns.get(self.count, (None,)))
+        """How many vectors the indices are, which stand side by side."""
         self._roles: dict[str, int] = {}
+        self._extents: dict[PlanLoop, Expr] = {}
+        self._steps: dict[PlanLoop, Offsets] = {}
+        self._starts: list[tuple[Expr, Expr, Expr | None]] = []
 
     def size(self, role: str, value: int) -> Expr:
         """A number of the shapes, as an argument of the kernel unless it is 0 or 1."""
@@ -162,34 +127,81 @@ class _ScatterEmitter:
         number = self._roles[role] = self._roles.get(role, -1) + 1
         return self.text.argument(f"{role}{number}", value)
 
-    def emit(self) -> EmittedKernel:
-        sliced = self._sliced()
-        steps = math.prod(loop.extent for loop in self.plan.outer)
-        window = math.prod(loop.extent for loop in self.plan.inner)
-        with ExitStack() as stack:
-            array, indices, updates = self._loops(stack, self.plan.outer, sliced, 0)
-            starts = [self._start(start, indices) for start in self.plan.starts]
-            for start, (_, value) in zip(self.plan.starts, starts, strict=True):
-                array = array + value * self.size("s", start.stride)
-            tests = [test for tests, _ in starts for test in tests]
-            if tests:
-                stack.enter_context(self.writer.if_(all_of(tests), guarded=True))
-            within, _, source = self._loops(stack, self.plan.inner, sliced, len(self.plan.outer))
-            self._update(array + within, updates + source)
-        extent = 1 if sliced is None else sliced.extent
-        return self.text.finish(extent, steps * window * _NANOSECONDS / max(extent, 1))
+    @property
+    def cost(self) -> float:
+        """Nanoseconds of all updates."""
+        return self.plan.steps * (_INDEX_NANOSECONDS + _ELEMENT_NANOSECONDS * self.plan.window)
 
-    def _sliced(self) -> _Loop | None:
-        """The loop that threads may split, if any."""
-        if self.attributes.unique_indices and self.plan.outer:
-            return self.plan.outer[0]
+    @property
+    def owned(self) -> int | None:
+        """The component of the index that says which thread updates a window, where threads share whole windows."""
+        sizes = [start.last if start.single else 0 for start in self.plan.starts]
+        window = self.plan.window * self.shapes[0].element.byte_width
+        if self.shared[0] is not None or window < OWNED_BYTES or max(sizes, default=0) < OWNERS:
+            return None
+        return sizes.index(max(sizes))
+
+    @property
+    def shared(self) -> tuple[PlanLoop | None, int]:
+        """The loop that threads may split, if any, and the least number of its steps for a thread."""
+        outer = self.plan.outer
+        if self.attributes.unique_indices and outer:
+            return outer[0], 1
+        for loop in outer:
+            if loop.array:  # a batch: its members update elements of their own
+                return loop, 1
         window = max(self.plan.inner, key=lambda loop: loop.extent, default=None)
-        return window if window is not None and window.extent >= MIN_SHARED_WINDOW else None
+        least = max(1, SHARED_BYTES // max(shape.element.byte_width for shape in self.shapes[: self.count]))
+        return (window, least) if window is not None and window.extent >= 2 * least else (None, 1)
 
-    def _loops(
-        self, stack: ExitStack, loops: Sequence[_Loop], sliced: _Loop | None, first: int
-    ) -> tuple[Expr, Expr, Expr]:
-        """Opens the loops; gives the offsets that their variables add in the array, the indices and the updates."""
+    def emit(self) -> EmittedKernel:
+        """The kernel that updates the arrays themselves."""
+        sliced, least = self.shared
+        with ExitStack() as stack:
+            self.update_all(self.loops(stack, self.plan.outer, sliced, 0), sliced, owned=self.owned)
+        extent = sliced.extent if sliced is not None else 1 if self.owned is None else OWNERS
+        return replace(self.text.finish(extent, self.cost / max(extent, 1)), least=least)
+
+    def update_all(
+        self, at: Offsets, sliced: PlanLoop | None = None, base: Expr = ZERO, owned: int | None = None
+    ) -> None:
+        """The update of one window, if it is inside the array. `at`: what the loops over the indices add to offsets;
+        `base`: the first element of the array; `owned`: see there."""
+        array, indices, updates = at
+        array = base + array
+        tests: list[Expr] = []
+        values: list[Name] = []
+        for number, (distance, stride, last) in enumerate(self._start_sizes()):
+            found, value = self._start(number, indices + distance, last)
+            array = array + value * stride
+            tests += found
+            values.append(value)
+        if owned is not None:
+            owner = values[owned] & (OWNERS - 1)
+            tests += [binary("<=", LO, owner), binary("<", owner, HI)]
+        with self.writer.if_(all_of(tests), guarded=True) if tests else nullcontext(), ExitStack() as stack:
+            within, _, source = self.loops(stack, self.plan.inner, sliced, len(self.plan.outer))
+            self._update(array + within, updates + source)
+
+    def update_step(self, first: PlanLoop, others: Sequence[PlanLoop], step: Expr, base: Expr) -> None:
+        """The updates of one step of the outermost loop over the indices, in a copy of the array that begins at
+        `base`."""
+        with ExitStack() as stack:
+            outer = self.step(first, step)
+            inner = self.loops(stack, others, None, 1)
+            array, indices, updates = (a + b for a, b in zip(outer, inner, strict=True))
+            self.update_all((array, indices, updates), base=base)
+
+    def step(self, loop: PlanLoop, i: Expr) -> Offsets:
+        """What step `i` of a loop adds to the offsets."""
+        strides = self._steps.get(loop)
+        if strides is None:
+            array, indices, updates = loop.array, loop.indices // self._across, loop.updates
+            strides = self._steps[loop] = self.size("s", array), self.size("t", indices), self.size("u", updates)
+        return i * strides[0], i * strides[1], i * strides[2]
+
+    def loops(self, stack: ExitStack, loops: Sequence[PlanLoop], sliced: PlanLoop | None, first: int) -> Offsets:
+        """Opens the loops; gives the offsets that their variables add."""
         array: Expr = ZERO
         indices: Expr = ZERO
         updates: Expr = ZERO
@@ -200,27 +212,74 @@ class _ScatterEmitter:
             elif loop.extent <= LITERAL_LIMIT and number == len(loops) - 1:
                 bounds = (Number(loop.extent),)
             else:
-                bounds = (self.size("n", loop.extent),)
+                bounds = (self.extent(loop),)
             i = stack.enter_context(self.writer.loop(loop_variable(first + number), *bounds))
-            array = array + i * self.size("s", loop.array)
-            indices = indices + i * self.size("t", loop.indices)
-            updates = updates + i * self.size("u", loop.updates)
+            a, b, c = self.step(loop, i)
+            array, indices, updates = array + a, indices + b, updates + c
         return array, indices, updates
 
-    def _start(self, start: _Start, offset: Expr) -> tuple[list[Expr], Name]:
+    def extent(self, loop: PlanLoop) -> Expr:
+        """The number of steps of a loop."""
+        found = self._extents.get(loop)
+        if found is None:
+            found = self._extents[loop] = self.size("n", loop.extent)
+        return found
+
+    def _start_sizes(self) -> list[tuple[Expr, Expr, Expr | None]]:
+        """For each component of the index: its distance, its stride, its largest value if that must be tested."""
+        if not self._starts:
+            for start in self.plan.starts:
+                last = None if start.fits else self.size("m", start.last)
+                distance = self.size("t", start.distance if self._across == 1 else 0)
+                self._starts.append((distance, self.size("s", start.stride), last))
+        return self._starts
+
+    def _element(self, operand: int, offset: Expr, column: int = 0) -> Expr:
+        """The element of an operand at an offset; `column`: of which vector, if it is several."""
+        columns = self._columns.get(operand)
+        if columns is None:
+            return self._buffers[operand].load(offset).at(self.writer.depth)
+        if not offset.is_simple:
+            offset = self.writer.let("of", offset)
+        return self.text.elements.value(columns[column], (offset,))
+
+    def _start(self, number: int, offset: Expr, last: Expr | None) -> tuple[list[Expr], Name]:
         """A component of the index, and the tests that the window fits there."""
-        component = self.indices.load(offset + self.size("t", start.distance)).at(self.writer.depth)
+        component = self._element(self.count, offset, number if self._across > 1 else 0)
         # (A u64 beyond s64 becomes negative here, which is outside too.)
         name = self.writer.let("start", cast("int64", component))
-        return [] if start.fits else [binary("<=", ZERO, name), name <= self.size("m", start.last)], name
+        return [] if last is None else [binary("<=", ZERO, name), name <= last], name
+
+    @property
+    def leaves(self) -> str | None:
+        """How an update compares with the element that it leaves as it is, where one element at a time is updated by a
+        maximum or minimum."""
+        signs = _LEAVES.get(reducer_opcode(self.attributes.to_apply) or Opcode.TUPLE)
+        element = self.shapes[0].element
+        if signs is None or self.plan.inner or element is ElementType.PRED or element.is_small:
+            return None
+        if self.plan.steps < _OFTEN * self.shapes[0].num_elements:
+            return None
+        return signs[element.is_integral]
+
+    def _changes(self, old: list[Expr], new: list[Expr]) -> Expr | None:
+        """The test whether an update may change its element; None if there is none. The elements of both lists get
+        names."""
+        sign = self.leaves
+        if sign is None:
+            return None
+        old[0], new[0] = self.writer.let("old", old[0]), self.writer.let("new", new[0])
+        return unary("not", binary(sign, new[0], old[0]))
 
     def _update(self, target: Expr, source: Expr) -> None:
         """Combine the updates at offset `source` into the arrays at offset `target`."""
         to, origin = (e if isinstance(e, Name) else self.writer.let(s, e) for e, s in ((target, "at"), (source, "of")))
         old = [array.load(to).at(self.writer.depth) for array in self.arrays]
-        new = [update.load(origin).at(self.writer.depth) for update in self.updates]
-        results = self.text.apply(self.attributes.to_apply, [*old, *new])
-        if self.count > 1:
-            results = [self.writer.let("next", r) for r in results]
-        for array, result in zip(self.arrays, results, strict=True):
-            self.text.store(array, to, result)
+        new = [self._element(n, origin) for n in range(self.count + 1, len(self.shapes))]
+        test = self._changes(old, new)
+        with nullcontext() if test is None else self.writer.if_(test, guarded=True):
+            results = self.text.apply(self.attributes.to_apply, [*old, *new])
+            if self.count > 1:
+                results = [self.writer.let("next", r) for r in results]
+            for array, result in zip(self.arrays, results, strict=True):
+                self.text.store(array, to, result)

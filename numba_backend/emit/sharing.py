@@ -6,6 +6,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.lazy import lazy_property
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
+from ...hlo.passes.fuse.fusible import reads_at_its_own_index, reads_of_its_own
 from .alignment import reductions_of, roots_of
 from .collapse import FusedBody
 from .nest_columns import ColumnNest
@@ -64,15 +65,15 @@ def is_update(fused: FusedBody, root: HloInstruction) -> bool:
 
 
 def _reads_what_is_replaced(user: HloInstruction, root: HloInstruction) -> bool:
-    """True for a dynamic-slice of the region that the update replaces, if the update uses it element by element."""
-    update = root.operands[1]
-    return (
-        user.opcode is Opcode.DYNAMIC_SLICE
-        and user.operands[0] is root.operands[0]
-        and user.operands[1:] == root.operands[2:]
-        and user.shape.dimensions == update.shape.dimensions
-        and user not in _read_elsewhere((update,))
-    )
+    """True for a dynamic-slice of which the update replaces, element by element, what it uses, or nothing."""
+    own = user.operands[0] is root.operands[0] and reads_of_its_own(user, root)
+    return own and user not in _read_elsewhere((root.operands[1],))
+
+
+def _reads_straight(node: HloInstruction, operand: int) -> bool:
+    if node.opcode is Opcode.GATHER:
+        return reads_at_its_own_index(node, operand)
+    return has_trait(node.opcode, Trait.ELEMENTWISE)
 
 
 def _read_elsewhere(roots: tuple[HloInstruction, ...]) -> set[HloInstruction]:
@@ -89,6 +90,7 @@ def _read_elsewhere(roots: tuple[HloInstruction, ...]) -> set[HloInstruction]:
         if node.opcode is Opcode.RESHAPE:  # the same number in row-major order
             stack.append((node.operands[0], is_same))
             continue
-        straight = is_same and has_trait(node.opcode, Trait.ELEMENTWISE)
-        stack.extend((o, straight and o.shape.dimensions == node.shape.dimensions) for o in node.operands)
+        for k, o in enumerate(node.operands):
+            straight = is_same and _reads_straight(node, k)
+            stack.append((o, straight and o.shape.dimensions == node.shape.dimensions))
     return other

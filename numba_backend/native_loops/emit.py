@@ -32,6 +32,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ..bodies import Bodies
+from ..emit.collapse import FusedBody
 from ..emit.kernel import EmittedKernel, memory_type
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
@@ -61,13 +62,13 @@ from ..loops.writer import cast
 from ..rows import row_rule
 from .batch import NotInParts, block_members, bounds, copied, in_blocks, least_members, only_once
 from .cost import UNKNOWN_TRIPS
-from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Memory
+from .memory import MOST_LOCAL_BYTES, Memory
 from .products import Preparation, emit_product, preparation_of
 from .state import batch_in
 from .storage import Storage
 
 _PATIENCE = 1_000_000.0
-"""A loop that is estimated to take less than this many nanoseconds does not look for interrupts itself."""
+"""A short loop that is estimated to take less than this many nanoseconds does not look for interrupts itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +318,9 @@ class _Emitter(Storage):
     def has_blas(self) -> bool:
         return False
 
+    def inlined(self, instruction: HloInstruction) -> dict[int, tuple[FusedBody, list[Memory | None]]]:
+        return {}  # a loop computes all operands before
+
     def scratch(self, element_type: ElementType, count: int) -> Memory:
         found = self._local(element_type, count)
         if found is None and self._parts is not None:
@@ -346,7 +350,7 @@ class _Emitter(Storage):
         kind = memory.name.type
         if memory.is_variable:
             return Memory(Name(self.fresh("kept"), kind), 1, is_variable=True)
-        if memory.count <= MOST_LOCAL_ELEMENTS and memory.lanes is None:
+        if memory.count <= self._most_literal and memory.lanes is None:
             return self._local_array("kept", kind[:-1], memory.count)
         element_type = next(t for t in ElementType if memory_type(t) == kind[:-1] and not t.is_small)
         return self._scratch_memory(element_type, memory.count, memory.lanes)
@@ -409,13 +413,18 @@ class _Emitter(Storage):
         if memory.is_variable:
             body = forwarded(body, memory.name, position, counter.step)
         statements = [first, *body]
-        if each * trips < _PATIENCE:
+        if each * trips < _PATIENCE and not self._is_long:
             self._block.append(For(step, None, self._number(trips), 1, statements))
             return
-        chunk = _chunk(each)
+        chunk = self._chunk(each)
         begin, total = Name(self.fresh("begin")), self._number(trips)
         inner = For(step, begin, call("minimum", begin + chunk, total), 1, statements)
         self._block.append(For(begin, ZERO, total, chunk, [self._stop(), inner]))
+
+    def _chunk(self, each: float) -> int:
+        """Turns between two looks at the clock: some 50 us. Fewer in a long loop, whose text is the same for all
+        sizes."""
+        return 1 << 5 if self._is_long or each >= 100 else 1 << 10 if each >= 4 else 1 << 14
 
     def _stop(self) -> If:
         """``if interrupted(watch): return``"""
@@ -425,7 +434,7 @@ class _Emitter(Storage):
     def _look(self, each: float) -> Block:
         """Statements that look for interrupts now and then, in a loop whose turns take `each` nanoseconds."""
         fuel = Name(self.fresh("fuel"))
-        chunk = Number(_chunk(each))
+        chunk = Number(self._chunk(each))
         self._head.append(Assign((fuel,), (chunk,)))
         empty = If([(fuel.eq(0), [Assign((fuel,), (chunk,)), self._stop()])])
         return [Assign((fuel,), (fuel - 1,)), empty]
@@ -461,11 +470,6 @@ class _Emitter(Storage):
         else:
             tests: list[Expr] = [Binary("==", where, cast("int32", k)) for k in range(len(blocks) - 1)]
             self._block.append(If(list(zip(tests, blocks, strict=False)), blocks[-1]))
-
-
-def _chunk(each: float) -> int:
-    """Turns between two looks at the clock: some 50 us."""
-    return 1 << 14 if each < 4 else 1 << 10 if each < 100 else 1 << 5
 
 
 def _divisors(block: Block) -> set[str]:

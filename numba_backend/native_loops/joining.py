@@ -60,6 +60,9 @@ class _Recorder:
     def results(self, instruction: HloInstruction) -> list[_Memory]:
         return [_Memory() for _ in instruction.shape.leaves()]
 
+    def inlined(self, instruction: HloInstruction) -> dict[int, Any]:
+        return {}  # a loop computes all operands before
+
     def scratch(self, element_type: ElementType, count: int) -> _Memory:
         return _Memory()
 

@@ -4,18 +4,41 @@ from __future__ import annotations
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..emit.scatter import emit_scatter
+from ..emit.collapse import FusedBody
+from ..emit.inlined import inlined
+from ..emit.scatter import emit_copy, emit_scatter
+from ..emit.scatter_parts import emit_joins, emit_parts, scatter_parts
 from .table import SHARE, RowContext, register
+
+LARGE_COPY = 1 << 20
+"""Threads share a copy of so many bytes."""
 
 
 @register(Opcode.SCATTER, how="a kernel of its own, in place where it may be")
 def _scatter(context: RowContext, instruction: HloInstruction) -> None:
     operands, results = context.operands(instruction), context.results(instruction)
     for leaf, source, target in zip(instruction.shape.leaves(), operands, results, strict=False):
-        if source != target:
+        if source == target:
+            continue
+        if leaf.byte_size < LARGE_COPY:
             context.builder.copy(target, source, leaf.byte_size)
-    if instruction.operands[0].shape.num_elements and instruction.operands[-1].shape.num_elements:
-        context.kernel(instruction.name, emit_scatter(instruction), operands, results)
+        else:
+            context.kernel(f"{instruction.name} copies", emit_copy(leaf), [source], [target])
+    if not instruction.operands[0].shape.num_elements or not instruction.operands[-1].shape.num_elements:
+        return
+    bodies: dict[int, tuple[FusedBody, int]] = {}
+    for number, (body, arguments) in context.inlined(instruction).items():
+        bodies[number] = body, len(operands)
+        operands = [*operands, *arguments]
+    given = inlined(bodies) if bodies else None
+    parts = scatter_parts(instruction)
+    if parts is None:
+        context.kernel(instruction.name, emit_scatter(instruction, given), operands, results)
+        return
+    array = instruction.operands[0].shape
+    copies = context.scratch(array.element, parts.count * array.num_elements)
+    context.kernel(f"{instruction.name} in parts", emit_parts(instruction, parts, given), operands, [copies])
+    context.kernel(f"{instruction.name} joins parts", emit_joins(instruction, parts), [copies], results)
 
 
 def _in_place(instruction: HloInstruction, operand: int, output: int) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ..emit.collapse import FusedBody
 from ..emit.kernel import EmittedKernel
 from ..runtime.program import Argument, ProgramBuilder
 
@@ -24,6 +25,10 @@ class RowContext(Protocol):
 
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """The addresses of the result's leaves. A leaf may share an operand's buffer only if `SHARE` allows it."""
+
+    def inlined(self, instruction: HloInstruction) -> Mapping[int, tuple[FusedBody, Sequence[Argument]]]:
+        """The operands that the rule's kernel has to compute itself: by their number, the computation and its own
+        operands. Nothing is in memory for these."""
 
     @property
     def has_blas(self) -> bool:

@@ -10,6 +10,7 @@ from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...shape import Shape
+from ..patterns import splat_value
 
 _MOVES = frozenset((
     Opcode.TRANSPOSE, Opcode.SLICE, Opcode.REVERSE, Opcode.PAD, Opcode.CONCATENATE, Opcode.DYNAMIC_SLICE,
@@ -99,10 +100,45 @@ def squeezed_positions(instruction: HloInstruction) -> dict[int, int]:
     return {d: i for i, d in enumerate(kept)}
 
 
+def _has_an_index_for_each_element(gather: HloInstruction) -> bool:
+    """True for a gather of slices of one element, by indices of one component."""
+    vector, indices = gather.attributes.index_vector_dim, gather.operands[1].shape
+    if vector < indices.rank and indices.dimensions[vector] != 1:
+        return False
+    return all(gather.shape.dimensions[d] == 1 for d in gather.attributes.offset_dims)
+
+
 def reads_at_its_own_index(user: HloInstruction, operand: int) -> bool:
     """True when element i of the user needs element i of this operand (after broadcasting a scalar)."""
     if user.opcode is Opcode.REDUCE:
         return operand < len(user.operands) // 2
     if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
         return operand == 1
+    if user.opcode is Opcode.GATHER:
+        return operand == 1 and _has_an_index_for_each_element(user)
     return has_trait(user.opcode, Trait.ELEMENTWISE) or user.opcode is Opcode.BITCAST_CONVERT
+
+
+def reads_of_its_own(reader: HloInstruction, update: HloInstruction) -> bool:
+    """True for a dynamic-slice of the array that a dynamic-update-slice writes over, if element i of the slice is
+    overwritten by element i of the update or by none.
+
+    So it is if both start at the same index along each dimension in which they have more than one element: column j
+    may be computed from column j - 1, since each element reads and writes its own row only.
+    """
+    new = update.operands[1].shape.dimensions
+    return (
+        reader.opcode is Opcode.DYNAMIC_SLICE
+        and reader.shape.dimensions == new
+        and all(
+            size == 1 or size == whole or _same_index(a, b)
+            for size, whole, a, b in zip(
+                new, update.shape.dimensions, reader.operands[1:], update.operands[2:], strict=True
+            )
+        )
+    )
+
+
+def _same_index(a: HloInstruction, b: HloInstruction) -> bool:
+    value = splat_value(a)
+    return a is b or (value is not None and value == splat_value(b))
