@@ -11,8 +11,9 @@ from hloom.hlo import Opcode as O
 from hloom.hlo.ops.elementwise import ComparisonType
 from hloom.hlo.ops.sort import SortAttributes
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit import network_sort, radix_sort
+from hloom.numba_backend.emit import long_sort, network_sort, radix_sort
 from hloom.numba_backend.emit.sort_keys import keys_of
+from hloom.numba_backend.rows import sort as rows
 
 from hloom import hlo
 from hloom.backend_check.op_case import FLOATS, INTEGERS, make_case, shape_of
@@ -20,7 +21,7 @@ from hloom.backend_check.op_case import Array as Operand
 from hloom.backend_check.op_cases_sort import D, comparator, compare, few, parts, plain
 from hloom.backend_check.op_table import build_module
 from hloom.backend_check.op_values import NDArray
-from tests.support.guarded import small_pieces
+from tests.support.guarded import GuardedProgram, small_pieces
 
 E = ElementType
 
@@ -73,6 +74,35 @@ def test_all_ways_give_the_stable_order(t: ElementType, way: str, monkeypatch: p
         assert ("network_sort" in text) == (way == "network" and not long_keys)
         for got, wanted in zip(executable.execute(arguments), hlo.evaluate(module, *arguments), strict=True):
             np.testing.assert_array_equal(_bits(got), _bits(wanted))
+
+
+@pytest.mark.parametrize(
+    ("t", "threads"), [(E.F32, 1), *[(t, 64) for t in (E.PRED, E.S8, E.U64, E.BF16, E.F32, E.F64)]], ids=str
+)
+def test_long_rows_in_blocks(t: ElementType, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One block, or many, of which the last ones are short or empty; digits of both widths; on memory with guards."""
+    monkeypatch.setattr(long_sort, "LEAST", 1)
+    monkeypatch.setattr(long_sort, "_BLOCK", 7)
+    monkeypatch.setattr(rows, "get_num_threads", lambda: threads)
+    rng = np.random.default_rng(3)
+    descending = plain([t, E.U8], D.GT, kind=ComparisonType.TOTALORDER if t.is_floating else None)
+    dims, axis = ((3, 50, 2), 1) if threads > 1 else ((90,), 0)
+    for wide, types, by in (
+        (True, [t], comparator([t])), (False, [t, E.U8], descending),
+        (False, [E.U8, t, t], comparator([E.U8, t, t], 2)),
+        (True, [t, E.S16, E.F64], comparator([t, E.S16, E.F64])),
+    ):  # fmt: skip
+        monkeypatch.setattr(long_sort, "_WIDE_BYTES", 1 << 20 if wide else 0)
+        module = _sort(types, dims, axis, by)
+        with small_pieces():
+            executable, guarded = NumbaCompiler().compile(module), GuardedProgram(module)
+        assert "sort_move" in "".join(executable.kernels().values())
+        for least in (False, True):
+            arguments = [_values(x, dims, rng) for x in types]
+            if least:  # numbers that agree in most digits
+                arguments = [rng.integers(0, 5, dims).astype(x.dtype) for x in types]
+            for got, wanted in zip(guarded.run(arguments), hlo.evaluate(module, *arguments), strict=True):
+                np.testing.assert_array_equal(_bits(got), _bits(wanted))
 
 
 @pytest.mark.parametrize("dims", [(8, 2), (9, 3), (33, 16), (17, 300), (20, 1024), (2, 5, 17, 4)], ids=str)

@@ -326,6 +326,13 @@ CASES = [
     ),
     misses("broadcast_of_reshape", "a = f32[6] reshape(m)  ROOT r = f32[4,6] broadcast(a), dimensions={1}"),
     fires(
+        "broadcast_of_merged",
+        "a = f32[6] reshape(ma)  ROOT r = f32[4,6,5] broadcast(a), dimensions={1}",
+        "reshape(broadcast(d){2}:f32[4,2,3,5]):f32[4,6,5]",
+    ),
+    misses("broadcast_of_merged", "a = f32[3,2] reshape(ma)  ROOT r = f32[3,2,4] broadcast(a), dimensions={0,1}"),
+    misses("broadcast_of_merged", "a = f32[6] reshape(m)  ROOT r = f32[6,4] broadcast(a), dimensions={0}"),
+    fires(
         "broadcast_in_order",
         "ROOT r = f32[3,5,2] broadcast(m), dimensions={2,0}",
         "broadcast(transpose(m){1,0}:f32[3,2]){0,2}:f32[3,5,2]",

@@ -20,11 +20,13 @@ which zero or NaN an element was, these elements are put back in their original 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ..loops.expressions import Expr, Name, Number, binary, call, is_number
-from ..loops.writer import cast
+from ..loops.writer import Writer, cast
+from .applied import KernelText
 from .element import CAST
 from .kernel import EmittedKernel
 from .sort import RowSorter
@@ -146,7 +148,17 @@ class RadixSort(RowSorter):
             restore_merged(self, key, lambda t: self.keyed[source + t])
 
 
-def key_at(sorter: RowSorter, key: SortKey, element: Callable[[int], Expr]) -> Expr:
+class Sorter(Protocol):
+    """What writes a kernel that computes keys."""
+
+    @property
+    def text(self) -> KernelText: ...
+
+    @property
+    def writer(self) -> Writer: ...
+
+
+def key_at(sorter: Sorter, key: SortKey, element: Callable[[int], Expr]) -> Expr:
     """The key of one position; `element` gives an operand's element there."""
     elements, writer = sorter.text.elements, sorter.writer
     users = elements.computation.users

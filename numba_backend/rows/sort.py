@@ -4,24 +4,41 @@ from __future__ import annotations
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ..emit.long_sort import LongSort, long_sort_of
 from ..emit.network_sort import network_sort_of
 from ..emit.radix_sort import radix_sort_of
 from ..emit.sort import merge_sort_of
 from ..emit.topk import emit_topk
+from ..runtime.threads import get_num_threads
 from .table import RowContext, register
 
 
 @register(
     Opcode.SORT,
-    how="a kernel of its own: short rows by a network, others by the digits of keys, or merged with any comparator",
+    how="a kernel of its own: short rows by a network, others by the digits of keys (a long one in blocks), or merged "
+    "with any comparator",
 )
 def _sort(context: RowContext, instruction: HloInstruction) -> None:
     if not instruction.operands[0].shape.num_elements:
+        return
+    long = long_sort_of(instruction, get_num_threads())
+    if long is not None:
+        _sort_long(context, instruction, long)
         return
     sorter = network_sort_of(instruction) or radix_sort_of(instruction) or merge_sort_of(instruction)
     scratch = [context.scratch(element_type, count) for element_type, count in sorter.scratch()]
     operands = [*context.operands(instruction), *scratch]
     context.kernel(instruction.name, sorter.emit(), operands, context.results(instruction))
+
+
+def _sort_long(context: RowContext, instruction: HloInstruction, sort: LongSort) -> None:
+    steps = sort.emit()
+    scratch = [context.scratch(element_type, count) for element_type, count in sort.scratch()]
+    known = {"x": context.operands(instruction), "w": scratch, "out": context.results(instruction)}
+    for n, step in enumerate(steps):
+        operands = [known[kind][number] for kind, number in step.operands]
+        outputs = [known[kind][number] for kind, number in step.outputs]
+        context.kernel(f"{instruction.name}.{n}", step.kernel, operands, outputs)
 
 
 @register(Opcode.TOPK, how="a kernel of its own that selects; for a large k, a sort")

@@ -5,11 +5,14 @@ As in arithmetic.py, a rule takes an instruction and returns its replacement, or
 
 from __future__ import annotations
 
+import math
+
 from ...builder import make_constant, make_instruction
 from ...effects import has_side_effect
 from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops.movement import ConcatenateAttributes, DynamicSliceAttributes, ReverseAttributes, SliceAttributes
+from ...shape import Shape
 from ..patterns import broadcast, degenerate_map, make_splat, nontrivial_dimensions, reshape, splat_value, transpose
 from ..rules import rule
 
@@ -119,6 +122,42 @@ def broadcast_of_reshape(i: Instruction) -> Instruction | None:
         return None
     places = [i.attributes.dimensions[d] for d in moved if d is not None]
     return broadcast(source, i.shape, places) if len(places) == len(moved) else None
+
+
+def broadcast_of_merged(i: Instruction) -> Instruction | None:
+    """broadcast(reshape(broadcast(x))) is reshape(broadcast(x)) if the first reshape only merges dimensions: elements
+    that are repeated along one dimension and then along another are repeated at once."""
+    (x,) = i.operands
+    if x.opcode is not Opcode.RESHAPE or x.operands[0].opcode is not Opcode.BROADCAST:
+        return None
+    inner, dimensions = x.operands[0], i.attributes.dimensions
+    groups = _merged_groups(inner.shape.dimensions, x.shape.dimensions)
+    if groups is None or dimensions != tuple(sorted(dimensions)):
+        return None
+    sizes: list[int] = []
+    places: list[int] = []
+    for d, size in enumerate(i.shape.dimensions):
+        parts = groups[dimensions.index(d)] if d in dimensions else None
+        if parts is not None:
+            places += range(len(sizes), len(sizes) + len(parts))
+        sizes += [size] if parts is None else parts
+    where = [places[d] for d in inner.attributes.dimensions]
+    repeated = broadcast(inner.operands[0], Shape.array(i.shape.element, tuple(sizes)), where)
+    return reshape(repeated, i.shape.dimensions)
+
+
+def _merged_groups(source: tuple[int, ...], target: tuple[int, ...]) -> list[list[int]] | None:
+    """For each size of `target` the neighbours in `source` of which it is the product; None if there are none."""
+    groups: list[list[int]] = []
+    rest = list(source)
+    for size in target:
+        group = [rest.pop(0)] if rest else []
+        while rest and math.prod(group) < size:
+            group.append(rest.pop(0))
+        if not group or math.prod(group) != size:
+            return None
+        groups.append(group)
+    return None if rest else groups
 
 
 def broadcast_in_order(i: Instruction) -> Instruction | None:
@@ -363,6 +402,7 @@ MOVEMENT_RULES = (
     rule(broadcast_nothing, _O.BROADCAST),
     rule(broadcast_of_broadcast, _O.BROADCAST, operands={_O.BROADCAST}),
     rule(broadcast_of_reshape, _O.BROADCAST, operands={_O.RESHAPE}),
+    rule(broadcast_of_merged, _O.BROADCAST, operands={_O.RESHAPE}),
     rule(broadcast_in_order, _O.BROADCAST),
     rule(slice_nothing, _O.SLICE),
     rule(slice_of_slice, _O.SLICE, operands={_O.SLICE}),

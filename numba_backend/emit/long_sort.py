@@ -1,0 +1,418 @@
+"""Sorting a few long rows by integer keys, each on several threads: by the digits of radix_sort.py, in several kernels.
+
+A row is cut into blocks, which threads share. For each digit, from the least significant one, a kernel counts how often
+the digit has each value in each block, and another moves the elements::
+
+    def sort_move(lo, hi, k0, h0, d0, x0, k1, out0, n0, m0, m1, shift):
+        for item in range(lo, hi):                     row * m1 + block
+            ...                                        earlier[v]: elements with digit v in earlier blocks
+            ...                                        places[v] = elements with a lower digit + earlier[v]
+            for t in range(start, stop):
+                at = int64(shr_logical(k0[base + t], shift)) & 255
+                place = places[at]
+                places[at] += 1
+                k1[base + place] = k0[base + t]        the key, and with it the elements as they lie in memory
+                out0[base + place] = x0[base + t]
+
+Blocks keep their order within a digit, so the sort is stable, and the result does not depend on who sorts which block.
+A digit in which all elements agree is copied. An operand that is the key is not moved: it is computed from the keys at
+the end. Of several others the numbers of the elements are moved, and the elements once, at the end. Keys of floats lose
+which zero or NaN an element was; if there are any other than 0.0 and the usual NaN, these are put back in the
+original order. For one thread a row is one block, of which all digits are counted at once.
+
+The first digit's elements come from the operands, and the last one's go into the results. In between two arrays of
+scratch memory are used in turn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ...hlo.element_type import ElementType
+from ...hlo.ir import HloComputation, HloInstruction
+from ..loops.expressions import ZERO, Expr, Name, Number, binary, call, is_number, minimum
+from ..loops.writer import cast
+from .applied import KernelText
+from .element import CAST
+from .kernel import HI, LO, EmittedKernel
+from .radix_sort import key_at, restore_merged
+from .sort import RowSorter
+from .sort_keys import SortKey, element_of, keys_of
+
+LEAST = 16384
+"""Shorter rows are sorted by one thread each."""
+_BLOCK = 8192
+_BLOCKS_OF_THREAD = 4
+
+_WIDE_BYTES = 4 << 20
+"""Digits have 11 bits if the keys and what moves with them, twice, take no more than this, and 8 bits otherwise:
+writing to 2048 places in turn is slow where these do not stay in a second-level cache."""
+
+_TABLES = 2
+"""Tables in which a block is counted in turn: a number that was just written can be read only a few cycles later."""
+
+
+Place = tuple[str, int]
+"""An array: ``("x", 2)`` is the third operand, ``("out", 0)`` the first result, ``("w", 3)`` the fourth of the arrays
+in scratch memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A kernel of a sort, and what its pointers point to."""
+
+    kernel: EmittedKernel
+    operands: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+
+
+class LongSort:
+    """The kernels that sort a few long rows by `keys`."""
+
+    def __init__(
+        self, comparator: HloComputation, keys: tuple[SortKey, ...], types: list[ElementType],
+        dimensions: tuple[int, ...], axis: int, threads: int,
+    ) -> None:  # fmt: skip
+        self.comparator, self.keys, self.types = comparator, keys, types
+        self.dimensions, self.axis = dimensions, axis
+        self.size = dimensions[axis]
+        self.stride = math.prod(dimensions[axis + 1 :])
+        self.rows = math.prod(dimensions) // self.size
+        self.blocks = max(1, min(_BLOCKS_OF_THREAD * threads // self.rows, self.size // _BLOCK)) if threads > 1 else 1
+        self.key_type = ElementType.U64 if any(key.bits == 64 for key in keys) else ElementType.U32
+        (first, *others) = keys
+        self.derived = first.operand if not others and first.is_invertible else None
+        """The operand that is computed from the keys."""
+        self.carried = [k for k in range(len(types)) if k != self.derived]
+        self.indexed = len(self.carried) > 1
+        """The elements' numbers move with the keys, and the elements at the end."""
+        self.moving = [ElementType.U32] if self.indexed else [types[k] for k in self.carried]
+        width = self.key_type.byte_width + sum(t.byte_width for t in self.moving)
+        self.digit_bits = 11 if 2 * self.size * width <= _WIDE_BYTES else 8
+        self.steps: list[Step] = []
+        self._scratch: list[tuple[ElementType, int]] = []
+
+    def scratch(self) -> list[tuple[ElementType, int]]:
+        """Types and numbers of elements, after `emit`."""
+        return self._scratch
+
+    def _memory(self, element_type: ElementType, count: int) -> Place:
+        self._scratch.append((element_type, count))
+        return "w", len(self._scratch) - 1
+
+    def emit(self) -> list[Step]:
+        """The kernels, in order."""
+        count, moving = self.rows * self.size, self.moving
+        digits = [range(-(-key.bits // self.digit_bits)) for key in reversed(self.keys)]
+        moves = [(key, digit) for key, some in zip(reversed(self.keys), digits, strict=True) for digit in some]
+        keyed = [self._memory(self.key_type, count) for _ in range(2)]
+        counts = self._memory(ElementType.U32, self.rows * self.blocks * max(map(len, digits)) << self.digit_bits)
+        differing = self._memory(self.key_type, self.rows * self.blocks)
+        merges = self.derived is not None and self.keys[0].merges_values
+        odd = [self._memory(ElementType.S64, self.rows * self.blocks)] if merges else []
+        spare = [[self._memory(t, count) for t in moving] for _ in range(2)] if len(moves) > 1 or self.indexed else []
+        given, results = [("x", k) for k in range(len(self.types))], [("out", k) for k in self.carried]
+        current = [] if self.indexed else [given[k] for k in self.carried]
+        for number, (key, digit) in enumerate(moves):
+            first, last = not number, number == len(moves) - 1
+            if not digit:
+                elements = [*given, *current] if first or self.indexed else current
+                self._add(self._keys(key, first=first, merges=bool(odd)), elements, [keyed[0], counts, differing, *odd])
+            elif self.blocks > 1:
+                self._add(self._count(digit), [keyed[0], differing], [counts])
+            target = results if last and not self.indexed else spare[number % 2]
+            operands = [keyed[0], counts, differing, *current]
+            self._add(self._move(key, digit, first=first, last=last), operands, [keyed[1], *target])
+            current = target
+            keyed.reverse()
+        if self.indexed:
+            self._add(self._gathered(), [*current, *[given[k] for k in self.carried]], results)
+        if self.derived is not None:
+            out = [("out", self.derived)]
+            self._add(self._elements(self.keys[0], self.derived), [keyed[0]], out)
+            if merges:
+                self._add(self._restored(self.keys[0], self.derived), [("x", self.derived), keyed[0], *odd], out)
+        return self.steps
+
+    def _add(self, kernel: EmittedKernel, operands: Sequence[Place], outputs: Sequence[Place]) -> None:
+        self.steps.append(Step(kernel, tuple(operands), tuple(outputs)))
+
+    def _digits(self, key: SortKey) -> int:
+        """How many digits a table of counts has. The only block of a row has the same elements in all orders: all of
+        its digits are counted at once."""
+        return -(-key.bits // self.digit_bits) if self.blocks == 1 else 1
+
+    def _keys(self, key: SortKey, *, first: bool, merges: bool) -> EmittedKernel:
+        """Computes the keys, counts their digits, finds the bits in which they differ, and counts the elements that are
+        not what their keys stand for. `first`: nothing has been moved yet."""
+        block = _Block("sort_keys", self, self.comparator)
+        writer, kind = block.writer, CAST[self.key_type]
+        inputs = [block.text.operand(f"x{k}", t, k) for k, t in enumerate(self.types)]
+        given, number_of = first or self.indexed, None
+        if self.indexed and not first:
+            number_of = block.text.operand("i0", ElementType.U32, len(inputs)).pointer
+        keyed = block.text.output("k0", self.key_type, 0).pointer
+        counts = block.text.output("h0", ElementType.U32, 1).pointer
+        differing = block.text.output("d0", self.key_type, 2).pointer
+        odd = block.text.output("odd0", ElementType.S64, 3).pointer if merges else None
+        tables = block.tables() if self.blocks > 1 else None
+
+        def number_at(t: Expr) -> Expr:
+            if number_of is not None:
+                t = writer.let("t", cast("int64", number_of[block.place(t)]))
+            return cast(kind, key_at(block, key, lambda k: inputs[k].load(block.place(t, given)).at(writer.depth)))
+
+        with block.items() as item:
+            number = writer.assign("first_number", number_at(Number(0)))
+            bits = writer.assign("bits", cast(kind, 0))
+            others = writer.assign("others", cast("int64", 0))
+            with block.elements() as t:
+                here = writer.assign("number", number_at(t))
+                writer.store(keyed, block.place(t), here)
+                writer.assign(bits, cast(kind, call("bit_or", bits, call("bit_xor", here, number))))
+                if merges and self.derived is not None:
+                    found = inputs[self.derived].pointer[block.place(t, given)]
+                    other = _bits(key, found).ne(_bits(key, element_of(key, here)))
+                    writer.augment(others, "+", cast("int64", other))
+            writer.store(differing, item, bits)
+            if odd is not None:
+                writer.store(odd, item, others)
+            if tables is None:
+                block.count_all(keyed, counts, item, self._digits(key))
+            else:
+                block.count(keyed, ZERO, tables, counts, item)
+        return block.finish(1.0 + 0.5 * self._digits(key))
+
+    def _count(self, digit: int) -> EmittedKernel:
+        """Counts a digit, unless all elements agree in it."""
+        block = _Block("sort_count", self)
+        shift = block.text.argument("shift", digit * self.digit_bits)
+        keyed = block.text.operand("k0", self.key_type, 0).pointer
+        differing = block.text.operand("d0", self.key_type, 1).pointer
+        counts = block.text.output("h0", ElementType.U32, 0).pointer
+        tables = block.tables()
+        with block.items() as item, block.writer.if_(block.differs(differing, shift), guarded=True):
+            block.count(keyed, shift, tables, counts, item)
+        return block.finish(0.8)
+
+    def _move(self, key: SortKey, digit: int, *, first: bool, last: bool) -> EmittedKernel:
+        """Moves the elements of each block. `first`, `last`: from the operands, into the results."""
+        block = _Block("sort_move", self)
+        writer, text, values, types = block.writer, block.text, 1 << self.digit_bits, self.moving
+        shift = text.argument("shift", digit * self.digit_bits)
+        tables = self._digits(key)
+        table = text.argument("table", digit) if tables > 1 else ZERO
+        keyed = text.operand("k0", self.key_type, 0).pointer
+        counts = text.operand("h0", ElementType.U32, 1).pointer
+        differing = text.operand("d0", self.key_type, 2).pointer
+        numbers = self.indexed and first
+        sources = [None if numbers else text.operand(f"x{k}", t, k + 3).pointer for k, t in enumerate(types)]
+        moved = text.output("k1", self.key_type, 0).pointer
+        targets = [text.output(f"out{k}", t, k + 1).pointer for k, t in enumerate(types)]
+        places = writer.local_array("places", values, "uint32")
+        later = writer.local_array("later", values, "uint32")
+        last = last and not self.indexed
+
+        def source_at(source: Name | None, t: Name) -> Expr:
+            return cast("uint32", t) if source is None else source[block.place(t, first)]
+
+        with block.items() as item:
+            with writer.if_(block.differs(differing, shift), guarded=True):
+                self._find_places(block, item, counts, places, later, table, tables)
+                with block.elements() as t:
+                    number = writer.assign("number", keyed[block.place(t)])
+                    at = writer.assign("at", block.digit(number, shift))
+                    place = writer.assign("place", cast("int64", places[at]))
+                    writer.store(places, at, cast("uint32", place + 1))
+                    writer.store(moved, block.place(place), number)
+                    for source, target in zip(sources, targets, strict=True):
+                        writer.store(target, block.place(place, last), source_at(source, t))
+            with writer.else_(guarded=True):
+                with block.elements() as t:
+                    writer.store(moved, block.place(t), keyed[block.place(t)])
+                for source, target in zip(sources, targets, strict=True):
+                    with block.elements() as t:
+                        writer.store(target, block.place(t, last), source_at(source, t))
+        return block.finish(1.5 + 0.5 * len(types), 0.2 * values * self.blocks)
+
+    def _find_places(
+        self, block: _Block, item: Name, counts: Name, places: Name, later: Name, table: Expr, tables: int
+    ) -> None:
+        """Where in the row the block's first element of each digit goes. `table`: which of the block's `tables`."""
+        writer, values = block.writer, 1 << self.digit_bits
+        number = writer.assign("number_of_block", item - block.first_item)
+        for array, start, stop in ((places, Number(0), number), (later, number, block.m1)):
+            with writer.loop("v", values) as v:
+                writer.store(array, v, cast("uint32", 0))
+            with writer.loop("b", start, stop) as b, writer.loop("v", values) as v:
+                at = (block.first_item + b) * (values * tables) + table * values + v
+                count = counts[at]
+                writer.store(array, v, cast("uint32", array[v] + count))
+        total = writer.assign("total", cast("int64", 0))
+        with writer.loop("v", values) as v:
+            before = writer.assign("before", cast("int64", places[v]))
+            among = writer.assign("among", before + cast("int64", later[v]))
+            writer.store(places, v, cast("uint32", total + before))
+            writer.augment(total, "+", among)
+
+    def _gathered(self) -> EmittedKernel:
+        """Copies the elements to where their numbers are."""
+        block = _Block("sort_elements", self)
+        number_of = block.text.operand("i0", ElementType.U32, 0).pointer
+        types = [self.types[k] for k in self.carried]
+        sources = [block.text.operand(f"x{k}", t, k + 1).pointer for k, t in enumerate(types)]
+        targets = [block.text.output(f"out{k}", t, k).pointer for k, t in enumerate(types)]
+        with block.items(), block.elements() as t:
+            number = block.writer.assign("number", cast("int64", number_of[block.place(t)]))
+            for source, target in zip(sources, targets, strict=True):
+                block.writer.store(target, block.place(t, True), source[block.place(number, True)])
+        return block.finish(1.5 * len(types))
+
+    def _elements(self, key: SortKey, operand: int) -> EmittedKernel:
+        """Computes the elements of an operand from their keys."""
+        block = _Block("sort_elements", self)
+        keyed = block.text.operand("k0", self.key_type, 0).pointer
+        out = block.text.output("out", self.types[operand], 0).pointer
+        with block.items(), block.elements() as t:
+            block.writer.store(out, block.place(t, True), element_of(key, keyed[block.place(t)]))
+        return block.finish(0.5)
+
+    def _restored(self, key: SortKey, operand: int) -> EmittedKernel:
+        """Puts zeros and NaN back in their original order, if the row has some that their keys do not stand for."""
+        sorter = RowSorter(
+            "sort_merged", self.comparator, [self.types[operand]], self.dimensions, self.axis,
+            [self.key_type, ElementType.S64],
+        )  # fmt: skip
+        sorter.outputs = [sorter.text.output("out0", self.types[operand], 0)]
+        keyed, odd = (w.pointer for w in sorter.work)
+        blocks = sorter.text.argument("blocks", self.blocks)
+        writer = sorter.writer
+        with sorter.row() as (_, row):
+            others = writer.assign("others", cast("int64", 0))
+            with writer.loop("b", blocks) as b:
+                writer.augment(others, "+", odd[row * blocks + b])
+            first = writer.assign("first", row * sorter.n0)
+            with writer.if_(others > 0, guarded=True):
+                restore_merged(sorter, key, lambda t: keyed[first + t])
+        return sorter.finish(0.1 * self.size)
+
+
+class _Block:
+    """A kernel over the blocks of all rows. In it, `base` is the offset of the row in scratch memory, and the block has
+    the row's elements from `start` to before `stop`."""
+
+    def __init__(self, name: str, sort: LongSort, computation: HloComputation | None = None) -> None:
+        self.text = KernelText(name) if computation is None else KernelText(name, computation)
+        self.writer, self.sort = self.text.writer, sort
+        self.n0 = self.text.argument("n0", sort.size)
+        self.m0 = self.text.argument("m0", -(-sort.size // sort.blocks))
+        self.m1 = self.text.argument("m1", sort.blocks)
+        self._stride: Name | None = None
+
+    @contextmanager
+    def items(self) -> Iterator[Name]:
+        """The loop over blocks; gives the number of the block among those of all rows."""
+        writer = self.writer
+        with writer.loop("item", LO, HI) as item:
+            self.row = writer.assign("row", item // self.m1)
+            self.first_item = writer.assign("first", self.row * self.m1)
+            self.base = writer.assign("base", self.row * self.n0)
+            self.start = writer.assign("start", minimum((item - self.first_item) * self.m0, self.n0))
+            self.stop = writer.assign("stop", minimum(self.start + self.m0, self.n0))
+            yield item
+
+    @contextmanager
+    def elements(self) -> Iterator[Name]:
+        """The loop over the block's elements."""
+        with self.writer.loop("t", self.start, self.stop) as t:
+            yield t
+
+    def place(self, t: Expr, given: bool = False) -> Expr:
+        """The offset of an element of the row: in scratch memory, or (`given`) in the operands and results."""
+        if not given or self.sort.stride == 1:
+            return self.base + t
+        if self._stride is None:
+            self._stride = self.text.argument("n1", self.sort.stride)
+        n1 = self._stride
+        return self.row // n1 * (n1 * self.n0) + self.row % n1 + t * n1
+
+    def differs(self, differing: Name, shift: Expr) -> Expr:
+        """Whether some elements of the row differ in the digit that begins at a bit."""
+        writer = self.writer
+        bits = writer.assign("bits", cast(CAST[self.sort.key_type], 0))
+        with writer.loop("b", self.m1) as b:
+            here = differing[self.first_item + b]
+            writer.assign(bits, cast(CAST[self.sort.key_type], call("bit_or", bits, here)))
+        return self.digit(bits, shift) > 0
+
+    def tables(self) -> Name:
+        """The memory of `count`."""
+        return self.writer.local_array("tables", _TABLES << self.sort.digit_bits, "uint32")
+
+    def digit(self, number: Expr, shift: Expr) -> Expr:
+        """The digit of a key that begins at a bit, as an index."""
+        shifted = number if is_number(shift, 0) else call("shr_logical", number, cast(CAST[self.sort.key_type], shift))
+        return cast("int64", shifted) & (1 << self.sort.digit_bits) - 1
+
+    def count(self, keyed: Name, shift: Expr, tables: Name, counts: Name, item: Name) -> None:
+        """Count how often the digit that begins at bit `shift` has each value in the block."""
+        writer, values = self.writer, 1 << self.sort.digit_bits
+        with writer.loop("v", _TABLES * values) as v:
+            writer.store(tables, v, cast("uint32", 0))
+        whole = writer.assign("whole", self.stop - (self.stop - self.start) % _TABLES)
+        with writer.loop("t", self.start, whole, step=_TABLES) as t:
+            for table in range(_TABLES):
+                at = self.digit(keyed[self.place(t + table if table else t)], shift)
+                self._add(tables, binary("+", at, Number(table * values)))
+        with writer.loop("t", whole, self.stop) as t:
+            self._add(tables, self.digit(keyed[self.place(t)], shift))
+        with writer.loop("v", values) as v:
+            total: Expr = tables[v]
+            for table in range(1, _TABLES):
+                total = total + tables[v + table * values]
+            writer.store(counts, item * values + v, cast("uint32", total))
+
+    def count_all(self, keyed: Name, counts: Name, item: Name, digits: int) -> None:
+        """Count how often each digit has each value in the block."""
+        writer, bits = self.writer, self.sort.digit_bits
+        table = writer.assign("table", item * (digits << bits))
+        with writer.loop("v", digits << bits) as v:
+            writer.store(counts, table + v, cast("uint32", 0))
+        with writer.loop("t", self.start, self.stop) as t:
+            for digit in range(digits):
+                at = binary("+", table, Number(digit << bits))
+                self._add(counts, at + self.digit(keyed[self.place(t)], Number(digit * bits)))
+
+    def _add(self, tables: Name, at: Expr) -> None:
+        at = self.writer.assign("at", at)
+        self.writer.store(tables, at, cast("uint32", tables[at] + 1))
+
+    def finish(self, each: float, more: float = 0.0) -> EmittedKernel:
+        """`each`: nanoseconds of an element; `more`: of a block."""
+        size = -(-self.sort.size // self.sort.blocks)
+        return self.text.finish(self.sort.rows * self.sort.blocks, each * size + more)
+
+
+def _bits(key: SortKey, value: Expr) -> Expr:
+    """An element as it lies in memory, as an integer."""
+    names = {ElementType.F32: "bitcast_f32_s32", ElementType.F64: "bitcast_f64_s64"}
+    name = names.get(key.element_type)
+    return value if name is None else call(name, value)
+
+
+def long_sort_of(instruction: HloInstruction, threads: int) -> LongSort | None:
+    """The kernels of a sort of one long row, or of several that do not keep so many threads busy, if the comparator
+    compares keys; None for others."""
+    shape, attributes = instruction.operands[0].shape, instruction.attributes
+    size = shape.dimensions[attributes.dimension]
+    keys = keys_of(attributes.to_apply)
+    if keys is None or size < LEAST or shape.num_elements >= 1 << 31:
+        return None
+    rows = shape.num_elements // size
+    if rows > 1 and 2 * rows > threads:
+        return None
+    types = [o.shape.element for o in instruction.operands]
+    return LongSort(attributes.to_apply, keys, types, shape.dimensions, attributes.dimension, threads)
