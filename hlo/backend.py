@@ -205,6 +205,9 @@ AUTOTUNE = ("hloom_autotune", "true")
 """The frontend attribute of a module that asks its compiler to time variants and to keep the fastest. A compiler that
 has no variants does not look at it."""
 
+ALLOWS_EXCESS = ("xla_allow_excess_precision", "true")
+"""The frontend attribute of a module that allows results that are more precise than each operation's own type is."""
+
 
 class Compiler(ABC):
     """Turns modules into executables."""

@@ -4,7 +4,8 @@
     100000 x 8 by 8 x 8                               the same, a range of rows
     2000 x 2000 by a few vectors                      `emit/skinny.py`
     1000 x 64 by 64 x 1000                            `emit/blocked.py`
-    int8 or other integers                            the same
+    int32 or other integers                           the same
+    int8, int16, bfloat16, float16                    `emit/packed.py`
 
 A call of BLAS takes 25 ns and more, copies what it multiplies into blocks, and writes a result more than once. Products
 of large matrices with more than a few hundred terms in a sum are left to it.
@@ -16,9 +17,10 @@ import math
 from dataclasses import replace
 
 from ..hlo.ir import HloInstruction
-from .dot import gemm_of
+from .dot import gemm_of, is_gemm, strides_of
 from .emit.blocked import emit_blocked, tile_of
 from .emit.kernel import EmittedKernel
+from .emit.packed import emit_packed, format_of
 from .emit.skinny import MOST_VECTORS, Skinny, emit_skinny
 from .native_loops.products import SUPPORTED, emit_product
 from .runtime.blas import Gemm
@@ -42,10 +44,14 @@ MOST_WASTE = 1.25
 """How much larger whole tiles may be than the result."""
 
 
-def product_kernel(dot: HloInstruction) -> EmittedKernel | None:
-    """The kernel of a product on dense arrays, or None if BLAS does better."""
+def product_kernel(dot: HloInstruction, registers: tuple[int, int], multiplies_bf16: bool) -> EmittedKernel | None:
+    """The kernel of a product on dense arrays, or None if BLAS does better. `registers`: the number and bytes of the
+    vector registers; `multiplies_bf16`: the processor has instructions for that."""
     if not dot.shape.num_elements:
         return None
+    form = format_of(dot, multiplies_bf16)
+    if form is not None:
+        return emit_packed(dot, form, registers)
     if dot.shape.element not in SUPPORTED:
         return emit_blocked(dot)
     gemm = gemm_of(dot)
@@ -64,8 +70,28 @@ def _is_shallow(dot: HloInstruction, gemm: Gemm) -> bool:
         return False
     if gemm.k not in (SHALLOW_DEPTH if gemm.transpose_a == "N" else SHALLOW_TURNED_DEPTH):
         return False
-    waste = (-(-gemm.m // rows) * rows) * (-(-gemm.n // columns) * columns) / (gemm.m * gemm.n)
-    return waste <= MOST_WASTE
+    return _waste(gemm.m, gemm.n, dot.shape.element.byte_width) <= MOST_WASTE
+
+
+def suits_tiles(dot: HloInstruction) -> bool:
+    """True for a product of floats, on dense arrays, that the tiles of a blocked kernel fit, however deep it is."""
+    elements = {i.shape.element for i in (dot, *dot.operands)}
+    if len(elements) > 1 or not dot.shape.num_elements or not is_gemm(dot):
+        return False
+    element = dot.shape.element
+    if element not in SUPPORTED or not element.is_floating or element.is_complex:
+        return False
+    strides = strides_of(dot)
+    rows, columns = tile_of(element.byte_width)
+    if strides.m < rows or strides.n < columns or strides.k < SHALLOW_DEPTH[0]:
+        return False
+    return not _has_small_side(gemm_of(dot)) and _waste(strides.m, strides.n, element.byte_width) <= MOST_WASTE
+
+
+def _waste(m: int, n: int, byte_width: int) -> float:
+    """How much larger whole tiles are than the result."""
+    rows, columns = tile_of(byte_width)
+    return (-(-m // rows) * rows) * (-(-n // columns) * columns) / (m * n)
 
 
 def _has_small_side(gemm: Gemm) -> bool:

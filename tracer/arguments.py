@@ -205,17 +205,27 @@ def _validate(
             raise ValueError(f"{what}_argnames has {name!r}, which is no argument of {function_line(fun)}")
 
 
-def asks_for_tuning(options: dict[str, Any] | None, what: str) -> bool:
-    """The option "autotune". ValueError for others that XLA does not have: the names of its begin with "xla_"."""
-    for name in options or ():
-        if name != "autotune" and not name.startswith("xla_"):
-            raise ValueError(
-                f"{what}: no such compile option: {name!r}; here is 'autotune', and those of XLA, xla_..., mean nothing"
-            )
-    found = (options or {}).get("autotune", False)
-    if not isinstance(found, bool):
-        raise ValueError(f"{what}: the compile option 'autotune' must be a bool, not {found!r}")
-    return found
+COMPILE_OPTIONS = {"autotune": "autotune", "xla_allow_excess_precision": "excess_precision"}
+"""The options that mean something, and the settings of a context that they turn on."""
+
+
+def compile_options(options: dict[str, Any] | None, what: str) -> frozenset[str]:
+    """The settings that are asked for. ValueError for options that XLA does not have: the names of its begin with
+    "xla_"."""
+    found = set()
+    for name, value in (options or {}).items():
+        setting = COMPILE_OPTIONS.get(name)
+        if setting is None:
+            if not name.startswith("xla_"):
+                known = ", ".join(map(repr, COMPILE_OPTIONS))
+                raise ValueError(
+                    f"{what}: no such compile option: {name!r}; here are {known}; others of XLA, xla_..., mean nothing"
+                )
+        elif not isinstance(value, bool):
+            raise ValueError(f"{what}: the compile option {name!r} must be a bool, not {value!r}")
+        elif value:
+            found.add(setting)
+    return frozenset(found)
 
 
 class StaticArguments(NamedTuple):

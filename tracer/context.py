@@ -48,6 +48,8 @@ class Context:
     """"warn" or "raise" where arrays of different ranks are broadcast to one another."""
     autotune: bool = False
     """Variants of each program are timed, and the fastest is kept."""
+    excess_precision: bool = False
+    """What a kernel computes of bfloat16 and float16 is rounded where it is stored, not after each operation."""
     user_contexts: tuple[tuple[int, Any], ...] = ()
     """Values of contexts that users make (`user_context.py`)."""
 

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
-from ..hlo.backend import AUTOTUNE, DeviceBuffer, Executable, get_compiler
+from ..hlo.backend import ALLOWS_EXCESS, AUTOTUNE, DeviceBuffer, Executable, get_compiler
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
 from ..hlo.host_buffers import HostBuffer, held_alone
 from ..hlo.ir import Attributes, HloComputation, HloInstruction, HloModule, InputOutputAlias
@@ -39,19 +39,25 @@ BEFORE_DONATING: list[Callable[[], object]] = []
 """Functions that are called before arrays are given away."""
 
 
+_ATTRIBUTES = {"autotune": AUTOTUNE, "excess_precision": ALLOWS_EXCESS}
+"""The frontend attributes that stand for settings of a context."""
+
+
 def compile_module(
-    module: HloModule, *, target: str | Target | None = None, donated: Sequence[int] = (), autotune: bool = False
+    module: HloModule, *, target: str | Target | None = None, donated: Sequence[int] = (),
+    options: frozenset[str] = frozenset(),
 ) -> Executable:
     """Compile with the backend that `hloom.config.hloom_backend` names, for `hloom.config.hloom_target` or another.
-    `autotune`: also where `hloom.config.hloom_autotune` does not ask for it."""
+    `options`: settings of the context that are on for this program, also where the context has them off."""
     for ask in BEFORE_COMPILING:
         ask()
     if target is None:
         target = current_context().target
     with spanning(Track.COMPILING, "load the compiler"):
         compiler = get_compiler(current_context().backend)
-    if autotune or current_context().autotune:
-        module = replace(module, frontend_attributes=(*module.frontend_attributes, AUTOTUNE))
+    for name, attribute in _ATTRIBUTES.items():
+        if name in options or getattr(current_context(), name):
+            module = replace(module, frontend_attributes=(*module.frontend_attributes, attribute))
     if not LOG_COMPILES.is_on and not DURATIONS:
         return compiler.compile(module, target=target, donated=donated)
     compiling(module.name, [str(p.shape) for p in module.entry.parameters])
@@ -89,23 +95,21 @@ def runner(
 ) -> Callable[[Sequence[Array]], Any]:
     """A function from the arrays of a call (one for each leaf) to its result; the fastest one for these types."""
     call, extra, device = executable.call, [a._buffer for a in captured], executable.device
-    new, avals = Array.__new__, tuple(out_avals)
+    new, avals, count = Array.__new__, tuple(out_avals), len(out_avals)
     unflatten = None if out_tree == _TUPLE_OF.get(len(avals)) else out_tree.unflatten
 
-    def results(buffers: list[DeviceBuffer]) -> Any:
+    def run(arrays: Sequence[Array]) -> Any:
+        buffers = donations(arrays, donated, device) if donated else [array._buffer for array in arrays]
+        made = call(buffers + extra if extra else buffers)
+        if len(made) != count:  # zip's own test takes ten times as long
+            raise ValueError(f"the program has {count} results, the backend gave {len(made)}")
         leaves = []
-        for aval, buffer in zip(avals, call(buffers), strict=True):
+        for aval, buffer in zip(avals, made):
             leaf = new(Array)
             leaf.aval = aval
             leaf._buffer = buffer
             leaves.append(leaf)
         return tuple(leaves) if unflatten is None else unflatten(leaves)
-
-    def run(arrays: Sequence[Array]) -> Any:
-        return results([*map(_buffers, arrays), *extra])
-
-    def run_donating(arrays: Sequence[Array]) -> Any:
-        return results([*donations(arrays, donated, device), *extra])
 
     def run_to_one(arrays: Sequence[Array]) -> Array:
         result = new(Array)
@@ -136,9 +140,7 @@ def runner(
         result._buffer = direct([buffer.address for buffer in buffers])
         return result
 
-    if donated:
-        return run_donating
-    if len(avals) == 1 and not extra and tree.treedef_is_leaf(out_tree):
+    if len(avals) == 1 and not extra and not donated and tree.treedef_is_leaf(out_tree):
         only, direct = avals[0], cast("Callable[[list[int]], DeviceBuffer]", executable.direct_call())
         if direct is None:
             return run_to_one

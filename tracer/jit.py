@@ -32,8 +32,8 @@ from .arguments import (
     abstract,
     abstract_example,
     argument_spec,
-    asks_for_tuning,
     check_function,
+    compile_options,
     leaf_describer,
     leaf_names,
     split_static,
@@ -145,7 +145,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         donated: ArgumentSpec,
         inline: bool,
         shardings: JitShardings | None = None,
-        autotune: bool = False,
+        options: frozenset[str] = frozenset(),
     ) -> None:
         functools.update_wrapper(self, fun)
         self._fun = fun
@@ -155,11 +155,12 @@ class JitFunction(SharedValue, Generic[P, R]):
         self._donated = donated
         self._inline = inline
         self._shardings = shardings
-        self._autotune = autotune
+        self._options = options
+        """The settings of the context with which it is compiled."""
         self._state = thread_state()
         self._settings = thread
         self._programs = belonging_to(fun, "programs", Programs)
-        self._fast = self._programs.fast.setdefault((static, donated, shardings, autotune), FastTable())
+        self._fast = self._programs.fast.setdefault((static, donated, shardings, options), FastTable())
         self._plans: dict[Any, _Plan] = {}
         self._pattern: Pattern | None = None
 
@@ -282,7 +283,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         """By its own name if it has one; else by its function, whatever the pickler can do with that, and options."""
         if is_global(self):
             return self.__qualname__
-        return JitFunction, (self._fun, self._static, self._donated, self._inline, self._shardings, self._autotune)
+        return JitFunction, (self._fun, self._static, self._donated, self._inline, self._shardings, self._options)
 
     def __repr__(self) -> str:
         return f"<hloom.jit of {function_line(self._fun)}>"
@@ -296,8 +297,8 @@ class JitFunction(SharedValue, Generic[P, R]):
         context = current_context()
         if context.disable_jit:
             return self._fun(*args, **kwargs)
-        if self._autotune and not context.autotune:
-            with Override(autotune=True):
+        if self._options and not all(getattr(context, name) for name in self._options):
+            with Override(**dict.fromkeys(self._options, True)):
                 return self._call(args, kwargs, table, fast_key)
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         dynamic, keywords = hide_float0((dynamic, keywords))
@@ -467,7 +468,7 @@ class JitFunction(SharedValue, Generic[P, R]):
             *(self._fun, self._static, treedef, avals, statics),
             *(traced.out_tree, traced.out_avals, traced.donated),
             traced if traced.has_references else None,
-            self._autotune,
+            self._options,
             over_devices,
         )
 
@@ -611,7 +612,9 @@ def jit(
       where the arguments are, and by the compiler.
     keep_unused, device, backend: for JAX's sake; all arguments are kept, and programs run where their arguments are.
     compiler_options: {"autotune": True} times variants of each program when it is compiled, such as fewer threads or
-      other vectors, and keeps the fastest, in the store too. Options of XLA ("xla_...") mean nothing here.
+      other vectors, and keeps the fastest, in the store too. {"xla_allow_excess_precision": True} lets a kernel keep
+      bfloat16 and float16 in float32 until they are stored; without it each operation is rounded to its type, as JAX's
+      are on CPUs. Other options of XLA ("xla_...") mean nothing here.
 
     Use it as a decorator, with or without arguments, on functions and methods.
 
@@ -639,7 +642,7 @@ def jit(
         )
     _check_places(device, backend)
     shardings = shardings_of(in_shardings, out_shardings)
-    return JitFunction(fun, static, donated, inline, shardings, asks_for_tuning(compiler_options, "jit"))
+    return JitFunction(fun, static, donated, inline, shardings, compile_options(compiler_options, "jit"))
 
 
 def _check_places(device: Any, backend: Any) -> None:
@@ -698,6 +701,8 @@ def block_until_ready(x: Any) -> Any:
     >>> hloom.block_until_ready(hloom.jit(jnp.sin)(jnp.zeros(2)))
     Array([0., 0.], dtype=float32)
     """
+    if type(x) is Array:  # the commonest case, of which no container need be found
+        return x.block_until_ready()
     for leaf in tree.leaves(x):
         if isinstance(leaf, ArrayBase):
             leaf.block_until_ready()

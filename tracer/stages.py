@@ -23,7 +23,7 @@ from .arguments import (
     ShapeDtypeStruct,
     StaticArguments,
     abstract,
-    asks_for_tuning,
+    compile_options,
     leaf_describer,
     leaf_names,
     split_static,
@@ -64,8 +64,8 @@ class Signature:
     donated: tuple[int, ...]
     with_references: Any = None
     """The traced function, if it reads or writes references to mutable arrays (`ref_programs.py`)."""
-    autotune: bool = False
-    """Whether its program is to be tuned."""
+    options: frozenset[str] = frozenset()
+    """The settings with which its program is to be compiled."""
     over_devices: Callable[[], OverDevices | None] | None = None
     """Where there are several devices: compiles it for those that it is for, if these are several."""
 
@@ -436,8 +436,8 @@ class Lowered:
         """Compile for a target, by default `hloom.config.hloom_target`. The result runs on arguments of exactly these
         types. UnsupportedError, which names those that exist, for an unknown target.
 
-        compiler_options: as `jit` has them: "autotune", and those of XLA ("xla_..."), which mean nothing here;
-          ValueError for others.
+        compiler_options: as `jit` has them: "autotune", "xla_allow_excess_precision", and others of XLA, which mean
+          nothing here; ValueError for others.
         device_assignment: accepted; programs run where their arguments are.
 
         >>> import hloom, hloom.numpy as jnp
@@ -445,7 +445,7 @@ class Lowered:
         >>> double(jnp.array([1.0, 2.0, 3.0]))
         Array([2., 4., 6.], dtype=float32)
         """
-        autotune = asks_for_tuning(compiler_options, "compile") or self._signature.autotune
+        options = compile_options(compiler_options, "compile") | self._signature.options
         several = None if self._signature.over_devices is None else self._signature.over_devices()
         if several is not None:
             if target is not None:
@@ -454,7 +454,7 @@ class Lowered:
         donated = self._signature.donated
         if self._signature.with_references is not None:
             donated = module_with_references(self._signature.with_references)[1]
-        executable = compile_module(self.module, target=target, donated=donated, autotune=autotune)
+        executable = compile_module(self.module, target=target, donated=donated, options=options)
         return Compiled(executable, self.module, self._captured, self._signature)
 
     def __repr__(self) -> str:

@@ -79,7 +79,8 @@ def program_object(
     with llvm.create_context() as context:
         whole = llvm.parse_assembly(_for_target(str(_Run(program, symbol).module), header), context)
         for kernel in program.kernels:
-            text = _with_library(_for_target(to_llvm(kernel, _SCOPE), header), operations)
+            plain = to_llvm(kernel, _SCOPE, features=frozenset(), register=0)
+            text = _with_library(_for_target(plain, header), operations)
             part = llvm.parse_assembly(text, context)
             if operations:
                 part.link_in(llvm.parse_assembly(header + INLINED, context))

@@ -20,6 +20,7 @@ from ...hlo.shape import Shape
 from ..bodies import Bodies
 from ..lowering import lower_into
 from ..runtime.blas import Gemm
+from ..runtime.chain import Cut, Stage
 from ..runtime.kernel import KernelSource
 from ..runtime.program import Argument, Epilogue, Label, ProgramBuilder, RowRefused, watch
 from .blas import Blas
@@ -174,6 +175,11 @@ class _Builder(ProgramBuilder):
         """Those of the least of the targets that have vector registers."""
         return 16, 32
 
+    @property
+    def multiplies_bf16(self) -> bool:
+        """False: targets are not asked for such instructions."""
+        return False
+
     def native_loop(
         self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,
         nanoseconds: float | None = None,
@@ -230,6 +236,10 @@ class _Builder(ProgramBuilder):
             self.rows.append(lambda: CallBlas(gemm, a, b, c))
         for e in after:
             self.kernel(e.kernel, e.arguments, e.extent, e.grain, e.nanoseconds)
+
+    def chain(self, stages: Sequence[Stage], cut: Cut, grain: int) -> None:
+        for stage in stages:
+            self.kernel(stage.kernel, stage.arguments, stage.extent, stage.grain, stage.nanoseconds)
 
     def constant(self, values: np.ndarray) -> Argument:
         return Argument("pointer", CONSTANTS, self.constants.place(np.ascontiguousarray(values).tobytes()))

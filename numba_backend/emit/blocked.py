@@ -19,11 +19,12 @@ rows of the left-hand side runs along it, with its sums in registers::
                 out[i, first + j] = sums0[j]
 
 A result is written once, where BLAS clears it first and then adds to it: with 64 products in a sum that is a sixth of
-the time. If a panel does not fit into the local array (for integers only), the sum is cut into parts of the panel's
-depth, which are added to the result one after the other.
+the time. If a panel does not fit into the local array, the sum is cut into parts of the panel's depth, which are added
+to the result one after the other. For integers these are tiles of any size; for floats, of which only products in a
+chain (`chain.py`) have so many terms, a tile begins with the sums that are there.
 
 Integers wrap around, so sums of 8 bits may be kept in 16, which processors multiply. The operands may have other types
-than the result; nothing is converted in memory.
+than the result; nothing is converted in memory. Most products of bytes and of 16 bits are those of `packed.py`.
 
 Source of the scheme: Goto, van de Geijn: Anatomy of high-performance matrix multiplication, TOMS 34 (2008).
 """
@@ -64,9 +65,16 @@ def emit_blocked(dot: HloInstruction) -> EmittedKernel:
     return _Emitter(dot, strides_of(dot)).emit()
 
 
+def emit_blocked_rows(dot: HloInstruction, rows: int) -> EmittedKernel:
+    """The kernel of a product of floats with a turn for each block of rows, in the order of the result: `rows` each,
+    and the rest in the last. The result has at least the size of a tile."""
+    return _Emitter(dot, strides_of(dot), rows).emit()
+
+
 class _Emitter:
-    def __init__(self, dot: HloInstruction, strides: Strides) -> None:
+    def __init__(self, dot: HloInstruction, strides: Strides, block: int | None = None) -> None:
         self.strides = strides
+        self.rows_of_block = block
         self.types = [i.shape.element for i in (*dot.operands, dot)]
         self.writer = Writer()
         self.sizes: list[SizeParameter] = []
@@ -77,8 +85,11 @@ class _Emitter:
         """The type of sums."""
         self.columns = _PANEL_BYTES // width
         self.depth = _PANEL_ELEMENTS // self.columns
-        self.is_whole = strides.k <= min(self.depth, DEPTH) and strides.m >= _ROWS and strides.n >= self.columns
-        """Sums are computed at once, and tiles are never cut."""
+        fits = strides.m >= _ROWS and strides.n >= self.columns
+        self.is_whole = fits and (strides.k <= min(self.depth, DEPTH) or block is not None)
+        """Tiles are never cut."""
+        self.is_deep = self.is_whole and strides.k > min(self.depth, DEPTH)
+        """Their sums are computed in parts."""
         self.converts = memory_type(self.types[0]) != self.kind
         """The rows of a tile are copied too, as elements of that type: whole vectors are converted, not each factor."""
         self.x, self.y, self.out = (
@@ -100,10 +111,11 @@ class _Emitter:
     def emit(self) -> EmittedKernel:
         strides, writer, columns = self.strides, self.writer, self.columns
         batch = math.prod(d.count for d in strides.batch)
-        rows = -(-strides.m // (-(-strides.m // _BLOCK) * _ROWS)) * _ROWS
+        rows = self.rows_of_block or -(-strides.m // (-(-strides.m // _BLOCK) * _ROWS)) * _ROWS
         blocks = max(1, strides.m // rows)  # the last one has the rest too, so that each has a whole tile
         panels = max(1, strides.n // columns)
-        wide = -(-panels // min(panels, -(-_ITEMS // (blocks * batch)))) * columns
+        pieces = 1 if self.rows_of_block else min(panels, -(-_ITEMS // (blocks * batch)))
+        wide = -(-panels // pieces) * columns
         strips = max(1, strides.n // wide)
         block, block_count = self._size(rows, "block"), self._size(blocks, "blocks")
         strip, strip_count = self._size(wide, "strip"), self._size(strips, "strips")
@@ -129,7 +141,10 @@ class _Emitter:
             with writer.loop("column", left, right, step=columns) as column:
                 if self.is_whole:
                     self.first = writer.assign("first", call("minimum", column, right - columns))
-                    self._whole()
+                    if self.is_deep:
+                        self._deep()
+                    else:
+                        self._whole()
                 else:
                     self.first = column
                     self.wide = writer.assign("wide", call("minimum", Number(columns), self.n - column))
@@ -139,7 +154,7 @@ class _Emitter:
             PointerParameter("out", self.types[2], None, 0), *self.sizes,
         )  # fmt: skip
         cost = 0.02 * min(strides.m, rows) * wide * strides.k * self.types[2].byte_width / 4
-        name = "shallow_product" if self.is_whole else "blocked_product"
+        name = ("deep_product" if self.is_deep else "shallow_product") if self.is_whole else "blocked_product"
         return EmittedKernel(program_of(name, parameters, writer), parameters, blocks * strips * batch, cost)
 
     def _whole(self) -> None:
@@ -149,6 +164,18 @@ class _Emitter:
         with writer.loop("row", self.top, self.below, step=_ROWS) as row:
             i = writer.assign("i", call("minimum", row, self.below - _ROWS))
             self._tile(i, _ROWS, ZERO, self.k)
+
+    def _deep(self) -> None:
+        """A panel of the result, to which parts of the sums are added. No row may be in two tiles of a part."""
+        writer = self.writer
+        with writer.loop("k0", 0, self.k, step=DEPTH) as k0:
+            deep = writer.assign("deep", call("minimum", Number(DEPTH), self.k - k0))
+            self._pack(k0, deep)
+            whole = writer.assign("whole", self.top + (self.below - self.top) // Number(_ROWS) * Number(_ROWS))
+            with writer.loop("i", self.top, whole, step=_ROWS) as i:
+                self._tile(i, _ROWS, k0, deep)
+            with writer.loop("i", whole, self.below) as i:
+                self._tile(i, 1, k0, deep)
 
     def _parts(self) -> None:
         """A panel of the result whose sums are computed part by part."""
@@ -213,9 +240,19 @@ class _Emitter:
 
     def _tile(self, i: Name, rows: int, k0: Expr, deep: Expr) -> None:
         writer, width, sums = self.writer, self.columns, self.sums[:rows]
-        with writer.loop("j", width) as j:
-            for total in sums:
-                writer.store(total, j, cast(self.kind, 0))
+        to = writer.assign("to", self.at_c + times(i, self.n) + self.first)
+        if self.is_deep:
+            with writer.if_(k0.eq(0)), writer.loop("j", width) as j:
+                for total in sums:
+                    writer.store(total, j, cast(self.kind, 0))
+            with writer.else_():
+                for r, total in enumerate(sums):
+                    with writer.loop("j", width) as j:
+                        writer.store(total, j, self.out[to + times(Number(r), self.n) + j])
+        else:
+            with writer.loop("j", width) as j:
+                for total in sums:
+                    writer.store(total, j, cast(self.kind, 0))
         at = writer.assign("from_a", self.at_a + times(i, self.a_row) + times(k0, self.a_step))
 
         def element(r: int, p: Name) -> Expr:
@@ -234,7 +271,6 @@ class _Emitter:
                 with writer.loop("j", width) as j:
                     value = total[j] + as_expr(factor) * self.panel[times(p, Number(width)) + j]
                     writer.store(total, j, value if is_float(self.kind) else cast(self.kind, value))
-        to = writer.assign("to", self.at_c + times(i, self.n) + self.first)
         wide: Expr = Number(width) if self.is_whole else self.wide
         for r, total in enumerate(sums):
             with writer.loop("j", wide) as j:

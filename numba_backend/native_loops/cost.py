@@ -143,7 +143,9 @@ def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
         body = instruction.attributes.calls
         return budget is None or budget.takes(instruction, len(body.instructions), nanoseconds(body))
     if opcode is Opcode.DOT:
-        if instruction.shape.element not in SUPPORTED or not is_gemm(instruction):
+        if any(i.shape.element not in SUPPORTED for i in (*instruction.operands, instruction)):
+            return False
+        if not is_gemm(instruction):
             return False
         return budget is None or budget.takes_product(instruction)
     join = JOINING.get(opcode)
@@ -151,6 +153,22 @@ def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
     if part is None or budget is None:
         return part is not None
     return part.pays and budget.takes(instruction, part.statements, part.nanoseconds)
+
+
+_FREE = frozenset((Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BROADCAST))
+
+
+def instructions_in(computation: HloComputation) -> int:
+    """How many instructions become statements of a loop's kernel; those with rows of their own count as 20."""
+    total = 0
+    for instruction in computation.instructions:
+        if instruction.opcode is Opcode.FUSION:
+            total += sum(i.opcode not in _FREE for i in instruction.attributes.calls.instructions)
+        elif instruction.opcode in _CONTROL:
+            total += sum(map(instructions_in, instruction.called_computations()))
+        elif instruction.opcode not in _FREE and not is_alias(instruction):
+            total += 20
+    return total
 
 
 def nanoseconds(body: HloComputation) -> float:

@@ -41,6 +41,12 @@ def cpu_description() -> str | None:
 
 
 @functools.cache
+def multiplies_bf16() -> bool:
+    """True if there are instructions that multiply numbers of bf16, in vectors of 64 bytes."""
+    return "avx512_bf16" in (cpu_description() or "").split()
+
+
+@functools.cache
 def vector_registers() -> tuple[int, int]:
     """(number, bytes) of the vector registers that kernels with sums in registers count on.
 

@@ -20,7 +20,7 @@ from .llvm_values import value_type
 
 ALIGNMENT = 64
 """Of a local array, in bytes: that of the widest vector register."""
-MOST_ELEMENTS = 4096
+MOST_ELEMENTS = 1 << 14
 """More do not belong on the stack of a thread."""
 
 _I64 = ir.IntType(64)

@@ -14,7 +14,9 @@ import llvmlite.ir as llir
 
 from ..loops.reader import NotALoopProgram, read
 from ..loops.typing import SHORT, pointer_to
+from .cpus import vector_registers
 from .kernel import KernelSource, Parameter, vector_bits
+from .llvm_backend import host_features
 from .llvm_values import new_module
 from .one_pass import OnePass, Refused
 
@@ -27,11 +29,20 @@ def type_of(parameter: Parameter) -> str:
     return pointer_to(element) if parameter.kind == "pointer" else element
 
 
-def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = None) -> str:
+def to_llvm(
+    kernel: KernelSource,
+    scope: dict[str, object],
+    way: Way | None = None,
+    features: frozenset[str] | None = None,
+    register: int | None = None,
+) -> str:
     """Lower a kernel to LLVM IR text that defines `kernel.symbol` with the machine-level signature of its convention.
 
     `scope` holds the names that the source may use besides `range`; it sees no others. `way` forces one of the two
-    ways, for tests. Raises KernelCompilationError with the numbered source if the kernel does not compile.
+    ways, for tests. `features`: what may be used of the processor; `register`: bytes of the vectors that short loops
+    become, 0: none. None: as this machine has them.
+
+    Raises KernelCompilationError with the numbered source if the kernel does not compile.
     """
     arguments = [type_of(parameter) for parameter in kernel.parameters]
     if kernel.convention == "kernel":
@@ -39,7 +50,9 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = No
     function, text = None, str
     if way != "numba":
         try:
-            function = _by_one_pass(kernel, scope, arguments)
+            chosen = host_features() if features is None else features
+            width = vector_registers()[1] if register is None else register
+            function = _by_one_pass(kernel, scope, arguments, chosen, width)
         except (Refused, SyntaxError, TypeError):
             if way is not None:
                 raise
@@ -58,7 +71,9 @@ def to_llvm(kernel: KernelSource, scope: dict[str, object], way: Way | None = No
     return text(function.module)
 
 
-def _by_one_pass(kernel: KernelSource, scope: dict[str, object], arguments: list[str]) -> Any:
+def _by_one_pass(
+    kernel: KernelSource, scope: dict[str, object], arguments: list[str], features: frozenset[str], register: int
+) -> Any:
     program = kernel.program
     if program is None:
         try:
@@ -66,7 +81,9 @@ def _by_one_pass(kernel: KernelSource, scope: dict[str, object], arguments: list
         except NotALoopProgram as error:
             raise Refused(str(error)) from error
     result = None if kernel.convention == "kernel" else "int64"
-    return OnePass(scope, new_module()).lower(program, arguments, result)
+    if kernel.convention != "kernel":
+        register = 0  # pointers may alias
+    return OnePass(scope, new_module(), features, register).lower(program, arguments, result)
 
 
 _I64 = llir.IntType(64)

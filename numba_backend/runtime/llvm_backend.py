@@ -41,6 +41,12 @@ def host_target() -> tuple[str, str, str]:
 
 
 @functools.cache
+def host_features() -> frozenset[str]:
+    """The names of what this process's CPU has, without those of what it lacks."""
+    return frozenset(name[1:] for name in _native_target()[2].split(",") if name.startswith("+"))
+
+
+@functools.cache
 def target_description() -> str:
     """What the machine code depends on besides its source: llvmlite's version, the triple, the CPU and its features."""
     return " ".join((f"llvmlite {llvmlite.__version__}", *_native_target()))

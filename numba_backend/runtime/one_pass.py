@@ -47,10 +47,12 @@ from ..loops.statements import (
 from .assigned_once import assigned_once
 from .dialect_define import Cast, DialectFunction, Kind
 from .dialect_memory import MOST_ELEMENTS, stack_array
+from .lane_loops import LaneLoop, LaneWriter, lane_loop
 from .llvm_values import allow_contraction, cast, constant, truth, value_type
 from .loop_hints import LoopHints
 from .mixing import opaque_zero, sums_of_counters
 from .operators import operation
+from .rows_of_words import Rows, multiplies_words, row_of
 
 _BINARY: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -84,8 +86,14 @@ class _Loop(NamedTuple):
 class OnePass:
     """The lowering of one kernel to LLVM IR."""
 
-    def __init__(self, scope: dict[str, Any], module: Any) -> None:
+    def __init__(
+        self, scope: dict[str, Any], module: Any, features: frozenset[str] = frozenset(), register: int = 0
+    ) -> None:
+        """`features`: of the processor, in LLVM's words; only those may be used that are named. `register`: pointers do
+        not alias, and vectors have so many bytes; 0: no loop is written as vectors."""
         self._scope = scope
+        self._features = features
+        self._register = register
         self._module = module
         self._types: dict[str, str] = {}
         self._slots: dict[str, Any] = {}
@@ -99,6 +107,8 @@ class OnePass:
         self._hidden: frozenset[int] = frozenset()
         """Additions whose result LLVM must not see through: mixing.py."""
         self._zero: Any = None
+        self._rows: set[str] | None = None
+        """The local arrays of a program that multiplies words; None for others."""
         self._written: dict[tuple[str, Any], Any] = {}
         """Operations that are functions of the module, by name and types."""
         self._result: str | None = None
@@ -122,6 +132,7 @@ class OnePass:
         start = self._builder.block
         self._repeated = _often_called(program)
         self._hidden = sums_of_counters(program)
+        self._rows = set() if multiplies_words(program.body) else None
         self._suite(program.body)
         if not self._builder.block.is_terminated:
             if result is not None:
@@ -160,6 +171,8 @@ class OnePass:
 
     def _assignment(self, node: Assign) -> None:
         values = [self._expression(value) for value in node.values]
+        if any(value.type.endswith("*") for value in values):
+            self._register = 0  # another name for a pointer
         for target, value in zip(node.targets, values, strict=True):
             self._assign_to(target, value)
 
@@ -168,6 +181,8 @@ class OnePass:
         if not isinstance(element, Cast) or not 0 < node.count <= MOST_ELEMENTS:
             raise Refused("this local array")
         self._hints.local_array(node.name.name, node.count)
+        if self._rows is not None:
+            self._rows.add(node.name.name)
         memory = stack_array(self._builder, node.count, value_type(element.type))
         self._assign_to(node.name, Value(element.type + "*", memory))
 
@@ -181,11 +196,23 @@ class OnePass:
 
     def _for(self, node: For) -> None:
         """The loop has a separate counter, because the body may assign to the loop variable."""
+        row = None if self._rows is None else row_of(node, self._rows)
+        if row is not None:
+            rows = Rows(
+                self._builder, lambda pointer: self._load(pointer).value, lambda e: self._expression(e).value,
+                self._features,
+            )  # fmt: skip
+            rows.store(row, node.variable.name)
+            return
         bounds = [self._expression(bound) for bound in (node.start, node.stop) if bound is not None]
         if any(bound.type != "int64" for bound in bounds):
             raise Refused("a range of other than int64")
         if not node.step:
             raise Refused("a step of zero")
+        lanes = lane_loop(node, self._hints.local_arrays) if self._register else None
+        if lanes is not None:
+            self._lanes(node, lanes)
+            return
         first = bounds[0].value if len(bounds) > 1 else llir.Constant(_I64, 0)
         last = bounds[-1].value
         counter = self._slot(_I64)
@@ -209,6 +236,30 @@ class OnePass:
         back = builder.branch(head)
         back.set_metadata("llvm.loop", self._hints.of(node, group))
         builder.position_at_end(end)
+
+    def _lanes(self, node: For, loop: LaneLoop) -> None:
+        """A loop as instructions of vectors."""
+        name = node.variable.name
+        type_, value = self._types.get(name), self._values.get(name)
+
+        def scalar(expression: Expr, iteration: int) -> Any:
+            self._types[name], self._values[name] = "int64", constant("int64", iteration)
+            found = self._expression(expression)
+            if found.type != expression.type:
+                raise Refused(f"{expression.text} is {found.type} by Numba's rules")
+            return found.value
+
+        writer = LaneWriter(self._builder, loop, self._register, scalar)
+        if loop.total is None:
+            writer.stores()
+        else:
+            (target,) = loop.total.targets
+            self._assign_to(target, Value(target.type, writer.total(scalar(target, 0))))
+        for table, old in ((self._types, type_), (self._values, value)):
+            del table[name]
+            if old is not None:
+                table[name] = old
+        self._assign_to(node.variable, Value("int64", constant("int64", loop.lanes - 1)))
 
     def _while(self, node: While) -> None:
         head, body, end = (self._block(name) for name in ("while", "do", "done"))

@@ -29,7 +29,8 @@ from ...hlo.timeline.spans import RECORDERS, Track, spanning
 from .blas import Gemm
 from .call import CALLER, ProgramBlock, header_words, program_function
 from .callbacks import CALL_PYTHON, LOOK, callback_api
-from .cpus import vector_registers
+from .chain import Cut, Stage, chain_words
+from .cpus import multiplies_bf16, vector_registers
 from .errors import ProgramError, ProgramExecutionError
 from .executor import EXECUTOR, FUEL, HEADER_WORDS, Op
 from .kernel import KernelSource, ParameterKind
@@ -114,7 +115,7 @@ class _Row(NamedTuple):
     origin: HloInstruction | None = None
     """The instruction that it is a part of, as far as known."""
     after: tuple[HloInstruction, ...] = ()
-    """The instructions that the kernels after a product compute."""
+    """The instructions that the kernels after a product compute, or those after the first of a chain."""
 
     @property
     def targets(self) -> tuple[Label, ...]:
@@ -164,6 +165,11 @@ class ProgramBuilder:
         """The vector registers of the processor that will run the program: their number, and the bytes of each, as far
         as kernels should use them."""
         return vector_registers()
+
+    @property
+    def multiplies_bf16(self) -> bool:
+        """True if that processor has instructions for products of bf16."""
+        return multiplies_bf16()
 
     def kernel(
         self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,
@@ -338,6 +344,23 @@ class ProgramBuilder:
             self._row(Op.GEMM, (c, "<-", a, "@", b, gemm, *then), *operands)
             origins = tuple(e.origin for e in after if e.origin is not None)
             self._rows[-1] = self._rows[-1]._replace(after=origins)
+
+    def chain(self, stages: Sequence[Stage], cut: Cut, grain: int) -> None:
+        """Call kernels one after another, all of them for one piece of their rows and then for the next; threads share
+        the pieces. See runtime/chain.py."""
+        for stage in stages:
+            kinds = [argument.kind for argument in stage.arguments]
+            if kinds != [parameter.kind for parameter in stage.kernel.parameters]:
+                raise ProgramError(f"kernel {stage.kernel.name!r} takes ({stage.kernel.signature})")
+        nanoseconds = sum(stage.nanoseconds for stage in stages)
+        self._parallel |= grain > 0 and cut.pieces >= 2 * grain
+        self._work += max(nanoseconds / _GRAIN_NANOSECONDS, _BRIEF_WORK)
+        self._nanoseconds += nanoseconds
+        first = self._add([size(0), *(argument for stage in stages for argument in stage.arguments)])
+        shown = [part for stage in stages for part in ("then", stage.kernel.name, *stage.arguments)][1:]
+        self._row(Op.CHAIN, (*shown, f"for {cut.pieces}"), *chain_words(stages, cut, first, grain))
+        origins = tuple(stage.origin for stage in stages[1:] if stage.origin is not None)
+        self._rows[-1] = self._rows[-1]._replace(after=origins)
 
     def constant(self, values: np.ndarray) -> Argument:
         """A pointer to a copy of `values` (row-major), which lives as long as the program."""

@@ -82,9 +82,9 @@ def environment_description() -> str:
     """
     folder = Path(__file__).parent
     compiler_files = (
-        "assigned_once", "executor", "frontend", "kernel", "llvm_backend", "llvm_values", "loader", "loop_hints",
-        "machine", "mixing", "numba_dialect", "numba_frontend", "numba_internals", "one_pass", "operators",
-        "store_disk",
+        "assigned_once", "executor", "frontend", "kernel", "lane_loops", "llvm_backend", "llvm_values", "loader",
+        "loop_hints", "machine", "mixing", "numba_dialect", "numba_frontend", "numba_internals", "one_pass",
+        "operators", "rows_of_words", "store_disk",
     )  # fmt: skip
     own = [folder / f"{name}.py" for name in compiler_files]
     own += [folder.parent / "loops" / f"{name}.py" for name in ("expressions", "reader", "statements", "typing")]
