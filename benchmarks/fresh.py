@@ -50,11 +50,12 @@ def _chain(package: str, constant: float) -> Any:
 
 
 def _oscillators(package: str, constant: float) -> Any:
-    """Coupled oscillators, RK4 in a loop, a loss of all states, and its gradient."""
+    """Coupled oscillators, RK4 in a loop, a loss of all states, and its gradient. No two constants are equal, so that
+    changing one does not change which products are."""
     jax, jnp = _jnp(package)
 
     def slope(x: Any) -> Any:
-        return jnp.stack([x[1], -jnp.sin(x[0]) - 1e4 * constant * x[1] + 0.1 * (jnp.roll(x[0], 1) - x[0])])
+        return jnp.stack([x[1], -jnp.sin(x[0]) - 1e4 * constant * x[1] + 0.3 * (jnp.roll(x[0], 1) - x[0])])
 
     def step(x: Any, _: Any) -> Any:
         k1 = slope(x)

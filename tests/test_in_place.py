@@ -369,7 +369,66 @@ def heat(u):
     return lax.fori_loop(0, 5, body, u)
 
 
+@program(SQUARE, writes=ROW)
+def columns_from_columns(a):
+    """Each element reads and writes its own row only, whatever the columns are."""
+    return lax.fori_loop(2, N, lambda j, a: a.at[:, j].set(0.5 * a[:, j - 1] + 0.25 * a[:, j - 2]), a)
+
+
+@program(SQUARE, np.array([3, -1, 40, 7, 7, 0], np.int32), writes=ROW)
+def rows_from_any_rows(a, places):
+    """Also where nobody knows whether it is the same row."""
+
+    def step(a, place):
+        new = 0.5 * lax.dynamic_index_in_dim(a, place, 0, False) + 1
+        return lax.dynamic_update_index_in_dim(a, new, place + 1, 0), None
+
+    return lax.scan(step, a, places)[0]
+
+
+@program((3, N, N), writes=2 * ROW)
+def parts_of_two_columns(a):
+    """Two columns are read and written at different places, and overlap: a temporary is needed."""
+
+    def step(j, a):
+        new = 0.5 * lax.dynamic_slice(a, (1, 0, j), (1, N, 2))
+        return lax.dynamic_update_slice(a, new, (1, 0, j + 1))
+
+    return lax.fori_loop(0, N - 3, step, a)
+
+
 BIG = (2 * N, 2 * N)
+
+
+@program(BIG, writes=4 * (2 * N - 2) ** 2)
+def heat_of_a_large_plate(u):
+    """Two buffers change places: the inside of one is written from the other."""
+    return lax.fori_loop(0, 7, lambda _, u: u.at[1:-1, 1:-1].set(_mean_of_neighbours(u)), u)
+
+
+@program(BIG, writes=16 * N * N)
+def heat_until_it_rests(u):
+    """So they do where nobody knows how many steps there will be; they are copied only when the loop ends."""
+
+    def body(state):
+        u, _, k = state
+        new = u.at[1:-1, 1:-1].set(_mean_of_neighbours(u))
+        return new, jnp.max(jnp.abs(new - u)), k + 1
+
+    return lax.while_loop(lambda s: (s[1] > 1e-3) & (s[2] < 9), body, (u, 1.0, 0))
+
+
+@program(BIG, BIG, writes=8 * N * (2 * N - 1))
+def two_that_each_read_themselves(u, v):
+    def body(_, state):
+        u, v = state
+        return u.at[1:].set(u[:-1] * 0.5 + v[1:]), v.at[:, :-1].set(v[:, 1:] * 0.5 - u[:, 1:])
+
+    return lax.fori_loop(0, 5, body, (u, v))
+
+
+def _mean_of_neighbours(u):
+    return 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
 
 
 def laplacian(u):
@@ -490,6 +549,20 @@ def test_scatter(name: str) -> None:
     expected = evaluate(module, *arguments)
     for options in (None, ROWS):
         assert_same_arrays(expected, GuardedProgram(module, options=options).run(arguments), 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("columns_from_columns", 1), ("rows_from_any_rows", 1), ("parts_of_two_columns", 2)]
+)
+def test_temporaries_of_updates_from_other_rows(name: str, count: int) -> None:
+    writes = [w.what for w in writes_of(PROGRAMS[name].module()) if w.loops and w.size > ELEMENT]
+    assert len(writes) == count, writes
+
+
+@pytest.mark.parametrize("name", ["heat_of_a_large_plate", "two_that_each_read_themselves"])
+def test_updates_from_all_over_need_no_temporaries(name: str) -> None:
+    writes = [w.what for w in writes_of(PROGRAMS[name].module()) if w.loops and w.size > ELEMENT]
+    assert len(writes) == 2 * len(PROGRAMS[name].shapes), writes  # each array, in both of two steps
 
 
 @pytest.mark.parametrize("name", ["waves", "elements_of_two_arrays", "three_take_turns"])

@@ -257,6 +257,35 @@ def test_new_sizes_have_the_same_text() -> None:
     assert len(texts) == 1
 
 
+def _long_loop(steps: int, constant: float) -> Callable[[Any], Any]:
+    """A loop of more than 80 instructions."""
+
+    def step(x, _):
+        for k in range(20):
+            x = x + 0.01 * (k + 2) * jnp.tanh(jnp.roll(x[::-1], 1) - constant * x)
+        return x, x[0]
+
+    return lambda x: lax.scan(step, x, None, length=steps)
+
+
+def test_small_sizes_of_long_loops_have_the_same_text() -> None:
+    """A long loop takes long to compile: only very small sizes, and no numbers of steps, are in its text."""
+    texts = set()
+    for size, steps, constant in ((30, 20, 0.9), (24, 100_000, 0.7), (64, 50, 0.6), (900, 30, 0.8)):
+        module = hloom.jit(_long_loop(steps, constant)).lower(_ramp(2, size)).module
+        kernels = compile_module(module, "native").kernels()
+        texts.add(next(text.split("\n", 1)[1] for text in kernels.values() if "native_loop" in text))
+    assert len(texts) == 1
+
+
+def test_long_loops_of_small_arrays_have_right_results() -> None:
+    for size in (1, 2, 16, 17, 33):
+        function = _long_loop(3, 0.9)
+        native, evaluated = (compiled(function, (_ramp(2, size),), way)() for way in ("native", "evaluator"))
+        for got, expected in zip(native, evaluated, strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_state_is_in_registers() -> None:
     native = compiled(*PROGRAMS["affine"], "native")
     (text,) = native.kernels.values()

@@ -1,8 +1,9 @@
 """The memory of a native loop's values.
 
 A buffer of one element is a local variable, a small one a local array, of which LLVM makes vector registers where it
-can. Larger ones are behind pointers: the operands and results of the loop, and scratch memory for the rest. Variables
-and arrays hold elements as they are stored: pred as uint8, f16 as uint16.
+can; how small depends on how long the loop's text is (`LONG`). Larger ones are behind pointers: the operands
+and results of the loop, and scratch memory for the rest. Variables and arrays hold elements as they are stored: pred as
+uint8, f16 as uint16.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ class Lanes:
 
 
 MOST_LOCAL_ELEMENTS = 64
-"""Buffers of at most this many elements are local arrays: 4 vector registers of f32."""
+"""Sizes of at most this are in the text of a short loop: inner loops with such an end become straight vector code, and
+buffers with so many elements local arrays, 4 vector registers of f32."""
+
+MOST_LOCAL_ELEMENTS_OF_LONG = 16
+"""The same for a long loop. For each size in a text there is another kernel, and that of a long loop takes some
+hundred milliseconds to compile. It also has too many arrays to be kept in registers at the same time."""
+
+LONG = 80
+"""A loop with more instructions than this in its kernels is long: its text depends on sizes as little as it can."""
 
 MOST_LOCAL_BYTES = 16 << 10
 """All local arrays of one kernel together; they are on the stack."""

@@ -19,11 +19,9 @@ from ..loops.statements import Block, LocalArray, PointerParameter, ScalarParame
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
 from .batch import Parts
-from .memory import MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, Lanes, Memory
+from .cost import instructions_in
+from .memory import LONG, MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, MOST_LOCAL_ELEMENTS_OF_LONG, Lanes, Memory
 from .state import overwritten
-
-LITERAL_EXTENT = 64
-"""Extents of up to this are written into the text, so that short loops become vector code."""
 
 _LOOP_VARIABLES = frozenset("ijklmpqr")
 """All kernels use these names, and only for counters of loops."""
@@ -34,6 +32,9 @@ class Storage:
 
     def __init__(self, fused: HloComputation, bodies: Bodies, batch: Batch | None) -> None:
         self.fused, self.bodies = fused, bodies
+        self._is_long = instructions_in(fused) > LONG
+        self._most_literal = MOST_LOCAL_ELEMENTS_OF_LONG if self._is_long else MOST_LOCAL_ELEMENTS
+        """Sizes of up to this are in the text."""
         single = fused.root.opcode is not Opcode.TUPLE
         self.overwritten = overwritten(fused)
         aliases = tuple(
@@ -69,7 +70,7 @@ class Storage:
         if count == 1 and not is_array:
             return Memory(Name(self.fresh("s"), kind), 1, is_variable=True)
         nbytes = count * element_type.byte_width
-        if count > MOST_LOCAL_ELEMENTS or self._local_bytes + nbytes > MOST_LOCAL_BYTES:
+        if count > self._most_literal or self._local_bytes + nbytes > MOST_LOCAL_BYTES:
             return None
         self._local_bytes += nbytes
         return self._local_array("v", kind, count)
@@ -135,7 +136,7 @@ class Storage:
     def _scalar(self, element_type: ElementType, value: Any, *, literal: bool = False) -> Expr:
         """A constant: an argument of the kernel, but a literal if it is a small integer or, with `literal`, any."""
         kind = memory_type(element_type)
-        if element_type.is_integral and (literal or abs(int(value)) <= LITERAL_EXTENT) and int(value) < 1 << 63:
+        if element_type.is_integral and (literal or abs(int(value)) <= self._most_literal) and int(value) < 1 << 63:
             return cast(kind, int(value))
         scalar = ScalarParameter(self.fresh("c"), element_type, value)
         self._parameters.append(scalar)
@@ -143,7 +144,7 @@ class Storage:
 
     def _size(self, value: int) -> Expr:
         """A number that is an argument of the kernel, unless it is small."""
-        return Number(value) if abs(value) <= LITERAL_EXTENT else self._argument(value)
+        return Number(value) if abs(value) <= self._most_literal else self._argument(value)
 
     def _number(self, value: int) -> Expr:
         """A start or a number of turns: an argument unless it is -1, 0 or 1, so that others have the same text."""

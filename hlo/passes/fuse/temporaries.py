@@ -1,9 +1,9 @@
 """Which values fusion must leave in a temporary, so that an array can be overwritten in place.
 
-A loop nest that writes over an array may read of it only what it replaces in the same step. What an update needs of
-other places of the array is therefore computed before, by a nest of its own, into a temporary: of the slice's size, or
-of a smaller one if the values become fewer on their way to the update (a row that is then broadcast). An update of one
-element needs none: its nest has read everything before it writes.
+A loop nest that writes over an array may read of it only what it replaces in the same step, or what no step replaces
+(`reads_of_its_own`). What an update needs of other places of the array is therefore computed before, by a nest of its
+own, into a temporary: of the slice's size, or of a smaller one if the values become fewer on their way to the update (a
+row that is then broadcast). An update of one element needs none: its nest has read everything before it writes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
-from .fusible import is_fusible, reads_at_its_own_index, resolve, squeezed
+from .fusible import is_fusible, reads_at_its_own_index, reads_of_its_own, resolve, squeezed
 from .overwriting import Leaf, Overwriting
 
 LARGE_STATE_BYTES = 4096
@@ -105,16 +105,11 @@ class _Readers:
         return found
 
     def _is_replaced(self, reader: HloInstruction, number: int, straight: bool) -> bool:
-        """True when what `reader` reads is what the update writes in the same step."""
+        """True when what `reader` reads is overwritten in the same step or not at all."""
         update = self.update
         if update.opcode is not Opcode.DYNAMIC_UPDATE_SLICE:
             return straight
-        return (
-            reader.opcode is Opcode.DYNAMIC_SLICE
-            and number == 0
-            and reader.operands[1:] == update.operands[2:]
-            and reader.shape.dimensions == update.operands[1].shape.dimensions
-        )
+        return number == 0 and reads_of_its_own(reader, update)
 
     def _cost(self, top: _Node) -> float:
         costs = self._costs

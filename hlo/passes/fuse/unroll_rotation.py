@@ -13,7 +13,7 @@ Source of the idea: XLA's double buffering of loops (while_loop_unroller, loop_d
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -71,7 +71,7 @@ def _unrolled(loop: HloInstruction) -> HloInstruction:
     steps = _steps(body)
     if steps == 1 or len(body.instructions) > MOST_INSTRUCTIONS or effects_of(body) or effects_of(condition):
         return loop
-    if not (_takes_elements(body) and _takes_elements(condition)):
+    if not (takes_elements(body) and takes_elements(condition)):
         return loop
     counter = induction_variable(loop)
     if counter is None:
@@ -80,7 +80,7 @@ def _unrolled(loop: HloInstruction) -> HloInstruction:
     if not groups:
         return loop
     parameter = make_parameter(0, loop.shape)
-    state: State = _elements(parameter)
+    state: State = elements_of(parameter)
     for _ in range(steps):
         state = _step(body, state)
     new_body = make_computation(body.name, make_tuple(state), (parameter,))
@@ -88,7 +88,7 @@ def _unrolled(loop: HloInstruction) -> HloInstruction:
     grouped = make_instruction(Opcode.WHILE, loop.operands, attributes, metadata=loop.metadata)
     if not rest:
         return grouped
-    state = _elements(grouped)
+    state = elements_of(grouped)
     for _ in range(rest):
         state = _step(body, state)
     return make_tuple(state)
@@ -112,20 +112,22 @@ def _steps(body: HloComputation) -> int:
     return steps if steps <= MOST_STEPS else 1
 
 
-def _takes_elements(computation: HloComputation) -> bool:
+def takes_elements(computation: HloComputation) -> bool:
     """True if the computation uses its parameter only through its elements."""
     parameter = computation.parameters[0]
-    return parameter.shape.is_tuple and all(
-        i.opcode is Opcode.GET_TUPLE_ELEMENT for i in computation.users[parameter]
-    )
+    return parameter.shape.is_tuple and all(i.opcode is Opcode.GET_TUPLE_ELEMENT for i in computation.users[parameter])
 
 
-def _elements(value: HloInstruction) -> list[HloInstruction]:
+def elements_of(value: HloInstruction) -> list[HloInstruction]:
+    """All elements of a tuple."""
     return [make_get_tuple_element(value, k) for k in range(len(value.shape.elements))]
 
 
-def _on(computation: HloComputation, state: State) -> HloInstruction:
-    """The root of a copy of `computation` that reads `state` instead of the elements of its parameter."""
+def on_state(
+    computation: HloComputation, state: State, written: Mapping[HloInstruction, HloInstruction] | None = None
+) -> HloInstruction:
+    """The root of a copy of `computation` that reads `state` instead of the elements of its parameter. Each update that
+    is a key of `written` writes over the array there."""
     live = live_instructions(computation)
     copies: dict[HloInstruction, HloInstruction] = {}
     for i in computation.instructions:
@@ -133,12 +135,15 @@ def _on(computation: HloComputation, state: State) -> HloInstruction:
         if index is not None:
             copies[i] = state[index]
         elif i in live and i.opcode is not Opcode.PARAMETER:
-            copies[i] = replace(i, operands=tuple([copies[o] for o in i.operands]))
+            operands = [copies[o] for o in i.operands]
+            if written is not None and i in written:
+                operands[0] = written[i]
+            copies[i] = replace(i, operands=tuple(operands))
     return copies[computation.root]
 
 
 def _step(body: HloComputation, state: State) -> State:
-    return _on(body, state).operands
+    return on_state(body, state).operands
 
 
 def _until(loop: HloInstruction, counter: InductionVariable, steps: int) -> HloComputation:
@@ -157,14 +162,14 @@ def _with_second_step(loop: HloInstruction) -> HloInstruction:
     """The loop with a second step in its body, if its condition holds after the first one."""
     condition, body = loop.attributes.condition, loop.attributes.body
     parameter = make_parameter(0, loop.shape)
-    before = _elements(parameter)
+    before = elements_of(parameter)
     after = _step(body, before)
-    again = _on(condition, after)
+    again = on_state(condition, after)
     operand = make_tuple(after)
     taken, passed = make_parameter(0, loop.shape), make_parameter(0, loop.shape)
     branches = (
-        make_computation(f"{body.name}_again", make_tuple(_step(body, _elements(taken))), (taken,)),
-        make_computation(f"{body.name}_ends", make_tuple(_elements(passed)), (passed,)),
+        make_computation(f"{body.name}_again", make_tuple(_step(body, elements_of(taken))), (taken,)),
+        make_computation(f"{body.name}_ends", make_tuple(elements_of(passed)), (passed,)),
     )
     second = make_instruction(
         Opcode.CONDITIONAL, (again, operand, operand), ConditionalAttributes(branches), metadata=loop.metadata
