@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hloom.hlo.element_type import ElementType
+from hloom.hlo.memory_pressure import relieve
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.emit.kernel import pointer_of, program_of
 from hloom.numba_backend.executable import NumbaExecutable
+from hloom.numba_backend.loops.expressions import Name
+from hloom.numba_backend.loops.printer import to_text
+from hloom.numba_backend.loops.statements import LoopProgram, PointerParameter, SizeParameter
+from hloom.numba_backend.loops.writer import Writer
 
 from hloom import hlo
 from support.nest_modules import assert_close, whole_arguments
@@ -71,3 +78,23 @@ def test_distances_of_shifts_are_literals() -> None:
           y = u32[40] or(left, right)  again = u32[40] shift-left(y, a)  ROOT s = u32[40] xor(y, again) }"""
     )
     assert "shl(x0[i], uint32(13))" in kernel(executable) or "shl(v0, uint32(13))" in kernel(executable)
+
+
+def test_a_program_is_known_by_what_was_written_and_its_types() -> None:
+    """Other values of the sizes do not matter; the type of a buffer, which the text does not tell, does."""
+
+    def program(element_type: ElementType, count: int, name: str = "k") -> LoopProgram:
+        writer = Writer()
+        buffers = [PointerParameter("x", element_type, 0, None), PointerParameter("out", element_type, None, 0)]
+        x, out = map(pointer_of, buffers)
+        with writer.loop("i", Name("lo"), Name("hi")) as i:
+            writer.store(out, i, x[i + Name("n")])
+        return program_of(name, (*buffers, SizeParameter("n", count)), writer)
+
+    first = program(ElementType.F32, 3)
+    assert program(ElementType.F32, 4) is first
+    assert program(ElementType.F64, 3) is not first and to_text(program(ElementType.F64, 3)) == to_text(first)
+    assert program(ElementType.F32, 3, "other") is not first
+    relieve()
+    again = program(ElementType.F32, 3)
+    assert again is not first and to_text(again) == to_text(first)

@@ -319,8 +319,11 @@ class Array(ArrayBase):
         >>> jnp.ones(2).block_until_ready()
         Array([1., 1.], dtype=float32)
         """
-        if slot_is_set(self, "_buffer"):
-            self._buffer.block_until_ready()
+        try:
+            buffer: DeviceBuffer = object.__getattribute__(self, "_buffer")
+        except AttributeError:  # see `slot_is_set`
+            return self
+        buffer.block_until_ready()
         return self
 
     def is_ready(self) -> bool:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from ...hlo.element_type import ElementType
 from ...hlo.lazy import lazy_property
+from ...hlo.memory_pressure import on_pressure
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import Name
 from ..loops.printer import to_text
 from ..loops.side_by_side import side_by_side
 from ..loops.split import split_loops
-from ..loops.statements import KernelParameter, LoopProgram, PointerParameter
+from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.typing import SHORT, pointer_to
 from ..loops.writer import Writer
 
@@ -44,15 +46,48 @@ class EmittedKernel:
     @lazy_property
     def source(self) -> str:
         """The program as Python."""
-        return to_text(self.program)
+        program = self.program
+        found = _texts.get(program)
+        if found is None:
+            found = _texts[program] = to_text(program)
+        return found
+
+
+_texts: WeakKeyDictionary[LoopProgram, str] = WeakKeyDictionary()
 
 
 def program_of(name: str, parameters: Iterable[KernelParameter], writer: Writer) -> LoopProgram:
-    """``def name(lo, hi, parameters):`` with all that was written, its loops split where a test changes its answer."""
-    whole = writer.body()
-    parts = split_loops(whole)
-    body = side_by_side(whole if parts is whole else without_dead_variables(parts), writer.fresh)
-    return LoopProgram(name, ("lo", "hi", *[p.name for p in parameters]), body)
+    """``def name(lo, hi, parameters):`` with all that was written, its loops split where a test changes its answer.
+
+    Of what has been written before, the program is known: with other sizes most kernels are the same.
+    """
+    parameters = tuple(parameters)
+    whole, names = writer.body(), ("lo", "hi", *[p.name for p in parameters])
+    types = tuple([None if isinstance(p, SizeParameter) else (type(p), p.element_type) for p in parameters])
+    key = to_text(LoopProgram(name, names, whole)), types
+    program = _made.get(key)
+    if program is None:
+        parts = split_loops(whole)
+        body = side_by_side(whole if parts is whole else without_dead_variables(parts), writer.fresh)
+        program = LoopProgram(name, names, body)
+        if len(_made) >= _MOST_MADE:
+            _made.clear()
+        _made[key] = program
+    return program
+
+
+_made: dict[tuple[str, tuple[object, ...]], LoopProgram] = {}
+"""Programs by what was written, and by the types of their parameters, which the text does not tell."""
+_MOST_MADE = 256
+
+
+def _forget() -> int:
+    """Forget the programs. Nobody knows how much memory that is."""
+    _made.clear()
+    return 0
+
+
+on_pressure(_forget)
 
 
 def memory_type(element_type: ElementType) -> str:

@@ -121,10 +121,14 @@ _Part = tuple[Expr, Expr, Block]
 
 def _parts(loop: For, start: Expr, stop: Expr, body: Block) -> Iterator[_Part]:
     """The loop from `start` to `stop` in parts without tests, in order."""
+    tests = list(_tests(body))
+    if not tests:
+        yield start, stop, body
+        return
     changing = frozenset(assigned(loop.body)) | {loop.variable.name}
     counter = _Counter(loop.variable.name, changing, {})
     counter = replace(counter, sums=dict(_sums(body, counter)))
-    point = next((found[0] for test in _tests(body) if (found := counter.point(test)) is not None), None)
+    point = next((found[0] for test in tests if (found := counter.point(test)) is not None), None)
     if point is None:
         yield start, stop, body
         return

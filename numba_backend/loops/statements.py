@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -135,8 +135,10 @@ def inner_blocks(statement: Statement) -> Iterator[Block]:
 def with_blocks(statement: Statement, change: Callable[[Block], Block]) -> Statement:
     """The statement with changed blocks inside; itself if it has none."""
     match statement:
-        case For(body=body) | While(body=body):
-            return replace(statement, body=change(body))
+        case For(variable, start, stop, step, body, independent):
+            return For(variable, start, stop, step, change(body), independent)
+        case While(test, body):
+            return While(test, change(body))
         case If(branches=branches, otherwise=otherwise):
             last = None if otherwise is None else change(otherwise)
             return If([(test, change(inner)) for test, inner in branches], last)

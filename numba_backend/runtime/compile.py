@@ -22,7 +22,8 @@ def compile_kernel(source: str, name: str, parameters: Sequence[Parameter]) -> b
 
 
 def compile_kernels(kernels: Sequence[KernelSource]) -> list[bytes]:
-    """Compile several kernels. LLVM, which takes most of the time, runs in threads, without the GIL."""
+    """Compile several kernels. LLVM, which takes most of the time, runs in threads, without the GIL. The longest text
+    is the first, lest a thread begins with it when the others have finished."""
     return uninterrupted(lambda unwanted: _compile(kernels, unwanted)) if kernels else []
 
 
@@ -51,10 +52,10 @@ def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> l
     for worker in workers:
         worker.start()
     try:
-        for number, kernel in enumerate(kernels):
+        for number in sorted(range(len(kernels)), key=lambda k: len(kernels[k].source), reverse=True):
             if unwanted():
                 break
-            texts.put((number, _text_of(kernel, frontend.to_llvm)))
+            texts.put((number, _text_of(kernels[number], frontend.to_llvm)))
     finally:
         for _ in workers:
             texts.put(None)

@@ -7,6 +7,7 @@ comparison with zero, a real number the real part of a complex one. A complex nu
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -100,6 +101,8 @@ def cast(builder: Any, value: Any, from_: str, to: str) -> Any:
     if from_ in COMPLEX or to not in _VALUES or from_ not in _VALUES or "*" in from_ + to:
         raise NoSuchType(f"a {from_} cannot become a {to}")
     type_ = _VALUES[to]
+    if isinstance(value, llir.Constant) and _is_kept(value.constant, to):
+        return llir.Constant(type_, value.constant)
     if from_ in FLOATS:
         if to in FLOATS:
             return builder.fpext(value, type_) if to == "float64" else builder.fptrunc(value, type_)
@@ -111,6 +114,13 @@ def cast(builder: Any, value: Any, from_: str, to: str) -> Any:
     if value.type.width > type_.width:
         return builder.trunc(value, type_)
     return builder.sext(value, type_) if from_ in _SIGNED else builder.zext(value, type_)
+
+
+def _is_kept(number: Any, to: str) -> bool:
+    """Whether a literal is the same number as a float of this type: `float32(0)` needs no instruction."""
+    if to not in FLOATS or type(number) not in (int, float) or not abs(number) < 2**53:
+        return False
+    return to == "float64" or bool(struct.unpack("f", struct.pack("f", number))[0] == number)
 
 
 _CONTRACTED = frozenset(("fadd", "fsub", "fmul", "fdiv", "frem", "fcmp"))

@@ -44,13 +44,13 @@ class LoopHints:
 
     def __init__(self, module: Any) -> None:
         self._module = module
-        self._local_arrays: set[str] = set()
+        self.local_arrays: dict[str, int] = {}
         self._rows: list[Any] = []
         self._has_panel = False
 
     def local_array(self, name: str, count: int) -> None:
         """The kernel has a local array of this name, with so many elements."""
-        self._local_arrays.add(name)
+        self.local_arrays[name] = count
         self._has_panel |= count >= PANEL
 
     def group(self, first: Any, last: Any) -> Any:
@@ -77,7 +77,7 @@ class LoopHints:
         node.operands = (node, *map(self._module.add_metadata, hints))
         if parts:
             self._vectorise_first(node)
-        elif self._local_arrays and _is_a_row(loop, self._local_arrays):
+        elif self.local_arrays and _is_a_row(loop, self.local_arrays):
             self._rows.append(node)
         return node
 

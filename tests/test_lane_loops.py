@@ -1,0 +1,128 @@
+"""Which short loops are written as instructions of vectors, and that they do what the loops do."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import re
+
+import numpy as np
+import pytest
+from hloom.numba_backend.runtime.dialect import SCOPE
+from hloom.numba_backend.runtime.frontend import to_llvm
+from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
+from hloom.numba_backend.runtime.llvm_backend import emit_object
+from hloom.numba_backend.runtime.loader import load_objects
+
+PARAMETERS = (
+    Parameter("pointer", "f32"), Parameter("pointer", "f32"), Parameter("pointer", "f64"), Parameter("pointer", "u8"),
+    Parameter("size", "s64"),
+)  # fmt: skip
+HEAD = """def k(lo, hi, x, out, d, p, n):
+    row = local_array(16, float32)
+    wide = local_array(64, float32)
+    deep = local_array(8, float64)
+    for j in range(16):
+        row[j] = x[lo + j]
+    for j in range(64):
+        wide[j] = x[j]
+    acc = x[2]
+    for i in range(lo, hi):
+"""
+TAIL = """
+        for t in range(16):
+            out[64 * i + t] = out[64 * i + t] + acc * row[t]
+"""
+
+VECTORS = {
+    "multiply and add": ("for j in range(16):", "    row[j] = row[j] + x[i] * wide[i + j + 2]"),
+    "two registers": ("for j in range(32):", "    out[64 * i + j] = wide[j] - wide[32 + j] / x[n]"),
+    "a number": ("for j in range(32):", "    wide[j] = float32(2.5)"),
+    "zero, and minus zero": (
+        "for j in range(16):", "    row[j] = float32(0)", "for j in range(16):", "    row[j] = -row[j]",
+        "acc = row[i]",
+    ),
+    "a copy": ("for j in range(4):", "    out[64 * i + 7 + j] = x[3 + j + i]"),
+    "doubles": (
+        "for j in range(8):", "    deep[j] = d[8 * i + j]", "for j in range(8):", "    deep[j] = deep[j] * d[j + i]",
+        "for j in range(8):", "    d[40 + 8 * i + j] = deep[j]",
+    ),
+    "bytes": ("for j in range(64):", "    p[64 * i + j] = uint8(7 + i)"),
+    "several stores": ("for j in range(16):", "    row[j] = x[j + n]", "    wide[j + i] = row[j]"),
+    "a sum": ("for j in range(16):", "    acc = reduce_add(acc, row[j] * wide[i + j])"),
+    "a sum of four registers": ("for j in range(64):", "    acc = reduce_add(acc, wide[j])"),
+    "the variable afterwards": ("for j in range(16):", "    row[j] = row[j] * x[i]", "acc = x[j]"),
+}  # fmt: skip
+LOOPS = {
+    "neighbours": ("for j in range(32):", "    wide[j + 1] = wide[j] + x[i]"),
+    "moved": ("for j in range(32):", "    wide[j + 1] = wide[j]"),
+    "a place in turns": ("for j in range(16):", "    row[n] = row[n] + wide[j]"),
+    "an index twice": ("for j in range(16):", "    row[j] = wide[j + j]"),
+    "an index from memory": ("for j in range(16):", "    row[j] = wide[int64(p[j]) % 48 + j]"),
+    "what the loop writes": ("for j in range(16):", "    row[j] = wide[j] + row[3]"),
+    "written twice": ("for j in range(16):", "    wide[j] = x[j] + row[j]", "    wide[j + 1] = x[j] - row[j]"),
+    "backwards": ("for j in range(16):", "    row[j] = wide[20 - j]"),
+    "fifteen": ("for j in range(15):", "    row[j] = row[j] + wide[j]"),
+    "a largest": ("for j in range(16):", "    acc = maximum(acc, row[j])"),
+    "a condition": ("for j in range(16):", "    if x[j] > x[i]:", "        row[j] = x[i]"),
+    "a sum of itself": ("for j in range(16):", "    acc = reduce_add(acc, row[j] * acc)"),
+    "two names": ("q = wide", "for j in range(16):", "    q[j + 1] = wide[j]"),
+}
+
+
+def kernel_of(lines: tuple[str, ...]) -> KernelSource:
+    return KernelSource("k", HEAD + "\n".join(f"        {line}" for line in lines) + TAIL, PARAMETERS)
+
+
+def loops_in(text: str) -> int:
+    return len(re.findall("!llvm.loop", text))
+
+
+_numbers = itertools.count()
+
+
+def results(kernel: KernelSource, register: int) -> list[np.ndarray]:
+    """What the kernel makes of drawn buffers, with vectors of so many bytes; 0: with loops."""
+    symbol = f"{kernel.symbol}_{next(_numbers)}"
+    text = to_llvm(kernel, SCOPE, "one pass", register=register).replace(kernel.symbol, symbol)
+    (code,) = load_objects([(symbol, emit_object(text))])
+    rng = np.random.default_rng(5)
+    arrays = [rng.standard_normal(300).astype(np.float32), rng.standard_normal(400).astype(np.float32)]
+    arrays += [rng.standard_normal(300), rng.integers(0, 255, 300).astype(np.uint8)]
+    words = [array.ctypes.data for array in arrays] + [5]
+    table = (ctypes.c_int64 * len(words))(*words)
+    ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(code.address)(1, 4, ctypes.addressof(table))
+    return arrays
+
+
+@pytest.mark.parametrize("name", [*VECTORS, *LOOPS])
+def test_vectors_do_what_the_loops_do(name: str) -> None:
+    kernel = kernel_of((VECTORS | LOOPS)[name])
+    expected = results(kernel, 0)
+    for register in (16, 32, 64):
+        for made, wanted in zip(results(kernel, register), expected, strict=True):
+            if "sum" in name:  # in another order
+                np.testing.assert_allclose(made, wanted, rtol=2e-5, atol=2e-5)
+            else:
+                assert made.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_no_loop_is_left(name: str) -> None:
+    text = to_llvm(kernel_of(VECTORS[name]), SCOPE, "one pass", register=32)
+    assert loops_in(text) == 1 and " x float>" in text
+    assert not re.search(r"<(1[6-9]|[2-9]\d) x float>", text)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_other_loops_stay(name: str) -> None:
+    """The last loop of the text is none any more, except after another name was given to a pointer."""
+    assert loops_in(to_llvm(kernel_of(LOOPS[name]), SCOPE, "one pass", register=64)) == 2 + (name == "two names")
+
+
+def test_the_runtimes_own_functions_keep_their_loops() -> None:
+    """Their pointers may alias; here, numbers."""
+    lines = ("row = local_array(16, float64)", "for j in range(16):", "    row[j] = float64(0)", "return a")
+    text = "def k(a):\n" + "".join(f"    {line}\n" for line in lines)
+    kernel = KernelSource("k", text, (Parameter("size", "s64"),), "native")
+    assert loops_in(to_llvm(kernel, SCOPE, "one pass", register=64)) == 1
