@@ -35,6 +35,7 @@ _TRACKS = {
     Op.KERNEL: Track.KERNELS,
     Op.NATIVE_LOOP: Track.KERNELS,
     Op.GEMM: Track.KERNELS,
+    Op.CHAIN: Track.KERNELS,
     Op.COPY: Track.COPIES,
     Op.ZERO: Track.COPIES,
     Op.LOOP: Track.WAITS,
@@ -199,6 +200,13 @@ class _Spans:
                 flops += cost["flops"] + cost["transcendentals"]
             if after:
                 arguments["then"] = ", ".join(instruction.name for instruction in row.after)
+        elif row.op is Op.CHAIN and origin is not None:
+            parts = (origin, *row.after)
+            name = " + ".join([name, *(str(name) for then, name in pairwise(row.shown) if then == "then")])
+            costs = [cost_of(part) for part in parts]
+            nbytes = sum(traffic_of(part) for part in parts)
+            flops = sum(cost["flops"] + cost["transcendentals"] for cost in costs)
+            arguments["then"] = ", ".join(part.name for part in row.after)
         elif row.op in (Op.COPY, Op.ZERO):
             nbytes = program.word(address, 3 if row.op is Op.COPY else 2) * (2 if row.op is Op.COPY else 1)
             name = row.op.name.lower()
@@ -210,7 +218,7 @@ class _Spans:
             arguments["kernel"] = name
         if origin is not None:
             arguments["instruction"] = origin.name
-            if row.op not in (Op.GEMM, Op.COPY, Op.ZERO, Op.LOOP) and self._rows_of(program)[origin] == 1:
+            if row.op not in (Op.GEMM, Op.CHAIN, Op.COPY, Op.ZERO, Op.LOOP) and self._rows_of(program)[origin] == 1:
                 cost = cost_of(origin)
                 nbytes = traffic_of(origin)
                 flops = cost["flops"] + cost["transcendentals"]

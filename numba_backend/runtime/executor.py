@@ -39,6 +39,7 @@ class Op(enum.IntEnum):
     PYTHON = 9  # a Python function of the arguments' address; first argument
     LOOP = 10  # target, before this row; nanoseconds that a turn takes, as estimated: callbacks.py says what for
     NATIVE_LOOP = 11  # entry, first argument, extent, grain, argument of the watch: a kernel that looks for interrupts
+    CHAIN = 12  # entry, first argument, extent, grain, words of the row, ...: chain.py explains them
 
 
 HEADER_WORDS = 17
@@ -157,6 +158,15 @@ def {marks.name}(program, bases, pool):
             if status != 0:
                 break
             at += 48
+        elif op == {Op.CHAIN}:
+            store(arguments + load(at + 16) * 8, at)
+            extent = load(at + 24)
+            grain = load(at + 32)
+            if pool == 0 or grain == 0 or extent < grain + grain:
+                call_kernel(load(at + 8), 0, extent, arguments + load(at + 16) * 8)
+            else:
+{marks.split}                call6(load(pool + 8), pool, {marks.entry}, {marks.arguments}, extent, grain, 0)
+            at += load(at + 40) * 8
         else:
             break
 {marks.end}    if on_heap:

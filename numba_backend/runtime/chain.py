@@ -1,0 +1,116 @@
+"""Rows that run several kernels piece by piece: attention's products and what is between them, for one head at a time.
+
+The kernels of a chain go through the same rows: matrices of a batch, or rows of all of them, in order. All kernels run
+for one piece of these rows, and then for the next, so that what one of them writes is in the cache when the next one
+reads it. Threads share the pieces.
+
+What is needed only within a chain has memory for all rows in the program's arena, and a piece could use its own part of
+that. But then each piece would begin with memory that is not in the cache. So the pieces that a thread takes one after
+the other all use the part of the first of them: the addresses that kernels get for it are moved back by the distance.
+
+The words of a row, after those that `Op.CHAIN` lists: the rows of a matrix, of a piece, the pieces of a matrix, the
+number of kernels, then for each of them: entry; where its arguments begin; their number; its turns for a row, or 0 if
+it has a turn for each piece; by argument, the bytes of a row of what is needed only in the chain, or 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...hlo.ir import HloInstruction
+from .errors import ProgramError
+from .executor import native_function
+from .kernel import KernelSource
+
+MOST_ARGUMENTS = 64
+"""Of a kernel in a chain."""
+
+_ROWS, _STEP, _PIECES, _COUNT, _STAGES = 6, 7, 8, 9, 10
+_STAGE = 4  # words of a stage before those of its arguments
+
+_CHAIN_ITEMS = f"""
+def chain_items(lo, hi, arguments):
+    row = load(arguments)
+    rows = load(row + {8 * _ROWS})
+    step = load(row + {8 * _STEP})
+    pieces = load(row + {8 * _PIECES})
+    words = stack({MOST_ARGUMENTS})
+    matrix = quotient(lo, pieces)
+    home = matrix * rows + (lo - matrix * pieces) * step
+    for item in range(lo, hi):
+        matrix = quotient(item, pieces)
+        piece = item - matrix * pieces
+        begin = matrix * rows + piece * step
+        end = begin + step
+        if piece == pieces - 1:
+            end = matrix * rows + rows
+        stage = row + {8 * _STAGES}
+        for _ in range(load(row + {8 * _COUNT})):
+            given = arguments + load(stage + 8) * 8
+            count = load(stage + 16)
+            turns = load(stage + 24)
+            for word in range(count):
+                back = load(stage + {8 * _STAGE} + word * 8) * (begin - home)
+                store(words + word * 8, load(given + word * 8) - back)
+            if turns == 0:
+                call_kernel(load(stage), item, item + 1, words)
+            else:
+                call_kernel(load(stage), begin * turns, end * turns, words)
+            stage += (count + {_STAGE}) * 8
+    return 0
+"""
+
+CHAIN_ITEMS = native_function("chain_items", _CHAIN_ITEMS, 3)
+
+
+class Stage(NamedTuple):
+    """A kernel of a chain."""
+
+    kernel: KernelSource
+    arguments: tuple[Any, ...]
+    """Each a `program.Argument`."""
+    extent: int
+    """All turns; a kernel that is called alone has this one."""
+    grain: int
+    turns: int
+    """How many a row has; 0: there is one for each piece."""
+    moves: tuple[int, ...]
+    """By argument: the bytes of a row of an array that is needed only within the chain; 0 for all other arguments."""
+    nanoseconds: float
+    origin: HloInstruction | None = None
+    """The instruction that it computes."""
+
+
+class Cut(NamedTuple):
+    """How the rows of a chain are cut: each of `matrices` into pieces of `step` rows, and the rest in the last one."""
+
+    matrices: int
+    rows: int
+    step: int
+
+    @property
+    def per_matrix(self) -> int:
+        """The pieces of one matrix."""
+        return max(1, self.rows // self.step)
+
+    @property
+    def pieces(self) -> int:
+        """The pieces of all."""
+        return self.matrices * self.per_matrix
+
+
+def chain_words(stages: Sequence[Stage], cut: Cut, first: int, grain: int) -> tuple[int | KernelSource, ...]:
+    """The words of the row after its opcode. The program's arguments from `first` on: one for the address of the row,
+    then those of the stages, one after the other."""
+    words: list[int | KernelSource] = [CHAIN_ITEMS, first, cut.pieces, grain, 0, cut.rows, cut.step, cut.per_matrix]
+    words.append(len(stages))
+    begin = 1
+    for stage in stages:
+        count = len(stage.arguments)
+        if count > MOST_ARGUMENTS:
+            raise ProgramError(f"kernel {stage.kernel.name!r} has {count} arguments, a chain {MOST_ARGUMENTS} at most")
+        words += [stage.kernel, begin, count, stage.turns, *stage.moves]
+        begin += count
+    words[4] = 1 + len(words)
+    return tuple(words)

@@ -1,0 +1,162 @@
+"""Chains: products and what is between them, piece by piece. Which there are, and that results are right."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hloom.hlo import parse
+from hloom.hlo.evaluator import evaluate
+from hloom.numba_backend import chain
+from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.runtime import threads
+from hloom.numba_backend.runtime.executor import Op
+
+import hloom
+import hloom.numpy as jnp
+
+
+@pytest.fixture(autouse=True)
+def all_chains(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Small ones too, and small pieces."""
+    monkeypatch.setattr(chain, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(chain, "_PIECE_BYTES", 1 << 15)
+    monkeypatch.setattr(chain, "_FEWEST_ROWS", 12)
+    yield
+    threads.set_num_threads(None)
+
+
+def numbers(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    return np.random.default_rng(shape).standard_normal(shape).astype(dtype)
+
+
+def softmax(x: Any) -> Any:
+    e = jnp.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    return jnp.einsum("...qk,...kd->...qd", softmax(jnp.einsum("...qd,...kd->...qk", q, k) / 8), v)
+
+
+def masked(q: Any, k: Any, v: Any, mask: Any) -> Any:
+    scores = jnp.where(mask, jnp.einsum("bqd,bkd->bqk", q, k), -jnp.inf)
+    return jnp.einsum("bqk,bkd->bqd", softmax(scores), v)
+
+
+def scores_too(q: Any, k: Any, v: Any) -> Any:
+    p = softmax(jnp.einsum("bqd,bkd->bqk", q, k) / 8)
+    return jnp.einsum("bqk,bkd->bqd", p, v), p
+
+
+def gradients(q: Any, k: Any, v: Any, w: Any) -> Any:
+    return hloom.grad(lambda *args: (attention(*args) * w).sum(), (0, 1, 2))(q, k, v)
+
+
+def three(*shape: int, dtype: Any = np.float32) -> tuple[np.ndarray, ...]:
+    return tuple(numbers(*shape, dtype=dtype) + k / 10 for k in range(3))
+
+
+MASK = np.tril(np.ones((70, 70), bool))
+X, W, B = numbers(150, 40), numbers(40, 64) / 6, numbers(64)
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...], int, str]] = {
+    # function, arguments, kernels in the chain (0: there is none), rows of a piece
+    "heads": (attention, three(2, 5, 64, 32), 3, "matrices"),
+    "heads that are too large": (attention, three(2, 5, 100, 32), 3, "rows"),
+    "few heads": (attention, three(2, 200, 32), 3, "rows"),
+    "one head": (attention, three(210, 48), 3, "rows"),
+    "long sums": (attention, three(3, 530, 32), 3, "rows"),
+    "odd sizes": (attention, three(9, 70, 46), 3, "matrices"),
+    "f64": (attention, three(9, 50, 24, dtype=np.float64), 3, "matrices"),
+    "f64, long sums": (attention, three(1, 300, 24, dtype=np.float64), 3, "rows"),
+    "a mask for all": (masked, (*three(9, 70, 32), MASK), 3, "matrices"),
+    "a mask for each": (masked, (*three(3, 70, 32), np.stack([MASK, MASK.T, MASK | (numbers(70, 70) > 0)])), 3, "rows"),
+    "scores are a result": (scores_too, three(9, 64, 32), 3, "matrices"),
+    "tiles that do not fit": (attention, three(9, 67, 33), 0, ""),
+    "gradients": (gradients, (*three(9, 44, 32), numbers(9, 44, 32)), 6, "matrices"),
+    "layers": (lambda x, w, b: jnp.maximum(x @ w + b, 0) @ w.T, (X, W, B), 3, "rows"),
+    "three layers": (lambda x, w: jnp.tanh(jnp.tanh(x @ w) @ w.T) @ w, (X, W), 5, "rows"),
+    "sums of columns between": (lambda x, w: ((y := x @ w) - y.mean(0)) @ w.T, (X, W), 0, ""),
+    "rows in another order": (lambda x, w: jnp.tanh(x @ w)[::-1] @ w.T, (X, W), 0, ""),
+    "a product with itself": (lambda x: (lambda y: jnp.tanh(y) @ y)(x @ x.T), (numbers(80, 40),), 0, ""),
+    "integers": (lambda x: (x @ x.T) @ x, (np.arange(80 * 40, dtype=np.int32).reshape(80, 40),), 0, ""),
+    "a wide layer": (lambda x, w: jnp.tanh(x @ w) @ w.T, (numbers(60, 200), numbers(200, 700) / 14), 0, ""),
+    "tiny": (attention, three(9, 4, 5), 0, ""),
+    "no matrices": (attention, three(0, 64, 32), 0, ""),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_those_of_the_evaluator(name: str) -> None:
+    """On one thread and on two; a call does not see what another one left."""
+    function, args, length, rows = CASES[name]
+    with hloom.enable_x64(args[0].dtype == np.float64):
+        module = parse(hloom.jit(function).lower(*args).as_text())
+        expected = evaluate(module, *args)
+        executable = NumbaCompiler().compile(module)
+        chains = [row for row in executable._program.rows if row.op is Op.CHAIN]
+        assert [1 + len(row.after) for row in chains] == ([length] if length else []), chains
+        for row in chains:
+            matrices = int(np.prod(args[0].shape[:-2]))
+            assert (row.shown[-1] == f"for {matrices}") == (rows == "matrices"), row.shown
+        tolerance = 1e-11 if args[0].dtype == np.float64 else 3e-4
+        for count in (1, 2):
+            threads.set_num_threads(count)
+            for _ in range(2):
+                for wanted, actual in zip(expected, executable.execute(list(args)), strict=True):
+                    np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_pieces_use_the_same_memory() -> None:
+    """What is needed only within the chain moves; results do not."""
+    args = three(9, 64, 32)
+    module = parse(hloom.jit(attention).lower(*args).as_text())
+    found: list[chain.Chain | None] = []
+    original = chain.find_chain
+
+    def find(*given: Any) -> Any:
+        found.append(original(*given))
+        return found[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hloom.numba_backend.lowering.find_chain", find)
+        NumbaCompiler().compile(module)
+    (made,) = [each for each in found if each is not None]
+    assert [row for _, row in made.moves] == [64 * 64 * 4]
+    assert dataclasses.astuple(made)[1] == (9, 1, 1)
+
+
+def test_the_memory_of_an_operand_that_is_read_later_is_not_overwritten() -> None:
+    """The result of a chain may be where an operand of its first product was, but for what other pieces read of it."""
+    text = """HloModule m
+    ENTRY e {
+      x = f32[210,210] parameter(0)
+      y = f32[210,210] sine(x)
+      p = f32[210,210] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      s = f32[210,210] multiply(p, x)
+      q = f32[210,210] dot(s, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      t = f32[210,210] cosine(q)
+      r = f32[210,210] dot(t, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      ROOT u = f32[210,210] subtract(r, t)
+    }"""
+    module = parse(text)
+    x = numbers(210, 210) / 10
+    (expected,) = evaluate(module, x)
+    executable = NumbaCompiler().compile(module)
+    for count in (1, 2):
+        threads.set_num_threads(count)
+        np.testing.assert_allclose(executable.execute([x])[0], expected, rtol=1e-3, atol=1e-4)
+
+
+def test_timelines_show_a_chain(tmp_path: Any) -> None:
+    args = three(9, 64, 32)
+    function = hloom.jit(lambda q, k, v: attention(q, k, v) * 2)
+    function(*args)
+    with hloom.profiler.trace(str(tmp_path)):
+        function(*args).block_until_ready()
+    text = "".join(path.read_text() for path in tmp_path.rglob("*.json"))
+    assert "shallow_product + fused_" in text
