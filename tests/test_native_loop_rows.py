@@ -79,8 +79,8 @@ def test_the_text_runs_under_plain_numba() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("a = local_array(0, float32)", "1 to 4096 elements"),
-        ("a = local_array(5000, float32)", "1 to 4096 elements"),
+        ("a = local_array(0, float32)", "1 to 16384 elements"),
+        ("a = local_array(20000, float32)", "1 to 16384 elements"),
         ("a = local_array(n, float32)", "literal"),
         ("a = local_array(4, 4)", "type of number"),
         ("if interrupted(n): return", "a pointer to int64"),
