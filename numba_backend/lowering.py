@@ -362,7 +362,7 @@ class _Lowering:
 
     def _used(self, name: str, kernel: EmittedKernel) -> None:
         values = tuple((p.name, p.value) for p in kernel.parameters if not isinstance(p, PointerParameter))
-        source = with_vectors_of(self.tuning.vector_bits, kernel.source)
+        source = with_vectors_of(self.tuning.vector_bits or kernel.vector_bits, kernel.source)
         self.kernels.append(KernelUse(name, source, values))
 
     def _grain(self, kernel: EmittedKernel) -> int:
@@ -381,7 +381,7 @@ class _Lowering:
         found = self._sources.get(kernel.source)
         parameters = tuple(_declared(p) for p in kernel.parameters)
         if found is None or found.parameters != parameters:
-            text = with_vectors_of(self.tuning.vector_bits, kernel.source)
+            text = with_vectors_of(self.tuning.vector_bits or kernel.vector_bits, kernel.source)
             source = KernelSource(kernel.program.name, text, parameters, program=kernel.program)
             found = self._sources[kernel.source] = source
         return found

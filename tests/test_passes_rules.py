@@ -178,6 +178,10 @@ CASES = [
     misses("divide_by_power_of_two", "ROOT r = f32[4] divide(x, f3)"),
     misses("divide_by_power_of_two", "ROOT r = f32[4] divide(x, fhuge)"),
     misses("divide_by_power_of_two", "ROOT r = s32[4] divide(i, i2)"),
+    misses(
+        "divide_by_power_of_two",
+        "a = f32[] reduce(x, c0), dimensions={0}, to_apply=add_f  ROOT r = f32[] divide(a, c4)",
+    ),
     fires("power_of_constant", "ROOT r = f32[4] power(x, f2)", "multiply(x, x)"),
     fires("power_of_constant", "ROOT r = f32[4] power(x, f0)", "broadcast(1.0){}:f32[4]"),
     fires("power_of_constant", "ROOT r = s32[4] power(i, i1)", "i"),

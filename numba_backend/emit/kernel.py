@@ -42,6 +42,8 @@ class EmittedKernel:
     """Pieces of that loop must not run at the same time: they write to the same bytes."""
     least: int = 1
     """A thread should have at least so many iterations, however long one takes."""
+    vector_bits: int = 0
+    """How wide its vectors are; 0: as LLVM thinks best for the processor."""
 
     @lazy_property
     def source(self) -> str:

@@ -62,7 +62,7 @@ from ..loops.writer import cast
 from ..rows import row_rule
 from .batch import NotInParts, block_members, bounds, copied, in_blocks, least_members, only_once
 from .cost import UNKNOWN_TRIPS
-from .memory import MOST_LOCAL_BYTES, Memory
+from .memory import MOST_LOCAL_BYTES, VECTOR_BITS_OF_LONG, Memory
 from .products import Preparation, emit_product, preparation_of
 from .state import batch_in
 from .storage import Storage
@@ -135,8 +135,9 @@ class _Emitter(Storage):
             body = in_blocks(body, block_members(self._with_lanes))
         program = LoopProgram(name, ("lo", "hi", *(p.name for p in parameters)), body)
         kernel = EmittedKernel(
-            program, parameters, parts, max(self._nanoseconds, 1.0) / parts, least=least_members(self._turn, parts)
-        )
+            program, parameters, parts, max(self._nanoseconds, 1.0) / parts, least=least_members(self._turn, parts),
+            vector_bits=VECTOR_BITS_OF_LONG if self._is_long else 0,
+        )  # fmt: skip
         return NativeLoop(
             kernel, tuple(nbytes for _, nbytes in self._scratch), tuple(array for _, array in self._constants), watch
         )

@@ -36,6 +36,10 @@ hundred milliseconds to compile. It also has too many arrays to be kept in regis
 LONG = 80
 """A loop with more instructions than this in its kernels is long: its text depends on sizes as little as it can."""
 
+VECTOR_BITS_OF_LONG = 256
+"""With vectors of 16 f32, LLVM writes each inner loop three times: for what is left over by such vectors it makes
+narrower ones first. That takes twice as long to compile, and no less to run."""
+
 MOST_LOCAL_BYTES = 16 << 10
 """All local arrays of one kernel together; they are on the stack."""
 

@@ -159,8 +159,13 @@ def divide_negated(i: Instruction) -> Instruction | None:
 
 
 def divide_by_power_of_two(i: Instruction) -> Instruction | None:
-    """x / 2^k = x * 2^-k for floats: both round the same number, if 2^-k is a normal number of the type."""
+    """x / 2^k = x * 2^-k for floats: both round the same number, if 2^-k is a normal number of the type.
+
+    Not for the sum of a mean: few are divided, and the mean of 128 elements would be another kernel than that of 96.
+    """
     a, b = i.operands
+    if a.opcode is Opcode.REDUCE:
+        return None
     divisor = splat_value(b)
     if divisor is None or not i.shape.element.is_floating or not np.isfinite(divisor) or divisor == 0:
         return None
