@@ -39,6 +39,7 @@ from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
 from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
 from ..loops.typing import is_float, pointer_to
 from ..loops.writer import Writer, cast
+from .batch import starts_in_batch
 from .kernel import HI, LO, EmittedKernel, memory_type, program_of
 
 _ROWS = 6
@@ -137,7 +138,7 @@ class _Emitter:
             self.below = writer.assign("below", self.top + block)
             with writer.if_(part.eq(block_count - 1)):
                 writer.assign(self.below, self.m)
-            self.at_a, self.at_b, self.at_c = self._batch(rest)
+            self.at_a, self.at_b, self.at_c = starts_in_batch(writer, self.strides, self._size, rest)
             with writer.loop("column", left, right, step=columns) as column:
                 if self.is_whole:
                     self.first = writer.assign("first", call("minimum", column, right - columns))
@@ -192,27 +193,6 @@ class _Emitter:
                 self._tile(i, _ROWS, k0, deep)
             with writer.loop("i", whole, self.below) as i:
                 self._tile(i, 1, k0, deep)
-
-    def _batch(self, rest: Name) -> tuple[Expr, Expr, Expr]:
-        """The first elements of the matrices of an item; `rest` is its number in the batch."""
-        starts: list[Expr] = [ZERO, ZERO, ZERO]
-        here: Name = rest
-        for d in reversed(range(len(self.strides.batch))):
-            dimension = self.strides.batch[d]
-            count = self._size(dimension.count, f"count{d}")
-            further = self.writer.assign(f"further{d}", here // count)
-            index = self.writer.assign(f"index{d}", here - times(further, count))
-            steps = (dimension.a_stride, dimension.b_stride, dimension.c_stride)
-            starts = [
-                start + times(index, self._size(step, f"step{d}_{name}"))
-                for start, step, name in zip(starts, steps, "abc", strict=True)
-            ]
-            here = further
-        a, b, c = (
-            self.writer.assign(f"start_{name}", start) if self.strides.batch else start
-            for start, name in zip(starts, "abc", strict=True)
-        )
-        return a, b, c
 
     def _summand(self, value: Expr) -> Expr:
         return value if value.type == self.kind else cast(self.kind, value)

@@ -47,6 +47,7 @@ from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
 from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
 from ..loops.typing import is_float, pointer_to
 from ..loops.writer import Writer, cast
+from .batch import starts_in_batch
 from .kernel import HI, LO, EmittedKernel, memory_type, program_of
 
 _LANES = 16
@@ -174,7 +175,7 @@ class _Emitter:
             rest = writer.assign("rest", above // block_count)
             self.top = writer.assign("top", times(above - times(rest, block_count), block))
             self.below = writer.assign("below", call("minimum", self.m, self.top + block))
-            self.at_a, self.at_b, self.at_c = self._batch(rest)
+            self.at_a, self.at_b, self.at_c = starts_in_batch(writer, self.strides, self._size, rest)
             if self.looks:
                 self.least = writer.assign("least", cast("uint32", 0xFFFFFFFF))
             with writer.loop("k0", 0, self.k, step=_WORDS * form.per_word) as k0:
@@ -198,27 +199,6 @@ class _Emitter:
             return total if element is ElementType.F32 else call(f"f32_to_{element.value}", total)
         kind = memory_type(element)
         return cast(kind, cast("int32", total)) if element.byte_width > 4 else cast(kind, total)
-
-    def _batch(self, rest: Name) -> tuple[Expr, Expr, Expr]:
-        """The first elements of the matrices of an item; `rest` is its number in the batch."""
-        starts: list[Expr] = [ZERO, ZERO, ZERO]
-        here: Name = rest
-        for d in reversed(range(len(self.strides.batch))):
-            dimension = self.strides.batch[d]
-            count = self._size(dimension.count, f"count{d}")
-            further = self.writer.assign(f"further{d}", here // count)
-            index = self.writer.assign(f"index{d}", here - times(further, count))
-            steps = (dimension.a_stride, dimension.b_stride, dimension.c_stride)
-            starts = [
-                start + times(index, self._size(step, f"step{d}_{name}"))
-                for start, step, name in zip(starts, steps, "abc", strict=True)
-            ]
-            here = further
-        a, b, c = (
-            self.writer.assign(f"start_{name}", start) if self.strides.batch else start
-            for start, name in zip(starts, "abc", strict=True)
-        )
-        return a, b, c
 
     def _part(self, k0: Name) -> None:
         writer, per = self.writer, self.form.per_word

@@ -19,24 +19,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...analyses.trip_count import body_results, induction_variable, state_element
-from ...builder import make_computation, make_get_tuple_element, make_instruction, make_parameter, make_tuple
+from ...builder import make_computation, make_instruction, make_parameter, make_tuple
 from ...effects import effects_of
-from ...ir import HloComputation, HloInstruction, HloModule
+from ...ir import HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...ops.control_flow import WhileAttributes
 from ...shape import Shape
 from ..patterns import splat_value
-from ..rewrite import map_computations, rewrite_computation
 from .fusible import is_free, is_fusible
 from .temporaries import LARGE_STATE_BYTES
-from .unroll_rotation import elements_of, on_state, takes_elements
+from .unroll_rotation import elements_of, on_state, takes_elements, with_loops
 
 MOST_INSTRUCTIONS = 150
 """What is saved, writing and copying a temporary, costs as much as a few instructions: little of a longer body."""
 
 FEWEST_STEPS = 4
 """A loop with fewer steps does not gain back the copy before it."""
+
 
 @dataclass(frozen=True, slots=True)
 class SpareLoopState:
@@ -45,19 +45,7 @@ class SpareLoopState:
     name: str = "spare-loop-state"
 
     def __call__(self, module: HloModule) -> HloModule:
-        return map_computations(module, _with_spares)
-
-
-def _with_spares(computation: HloComputation) -> HloComputation:
-    if all(i.opcode is not Opcode.WHILE for i in computation.instructions):
-        return computation
-
-    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if moved.opcode is Opcode.GET_TUPLE_ELEMENT and moved.operands[0].opcode is Opcode.TUPLE:
-            return make_get_tuple_element(moved.operands[0], moved.attributes.index)
-        return _with_spare(moved) if moved.opcode is Opcode.WHILE else moved
-
-    return rewrite_computation(computation, visit)
+        return with_loops(module, _with_spare)
 
 
 def _with_spare(loop: HloInstruction) -> HloInstruction:

@@ -13,7 +13,7 @@ Source of the idea: XLA's double buffering of loops (while_loop_unroller, loop_d
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,19 +51,23 @@ class UnrollRotation:
     name: str = "unroll-rotating-state"
 
     def __call__(self, module: HloModule) -> HloModule:
-        return map_computations(module, _unroll)
+        return with_loops(module, _unrolled)
 
 
-def _unroll(computation: HloComputation) -> HloComputation:
-    if all(i.opcode is not Opcode.WHILE for i in computation.instructions):
-        return computation
+def with_loops(module: HloModule, change: Callable[[HloInstruction], HloInstruction]) -> HloModule:
+    """The module with `change(loop)` in the place of each while loop; elements of a tuple in its place are its parts."""
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         if moved.opcode is Opcode.GET_TUPLE_ELEMENT and moved.operands[0].opcode is Opcode.TUPLE:
             return make_get_tuple_element(moved.operands[0], moved.attributes.index)
-        return _unrolled(moved) if moved.opcode is Opcode.WHILE else moved
+        return change(moved) if moved.opcode is Opcode.WHILE else moved
 
-    return rewrite_computation(computation, visit)
+    def changed(computation: HloComputation) -> HloComputation:
+        if all(i.opcode is not Opcode.WHILE for i in computation.instructions):
+            return computation
+        return rewrite_computation(computation, visit)
+
+    return map_computations(module, changed)
 
 
 def _unrolled(loop: HloInstruction) -> HloInstruction:
