@@ -55,7 +55,7 @@ class UnrollRotation:
 
 
 def with_loops(module: HloModule, change: Callable[[HloInstruction], HloInstruction]) -> HloModule:
-    """The module with `change(loop)` in the place of each while loop; elements of a tuple in its place are its parts."""
+    """The module with `change(loop)` in the place of each while loop; elements of a tuple there are its parts."""
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         if moved.opcode is Opcode.GET_TUPLE_ELEMENT and moved.operands[0].opcode is Opcode.TUPLE:
