@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +32,14 @@ def _run(processes: int, devices: int, name: str, timeout: float = 30) -> subpro
         **os.environ, "HLOOM_NUM_DEVICES": str(devices), "HLOOM_COLLECTIVE_TIMEOUT": str(timeout),
         "PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
     }  # fmt: skip
-    return subprocess.run(
-        [*launcher, sys.executable, str(SCRIPT), name], capture_output=True, text=True, timeout=120, env=environment,
-        check=False,
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        found = subprocess.run(
+            [*launcher, sys.executable, str(SCRIPT), name, folder], capture_output=True, text=True, timeout=120,
+            env=environment, check=False,
+        )  # fmt: skip
+        found.stdout += "".join(path.read_text() for path in Path(folder).glob("*.1"))
+        found.stderr += "".join(path.read_text() for path in Path(folder).glob("*.2"))
+    return found
 
 
 def _lines(found: subprocess.CompletedProcess[str]) -> list[str]:

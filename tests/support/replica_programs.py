@@ -1,6 +1,7 @@
-"""What a process of an MPI run does in `test_replicas_processes.py`: python replica_programs.py NAME.
+"""What a process of an MPI run does in `test_replicas_processes.py`: python replica_programs.py NAME FOLDER.
 
-Each line of its output is `device: hash of its results`; threads of one process print the same lines.
+What it prints goes to files of its own in the folder: a launcher may mix the lines of several processes. Each line of
+its output is `device: hash of its results`; threads of one process print the same lines.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _print(name: str, case: Collective, how: str) -> None:
         found = NumbaCompiler().compile(module).execute_on_devices(arguments)
     for number, results in zip(numbers, found, strict=True):
         digest = hashlib.sha256(b"".join(r.tobytes() for r in results)).hexdigest()[:16]
-        os.write(1, f"{name} {how} {number}: {digest}\n".encode())  # in one piece: several processes write
+        os.write(1, f"{name} {how} {number}: {digest}\n".encode())
 
 
 def chosen() -> list[Collective]:
@@ -96,4 +97,6 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
+    for descriptor in (1, 2):
+        os.dup2(os.open(Path(sys.argv[2], f"{os.getpid()}.{descriptor}"), os.O_WRONLY | os.O_CREAT), descriptor)
     main(sys.argv[1])
