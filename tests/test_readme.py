@@ -31,6 +31,12 @@ def test_the_output_is_real(root: Path, document: str) -> None:
     assert ran.returncode == 0, f"run: python tools/readme.py {document} --write\n{ran.stdout}{ran.stderr}"
 
 
+def test_the_pasted_kernel_is_the_printed_one(root: Path) -> None:
+    kernel = re.compile(r"^def fused_divide_add_subtract\(.*\n(?: .*\n)+", re.MULTILINE)
+    printed, pasted = kernel.findall((root / "README.md").read_text())
+    assert pasted == printed
+
+
 def test_a_wrong_output_is_found(root: Path, tmp_path: Path) -> None:
     document = tmp_path / "wrong.md"
     document.write_text("```python\nprint(6 * 7)\n```\n\n```text\n41\n```\n")
