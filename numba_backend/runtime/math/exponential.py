@@ -10,6 +10,7 @@ from __future__ import annotations
 from .value import (
     F32,
     F64,
+    Boolean,
     Float,
     Integer,
     absolute,
@@ -62,6 +63,8 @@ _SINH_TAIL = {
 # Beyond these exp is certainly infinite, or rounds to zero, and n still fits in two exponents.
 _EXP_HIGHEST = {F32: 90.0, F64: 711.0}
 _EXP_LOWEST = {F32: -104.0, F64: -746.0}
+# Below these the result is subnormal.
+_EXP_SUBNORMAL = {F32: -87.33654475, F64: -708.3964185322641}
 # Above, 2**(n - 1) is still finite where expm1 overflows; below, expm1 rounds to -1.
 _EXPM1_HIGHEST = {F32: 89.0, F64: 710.0}
 _EXPM1_LOWEST = {F32: -18.0, F64: -38.0}
@@ -104,20 +107,33 @@ def _bits_of(number: float, like: Float) -> int:
 
 
 def _scale(y: Float, n: Integer, one: float = 1.0) -> Float:
-    """y * one * 2**n, rounded once if the result is denormal. There are two factors, because 2**n alone may not be
-    representable. All bits of the constant in `n` that remain are even, so half of it drops out like the whole."""
+    """y * one * 2**n. There are two factors, because 2**n alone may not be representable. All bits of the constant in
+    `n` that remain are even, so half of it drops out like the whole."""
     half = n.shift_right_logical(1)
     return y * _exponent(half, y) * _exponent(n - half, y, one)
 
 
-def _exp_times(x: Float, one: float) -> Float:
-    x = at_least(at_most(x, _EXP_HIGHEST[x.format]), _EXP_LOWEST[x.format])
-    n, _, r = _reduce(x)
-    return _scale(_expm1_of_remainder(r) + 1.0, n, one)
+def _scale_down(y: Float, n: Integer, subnormal: Boolean) -> Float:
+    """`_scale` where the results below the smallest normal number are those of `subnormal`.
+
+    A product that is subnormal, or rounds to zero, costs the CPU a hundred cycles, and a mask of -inf makes a zero of
+    every second element. So these are made 2**spare times as large, and added to the power of two beside which the last
+    bit counts 2**spare times the smallest subnormal number: the sum rounds them, once, and the low bits of it are the
+    result's."""
+    f = y.format
+    spare = 1 << (f.bits - f.mantissa_bits - 3)
+    one = 2.0 ** (1 - f.exponent_bias + spare)  # 2**mantissa_bits times the smallest subnormal number, times 2**spare
+    half = n.shift_right_logical(1)
+    larger = select(subnormal, n.constant(spare << f.mantissa_bits), n.constant(0))
+    beside = choose(subnormal, one, 0.0, y)
+    scaled = fma(y * _exponent(half, y), from_bits(_exponent(n - half, y).to_bits() + larger), beside)
+    return from_bits(scaled.to_bits() - beside.to_bits())
 
 
 def exp(x: Float) -> Float:
-    return _exp_times(x, 1.0)
+    bounded = at_least(at_most(x, _EXP_HIGHEST[x.format]), _EXP_LOWEST[x.format])
+    n, _, r = _reduce(bounded)
+    return _scale_down(_expm1_of_remainder(r) + 1.0, n, x < _EXP_SUBNORMAL[x.format])
 
 
 def exp_moderate(x: Float) -> Float:
@@ -132,7 +148,7 @@ def exp_of_sum(high: Float, low: Float) -> Float:
     bounded = at_least(at_most(high, _EXP_HIGHEST[f]), _EXP_LOWEST[f])
     n, _, r = _reduce(bounded)
     low = choose(bounded.equals(high), low, 0.0, high)
-    return _scale(_expm1_of_remainder(r + low) + 1.0, n)
+    return _scale_down(_expm1_of_remainder(r + low) + 1.0, n, high < _EXP_SUBNORMAL[f])
 
 
 def expm1(x: Float) -> Float:
@@ -159,8 +175,9 @@ def tanh(x: Float) -> Float:
 def logistic(x: Float) -> Float:
     """1 / (1 + e) or e / (1 + e), where e = exp(-|x|), so that results for very negative x can be denormal. Computed as
     a - a q with q = e / (1 + e), whose rounding errors matter less the smaller q is."""
-    n, _, r = _reduce(at_least(-absolute(x), _EXP_LOWEST[x.format]))
-    e = _scale(_exp_of_remainder(r), n)
+    negative = -absolute(x)
+    n, _, r = _reduce(at_least(negative, _EXP_LOWEST[x.format]))
+    e = _scale_down(_exp_of_remainder(r), n, negative < _EXP_SUBNORMAL[x.format])
     a = choose(x < 0.0, e, 1.0, x)
     return fma(-a, e / (e + 1.0), a)
 
@@ -179,6 +196,7 @@ def sinh_cosh(x: Float) -> tuple[Float, Float]:
     magnitude = absolute(x)
     z = magnitude * magnitude
     small = fma(magnitude * z, polynomial(z, _SINH_TAIL[x.format]), magnitude)
-    half_exponential = _exp_times(magnitude, 0.5)
+    n, _, r = _reduce(at_most(magnitude, _EXP_HIGHEST[x.format]))
+    half_exponential = _scale(_expm1_of_remainder(r) + 1.0, n, 0.5)
     inverse = 0.25 / half_exponential
     return copysign(select(magnitude < 1.0, small, half_exponential - inverse), x), half_exponential + inverse
