@@ -13,6 +13,7 @@ from hloom.tracer.core import Value, bind, eval_computation
 from hloom.tracer.ops import full_like, mul
 
 from hloom.backend_check.op_table import CASES, Array, OpCase, build_module, make_inputs
+from support.case_forms import one_of_each_form
 from support.grad_check import check_derivatives, concrete, in_double_precision
 
 NDArray = np.ndarray[Any, Any]
@@ -105,7 +106,20 @@ def _smooth(opcode: Opcode, element_type: ElementType, dims: tuple[int, ...], rn
 _CHECKED = [case for case in CASES if _is_differentiable(case)]
 
 
-@pytest.mark.parametrize("case", _CHECKED, ids=lambda case: case.id)
+def _first_of_each_form() -> set[str]:
+    """Of the cases that differ in nothing but element types one that is real and one that is complex: all are computed
+    in double precision."""
+    complex_ = [case for case in _CHECKED if any(leaf.element.is_complex for leaf in case.result.leaves())]
+    real = [case for case in _CHECKED if case not in complex_]
+    return {case.id for some in (real, complex_) for case in one_of_each_form(some)}
+
+
+_FIRST = _first_of_each_form()
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, id=c.id, marks=() if c.id in _FIRST else pytest.mark.slow) for c in _CHECKED]
+)
 def test_derivatives_of_op(case: OpCase) -> None:
     program = in_double_precision(build_module(case).entry)
 

@@ -58,14 +58,14 @@ TEXTS: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.parametrize("kind", TEXTS)
 def test_deep_call_graphs_take_no_time(kind: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     module = parse(TEXTS[kind](60))
     verify(module)
     assert parse(module.to_text()).to_text() == module.to_text()
     cost_analysis(module)
     with pytest.raises(UnsupportedError, match=r"has [0-9,]{20,} instructions when each call, loop and branch has its"):
         NumbaCompiler().compile(module)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize("kind", TEXTS)

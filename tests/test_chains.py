@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 from hloom.hlo import parse
 from hloom.hlo.evaluator import evaluate
 from hloom.numba_backend import chain
+from hloom.numba_backend.ahead import standalone
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.runtime import threads
 from hloom.numba_backend.runtime.executor import Op
 
 import hloom
+import hloom.aot
 import hloom.numpy as jnp
 
 
@@ -45,6 +48,29 @@ def attention(q: Any, k: Any, v: Any) -> Any:
 def masked(q: Any, k: Any, v: Any, mask: Any) -> Any:
     scores = jnp.where(mask, jnp.einsum("bqd,bkd->bqk", q, k), -jnp.inf)
     return jnp.einsum("bqk,bkd->bqd", softmax(scores), v)
+
+
+def in_window(before: float, after: float, other: float = -jnp.inf) -> Callable[..., Any]:
+    """Attention where query i sees keys from i - before to i + after."""
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        i, j = jnp.arange(q.shape[-2])[:, None], jnp.arange(k.shape[-2])[None, :]
+        seen = jnp.ones((1, 1), bool)
+        if before < np.inf:
+            seen = seen & (j >= i - before)
+        if after < np.inf:
+            seen = seen & (j <= i + after)
+        scores = jnp.where(seen, jnp.einsum("...qd,...kd->...qk", q, k) / 8, other)
+        return jnp.einsum("...qk,...kd->...qd", softmax(scores), v)
+
+    return attend
+
+
+causal = in_window(np.inf, 0)
+
+
+def causal_gradients(q: Any, k: Any, v: Any, w: Any) -> Any:
+    return hloom.grad(lambda *args: (causal(*args) * w).sum(), (0, 1, 2))(q, k, v)
 
 
 def scores_too(q: Any, k: Any, v: Any) -> Any:
@@ -78,6 +104,17 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...], int, str]] = 
     "scores are a result": (scores_too, three(9, 64, 32), 3, "matrices"),
     "tiles that do not fit": (attention, three(9, 67, 33), 0, ""),
     "gradients": (gradients, (*three(9, 44, 32), numbers(9, 44, 32)), 6, "matrices"),
+    "causal": (causal, three(9, 70, 32), 3, "matrices"),
+    "causal, few heads": (causal, three(2, 200, 32), 3, "rows"),
+    "causal, f64, long sums": (causal, three(1, 300, 24, dtype=np.float64), 3, "rows"),
+    "causal, -1e30": (in_window(np.inf, 0, -1e30), three(9, 70, 32), 3, "matrices"),
+    "causal, -1": (in_window(np.inf, 0, -1.0), three(9, 70, 32), 3, "matrices"),
+    "not the past": (in_window(0, np.inf), three(9, 70, 32), 3, "matrices"),
+    "a window": (in_window(7, 3), three(9, 70, 32), 3, "matrices"),
+    "a window, few heads": (in_window(40, -1), three(2, 200, 32), 3, "rows"),
+    "queries that see nothing": (in_window(np.inf, -20), three(9, 70, 32), 3, "matrices"),
+    "a window beyond all": (in_window(-100, 200), three(9, 70, 32), 3, "matrices"),
+    "causal gradients": (causal_gradients, (*three(9, 44, 32), numbers(9, 44, 32)), 6, "matrices"),
     "layers": (lambda x, w, b: jnp.maximum(x @ w + b, 0) @ w.T, (X, W, B), 3, "rows"),
     "three layers": (lambda x, w: jnp.tanh(jnp.tanh(x @ w) @ w.T) @ w, (X, W), 5, "rows"),
     "sums of columns between": (lambda x, w: ((y := x @ w) - y.mean(0)) @ w.T, (X, W), 0, ""),
@@ -160,3 +197,29 @@ def test_timelines_show_a_chain(tmp_path: Any) -> None:
         function(*args).block_until_ready()
     text = "".join(path.read_text() for path in tmp_path.rglob("*.json"))
     assert "shallow_product + fused_" in text
+
+
+AHEAD = ("heads", "one head", "f64, long sums", "a mask for each", "gradients", "layers")
+
+
+@pytest.mark.parametrize("name", AHEAD)
+def test_a_chain_ahead_of_time_gives_what_jit_gives(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There each of its kernels runs for all pieces before the next one does."""
+    function, args, _, _ = CASES[name]
+    lengths = []
+    original = standalone._Builder.chain
+
+    def chain_of(self: Any, stages: Any, *rest: Any) -> None:
+        lengths.append(len(stages))
+        original(self, stages, *rest)
+
+    monkeypatch.setattr(standalone._Builder, "chain", chain_of)
+    with hloom.enable_x64(args[0].dtype == np.float64):
+        hloom.aot.compile(function, args, name="program").write(tmp_path)
+        assert lengths and min(lengths) >= 3
+        found = hloom.tree.leaves(hloom.aot.load(tmp_path / "program.json")(*args))
+        expected = hloom.tree.leaves(hloom.jit(function)(*args))
+    tolerance = 1e-13 if args[0].dtype == np.float64 else 1e-5
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, np.asarray(b), rtol=tolerance, atol=tolerance)

@@ -36,7 +36,7 @@ for k in range(int(count)):
     time.sleep(float(gap) * (k + 1))
     child = os.fork()
     if not child:
-        signal.alarm(25)
+        signal.alarm(200)
         status = 1
         try:
             exec(check, scope)
@@ -47,7 +47,7 @@ for k in range(int(count)):
             os._exit(status)
     statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 stop = True
-thread.join(30)
+thread.join(120)
 assert not failed and not thread.is_alive()
 print(*statuses)
 """
@@ -164,7 +164,7 @@ import numpy as np
 import hloom, hloom.numpy as jnp
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
 from support.runtime_kernels import ADD
-signal.alarm(30)
+signal.alarm(200)
 x = np.ones((300, 300), np.float32)
 product = hloom.jit(lambda a: a @ a)
 product(x)
@@ -194,14 +194,14 @@ def test_a_callback_forks_and_both_programs_go_on(root: Path) -> None:
 FORKS_AT_ONCE = """
 import signal, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-signal.alarm(60)
+signal.alarm(200)
 statuses = []
 def forks():
     for k in range(4):
         product()
         pid = os.fork()
         if not pid:
-            signal.alarm(25)
+            signal.alarm(200)
             child()
             os._exit(0)
         statuses.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
@@ -247,7 +247,7 @@ def test_a_fork_waits_for_those_inside_a_gate_and_lets_none_in() -> None:
 def _another_thread_can(work: Callable[[], object]) -> bool:
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(60)
     return not thread.is_alive()
 
 
@@ -274,7 +274,7 @@ ORDER = """
 import os, signal, threading, time, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
 from hloom.hlo.forking import Order, fork_lock
-signal.alarm(20)
+signal.alarm(120)
 locks = {order: fork_lock(order) for order in reversed(Order)}
 for first, second in zip(Order, list(Order)[1:]):
     held = threading.Event()

@@ -22,7 +22,7 @@ from tools.fuzz.minimise import Search, TimeIsUp, without_parts
 from tools.fuzz.sameness import first_difference
 from tools.fuzz.worker import Limits, Worker
 
-CASES = 530
+CASES = 400
 
 
 @pytest.fixture(scope="module")

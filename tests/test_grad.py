@@ -251,9 +251,9 @@ def test_ten_thousand_operations() -> None:
             x = lax.sin(lax.add(x, f32(1e-3)))
         return x
 
-    start = time.perf_counter()
+    start = time.process_time()
     assert np.isfinite(float(grad(f)(f32(0.5))))
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 # --- the emitted program

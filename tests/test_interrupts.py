@@ -37,7 +37,7 @@ for name, (x, body) in json.loads(sys.argv[1]).items():
         except KeyboardInterrupt:
             late.append(time.monotonic() - started - delay)
         np.testing.assert_array_equal(f(x, 1), expected)
-    assert len(late) == 3 and max(late) < 2, (name, late)
+    assert len(late) == 3 and max(late) < 20, (name, late)
 print("done")
 """
 
@@ -105,7 +105,7 @@ try:
 except KeyboardInterrupt:
     print(thread.is_alive())
 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(ZeroDivisionError))
-thread.join(5)
+thread.join(60)
 print(*caught, f(x, 3)[0])
 """
 

@@ -585,13 +585,13 @@ def test_threads_that_run_follow_the_level(level: Callable[[int], None]) -> None
     def work() -> None:
         found.append(is_pending(X + 1))
         done.set()
-        go.wait(20)
+        go.wait(120)
         found.append(is_pending(X + 1))
 
     level(2)
     thread = threading.Thread(target=work)
     thread.start()
-    assert done.wait(20)
+    assert done.wait(120)
     level(0)
     go.set()
     thread.join()

@@ -315,7 +315,7 @@ for name, (x, body) in json.loads(sys.argv[1]).items():
             f(x, 2_000_000_000)
         except KeyboardInterrupt:
             late = time.monotonic() - started - delay
-        assert late is not None and late < 3, (name, late)
+        assert late is not None and late < 20, (name, late)
         np.testing.assert_array_equal(f(x, 3), expected)
 print("done")
 """

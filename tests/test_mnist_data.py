@@ -251,9 +251,9 @@ def test_a_server_that_says_nothing_does_not_hold_the_example_up(
         with pytest.raises(OSError, match="timed out"):
             mnist_data.download(tmp_path, (url, url))
     released = threading.Event()
-    monkeypatch.setattr(urllib.request, "urlopen", lambda url, timeout: released.wait(60))  # as a slow name server
+    monkeypatch.setattr(urllib.request, "urlopen", lambda url, timeout: released.wait(600))  # as a slow name server
     began = time.perf_counter()
     with pytest.raises(OSError, match=r"did not answer within 0\.4 s"):
         mnist_data.download(tmp_path, ("http://a/", "http://b/"))
-    assert time.perf_counter() - began < 5
+    assert time.perf_counter() - began < 60
     released.set()

@@ -37,9 +37,9 @@ from tools.fuzz.worker import Worker
 
 O = Opcode  # noqa: E741
 FEW = {"loop": 100, "loop-array": 10}
-MANY = 2500
-MANY_ARRAY = 400
-CHUNKS = 10
+MANY = 1500
+MANY_ARRAY = 240
+CHUNKS = 6
 
 
 @pytest.fixture(scope="module")

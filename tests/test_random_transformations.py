@@ -21,8 +21,8 @@ from support.random_transformations import COSTLY, SIZE, STEPS, TRANSFORMATIONS,
 HERE = Build(hloom, jnp, lax)
 REFERENCE = Build(hloom, jnp, lax, is_reference=True)
 POINTS = np.random.default_rng(7).uniform(-1.2, 1.2, (8, SIZE))
-CHUNKS = 20
-MANY = 2000
+CHUNKS = 12
+MANY = 1200
 
 
 def stacks(most: int) -> st.SearchStrategy[list[str]]:

@@ -63,7 +63,7 @@ def test_a_device_that_never_arrives_at_a_collective(how: str) -> None:
     why = r"all-reduce.*devices \[0, 1\] cannot complete; device 0 waits for \[1\]"
     with pytest.raises(CollectiveError, match=why) as e:
         _run(_BRANCHES % "negate(x)", _TWO, how)
-    assert "device 1 has finished its program" in str(e.value) and time.monotonic() - started < 10
+    assert "device 1 has finished its program" in str(e.value) and time.monotonic() - started < 30
 
 
 @HOW
@@ -149,7 +149,7 @@ def test_an_interrupt_reaches_all_devices() -> None:
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         _run(_ENDLESS, [[np.float32(1)], [np.float32(2)]], "numba")
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while {t for t in threading.enumerate() if t.name == "hloom device"} - before and time.monotonic() < end:
         time.sleep(0.05)
     assert not {t for t in threading.enumerate() if t.name == "hloom device"} - before

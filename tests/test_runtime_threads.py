@@ -128,7 +128,7 @@ FORK = """
 import os, signal, sys, numpy as np
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
-signal.alarm(30)
+signal.alarm(200)
 k = KernelSource("k", "def k(lo, hi, x):\\n for i in range(lo, hi):\\n  x[i] = x[i] + 1\\n", (("pointer", "f32"),))
 builder = ProgramBuilder()
 builder.kernel(k, [pointer(0)], 1 << 16, 1 << 10)
@@ -143,12 +143,12 @@ children = []
 for _ in range(3):
     child = os.fork()
     if not child:
-        signal.alarm(30)
+        signal.alarm(200)
         x[:] = 0
         work()
         grandchild = os.fork()
         if not grandchild:
-            signal.alarm(30)
+            signal.alarm(200)
             work()
             os._exit(0 if (x == 200).all() else 1)
         ok = os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]) == 0
@@ -169,7 +169,7 @@ def test_fork_while_another_thread_runs() -> None:
 import os, signal, threading, numpy as np
 from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer
-signal.alarm(40)
+signal.alarm(200)
 k = KernelSource("k", "def k(lo, hi, x):\\n for i in range(lo, hi):\\n  x[i] = x[i] + 1\\n", (("pointer", "f32"),))
 builder = ProgramBuilder()
 builder.kernel(k, [pointer(0)], 1 << 16, 1 << 10)
@@ -204,11 +204,14 @@ def test_exit_while_workers_sleep_or_spin() -> None:
 
 
 def test_idle_workers_use_no_cpu() -> None:
+    """Soon after a program: on a busy machine it may take a while until each worker has had its turn to go to sleep."""
     run(program(HITS, 1 << 16, 1 << 10), np.zeros(1 << 16, np.int64))
-    time.sleep(0.01)
-    before = time.process_time()
-    time.sleep(0.2)
-    assert time.process_time() - before < 0.05
+    for _ in range(20):
+        before = time.process_time()
+        time.sleep(0.2)
+        if time.process_time() - before < 0.05:
+            return
+    raise AssertionError("still busy after four seconds")
 
 
 def test_workers_get_no_signals() -> None:
@@ -223,9 +226,9 @@ import threading
 threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
 started = time.monotonic()
 try:
-    time.sleep(10)
+    time.sleep(120)
 except InterruptedError:
-    print(time.monotonic() - started < 5)
+    print(time.monotonic() - started < 60)
 """
     )
     assert python(code).strip() == "True"

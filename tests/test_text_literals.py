@@ -221,9 +221,9 @@ def test_errors(shape: str, text: str, column: int, message: str) -> None:
 def test_time_is_linear(shape: tuple[int, ...]) -> None:
     """At a microsecond or two an element, 100,000 take a fraction of a second; a quadratic reader needs hours."""
     literal = Literal(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
-    start = time.perf_counter()
+    start = time.process_time()
     assert survives(literal.array)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 # One number for an array

@@ -7,6 +7,7 @@ floats, NaN), so that padding that gets into a result is seen.
 
 from __future__ import annotations
 
+import functools
 import random
 import zlib
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from hloom.hlo.tpu_target import TpuTarget
 from hloom.numba_backend.compiler import NumbaCompiler
 
 from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
+from tests.support.case_forms import form, one_of_each_form
 from tests.support.comparing import assert_same_arrays
 from tests.support.guarded import GuardedProgram, small_pieces
 from tests.support.nest_modules import assert_close, nest_module, whole_arguments
@@ -29,8 +31,12 @@ from tests.support.random_modules import random_arguments, random_module
 from tests.support.random_targets import RandomTarget, with_random_entry
 
 ALL_ONES = 0xFF
+OPCODES = sorted({case.opcode.value for case in CASES})
 SAMPLE = 32
 """In each mode one of so many cases is tested by default, each time others; the slow tests have all of them."""
+TURNS = 2
+"""A case that differs from another one in nothing but element types is tested in so many of the modes, each in others:
+an operation is in every layout, so is a type, and each case is in a few."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,21 @@ def sampled(mode: Mode) -> list[OpCase]:
     return [case for case in CASES if zlib.crc32(case.id.encode()) % SAMPLE == number]
 
 
+def all_of(mode: Mode, opcode: str) -> list[OpCase]:
+    """Of the cases that differ in nothing but element types the first, and of the others those whose turn it is."""
+    turn, turns = MODES.index(mode), len(MODES) // TURNS
+
+    def is_tested(case: OpCase) -> bool:
+        return case.id in first_ids() or zlib.crc32(case.id.encode()) % turns == turn % turns
+
+    return [case for case in CASES if case.opcode.value == opcode and is_tested(case)]
+
+
+@functools.cache
+def first_ids() -> frozenset[str]:
+    return frozenset(case.id for case in one_of_each_form(CASES))
+
+
 def check(mode: Mode, case: OpCase) -> None:
     seed = zlib.crc32(case.id.encode())
     inputs = make_inputs(case)
@@ -80,17 +101,26 @@ def test_op_agrees_with_evaluator(mode: Mode, case: OpCase) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-@pytest.mark.parametrize("opcode", sorted({case.opcode.value for case in CASES}))
+@pytest.mark.parametrize("opcode", OPCODES)
 def test_all_cases_of_an_op_agree_with_evaluator(mode: Mode, opcode: str) -> None:
     """One test an opcode, so that a run that leaves them out need not collect them."""
     failures = []
-    for case in CASES:
-        if case.opcode.value == opcode:
-            try:
-                check(mode, case)
-            except (AssertionError, HloError) as error:
-                failures.append(f"{case.id}: {error}")
+    for case in all_of(mode, opcode):
+        try:
+            check(mode, case)
+        except (AssertionError, HloError) as error:
+            failures.append(f"{case.id}: {error}")
     assert not failures, "\n".join(failures)
+
+
+def test_every_case_is_tested_and_every_form_in_every_mode() -> None:
+    forms = {case.id: form(case) for case in CASES}
+    every: set[str] = set()
+    for mode in MODES:
+        tested = {case.id for opcode in OPCODES for case in all_of(mode, opcode)}
+        assert {forms[name] for name in tested} == set(forms.values())
+        every |= tested
+    assert every == forms.keys()
 
 
 def seeds(count: int, by_default: int) -> list[object]:

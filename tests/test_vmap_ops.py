@@ -69,10 +69,13 @@ def _with_marks() -> Iterator[Any]:
 
 
 def _masks(count: int) -> list[tuple[bool, ...]]:
-    """Which operands are batched: every choice of up to three, else all, each alone, and all but each."""
+    """Which operands are batched: every choice of up to three, else all, each alone, and all but each. A reduction of
+    many arrays has as many initial values: of each half the ends."""
     if count <= 3:
         return [m for m in itertools.product((True, False), repeat=count) if any(m)]
-    alone = [tuple(k == n for k in range(count)) for n in range(count)]
+    half = count // 2
+    chosen = range(count) if count <= 8 else (0, half - 1, half, count - 1)
+    alone = [tuple(k == n for k in range(count)) for n in chosen]
     return [(True,) * count, *alone, *[tuple(not m for m in mask) for mask in alone]]
 
 

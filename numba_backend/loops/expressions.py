@@ -85,6 +85,10 @@ class Expr:
             yield top
             stack.extend(top.parts)
 
+    def reads(self, variable: str) -> bool:
+        """True if a variable of this name is part of it."""
+        return any(isinstance(part, Name) and part.name == variable for part in self.walk())
+
     @property
     def is_simple(self) -> bool:
         """True for a name or a number, which need not be given another name."""
@@ -430,11 +434,13 @@ def minus(a: Expr, b: Expr) -> Expr:
 
 
 def _negated(a: Expr) -> Expr | None:
-    """x, if `a` is written as ``-x``."""
+    """x, if `a` is written as ``-x`` or ``0 - x``."""
     if type(a) is Number and a.text.startswith("-"):
         return Number(-a.value, a.depth)
     if type(a) is Unary and a.op == "-":
         return a.operand
+    if type(a) is Binary and a.op == "-" and not a.cast and is_number(a.left, 0):
+        return a.right
     return None
 
 

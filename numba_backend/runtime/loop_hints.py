@@ -212,12 +212,8 @@ def _is_small(term: Expr, variable: str) -> bool:
 def _steps_by_one(index: Expr, variable: str) -> bool:
     """True if the index does not depend on the variable, or is the variable plus what does not."""
     if isinstance(index, Binary) and index.op in ("+", "-"):
-        right = _reads(index.right, variable)
+        right = index.right.reads(variable)
         if not right:
             return _steps_by_one(index.left, variable)
-        return index.op == "+" and not _reads(index.left, variable) and _steps_by_one(index.right, variable)
-    return (isinstance(index, Name) and index.name == variable) or not _reads(index, variable)
-
-
-def _reads(value: Expr, variable: str) -> bool:
-    return any(isinstance(part, Name) and part.name == variable for part in value.walk())
+        return index.op == "+" and not index.left.reads(variable) and _steps_by_one(index.right, variable)
+    return (isinstance(index, Name) and index.name == variable) or not index.reads(variable)

@@ -55,17 +55,13 @@ def first_index(index: Expr, variable: str) -> Expr | None:
     if isinstance(index, Name) and index.name == variable:
         return Number(0)
     if isinstance(index, Binary) and index.op == "+" and isinstance(index.right, Name) and index.right.name == variable:
-        return None if _reads(index.left, variable) else index.left
+        return None if index.left.reads(variable) else index.left
     return None
-
-
-def _reads(value: Expr, variable: str) -> bool:
-    return any(isinstance(part, Name) and part.name == variable for part in value.walk())
 
 
 def _has_a_form(value: Expr, variable: str, local_arrays: Collection[str], store: Store) -> bool:
     """True if `Rows.vector` can write the value; an element that is read is the one that is written, or far from it."""
-    if not _reads(value, variable):
+    if not value.reads(variable):
         return value.type in _SCALARS
     if isinstance(value, Load):
         if value.pointer.name not in local_arrays or value.type not in _SCALARS:
@@ -98,7 +94,7 @@ class Rows:
 
     def _vector(self, value: Expr, variable: str) -> Any:
         builder = self._builder
-        if not _reads(value, variable):
+        if not value.reads(variable):
             return splat(builder, self._scalar(value))
         if isinstance(value, Load):
             return builder.load(self._place(value.pointer, value.index, variable), align=4)

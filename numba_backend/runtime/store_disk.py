@@ -149,10 +149,11 @@ class Disk:
         self._written_bytes = 0
         try:
             entries = []
-            for entry in os.scandir(self.folder):
-                if entry.name.endswith((".o", ".py", PROGRAM, ".tuning", ".tmp")):
-                    status = entry.stat(follow_symlinks=False)
-                    entries.append((status.st_mtime, status.st_size, entry.path))
+            with os.scandir(self.folder) as there:
+                for entry in there:
+                    if entry.name.endswith((".o", ".py", PROGRAM, ".tuning", ".tmp")):
+                        status = entry.stat(follow_symlinks=False)
+                        entries.append((status.st_mtime, status.st_size, entry.path))
         except OSError:
             return
         long_ago = time.time() - _DAY

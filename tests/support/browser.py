@@ -48,7 +48,7 @@ class Browser:
 
     def wait(self, script: str) -> None:
         """Wait until a script returns true."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not self.ask(script):
             assert time.monotonic() < end, f"still not so: {script}"
             time.sleep(0.05)

@@ -8,7 +8,7 @@ import numpy as np
 import hloom, hloom.numpy as jnp
 from hloom import lax
 signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent may ignore it
-signal.alarm(50)
+signal.alarm(200)
 
 def forever(body):  # n times; for a negative n without end: the counter stands still, or it would come round to n
     def run(x, n):

@@ -49,7 +49,7 @@ def run(program: Program, *arrays: np.ndarray) -> None:
     program.run([array.ctypes.data for array in arrays])
 
 
-def python(code: str, *arguments: str, environment: dict[str, str] | None = None, timeout: float = 60) -> str:
+def python(code: str, *arguments: str, environment: dict[str, str] | None = None, timeout: float = 240) -> str:
     """Run code in a new interpreter with warnings as errors; its standard output."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code, *arguments],

@@ -1,7 +1,6 @@
-"""10,000 shapes of one function, and 16 threads that donate and read the same arrays; run by test_soak.py.
+"""16 threads that donate and read the same arrays; run by test_soak.py.
 
-    python -m support.soak_memory shapes COUNT      prints how many bytes stayed for each shape, over the second half
-    python -m support.soak_memory donation ROUNDS   prints how often a donation won, and how often a read came first
+    python -m support.soak_memory ROUNDS   prints how often a donation won, and how often a read came first
 """
 
 from __future__ import annotations
@@ -19,24 +18,6 @@ from hloom import lax
 
 THREADS = 16
 SIZE = 20_000
-
-
-def resident() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
-
-
-def shapes(count: int) -> None:
-    f = hloom.jit(lambda x: x * 2 + 1)
-    halfway = 0
-    for n in range(1, count + 1):
-        x = np.ones(n, np.float32)
-        assert f(x)[n - 1] == 3
-        if n == count // 2:
-            halfway = resident()
-    print(max(0, resident() - halfway) // (count // 2))
-    hloom.clear_caches()
-    assert f(np.ones(7, np.float32))[0] == 3
 
 
 def donation(rounds: int) -> None:
@@ -67,4 +48,4 @@ def donation(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    {"shapes": shapes, "donation": donation}[sys.argv[1]](int(sys.argv[2]))
+    donation(int(sys.argv[1]))

@@ -1,0 +1,34 @@
+"""Op cases that are alike: those that differ in nothing but their element types.
+
+How an array lies in memory depends on its dimensions and on how many of its elements are packed in a word, not on what
+they mean. A test of layouts need not compile every type in every layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from hloom.hlo.tpu_target import WORD_BITS
+
+from hloom.backend_check.op_table import OpCase
+
+
+def form(case: OpCase, *, packing: bool = False) -> Hashable:
+    """What cases of one form have in common: the operation, its attributes but the computations that it applies, and
+    all dimensions. With `packing` also how many bits of a word each element takes."""
+    shapes = [leaf for shape in (*(a.shape for a in case.arrays), case.result) for leaf in shape.leaves()]
+    names = getattr(case.attributes, "__dataclass_fields__", ())
+    attributes = [getattr(case.attributes, name) for name in names]
+    return (
+        case.opcode,
+        tuple((leaf.dimensions, min(leaf.element.bit_width, WORD_BITS) if packing else None) for leaf in shapes),
+        repr([value for value in attributes if not hasattr(value, "instructions")]),
+    )
+
+
+def one_of_each_form(cases: Iterable[OpCase], *, packing: bool = False) -> list[OpCase]:
+    """The first case of each form."""
+    found: dict[Hashable, OpCase] = {}
+    for case in cases:
+        found.setdefault(form(case, packing=packing), case)
+    return list(found.values())
