@@ -50,7 +50,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Aux = TypeVar("Aux")
 
-families_come_from(functools.partial(load, ".rules.every", __package__))
+families_come_from(
+    functools.partial(load, ".rules.every", __package__), functools.partial(load, ".rules.every_batch", __package__)
+)
 
 # --- running a function on flat lists of values
 

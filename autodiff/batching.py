@@ -40,7 +40,7 @@ from ..tracer.source import user_line
 from ..tracer.traced import JIT, DerivedCache, jit_call
 from .batches import Axis, batched_avals, to_operand, with_batch
 from .jvp import FlatFunction, parameter_avals
-from .rules.tables import BATCH, load_rules
+from .rules.tables import BATCH, load_batch_rules
 from .tangents import Linear, Operand, Tangent, Zero
 
 Mask = tuple[bool, ...]
@@ -66,7 +66,7 @@ class BatchTrace(Trace):
     parent: Trace
 
     def __init__(self, parent: Trace, axis: Axis, earlier: BatchTrace | None = None) -> None:
-        load_rules()
+        load_batch_rules()
         self.parent = parent
         self.axis = axis
         self.earlier = earlier

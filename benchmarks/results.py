@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import groups, machine, plot, report, table
+from . import groups, machine, plot, report
 from .harness import Outcome
+from .table import every as table
 
 HERE = Path(__file__).resolve().parent
 JSON, PAGE, PLOT = "results.json", "RESULTS.md", "ratios.svg"

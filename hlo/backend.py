@@ -86,6 +86,8 @@ class DeviceBuffer(ABC):
     `device`: whose memory it is; None: this process's.
     """
 
+    __slots__ = ()
+
     shape: Shape
     address: int
     device: StreamExecutor | None = None
@@ -135,10 +137,10 @@ class Executable(SharedValue, ABC):
         and no result shares memory with them.
         """
 
-    def direct_call(self) -> Callable[[list[int]], DeviceBuffer] | None:
-        """`call` for a program of one result, with less around it: a function that takes the addresses of the
-        arguments' buffers, in a list that it may change, and returns the result's buffer. The caller holds the buffers
-        meanwhile. None where there is none."""
+    def direct_call(self) -> tuple[Callable[[], DeviceBuffer], Callable[[list[int]], None]] | None:
+        """`call` for a program of one result, with less around it: a function that makes a buffer for the result, and
+        one that runs the program, given the addresses of the arguments' buffers and of that one, in a list that it may
+        change. The caller holds the buffers meanwhile. None where there is none."""
         return None
 
     @abstractmethod

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .array_address import DATA_OFFSET, address_of, pointer_at
+from .array_address import DATA_OFFSET, WORD, WORDS, address_of
 from .backend import DeviceBuffer, NDArray
 from .memory_pressure import allocating
 from .physical_array import from_physical, to_physical
@@ -205,7 +205,7 @@ def host_buffer(array: NDArray, shape: Shape) -> HostBuffer:
     buffer = _new(HostBuffer)
     buffer._array = array
     buffer.shape = shape
-    buffer.address = pointer_at(id(array) + DATA_OFFSET).value or 0
+    buffer.address = WORDS[(id(array) + DATA_OFFSET) // WORD]
     return buffer
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
-
-from .tables import Table, preformatted
+from .tables import Table, escape, preformatted
 
 
 class KernelTexts(dict[str, str]):

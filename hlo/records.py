@@ -88,7 +88,7 @@ def _made(cls: Any, frozen: bool, slots: bool, eq: bool, shown: bool) -> Any:
     if "__init__" not in members:
         cls.__init__ = _Init(cls, listed, frozen, slots)
     if shown and "__repr__" not in members:
-        cls.__repr__ = _repr([f.name for f in listed if f.repr])
+        cls.__repr__ = _repr
     names = [f.name for f in listed if f.compare]
     values = _getter(names)
     explicit = "__hash__" in members and not (members["__hash__"] is None and "__eq__" in members)
@@ -97,7 +97,10 @@ def _made(cls: Any, frozen: bool, slots: bool, eq: bool, shown: bool) -> Any:
     if eq and not explicit:
         cls.__hash__ = _hash(values) if frozen else None
     if frozen:
-        _freeze(cls, frozenset(fields))
+        for name in ("__setattr__", "__delattr__"):
+            if name in members:
+                raise TypeError(f"{cls.__qualname__} is frozen and has a {name} of its own")
+        cls.__setattr__, cls.__delattr__ = _setattr, _delattr
     return _with_slots(cls, fields, frozen) if slots else cls
 
 
@@ -214,32 +217,23 @@ def _hash(values: Callable[[Any], Any]) -> Any:
     return __hash__
 
 
-def _repr(names: list[str]) -> Any:
-    @recursive_repr()
-    def __repr__(self: Any) -> str:
-        shown = ", ".join([f"{name}={getattr(self, name)!r}" for name in names])
-        return f"{self.__class__.__qualname__}({shown})"
-
-    return __repr__
+@recursive_repr()
+def _repr(self: Any) -> str:
+    shown = ", ".join([f"{f.name}={getattr(self, f.name)!r}" for f in getattr(self, _FIELDS).values() if f.repr])
+    return f"{self.__class__.__qualname__}({shown})"
 
 
-def _freeze(cls: Any, names: frozenset[str]) -> None:
-    """A class that is derived from `cls` and is no dataclass may have more attributes."""
-    for name in ("__setattr__", "__delattr__"):
-        if name in cls.__dict__:
-            raise TypeError(f"{cls.__qualname__} is frozen and has a {name} of its own")
+def _setattr(self: Any, name: str, value: Any) -> None:
+    """Of a frozen class. One that is derived from it and is no dataclass may have more attributes."""
+    if name in getattr(self, _FIELDS) or _FIELDS in type(self).__dict__:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+    object.__setattr__(self, name, value)
 
-    def __setattr__(self: Any, name: str, value: Any) -> None:
-        if name in names or _FIELDS in type(self).__dict__:
-            raise FrozenInstanceError(f"cannot assign to field {name!r}")
-        object.__setattr__(self, name, value)
 
-    def __delattr__(self: Any, name: str) -> None:
-        if name in names or _FIELDS in type(self).__dict__:
-            raise FrozenInstanceError(f"cannot delete field {name!r}")
-        object.__delattr__(self, name)
-
-    cls.__setattr__, cls.__delattr__ = __setattr__, __delattr__
+def _delattr(self: Any, name: str) -> None:
+    if name in getattr(self, _FIELDS) or _FIELDS in type(self).__dict__:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+    object.__delattr__(self, name)
 
 
 def _with_slots(cls: Any, fields: dict[str, Field[Any]], frozen: bool) -> Any:

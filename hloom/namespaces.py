@@ -26,15 +26,21 @@ def publish(module: str, *submodules: str, later: Mapping[str, str] | None = Non
     """Make a module a public namespace. Some of its names may be loaded when they are first used: `submodules`, and the
     names of `later`, each with the module of the package that has it: ``{"eval_jaxpr": "jaxpr.evaluate"}``.
 
+    A function becomes a boundary when it is first asked for: of the hundreds in a namespace, a program uses a few.
+
     Type checkers read their imports below `if TYPE_CHECKING:`.
     """
     names = vars(sys.modules[module])
     homes = dict(later or {})
+    waiting: dict[str, Any] = {}
     for name in names["__all__"]:
         if name not in submodules and name not in homes:
-            names[name] = published(names[name], name, module)
-    names["__getattr__"] = partial(_find, module, submodules, homes)
-    if submodules or homes:
+            if isinstance(names[name], FunctionType):
+                waiting[name] = names.pop(name)
+            else:
+                names[name] = published(names[name], name, module)
+    names["__getattr__"] = partial(_find, module, submodules, homes, waiting)
+    if submodules or homes or waiting:
         public = {*names["__all__"], *submodules}
         names["__dir__"] = lambda: sorted({*(n for n in names if n.startswith("__") or n in public), *public})
 
@@ -48,9 +54,10 @@ def published(found: Any, name: str, module: str) -> Any:
         function = inner(found)
         found = _published.get((module, function))
         if found is None:
-            found = _published[module, function] = boundary(function)
+            found = boundary(function)
             own = function.__name__ if function.__name__ in sys.modules[module].__all__ else name
             found.__module__, found.__name__, found.__qualname__ = module, own, own
+            found = _published.setdefault((module, function), found)  # another thread may have been here, too
     elif isinstance(found, partial):
         found = partial(published(found.func, found.func.__name__, module), *found.args, **found.keywords)
     elif isinstance(found, type):
@@ -112,12 +119,14 @@ def missing(module: str, name: str, *, silently: bool = False) -> AttributeError
     return _Missing(module, name)
 
 
-def _find(module: str, submodules: tuple[str, ...], homes: Mapping[str, str], name: str) -> Any:
-    """A namespace's `__getattr__`: what is loaded when it is first used, or an error."""
+def _find(
+    module: str, submodules: tuple[str, ...], homes: Mapping[str, str], waiting: Mapping[str, Any], name: str
+) -> Any:
+    """A namespace's `__getattr__`: what is made or loaded when it is first used, or an error."""
     if name in submodules:
         return import_module(f".{name}", module)
-    if name in homes:
-        found = getattr(import_module(f".{homes[name]}", _PACKAGE), name)
+    if name in waiting or name in homes:
+        found = waiting[name] if name in waiting else getattr(import_module(f".{homes[name]}", _PACKAGE), name)
         found = vars(sys.modules[module])[name] = published(found, name, module)
         return found
     error = missing(module, name)

@@ -11,7 +11,7 @@ import numpy as np
 from ..hlo.backend import DeviceBuffer, Executable, MemoryAnalysis
 from ..hlo.collectives.communicator import current_communicator
 from ..hlo.errors import ExecutionError
-from ..hlo.host_buffers import HostMemory, RetypedBuffer, array_in, buffer_of, held_alone
+from ..hlo.host_buffers import HostMemory, RetypedBuffer, array_in, buffer_of
 from ..hlo.ir import HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.layout import row_major
@@ -19,36 +19,47 @@ from ..hlo.lazy import lazy_property
 from ..hlo.memory_pressure import allocating
 from ..hlo.passes.record import PassRecords
 from ..hlo.shape import Shape
-from .runtime.memory import Block, allocate, allocator
+from .runtime.memory import LargeMemory, Memory, allocate, allocator
 from .runtime.program import Program
 
 NDArray = np.ndarray[Any, Any]
 
 
-class BlockBuffer(HostMemory):
-    """A result in its own block of memory, in the layout of its shape."""
+class _Result(HostMemory):
+    """A result in memory of its own, in the layout of its shape."""
 
-    __slots__ = ("_block", "address", "shape")
-
-    def __init__(self, shape: Shape, block: Block) -> None:
-        self.shape = shape
-        self._block = block
-        self.address = block.address
+    __slots__ = ()
+    nbytes: int
+    read_only: Callable[..., NDArray]
+    """See `Memory`."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         shape, layout = self.shape, self.shape.array_layout
         if layout is not row_major(len(shape.dimensions)) and not layout.is_row_major:
-            return array_in(np.asarray(self._block), shape, dtype, copy)
-        array = self._block.read_only(shape.element.dtype, shape.dimensions)
+            return array_in(self.read_only(_BYTES, (self.nbytes,)), shape, dtype, copy)
+        array = self.read_only(shape.element.dtype, shape.dimensions)
         if dtype is None and not copy:
             return array
         return allocating(np.array, array, dtype=dtype, copy=copy)
 
     def is_exclusive(self) -> bool:
-        return held_alone(self, "_block")
+        return True  # arrays over its memory hold the buffer itself
 
 
-_new = BlockBuffer.__new__
+class _SmallResult(_Result, Memory):
+    __slots__ = ("shape",)
+
+
+class _LargeResult(_Result, LargeMemory):
+    __slots__ = ("shape",)
+
+
+_BYTES = np.dtype(np.uint8)
+
+
+def result_maker(shape: Shape) -> Callable[[], DeviceBuffer]:
+    """A function that makes buffers for results of this shape; what is in them is not defined."""
+    return allocator(shape.byte_size, _SmallResult, _LargeResult, shape)
 
 
 class Frame(NamedTuple):
@@ -98,10 +109,10 @@ class NumbaExecutable(Executable):
             self._run = self._on_device
         self._parameters, self._results, self._donated = frame.parameters, frame.results, frame.donated
         self._arena_size = arena_size
-        self._fresh = tuple([(shape, allocator(shape.byte_size)) for shape in frame.results])
-        """Each result's shape, and what allocates its memory."""
+        self._fresh = tuple(map(result_maker, frame.results))
+        """What makes each result's buffer."""
         self._only = self._fresh[0] if len(frame.results) == 1 and not frame.donated and not arena_size else None
-        """The result, if there is only one, in fresh memory, and the program needs no other memory."""
+        """The same of the result, if there is only one, in fresh memory, and the program needs no other memory."""
         self._retyped = tuple(k for k, p in self._donated if self._results[k] != self._parameters[p])
         """Results that have another type or layout than the parameter whose memory they take over."""
 
@@ -142,51 +153,24 @@ class NumbaExecutable(Executable):
         return self._results
 
     def call(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
-        if self._only is not None:  # the shortest way for the commonest case
-            shape, take = self._only
-            block = take()
-            bases = [a.address for a in arguments]
-            bases.append(block.address)
-            self._run(bases)
-            return [BlockBuffer(shape, block)]
         if self._donated:
             return self._call_with_donation(arguments)
         bases = [a.address for a in arguments]
-        results: list[DeviceBuffer] = []
-        for shape, take in self._fresh:  # without __init__: a call of Python for each result
-            result = _new(BlockBuffer)
-            result.shape = shape
-            result._block = block = take()
-            result.address = address = block.address
-            bases.append(address)
-            results.append(result)
+        results = [make() for make in self._fresh]
+        bases += [result.address for result in results]
         if self._arena_size:
             arena = allocate(self._arena_size)
             bases.append(arena.address)
         self._run(bases)
         return results
 
-    def direct_call(self) -> Callable[[list[int]], DeviceBuffer] | None:
-        if self._only is None:
-            return None
-        run, (shape, take) = self._run, self._only
-
-        def call(addresses: list[int]) -> DeviceBuffer:
-            result = _new(BlockBuffer)
-            result.shape = shape
-            result._block = block = take()
-            result.address = address = block.address
-            addresses.append(address)
-            run(addresses)
-            return result
-
-        return call
+    def direct_call(self) -> tuple[Callable[[], DeviceBuffer], Callable[[list[int]], None]] | None:
+        return None if self._only is None else (self._only, self._run)
 
     def _call_with_donation(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
         reused = dict(self._donated)
         results: list[DeviceBuffer] = [
-            arguments[reused[k]] if k in reused else BlockBuffer(shape, take())
-            for k, (shape, take) in enumerate(self._fresh)
+            arguments[reused[k]] if k in reused else make() for k, make in enumerate(self._fresh)
         ]
         bases = [a.address for a in arguments]
         bases += [r.address for r in results]

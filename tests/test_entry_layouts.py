@@ -15,8 +15,7 @@ from hloom.hlo import ExecutionError, HloParseError, Shape, VerificationError, p
 from hloom.hlo.host_buffers import HostBuffer, PhysicalBuffer, RetypedBuffer, array_in, buffer_of
 from hloom.hlo.physical_array import to_physical
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.executable import BlockBuffer
-from hloom.numba_backend.runtime.memory import allocate
+from hloom.numba_backend.executable import result_maker
 
 import hloom
 from tests.support.random_targets import RandomTarget, random_layout
@@ -99,9 +98,9 @@ def test_a_view_that_cannot_be_is_an_error() -> None:
 def test_a_result_in_a_block() -> None:
     shape = Shape.parse("f32[3,5]{1,0:T(2,2)}")
     array = values_of(shape)
-    block = allocate(shape.byte_size)
-    np.asarray(block)[:] = to_physical(array, shape).view(np.uint8)
-    buffer = BlockBuffer(shape, block)
+    buffer = result_maker(shape)()
+    memory = (ctypes.c_uint8 * shape.byte_size).from_address(buffer.address)
+    memory[:] = to_physical(array, shape).tobytes()
     np.testing.assert_array_equal(np.asarray(buffer), array)
     assert np.asarray(buffer).dtype == np.float32
 

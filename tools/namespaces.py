@@ -5,6 +5,10 @@ A namespace is the sum of its files: `__all__ += binary.__all__` says so for eac
 but editors then offer all that a file imports for itself. So the names are written out, in the form that type checkers
 take for an export, and this tool writes them: run it after a change of a file's `__all__`.
 
+Files that most programs do not use are in the table `_LATER`, with their names, and are imported when one of these is
+first used. The tool writes this table too, and the same imports below `if TYPE_CHECKING:`. To move a file there or
+back, move its line.
+
     python tools/namespaces.py            # says where the files differ from what their `__all__` say
     python tools/namespaces.py --write    # writes them
 """
@@ -15,6 +19,7 @@ import argparse
 import ast
 import difflib
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,10 +39,41 @@ def written_out(path: Path) -> str:
     text = path.read_text()
     tree = ast.parse(text)
     lines = text.splitlines(keepends=True)
-    for source in reversed(_files(path, tree)):
+    changes: list[tuple[ast.stmt, str]] = []
+    for source in _files(path, tree):
         (node,) = _imports_from(path, tree, source)
-        lines[node.lineno - 1 : node.end_lineno] = [_import(source, _names(path, source))]
+        changes.append((node, _import(source, _names(path, source))))
+    table = next((n for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == _TABLE), None)
+    if table is not None:
+        later = {home: _names(path, "." + home.rpartition(".")[2]) for home in ast.literal_eval(table.value)}
+        changes.append((table, _table(later)))
+        for home, names in later.items():
+            source = "." + home.rpartition(".")[2]
+            (node,) = _imports_from(path, _for_checkers(path, tree), source)
+            changes.append((node, textwrap.indent(_import(source, names), "    ")))
+    for node, new in sorted(changes, key=lambda change: -change[0].lineno):
+        lines[node.lineno - 1 : node.end_lineno] = [new]
     return "".join(lines)
+
+
+_TABLE, _WIDTH = "_LATER", 116
+
+
+def _for_checkers(path: Path, tree: ast.Module) -> ast.Module:
+    """What is below `if TYPE_CHECKING:`."""
+    for node in tree.body:
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            return ast.Module(node.body, [])
+    raise NamespaceError(f"{path}: the imports of {_TABLE} stand below `if TYPE_CHECKING:`")
+
+
+def _table(later: dict[str, list[str]]) -> str:
+    """The table, as many names on a line as fit."""
+    lines = [f"{_TABLE} = {{"]
+    for home, names in later.items():
+        quoted = ", ".join([f'"{name}"' for name in names]) + ("," if len(names) == 1 else "")
+        lines += textwrap.wrap(f'"{home}": ({quoted}),', _WIDTH, initial_indent="    ", subsequent_indent=" " * 8)
+    return "\n".join([*lines, "}  # fmt: skip\n"])
 
 
 def _files(path: Path, tree: ast.Module) -> list[str]:

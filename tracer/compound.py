@@ -29,6 +29,7 @@ from .traced import Traced
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NONE = ArgumentSpec(frozenset(), frozenset())
+_NO_CALLS: frozenset[Any] = frozenset()
 _NOT_TRACEABLE = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError)
 """What tracing raises for arguments that are in error, for functions that must see values, and for types that the
 backend lacks. Anything else is a fault of the library or the machine, and is not hidden."""
@@ -56,7 +57,7 @@ class Compound(JitFunction[..., Any]):
     def __init__(self, fun: Callable[..., Any], static: ArgumentSpec, small: bool = False) -> None:
         super().__init__(fun, static, _NONE, inline=False)
         self._small = small
-        self._untraceable: set[Any] = set()
+        self._untraceable: set[Any] | frozenset[Any] = _NO_CALLS
         """The calls for which no program can be made."""
         names = fun.__code__.co_varnames
         self._shape = names.index("shape") if "shape" in static.names else None
@@ -120,9 +121,10 @@ class Compound(JitFunction[..., Any]):
             raise _Declined from None
 
     def _decline(self, context: Any, fast_key: Any) -> None:
-        if len(self._untraceable) >= MAX_PROGRAMS:
-            self._untraceable.clear()
-        self._untraceable.add((context, fast_key))
+        found = self._untraceable
+        if isinstance(found, frozenset) or len(found) >= MAX_PROGRAMS:
+            found = self._untraceable = set()
+        found.add((context, fast_key))
 
     def __reduce__(self) -> str:
         return self.__qualname__
@@ -169,6 +171,8 @@ class _Declined(Signal):
 
 def argument_names(fun: Callable[..., Any], names: Sequence[str]) -> ArgumentSpec:
     """The arguments called `names`, by position and by name."""
+    if not names:
+        return _NONE
     code = fun.__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     missing = [n for n in names if n not in parameters]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from ..hlo.backend import ALLOWS_EXCESS, AUTOTUNE, DeviceBuffer, Executable, get_compiler
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
@@ -122,7 +122,8 @@ def runner(
         buffer = argument._buffer  # held here: another thread may delete or donate the array meanwhile
         result = new(Array)
         result.aval = only
-        result._buffer = direct([buffer.address])
+        result._buffer = made = make()
+        run_program([buffer.address, made.address])
         return result
 
     def run_from_two(arrays: Sequence[Array]) -> Array:
@@ -130,20 +131,24 @@ def runner(
         one, other = first._buffer, second._buffer
         result = new(Array)
         result.aval = only
-        result._buffer = direct([one.address, other.address])
+        result._buffer = made = make()
+        run_program([one.address, other.address, made.address])
         return result
 
     def run_from_many(arrays: Sequence[Array]) -> Array:
         buffers = [array._buffer for array in arrays]
         result = new(Array)
         result.aval = only
-        result._buffer = direct([buffer.address for buffer in buffers])
+        result._buffer = made = make()
+        buffers.append(made)
+        run_program([buffer.address for buffer in buffers])
         return result
 
     if len(avals) == 1 and not extra and not donated and tree.treedef_is_leaf(out_tree):
-        only, direct = avals[0], cast("Callable[[list[int]], DeviceBuffer]", executable.direct_call())
+        only, direct = avals[0], executable.direct_call()
         if direct is None:
             return run_to_one
+        make, run_program = direct
         return {1: run_from_one, 2: run_from_two}.get(len(executable.parameter_shapes), run_from_many)
     return run
 

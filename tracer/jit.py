@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -105,6 +105,16 @@ class Programs:
         _forget_fast_ways(self.fast)
 
 
+class _NotCalled(FastTable[Run]):
+    """The table of a function that has not been called: it has nothing, whatever the context."""
+
+    def __missing__(self, context: Any) -> dict[Any, Run]:
+        return {}
+
+
+_NOT_CALLED = _NotCalled()
+
+
 def _forget_fast_ways(tables: dict[Any, FastTable[Run]]) -> None:
     for table in tables.values():
         table.clear()
@@ -113,15 +123,24 @@ def _forget_fast_ways(tables: dict[Any, FastTable[Run]]) -> None:
 class _Plan:
     """How a form of call (the number of positional arguments, and which keywords) is taken apart."""
 
-    __slots__ = ("has_statics", "keywords", "places", "static_keywords", "static_places")
+    __slots__ = ("by_name", "has_statics", "places", "static_keywords", "static_places")
 
     def __init__(self, static: ArgumentSpec, count: int, names: Sequence[str]) -> None:
         positions = static.positional(count)
         self.places = [p for p in range(count) if p not in positions]
-        self.keywords = sorted(n for n in names if n not in static.names)  # the order of leaves in a dictionary
+        keywords = sorted(n for n in names if n not in static.names)  # the order of leaves in a dictionary
+        self.by_name: Callable[[dict[str, Any]], Sequence[Any]] = _items(keywords)
+        """The arguments that are given by name."""
         self.static_places = sorted(positions)
         self.static_keywords = sorted(n for n in names if n in static.names)
         self.has_statics = bool(self.static_places or self.static_keywords)
+
+
+def _items(keys: list[str]) -> Callable[[dict[str, Any]], Sequence[Any]]:
+    """A function that takes the values of these keys from a dictionary."""
+    if len(keys) > 1:
+        return itemgetter(*keys)
+    return lambda named: [named[key] for key in keys]
 
 
 class JitFunction(SharedValue, Generic[P, R]):
@@ -159,10 +178,17 @@ class JitFunction(SharedValue, Generic[P, R]):
         """The settings of the context with which it is compiled."""
         self._state = thread_state()
         self._settings = thread
-        self._programs = belonging_to(fun, "programs", Programs)
-        self._fast = self._programs.fast.setdefault((static, donated, shardings, options), FastTable())
-        self._plans: dict[Any, _Plan] = {}
+        self._made: Programs | None = None
+        self._fast: FastTable[Run] = _NOT_CALLED
         self._pattern: Pattern | None = None
+
+    @property
+    def _programs(self) -> Programs:
+        """Made when the function is first called: most functions of a library are not."""
+        made = self._made
+        if made is None:
+            made = self._made = belonging_to(self._fun, "programs", Programs)
+        return made
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -194,6 +220,11 @@ class JitFunction(SharedValue, Generic[P, R]):
 
     def _call_by_plan(self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run]) -> Any:
         """The fast way for calls that are not all Arrays by position; the general way for the first of its form."""
+        if self._fast is _NOT_CALLED:
+            self._plans: dict[Any, _Plan] = {}
+            options = self._static, self._donated, self._shardings, self._options
+            self._fast = self._programs.fast.setdefault(options, FastTable())
+            return self(*args, **kwargs)
         form: Any = None
         dynamic: Any = args
         statics: Any = None
@@ -202,9 +233,10 @@ class JitFunction(SharedValue, Generic[P, R]):
             plan = self._plans.get(form)
             if plan is None:
                 plan = self._plans[form] = _Plan(self._static, len(args), tuple(kwargs))
-            dynamic = [args[p] for p in plan.places]
+            if plan.has_statics:
+                dynamic = [args[p] for p in plan.places]
             if kwargs:
-                dynamic += [kwargs[n] for n in plan.keywords]
+                dynamic = [*dynamic, *plan.by_name(kwargs)]
             elif not plan.has_statics:
                 form = None  # as if no argument could be static: the types alone find the program
             if plan.has_statics:

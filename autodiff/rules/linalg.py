@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
-from ...hlo.custom_calls import is_batched_target
 from ...hlo.opcode import Opcode
 from ...hlo.ops.custom_call import CustomCallAttributes
 from ...hlo.ops.linalg import CholeskyAttributes, FftAttributes, FftType, TriangularSolveAttributes
@@ -144,7 +144,8 @@ def _custom_call_batch(
 
     A batch has no layout constraints: those of one element are of another rank, and LAPACK's targets take any layout.
     """
-    if is_batched_target(attributes.custom_call_target):
+    calls = import_module("...hlo.custom_calls", __package__)  # most programs have no custom call
+    if calls.is_batched_target(attributes.custom_call_target):
         attributes = replace(attributes, operand_layout_constraints=None)
         return bind_batch(axis, _O.CUSTOM_CALL, all_with_batch(axis, operands, batched), attributes, shape)
     return by_elements(_O.CUSTOM_CALL, axis, operands, batched, attributes, shape)

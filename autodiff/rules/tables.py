@@ -34,27 +34,40 @@ with several results.
 At least one operand is batched: it has the batch, of `axis.size` elements, as an additional first dimension.
 """
 
-_load_families: Callable[[], object] | None = None
-"""What imports all files with rules; None: they are imported."""
+_families: list[Callable[[], object]] = []
+"""What imports all files with derivatives; empty: they are imported."""
+_batches: list[Callable[[], object]] = []
+"""What imports the other files, with rules that only batching needs."""
 
 
-def families_come_from(load: Callable[[], object]) -> None:
-    """Have `load` import all families of rules when the first function is transformed, or the first rule asked for:
-    most programs that are only compiled and run need none."""
-    global _load_families
-    _load_families = load
+def families_come_from(load: Callable[[], object], load_batches: Callable[[], object]) -> None:
+    """Have `load` import all families of rules when the first function is transformed, or the first rule asked for, and
+    `load_batches` those for batches alone: most programs that are only compiled and run need none."""
+    _families[:], _batches[:] = [load], [load_batches]
 
 
 def load_rules() -> None:
     """Import all families of rules, if that has not been done."""
-    global _load_families
-    load, thread = _load_families, get_ident()
-    if load is None or thread in _loading:
+    if _families:
+        _load(_families)
+
+
+def load_batch_rules() -> None:
+    """The same, and the rules that only batching needs."""
+    if _batches:
+        load_rules()
+        _load(_batches)
+
+
+def _load(what: list[Callable[[], object]]) -> None:
+    thread = get_ident()
+    if thread in _loading:
         return
     _loading.add(thread)
     try:
-        load()  # a second thread comes here too, and waits for the import
-        _load_families = None
+        for load in list(what):
+            load()  # a second thread comes here too, and waits for the import
+        what.clear()
     finally:
         _loading.discard(thread)
 
@@ -66,26 +79,30 @@ _loading: set[int] = set()
 class _Rules(RuleTable[R]):
     """A table of rules that are imported when the first one is asked for."""
 
+    def __init__(self, what: str, load: Callable[[], None] = load_rules) -> None:
+        super().__init__(what)
+        self._load = load
+
     def __getitem__(self, opcode: Opcode) -> R:
-        load_rules()
+        self._load()
         return super().__getitem__(opcode)
 
     def __contains__(self, opcode: Opcode) -> bool:
-        load_rules()
+        self._load()
         return super().__contains__(opcode)
 
     def reason(self, opcode: Opcode) -> str | None:
-        load_rules()
+        self._load()
         return super().reason(opcode)
 
     def missing(self) -> list[Opcode]:
-        load_rules()
+        self._load()
         return super().missing()
 
 
 JVP: RuleTable[JvpRule] = _Rules("forward-mode derivative (jvp)")
 TRANSPOSE: RuleTable[TransposeRule] = _Rules("transpose (reverse-mode derivative)")
-BATCH: RuleTable[BatchRule] = _Rules("batching (vmap)")
+BATCH: RuleTable[BatchRule] = _Rules("batching (vmap)", load_batch_rules)
 
 AddTo = Callable[["Value | None", Value, Sequence[Operand], Any, Shape], Value]
 """rule(sum, cotangent, operands, attributes, result shape) -> the sum (None: zero) with the cotangent of operand 0."""

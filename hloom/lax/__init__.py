@@ -11,30 +11,19 @@ from ..tracer.control_flow import cond, platform_dependent, switch, while_loop
 from ..tracer.placing import with_sharding_constraint
 from ..tracer.scan import fori_loop, scan
 from . import (
-    bessel,
     collective_hlo,
     control_flow,
     convolution,
     elementwise,
-    elementwise_functions,
-    error_functions,
-    gamma_functions,
-    incomplete_beta,
-    incomplete_gamma,
     indexing,
     instructions,
     movement,
     parallel,
     precision,
     primitives,
-    ragged_exchange,
     random,
     shapes,
     sharding_rules,
-    solves,
-    special,
-    special_tables,
-    structure,
     window,
 )
 from . import composite as _composite
@@ -43,28 +32,6 @@ from . import fft as _fft
 from . import gather as _gather
 from . import reduce as _reduce
 from . import sort as _sort
-from .bessel import (
-    bessel_i0e as bessel_i0e,
-    bessel_i1e as bessel_i1e,
-)
-from .error_functions import (
-    erfc as erfc,
-)
-from .gamma_functions import (
-    digamma as digamma,
-    lgamma as lgamma,
-    polygamma as polygamma,
-    zeta as zeta,
-)
-from .incomplete_beta import (
-    betainc as betainc,
-)
-from .incomplete_gamma import (
-    igamma as igamma,
-    igamma_grad_a as igamma_grad_a,
-    igammac as igammac,
-    random_gamma_grad as random_gamma_grad,
-)
 from .composite import (
     composite as composite,
 )
@@ -394,9 +361,6 @@ from .primitives import (
     xor_p as xor_p,
     zeta_p as zeta_p,
 )
-from .ragged_exchange import (
-    ragged_all_to_all as ragged_all_to_all,
-)
 from .random import (
     RandomAlgorithm as RandomAlgorithm,
     rng_bit_generator as rng_bit_generator,
@@ -419,20 +383,12 @@ from .reduce import (
     reduce_sum as reduce_sum,
     reduce_xor as reduce_xor,
 )
-from .solves import (
-    custom_linear_solve as custom_linear_solve,
-    custom_root as custom_root,
-)
 from .sort import (
     approx_max_k as approx_max_k,
     approx_min_k as approx_min_k,
     sort as sort,
     sort_key_val as sort_key_val,
     top_k as top_k,
-)
-from .special import (
-    erf_inv as erf_inv,
-    nextafter as nextafter,
 )
 from .shapes import (
     DotDimensionNumbers as DotDimensionNumbers,
@@ -444,15 +400,6 @@ from .shapes import (
     scaled_dot as scaled_dot,
     shape_as_value as shape_as_value,
 )
-from .structure import (
-    after_all as after_all,
-    create_token as create_token,
-    dce_sink as dce_sink,
-    dtype as dtype,
-    optimization_barrier as optimization_barrier,
-    stage as stage,
-    stop_gradient as stop_gradient,
-)
 from .window import (
     padtype_to_pads as padtype_to_pads,
     reduce_window as reduce_window,
@@ -460,6 +407,48 @@ from .window import (
 
 if _typing.TYPE_CHECKING:
     from . import linalg
+    from .bessel import (
+        bessel_i0e as bessel_i0e,
+        bessel_i1e as bessel_i1e,
+    )
+    from .error_functions import (
+        erfc as erfc,
+    )
+    from .gamma_functions import (
+        digamma as digamma,
+        lgamma as lgamma,
+        polygamma as polygamma,
+        zeta as zeta,
+    )
+    from .incomplete_beta import (
+        betainc as betainc,
+    )
+    from .incomplete_gamma import (
+        igamma as igamma,
+        igamma_grad_a as igamma_grad_a,
+        igammac as igammac,
+        random_gamma_grad as random_gamma_grad,
+    )
+    from .ragged_exchange import (
+        ragged_all_to_all as ragged_all_to_all,
+    )
+    from .solves import (
+        custom_linear_solve as custom_linear_solve,
+        custom_root as custom_root,
+    )
+    from .special import (
+        erf_inv as erf_inv,
+        nextafter as nextafter,
+    )
+    from .structure import (
+        after_all as after_all,
+        create_token as create_token,
+        dce_sink as dce_sink,
+        dtype as dtype,
+        optimization_barrier as optimization_barrier,
+        stage as stage,
+        stop_gradient as stop_gradient,
+    )
 
 __all__ = ["cond", "fori_loop", "linalg", "platform_dependent", "scan", "switch", "while_loop"]
 __all__ += ["with_sharding_constraint"]
@@ -474,26 +463,31 @@ __all__ += indexing.__all__
 __all__ += instructions.__all__
 __all__ += movement.__all__
 __all__ += primitives.__all__
-__all__ += ragged_exchange.__all__
 __all__ += random.__all__
 __all__ += _reduce.__all__
 __all__ += parallel.__all__
 __all__ += precision.__all__
-__all__ += solves.__all__
 __all__ += _sort.__all__
-__all__ += bessel.__all__
-__all__ += error_functions.__all__
-__all__ += gamma_functions.__all__
-__all__ += incomplete_beta.__all__
-__all__ += incomplete_gamma.__all__
-__all__ += special.__all__
 __all__ += shapes.__all__
-__all__ += structure.__all__
 __all__ += window.__all__
 
 _array_functions.load_when_used()
-del bessel, elementwise_functions, error_functions, gamma_functions, incomplete_beta, incomplete_gamma, special_tables
-del control_flow, convolution, elementwise, indexing, instructions, movement, parallel, precision, primitives, solves
-del collective_hlo, ragged_exchange, random, shapes, sharding_rules, special, structure, window
+del control_flow, convolution, elementwise, indexing, instructions, movement, parallel, precision, primitives
+del collective_hlo, random, shapes, sharding_rules, window
 
-_publish(__name__, "linalg")
+_LATER = {
+    "lax.bessel": ("bessel_i0e", "bessel_i1e"),
+    "lax.error_functions": ("erfc",),
+    "lax.gamma_functions": ("digamma", "lgamma", "polygamma", "zeta"),
+    "lax.incomplete_beta": ("betainc",),
+    "lax.incomplete_gamma": ("igamma", "igamma_grad_a", "igammac", "random_gamma_grad"),
+    "lax.ragged_exchange": ("ragged_all_to_all",),
+    "lax.solves": ("custom_linear_solve", "custom_root"),
+    "lax.special": ("erf_inv", "nextafter"),
+    "lax.structure": ("after_all", "create_token", "dce_sink", "dtype", "optimization_barrier", "stage",
+        "stop_gradient"),
+}  # fmt: skip
+"""Files that are imported when one of their names is first used: most programs use none of them."""
+__all__ += [name for names in _LATER.values() for name in names]
+
+_publish(__name__, "linalg", later={name: home for home, names in _LATER.items() for name in names})

@@ -14,38 +14,26 @@ from ..tracer.operators import ArrayBase as ndarray
 from . import (
     array_api,
     array_indexing,
-    assembling,
     binary,
-    calculus,
-    convolution,
     creation,
     cumulative,
     elementwise,
-    files,
-    float_parts,
     index_tricks,
     indexing,
     known,
     methods,
     movement,
-    nan_reduce,
-    order,
-    padding,
     parts,
     places,
-    polynomials,
     promotion,
     queries,
     reduce,
     repetition,
     scalar_types,
-    sets,
     sorting,
-    statistics,
     taking,
     ufuncs,
     vectorizing,
-    windows,
 )
 from . import choose as _choose
 from . import dot as _dot
@@ -90,10 +78,6 @@ from .choose import (
     polyval as polyval,
     select as select,
     where as where,
-)
-from .convolution import (
-    convolve as convolve,
-    correlate as correlate,
 )
 from .creation import (
     arange as arange,
@@ -243,28 +227,6 @@ from .movement import (
     triu as triu,
     vstack as vstack,
 )
-from .nan_reduce import (
-    nanargmax as nanargmax,
-    nanargmin as nanargmin,
-    nanmax as nanmax,
-    nanmean as nanmean,
-    nanmin as nanmin,
-    nanprod as nanprod,
-    nanstd as nanstd,
-    nansum as nansum,
-    nanvar as nanvar,
-)
-from .order import (
-    median as median,
-    nanmedian as nanmedian,
-    nanpercentile as nanpercentile,
-    nanquantile as nanquantile,
-    percentile as percentile,
-    quantile as quantile,
-)
-from .padding import (
-    pad as pad,
-)
 from .parts import (
     compress as compress,
     delete as delete,
@@ -373,18 +335,6 @@ from .scalar_types import (
     uint64 as uint64,
     unsignedinteger as unsignedinteger,
 )
-from .sets import (
-    intersect1d as intersect1d,
-    isin as isin,
-    setdiff1d as setdiff1d,
-    setxor1d as setxor1d,
-    union1d as union1d,
-    unique as unique,
-    unique_all as unique_all,
-    unique_counts as unique_counts,
-    unique_inverse as unique_inverse,
-    unique_values as unique_values,
-)
 from .sorting import (
     argpartition as argpartition,
     argsort as argsort,
@@ -394,15 +344,6 @@ from .sorting import (
     searchsorted as searchsorted,
     sort as sort,
     sort_complex as sort_complex,
-)
-from .statistics import (
-    bincount as bincount,
-    corrcoef as corrcoef,
-    cov as cov,
-    histogram as histogram,
-    histogram2d as histogram2d,
-    histogram_bin_edges as histogram_bin_edges,
-    histogramdd as histogramdd,
 )
 from .taking import (
     choose as choose,
@@ -416,54 +357,6 @@ from .taking import (
     unravel_index as unravel_index,
 )
 
-from .assembling import (
-    apply_along_axis as apply_along_axis,
-    apply_over_axes as apply_over_axes,
-    atleast_3d as atleast_3d,
-    block as block,
-    dsplit as dsplit,
-    fromfunction as fromfunction,
-    hsplit as hsplit,
-    resize as resize,
-    rollaxis as rollaxis,
-    unstack as unstack,
-    vander as vander,
-    vsplit as vsplit,
-)
-from .calculus import (
-    ediff1d as ediff1d,
-    gradient as gradient,
-    interp as interp,
-    trapezoid as trapezoid,
-    unwrap as unwrap,
-)
-from .files import (
-    array_repr as array_repr,
-    array_str as array_str,
-    frombuffer as frombuffer,
-    fromfile as fromfile,
-    fromiter as fromiter,
-    fromstring as fromstring,
-    get_printoptions as get_printoptions,
-    iterable as iterable,
-    load as load,
-    printoptions as printoptions,
-    save as save,
-    savez as savez,
-    set_printoptions as set_printoptions,
-)
-from .float_parts import (
-    bitwise_count as bitwise_count,
-    frexp as frexp,
-    gcd as gcd,
-    lcm as lcm,
-    ldexp as ldexp,
-    modf as modf,
-    nextafter as nextafter,
-    packbits as packbits,
-    spacing as spacing,
-    unpackbits as unpackbits,
-)
 from .index_tricks import (
     c_ as c_,
     diag_indices as diag_indices,
@@ -480,25 +373,6 @@ from .index_tricks import (
     tril_indices_from as tril_indices_from,
     triu_indices as triu_indices,
     triu_indices_from as triu_indices_from,
-)
-from .polynomials import (
-    poly as poly,
-    polyadd as polyadd,
-    polyder as polyder,
-    polydiv as polydiv,
-    polyfit as polyfit,
-    polyint as polyint,
-    polymul as polymul,
-    polysub as polysub,
-    roots as roots,
-)
-from .windows import (
-    bartlett as bartlett,
-    blackman as blackman,
-    hamming as hamming,
-    hanning as hanning,
-    i0 as i0,
-    kaiser as kaiser,
 )
 from .ufuncs import (
     add as add,
@@ -524,6 +398,120 @@ from .vectorizing import (
 
 if _typing.TYPE_CHECKING:
     from . import fft, linalg
+    from .assembling import (
+        apply_along_axis as apply_along_axis,
+        apply_over_axes as apply_over_axes,
+        atleast_3d as atleast_3d,
+        block as block,
+        dsplit as dsplit,
+        fromfunction as fromfunction,
+        hsplit as hsplit,
+        resize as resize,
+        rollaxis as rollaxis,
+        unstack as unstack,
+        vander as vander,
+        vsplit as vsplit,
+    )
+    from .calculus import (
+        ediff1d as ediff1d,
+        gradient as gradient,
+        interp as interp,
+        trapezoid as trapezoid,
+        unwrap as unwrap,
+    )
+    from .convolution import (
+        convolve as convolve,
+        correlate as correlate,
+    )
+    from .files import (
+        array_repr as array_repr,
+        array_str as array_str,
+        frombuffer as frombuffer,
+        fromfile as fromfile,
+        fromiter as fromiter,
+        fromstring as fromstring,
+        get_printoptions as get_printoptions,
+        iterable as iterable,
+        load as load,
+        printoptions as printoptions,
+        save as save,
+        savez as savez,
+        set_printoptions as set_printoptions,
+    )
+    from .float_parts import (
+        bitwise_count as bitwise_count,
+        frexp as frexp,
+        gcd as gcd,
+        lcm as lcm,
+        ldexp as ldexp,
+        modf as modf,
+        nextafter as nextafter,
+        packbits as packbits,
+        spacing as spacing,
+        unpackbits as unpackbits,
+    )
+    from .nan_reduce import (
+        nanargmax as nanargmax,
+        nanargmin as nanargmin,
+        nanmax as nanmax,
+        nanmean as nanmean,
+        nanmin as nanmin,
+        nanprod as nanprod,
+        nanstd as nanstd,
+        nansum as nansum,
+        nanvar as nanvar,
+    )
+    from .order import (
+        median as median,
+        nanmedian as nanmedian,
+        nanpercentile as nanpercentile,
+        nanquantile as nanquantile,
+        percentile as percentile,
+        quantile as quantile,
+    )
+    from .padding import (
+        pad as pad,
+    )
+    from .polynomials import (
+        poly as poly,
+        polyadd as polyadd,
+        polyder as polyder,
+        polydiv as polydiv,
+        polyfit as polyfit,
+        polyint as polyint,
+        polymul as polymul,
+        polysub as polysub,
+        roots as roots,
+    )
+    from .sets import (
+        intersect1d as intersect1d,
+        isin as isin,
+        setdiff1d as setdiff1d,
+        setxor1d as setxor1d,
+        union1d as union1d,
+        unique as unique,
+        unique_all as unique_all,
+        unique_counts as unique_counts,
+        unique_inverse as unique_inverse,
+        unique_values as unique_values,
+    )
+    from .statistics import (
+        bincount as bincount,
+        corrcoef as corrcoef,
+        cov as cov,
+        histogram as histogram,
+        histogram2d as histogram2d,
+        histogram_bin_edges as histogram_bin_edges,
+        histogramdd as histogramdd,
+    )
+    from .windows import (
+        bartlett as bartlett,
+        blackman as blackman,
+        hamming as hamming,
+        hanning as hanning,
+        i0 as i0,
+        kaiser as kaiser,
+    )
 
 __all__ = [
     "broadcast_shapes",
@@ -538,43 +526,55 @@ __all__ = [
 ]
 __all__ += binary.__all__
 __all__ += _choose.__all__
-__all__ += convolution.__all__
 __all__ += creation.__all__
 __all__ += cumulative.__all__
 __all__ += _dot.__all__
 __all__ += _einsum.__all__
 __all__ += elementwise.__all__
 __all__ += movement.__all__
-__all__ += nan_reduce.__all__
-__all__ += order.__all__
-__all__ += padding.__all__
 __all__ += parts.__all__
 __all__ += places.__all__
 __all__ += queries.__all__
 __all__ += reduce.__all__
 __all__ += repetition.__all__
 __all__ += scalar_types.__all__
-__all__ += sets.__all__
 __all__ += sorting.__all__
-__all__ += statistics.__all__
 __all__ += taking.__all__
 __all__ += vectorizing.__all__
 
-__all__ += assembling.__all__
-__all__ += calculus.__all__
-__all__ += files.__all__
-__all__ += float_parts.__all__
 __all__ += index_tricks.__all__
-__all__ += polynomials.__all__
-__all__ += windows.__all__
 __all__ += ufuncs.__all__
 
 __array_api_version__ = array_api.VERSIONS[-1]
 __array_namespace_info__ = array_api.namespace_info
 
-del array_api, array_indexing, assembling, binary, calculus, convolution, creation, cumulative, elementwise, files
-del float_parts, index_tricks, indexing, known, methods, movement, nan_reduce, order, padding, parts, places
-del polynomials, promotion, queries, reduce, repetition, scalar_types, sets, sorting, statistics, taking, ufuncs
-del vectorizing, windows
+del array_api, array_indexing, binary, creation, cumulative, elementwise
+del index_tricks, indexing, known, methods, movement, parts, places
+del promotion, queries, reduce, repetition, scalar_types, sorting, taking, ufuncs
+del vectorizing
 
-_publish(__name__, "fft", "linalg")
+_LATER = {
+    "numpy.assembling": ("apply_along_axis", "apply_over_axes", "atleast_3d", "block", "dsplit", "fromfunction",
+        "hsplit", "resize", "rollaxis", "unstack", "vander", "vsplit"),
+    "numpy.calculus": ("ediff1d", "gradient", "interp", "trapezoid", "unwrap"),
+    "numpy.convolution": ("convolve", "correlate"),
+    "numpy.files": ("array_repr", "array_str", "frombuffer", "fromfile", "fromiter", "fromstring",
+        "get_printoptions", "iterable", "load", "printoptions", "save", "savez", "set_printoptions"),
+    "numpy.float_parts": ("bitwise_count", "frexp", "gcd", "lcm", "ldexp", "modf", "nextafter", "packbits",
+        "spacing", "unpackbits"),
+    "numpy.nan_reduce": ("nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum",
+        "nanvar"),
+    "numpy.order": ("median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"),
+    "numpy.padding": ("pad",),
+    "numpy.polynomials": ("poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub",
+        "roots"),
+    "numpy.sets": ("intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
+        "unique_counts", "unique_inverse", "unique_values"),
+    "numpy.statistics": ("bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges",
+        "histogramdd"),
+    "numpy.windows": ("bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"),
+}  # fmt: skip
+"""Files that are imported when one of their names is first used: most programs use none of them."""
+__all__ += [name for names in _LATER.values() for name in names]
+
+_publish(__name__, "fft", "linalg", later={name: home for home, names in _LATER.items() for name in names})

@@ -17,7 +17,7 @@ import functools
 import math
 import mmap
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -37,21 +37,59 @@ _map = ctypes.CFUNCTYPE(
 _advise = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)(libc_address("madvise"))
 
 
-class Block:
+class Memory:
     """`nbytes` bytes of uninitialised memory at `address`, a multiple of 64, as long as the object lives.
 
-    NumPy arrays made from it (`numpy.asarray(block)`: uint8; `block.array(...)`) keep it alive.
+    Classes whose objects own such memory are derived from this one: one object for a result, and not two.
     """
 
     __slots__ = ("__weakref__", "_free", "address", "nbytes")
     address: int
     nbytes: int
     _free: list[int]
-    """The bin for the address when the block dies. (`allocate` sets the attributes: an __init__ would double its
+    """The bin for the address when the object dies. (`allocate` sets the attributes: an __init__ would double its
     time.)"""
 
     def __del__(self) -> None:
         self._free.append(self.address)
+
+    def read_only(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+        """A row-major array over the first bytes that nobody can make writeable; ValueError if there are too few."""
+        count = dtype.itemsize * math.prod(shape)
+        if count > self.nbytes:
+            raise ValueError(f"{dtype}{list(shape)} does not lie within {self.nbytes} bytes")
+        memory = _ReadOnly()
+        memory.owner = self
+        if dtype.isbuiltin == 1:
+            memory.__array_interface__ = {
+                "version": 3, "typestr": dtype.str, "shape": shape, "data": (self.address, True)
+            }  # fmt: skip
+            return np.asarray(memory)
+        memory.__array_interface__ = {
+            "version": 3, "typestr": "|u1", "shape": (count,), "data": (self.address, True)
+        }  # fmt: skip
+        array: np.ndarray = np.asarray(memory).view(dtype).reshape(shape)
+        return array
+
+
+class LargeMemory(Memory):
+    """Memory that is kept after the object's death only if it fits under the limit."""
+
+    __slots__ = ("_size",)
+    _size: int
+
+    def __del__(self) -> None:
+        if _large.gave(self._size):
+            self._free.append(self.address)
+        else:
+            _unmap(self.address, self._size)
+
+
+class Block(Memory):
+    """Memory and nothing else. NumPy arrays made from it (`numpy.asarray(block)`: uint8; `block.array(...)`) keep it
+    alive."""
+
+    __slots__ = ()
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -68,24 +106,6 @@ class Block:
         array: np.ndarray = np.asarray(self)[offset : offset + count].view(dtype).reshape(shape)
         return array
 
-    def read_only(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-        """A row-major array over the first bytes that nobody can make writeable; ValueError if there are too few."""
-        count = dtype.itemsize * math.prod(shape)
-        if count > self.nbytes:
-            raise ValueError(f"{dtype}{list(shape)} does not lie within {self.nbytes} bytes")
-        memory = _ReadOnly()
-        memory.block = self
-        if dtype.isbuiltin == 1:
-            memory.__array_interface__ = {
-                "version": 3, "typestr": dtype.str, "shape": shape, "data": (self.address, True)
-            }  # fmt: skip
-            return np.asarray(memory)
-        memory.__array_interface__ = {
-            "version": 3, "typestr": "|u1", "shape": (count,), "data": (self.address, True)
-        }  # fmt: skip
-        array: np.ndarray = np.asarray(memory).view(dtype).reshape(shape)
-        return array
-
     def __reduce__(self) -> Any:
         raise TypeError(f"{self!r} cannot be copied or pickled: it owns memory of this process. Copy an array over it.")
 
@@ -93,29 +113,20 @@ class Block:
         return f"Block({self.nbytes} bytes at {self.address:#x})"
 
 
-class _ReadOnly:
-    """The base of the arrays that `Block.read_only` makes: NumPy cannot write through it."""
+class _LargeBlock(LargeMemory, Block):
+    __slots__ = ()
 
-    __slots__ = ("__array_interface__", "block")
-    block: Block
+
+class _ReadOnly:
+    """The base of the arrays that `Memory.read_only` makes: NumPy cannot write through it."""
+
+    __slots__ = ("__array_interface__", "owner")
+    owner: Memory
     __array_interface__: dict[str, Any]
 
     @property
     def nbytes(self) -> int:
-        return self.block.nbytes
-
-
-class _LargeBlock(Block):
-    """A block that is kept after its death only if it fits under the limit."""
-
-    __slots__ = ("_size",)
-    _size: int
-
-    def __del__(self) -> None:
-        if _large.gave(self._size):
-            self._free.append(self.address)
-        else:
-            _unmap(self.address, self._size)
+        return self.owner.nbytes
 
 
 class _Large:
@@ -226,7 +237,7 @@ _bins = _small_bins()
 def allocate(nbytes: int) -> Block:
     """A block of `nbytes` bytes (0 is fine), uninitialised. Raises MemoryError, or ValueError for a negative size."""
     if not 0 <= nbytes <= _SMALL:
-        return _allocate_large(nbytes)
+        return _allocate_large(nbytes, _LargeBlock)
     free = _bins[(nbytes + 63) >> 6]
     try:
         address = free.pop()
@@ -239,23 +250,35 @@ def allocate(nbytes: int) -> Block:
     return block
 
 
-def allocator(nbytes: int) -> Callable[[], Block]:
-    """`allocate(nbytes)` as a function of nothing, which need not look up what follows from the size."""
+L = TypeVar("L", bound=LargeMemory)
+
+
+def allocator(nbytes: int, small: type[Any], large: type[Any], shape: object) -> Callable[[], Any]:
+    """A function that makes objects with `nbytes` bytes, all of which have the attribute `shape`: of the class `small`,
+    which is derived from `Memory`, or `large`, from `LargeMemory`. It does the least that it can."""
     if not 0 <= nbytes <= _SMALL:
-        return functools.partial(_allocate_large, nbytes)
+
+        def take_large() -> Any:
+            memory = _allocate_large(nbytes, large)
+            memory.shape = shape
+            return memory
+
+        return take_large
     free = _bins[(nbytes + 63) >> 6]
     pop = free.pop
+    new: Any = small.__new__
 
-    def take() -> Block:
+    def take() -> Any:
         try:
             address = pop()
         except IndexError:
             address = _fresh_small(nbytes, free)
-        block = Block()
-        block.address = address
-        block.nbytes = nbytes
-        block._free = free
-        return block
+        memory = new(small)
+        memory._free = free
+        memory.address = address
+        memory.nbytes = nbytes
+        memory.shape = shape
+        return memory
 
     return take
 
@@ -266,17 +289,17 @@ def _large_bin(nbytes: int) -> tuple[int, list[int]]:
     return size, _large.bins.setdefault(size, [])
 
 
-def _allocate_large(nbytes: int) -> Block:
+def _allocate_large(nbytes: int, kind: type[L]) -> L:
     if nbytes < 0:
         raise ValueError(f"a block cannot have {nbytes} bytes")
     size, free = _large_bin(nbytes)
     address = _large.take(size, free) or _large.fresh(size)
-    block = _LargeBlock()
-    block._size = size
-    block.address = address
-    block.nbytes = nbytes
-    block._free = free
-    return block
+    memory = kind.__new__(kind)
+    memory._size = size
+    memory._free = free
+    memory.address = address
+    memory.nbytes = nbytes
+    return memory
 
 
 def _fresh_small(nbytes: int, free: list[int]) -> int:

@@ -13,7 +13,7 @@ from hloom.hlo.host_buffers import HostBuffer
 from hloom.hlo.kernel_texts import KernelTexts
 from hloom.hlo.passes.record import PassRecord, PassRecords
 from hloom.hlo.remote import checked
-from hloom.numba_backend.executable import BlockBuffer
+from hloom.numba_backend.executable import result_maker
 from hloom.numba_backend.runtime.memory import allocate
 
 from .build import Library
@@ -53,7 +53,7 @@ class CExecutable(Executable):
 
     def call(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
         results: list[DeviceBuffer] = [
-            arguments[self._donated[k]] if k in self._donated else BlockBuffer(shape, allocate(shape.byte_size))
+            arguments[self._donated[k]] if k in self._donated else result_maker(shape)()
             for k, shape in enumerate(self._results)
         ]
         temporary = allocate(self._temporary_bytes)
