@@ -36,6 +36,7 @@ from ..loops.statements import KernelParameter, PointerParameter
 from ..loops.writer import Writer, cast
 from .alignment import roots_of
 from .collapse import FusedBody
+from .copies import LINE, STREAMED
 from .element import ElementEmitter, loaded, stored
 from .kernel import HI, LO, EmittedKernel, memory_type, pointer_of, program_of
 from .movement import clamped_starts
@@ -188,33 +189,37 @@ def kernel_name(body: HloComputation) -> str:
 def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     """One nest over the roots' common dimensions; the outermost loop is the one that is sliced.
 
-    Transposed operands with rows and columns enough are turned in tiles of 64 rows, each a few lines of the cache wide,
-    in a local array. A line is then read, and written, whole at once: lines that lie a power of two apart, as those of
-    a column may, would drive each other out of the cache before they are used up. LLVM makes vectors of the first loop,
-    since its stores are neighbours. What is left over of the tiles is done without it::
+    Transposed operands with rows and columns enough are turned in blocks, which the compiler turns in registers
+    (`runtime/block_moves.py`), in tiles of up to 64 rows, each a few lines of the cache wide, in a local array. A line
+    is then read, and written, whole at once: lines that lie a power of two apart, as those of a column may, would drive
+    each other out of the cache before they are used up::
 
+        edges = minimum(edge, 1) * 16
+        whole = maximum(n0 - edges, 0) // 16 * 16
         for i_tile in range(lo, hi, 64):
-            first = 0
-            if i_tile + 64 <= hi:
-                for j_tile in range(0, n0 - 63, 64):
-                    for k in range(8):
-                        for l in range(64):
-                            i = i_tile + l
-                            at0 = k * 512 + l * 8
-                            turned0[at0] = x0[(j_tile + k * 8) * n1 + i]
-                            turned0[at0 + 1] = x0[(j_tile + k * 8 + 1) * n1 + i]
-                            ...                                             and six others
-                    for l in range(64):
-                        i = i_tile + l
-                        for k in range(8):
-                            for m in range(8):
-                                j = j_tile + k * 8 + m
-                                out[i * n0 + j] = turned0[k * 512 + l * 8 + m]
-                first = n0 // 64 * 64
-            for j_tile in range(first, n0, 32):
-                for i in range(i_tile, minimum(i_tile + 64, hi)):
-                    for j in range(j_tile, minimum(j_tile + 32, n0)):
-                        out[i * n0 + j] = x0[j * n1 + i]
+            rows = minimum(64, hi - i_tile) // 16 * 16
+            for j_tile in range(0, whole, 64):
+                columns = minimum(64, whole - j_tile)
+                for k in range(0, columns + edges, 16):
+                    for l in range(0, rows, 16):
+                        for m in range(16):
+                            for p in range(16):
+                                turned0[(l + p) * 80 + (k + m)] = x0[(j_tile + k + m) * n1 + (i_tile + l + p)]
+                for l in range(rows):
+                    i = i_tile + l
+                    shift = 0 - i * n0 & edge
+                    first = j_tile + shift
+                    for k in range(0, columns, 16):
+                        if stream != 0:
+                            for m in streamed(16):
+                                out[i * n0 + (first + (k + m))] = turned0[l * 80 + shift + (k + m)]
+                        else:
+                            ...                                          the same in a range
+
+    Results that are too large for the caches go past them, in whole lines (`stream`). Where rows do not begin with a
+    line, those of a tile begin with the first line in it (`shift`), and `edges` more columns are turned. What the
+    result is computed from turned elements by comes first, into a local array. What no tile has is done element by
+    element: columns before the first line and after the last one, and rows that are left over.
     """
     nest = NestEmitter(fused, sharing)
     domain = nest.roots[0]
@@ -224,22 +229,44 @@ def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     digits = guide_of(starts, fused.parameter_places, rank)
     if digits:
         return _tiled_nest(nest, domain, digits, nest.store_roots)
+    tiled = strided_dimension(nest.roots)
+    if tiled == 0 and rank > 1 and domain.shape.dimensions[0] <= _FEW < domain.shape.dimensions[-1]:
+        nest.sizes.mark_outer(domain, rank - 1)
+        return _across_nest(nest, domain)
     if rank:
         nest.sizes.mark_outer(domain, 0)
+        nest.sizes.mark_loops(domain, range(rank))
     if _is_turned(nest, domain):
         return _turned_nest(nest, domain)
     return _sliced_nest(nest, domain, nest.store_roots)
 
 
-TURNED_ROWS, _FEW_ROWS = 64, 256
-"""Rows of a tile that is turned, which are neighbours in the operand. Of few rows it has half as many, so that several
-threads have some."""
+_FEW = 8
+"""Rows, or columns, that are not worth a tile: they are the innermost loop, which is unrolled."""
 
-_MOST_COLUMNS, _ROW_BYTES = 64, 256
-"""Its columns: a few lines of the cache, which processors fetch together."""
 
-_TOGETHER = 8
-"""Rows of an operand that one loop reads side by side."""
+def _across_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
+    """A few rows whose columns lie together in an operand. The columns are shared between threads::
+
+        for j in range(lo, hi):
+            for i in range(3):
+                out[i * n0 + j] = x0[j * 3 + i]
+    """
+    dimensions, last = domain.shape.dimensions, domain.shape.rank - 1
+    with ExitStack() as stack:
+        index: dict[int, Expr] = {last: stack.enter_context(nest.writer.loop(loop_variable(last), LO, HI))}
+        for d in (*range(1, last), 0):
+            index[d] = stack.enter_context(nest.writer.loop(loop_variable(d), nest.sizes.of(domain, d)))
+        nest.store_roots(tuple(index[d] for d in range(last + 1)))
+    return nest.finish(dimensions[last], math.prod(dimensions[:last]))
+
+
+TURNED_ROWS, _MOST_COLUMNS, _ROW_BYTES = 64, 128, 256
+"""Rows of a tile that is turned, which are neighbours in the operand, and its columns: a few lines of the cache, which
+processors fetch together."""
+
+BLOCK = 16
+"""The most rows, and columns, of a block."""
 
 _MOST_TURNED = 2
 """Operands that are turned in one nest."""
@@ -257,11 +284,16 @@ def _turned_operands(nest: NestEmitter, domain: HloInstruction) -> dict[tuple[Hl
     return found
 
 
+def _columns_together(nest: NestEmitter) -> int:
+    """Columns that are written together: whole lines of each result, and whole blocks."""
+    return max(BLOCK, LINE // min(root.shape.element.byte_width for root in nest.roots))
+
+
 def _is_turned(nest: NestEmitter, domain: HloInstruction) -> bool:
     sizes, tiled = domain.shape.dimensions, strided_dimension(nest.roots)
     if tiled is None or nest.fused.root_places or nest.fused.parameter_places:
         return False
-    if sizes[tiled] < TURNED_ROWS or sizes[-1] < TURNED_ROWS:
+    if sizes[tiled] < BLOCK or sizes[-1] < _columns_together(nest):
         return False
     operands = _turned_operands(nest, domain)
     shared = {nest.sharing[k] for k in nest.sharing}
@@ -270,66 +302,122 @@ def _is_turned(nest: NestEmitter, domain: HloInstruction) -> bool:
 
 def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
     """The nest of `emit_loop` that turns tiles of operands."""
-    writer, elements, last = nest.writer, nest.elements, domain.shape.rank - 1
+    writer, elements, sizes, last = nest.writer, nest.elements, domain.shape.dimensions, domain.shape.rank - 1
     tiled = strided_dimension(nest.roots)
     assert tiled is not None
-    width = max(root.shape.element.byte_width for root in nest.roots)
-    rows = TURNED_ROWS if domain.shape.dimensions[tiled] >= _FEW_ROWS else TURNED_ROWS // 2
-    columns = min(_MOST_COLUMNS, _ROW_BYTES // width)
-    groups = columns // _TOGETHER
+    widths = [root.shape.element.byte_width for root in nest.roots]
+    together = _columns_together(nest)
+    widest = max(*widths, *(p.shape.element.byte_width for p, _ in _turned_operands(nest, domain)))
+    most = max(together, min(_MOST_COLUMNS, _ROW_BYTES // widest))
+    pitch = most + together
     bounds = [(LO, HI), *[(ZERO, nest.sizes.of(domain, d)) for d in range(1, last + 1)]]
-    names = [loop_variable(d) for d in range(last + 4)]
+    names = [loop_variable(d) for d in range(last + 5)]
     size, high = bounds[last][1], bounds[tiled][1]
+    streams = sum(widths) * math.prod(sizes) >= STREAMED
+    lanes = LINE // min(widths)
+    stream = nest.sizes.argument("stream", int(streams))
+    edge = nest.sizes.argument("edge", lanes - 1 if streams and sizes[-1] % lanes else 0)
     turned = []
     for number, (parameter, where) in enumerate(_turned_operands(nest, domain)):
         pointer = elements.pointers[parameter.attributes.number]
-        array = writer.local_array(f"turned{number}", rows * columns, memory_type(pointer.element_type))
+        array = writer.local_array(f"turned{number}", TURNED_ROWS * pitch, memory_type(pointer.element_type))
         elements.used.add(parameter.attributes.number)
         turned.append((parameter, where, pointer, array))
+    staged = [] if all(map(_only_moves, nest.roots)) else [
+        writer.local_array(f"row{k}", most, memory_type(root.shape.element)) for k, root in enumerate(nest.roots)
+    ]  # fmt: skip
+    edges = writer.assign("edges", call("minimum", edge, 1) * together)
+    whole = writer.assign("whole", call("maximum", size - edges, ZERO) // together * together)
     with ExitStack() as stack:
         index: dict[int, Expr] = {}
         for d in range(last):
             both = bounds[d] if d in (0, tiled) else (bounds[d][1],)
-            loop = writer.loop(f"{names[d]}_tile", *both, step=rows) if d == tiled else writer.loop(names[d], *both)
-            index[d] = stack.enter_context(loop)
+            name, step = (f"{names[d]}_tile", TURNED_ROWS) if d == tiled else (names[d], 1)
+            index[d] = stack.enter_context(writer.loop(name, *both, step=step))
         row = index[tiled]
+        rows = writer.assign("rows", call("minimum", Number(TURNED_ROWS), high - row) // BLOCK * BLOCK)
 
-        def in_tile() -> AbstractContextManager[Name]:
-            return writer.loop(names[last + 2], rows)
+        def begin(i: Expr) -> Name:
+            """The first column of a row that begins a line."""
+            start = {**index, tiled: i, last: ZERO}
+            at = nest.sizes.offset(domain, tuple(start[d] for d in range(last + 1)))
+            return writer.assign("shift", (ZERO - at) & edge)
 
-        def in_groups() -> AbstractContextManager[Name]:
-            return writer.loop(names[last + 1], groups)
+        with writer.loop(f"{names[last]}_tile", ZERO, whole, step=most) as column:
+            columns = writer.assign("columns", call("minimum", Number(most), whole - column))
+            for parameter, where, pointer, array in turned:
+                side = min(BLOCK, LINE // pointer.element_type.byte_width)
+                with (
+                    writer.loop(names[last + 1], ZERO, columns + edges, step=side) as k,
+                    writer.loop(names[last + 2], ZERO, rows, step=side) as low,
+                    writer.loop(names[last + 3], side) as m,
+                    writer.loop(names[last + 4], side) as p,
+                ):
+                    here = {**index, tiled: row + (low + p), last: column + (k + m)}
+                    spot = elements.place_index.spot(None, parameter, tuple(here[d] for d in where))
+                    writer.store(array, (low + p) * pitch + (k + m), pointer_of(pointer)[spot.offset])
+            with writer.loop(names[last + 2], rows) as low:
+                here = {**index, tiled: writer.assign(names[tiled], row + low)}
+                shift = begin(here[tiled])
+                first = writer.assign("first", column + shift)
 
-        first = writer.assign("first", ZERO)
-        with writer.if_(row + rows <= high, guarded=True):
-            with writer.loop(f"{names[last]}_tile", ZERO, size - (columns - 1), step=columns) as column:
-                with in_groups() as group, in_tile() as k:
-                    here = {**index, tiled: writer.assign(names[tiled], row + k)}
-                    to = writer.assign(writer.fresh("at"), group * (rows * _TOGETHER) + k * _TOGETHER)
+                def values(step: Expr) -> tuple[Expr, ...]:
+                    """Makes the elements of the operands at a column of the row known; its index in the result."""
+                    here[last] = writer.assign(names[last], first + step) if staged else first + step
                     for parameter, where, pointer, array in turned:
-                        for part in range(_TOGETHER):
-                            here[last] = column + group * _TOGETHER + part
-                            spot = elements.place_index.spot(None, parameter, tuple(here[d] for d in where))
-                            writer.store(array, to + part, pointer_of(pointer)[spot.offset])
-                with in_tile() as k:
-                    here = {**index, tiled: writer.assign(names[tiled], row + k)}
-                    with in_groups() as group, writer.loop(names[last + 3], _TOGETHER) as c:
-                        here[last] = writer.assign(names[last], column + group * _TOGETHER + c)
-                        for parameter, where, pointer, array in turned:
-                            value = loaded(
-                                pointer.element_type, array[group * (rows * _TOGETHER) + k * _TOGETHER + c]
-                            )
-                            writer.know(parameter, value.at(writer.depth), tuple(here[d] for d in where))
-                        nest.store_roots(tuple(here[d] for d in range(last + 1)))
-            writer.assign(first, size // columns * columns)
-        with (
-            writer.loop(f"{names[last]}_tile", first, size, step=TILE) as column,
-            writer.loop(names[tiled], row, call("minimum", row + rows, high)) as index[tiled],
-            writer.loop(names[last], column, call("minimum", column + TILE, size)) as index[last],
-        ):
-            nest.store_roots(tuple(index[d] for d in range(last + 1)))
-    kernel = nest.finish(domain.shape.dimensions[0], math.prod(domain.shape.dimensions[1:]))
-    return replace(kernel, least=1 if tiled else rows)
+                        value = loaded(pointer.element_type, array[low * pitch + shift + step])
+                        writer.know(parameter, value.at(writer.depth), tuple(here[d] for d in where))
+                    return tuple(here[d] for d in range(last + 1))
+
+                if staged:
+                    with writer.loop(names[last + 3], columns) as m:
+                        at = values(m)
+                        for array, root in zip(staged, nest.roots, strict=True):
+                            writer.store(array, m, stored(root.shape.element, elements.value(root, at)))
+                with writer.loop(names[last + 1], ZERO, columns, step=together) as k:
+                    for streamed in (True, False):
+                        with writer.if_(stream.ne(0)) if streamed else writer.else_():
+                            for number in range(len(staged) or 1):
+                                with writer.loop(names[last + 3], Number(together), streamed=streamed) as m:
+                                    if staged:
+                                        to = nest.spot(number, (*[here[d] for d in range(last)], first + (k + m)))
+                                        writer.store(pointer_of(nest.outputs[number]), to.offset, staged[number][k + m])
+                                    else:
+                                        nest.store_roots(values(k + m))
+        with writer.loop("part", 3) as part:
+            top = writer.assign("top", row)
+            below = writer.assign("below", row + rows)
+            left = writer.assign("left", ZERO)
+            right = writer.assign("right", edges)
+            with writer.if_(part.eq(1)):
+                writer.assign(left, whole)
+                writer.assign(right, size)
+            with writer.if_(part.eq(2)):
+                writer.assign(top, below)
+                writer.assign(below, call("minimum", row + TURNED_ROWS, high))
+                writer.assign(right, size)
+            with (
+                writer.loop(f"{names[last]}_tile", left, right, step=TILE) as column,
+                writer.loop(names[tiled], top, below) as index[tiled],
+            ):
+                shift = begin(index[tiled])
+                start = writer.assign("start", column)
+                stop = writer.assign("stop", call("minimum", column + TILE, right))
+                with writer.if_(part.eq(0)):
+                    writer.assign(stop, call("minimum", stop, shift))
+                with writer.if_(part.eq(1)):
+                    writer.assign(start, call("maximum", start, whole + shift))
+                with writer.loop(names[last], start, stop) as index[last]:
+                    nest.store_roots(tuple(index[d] for d in range(last + 1)))
+    kernel = nest.finish(sizes[0], math.prod(sizes[1:]))
+    return replace(kernel, least=1 if tiled else TURNED_ROWS)
+
+
+def _only_moves(root: HloInstruction) -> bool:
+    """True for a result that is an operand in another order."""
+    while root.opcode is Opcode.TRANSPOSE:
+        root = root.operands[0]
+    return root.opcode is Opcode.PARAMETER
 
 
 PACKED_BLOCK = 64
@@ -410,6 +498,10 @@ def _sliced_nest(
     tiled = strided_dimension(nest.roots) if len(dimensions) > sliced + 1 else None
     last = len(dimensions) - 1
     bounds = {sliced: (LO, HI), **{d: (ZERO, nest.sizes.of(domain, d)) for d in range(sliced + 1, len(dimensions))}}
+    if tiled is not None and min(dimensions[tiled], dimensions[last]) <= _FEW:
+        if dimensions[tiled] <= _FEW and tiled != sliced:
+            bounds[tiled] = bounds.pop(tiled)  # innermost
+        tiled = None
     with ExitStack() as stack:
         starts: dict[int, Name] = {}
         index: dict[int, Expr] = dict.fromkeys(range(sliced), ZERO)
@@ -461,6 +553,7 @@ def emit_update(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     sliced = next((d for d, size in enumerate(sizes) if size != 1), 0)  # one row of many: threads share its elements
     if sizes:
         nest.sizes.mark_outer(update, sliced)
+        nest.sizes.mark_loops(update, range(sliced, len(sizes)))
     starts = clamped_starts(nest.elements, root, 2)
 
     def write(index: Index) -> None:

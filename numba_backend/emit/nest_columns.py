@@ -58,6 +58,7 @@ class ColumnNest(ReductionNest):
         minor = [d for d in self.kept if d > last_reduced]
         sizes = self.domain.shape.dimensions
         self.sizes.mark_outer(self.domain, outer[0] if outer else minor[0])
+        self.sizes.mark_loops(self.domain, range(self.domain.shape.rank))
         tiles = [digit for digit in self._digits if minor == [digit.dimension]]
         if not outer and len(tiles) > 1:
             return self._columns_by_tiles(minor[0], tiles)

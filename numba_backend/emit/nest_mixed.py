@@ -51,6 +51,7 @@ class MixedNest(RowNest):
         parts = [d for d in self.kept if d not in self._along]
         if parts:
             self.sizes.mark_outer(self.domain, parts[0])
+        self.sizes.mark_loops(self.domain, (*self._along, *self.reduced))
         with self.sliced_loops(parts) as part:
             level = 1 if parts else 0
             with self.loops_over(self.reduced, level) as column:

@@ -23,15 +23,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from ...hlo.analyses.bands import NOTHING, Band, mask_of
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..loops.expressions import ZERO, Expr, Name, call
+from ...hlo.ops import Trait, has_trait
+from ..loops.expressions import ZERO, Expr, Name, call, maximum, minimum
 from .kernel import EmittedKernel
 from .nest import loop_variable
 from .nest_arg import ArgReduction, is_arg_reduction
 from .nest_reduce import ReductionNest
 from .reduce import combined, key_functions
 from .sizes import Index
+
+_MASKED_STEP = 64
+"""Loops over what a mask lets through begin and end at multiples of this many columns: whole vectors."""
 
 
 class RowNest(ReductionNest):
@@ -41,6 +46,7 @@ class RowNest(ReductionNest):
         """The kernel; the loop over all kept indices is sliced."""
         if self.kept:
             self.sizes.mark_outer(self.domain, self.kept[0])
+        self.sizes.mark_loops(self.domain, self.reduced)
         with self.sliced_loops(self.kept) as index:
             self.row(index, 1 if self.kept else 0)
         inner = math.prod(self.domain.shape.dimensions[d] for d in self.reduced)
@@ -73,7 +79,7 @@ class RowNest(ReductionNest):
                 value = self.elements.value(root, kept_index)
                 self.store(output, self.spot(output, kept_index), value)
         if self.ends_at(self.stages):
-            with self._reduced_loops(kept, level) as index:
+            for index in self._reduced_parts(self.stages, kept, level):
                 self.visit(self.stages, index)
 
     def is_kept(self, output: int) -> bool:
@@ -89,6 +95,61 @@ class RowNest(ReductionNest):
         with self.loops_over(self.reduced, level) as variables:
             index = {**kept, **variables}
             yield tuple(index[d] for d in range(self.domain.shape.rank))
+
+    def _reduced_parts(self, stage: int, kept: Mapping[int, Expr], level: int) -> Iterator[Index]:
+        """The loops of a stage over the reduced dimensions: one, or one for what masks let through and one for each
+        side of it. There the masked values do not depend on the column, and LLVM computes what becomes of them once::
+
+            for j in range(minimum(n0, (i + 64) // 64 * 64)):
+                exp0 = exp(select(i >= j, x0[i * n0 + j], c0) - found0)
+            for masked in range(minimum(n0, (i + 64) // 64 * 64), n0):
+                exp1 = exp(c0 - found0)
+        """
+        masks = self._masks_at(stage)
+        if not masks:
+            with self._reduced_loops(kept, level) as index:
+                yield index
+            return
+        (column,) = self.reduced
+        size, row = self.sizes.of(self.domain, column), kept[column - 1]
+        band = NOTHING
+        for each, _ in masks.values():
+            band = band.hull(each)
+        begin: Expr = ZERO
+        end: Expr = size
+        if band.low > -math.inf:
+            before = maximum(ZERO, minimum(size, row + self.sizes.constant(int(band.low))))
+            begin = self.writer.let("begin", before // _MASKED_STEP * _MASKED_STEP)
+        if band.high < math.inf:
+            after = row + self.sizes.constant(int(band.high) + _MASKED_STEP)
+            end = self.writer.let("end", maximum(begin, minimum(size, after // _MASKED_STEP * _MASKED_STEP)))
+        for start, stop in ((ZERO, begin), (begin, end), (end, size)):
+            if start is stop:
+                continue
+            inside = start is begin
+            name = loop_variable(level) if inside else self.writer.fresh("masked")  # what is known of one is not of all
+            with self.writer.loop(name, start, stop) as j:
+                index = tuple([j if d == column else kept[d] for d in range(self.domain.shape.rank)])
+                if not inside:
+                    for value, output in self._kept_before(stage).items():
+                        self.read_back(value, output, index)
+                    for select, (_, outside) in masks.items():
+                        self.writer.know(select, self.elements.value(outside, index), index)
+                yield index
+
+    def _masks_at(self, stage: int) -> dict[HloInstruction, tuple[Band, HloInstruction]]:
+        """The selects by position in the loop of a stage that spare it something expensive: by select, the band outside
+        of which it is one of its operands, and that operand."""
+        rank = self.domain.shape.rank
+        if self._digits or self.reduced != (rank - 1,) or rank - 2 not in self.kept:
+            return {}
+        needed = self._full_needs(self.ends_at(stage), self._kept_before(stage))
+        spared: set[HloInstruction] = set()
+        for instruction in needed:
+            if has_trait(instruction.opcode, Trait.EXPENSIVE):
+                spared |= self._full_needs([instruction])
+        found = {i: mask_of(i) for i in self.body.instructions if i.opcode is Opcode.SELECT and i in spared & needed}
+        return {select: mask for select, mask in found.items() if mask is not None}
 
     def _reduce_stage(self, stage: int, kept: Mapping[int, Expr], kept_index: Index, level: int) -> None:
         reductions = [r for r in self.reductions if self.level[r] == stage]
@@ -124,7 +185,7 @@ class RowNest(ReductionNest):
         kept: Mapping[int, Expr], level: int,
     ) -> None:  # fmt: skip
         """One loop for what is reduced element by element."""
-        with self._reduced_loops(kept, level) as index:
+        for index in self._reduced_parts(stage, kept, level):
             self.visit(stage, index)
             for reduce in reductions:
                 half = len(reduce.operands) // 2

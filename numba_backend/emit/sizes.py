@@ -2,12 +2,14 @@
 
 A size is an argument of the kernel, so one compiled kernel serves all sizes. Two exceptions make better loops:
 sizes of an inner loop up to `LITERAL_LIMIT` are written into the text (the loops unroll), and dimensions of size 1 have
-been removed before.
+been removed before. A loop of more than `FEW` turns around one whose end is an argument gains nothing from a literal.
+So a batch of 16 has the kernels of a batch of 12 (`mark_loops`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
@@ -18,6 +20,10 @@ from .alignment import alignment_of
 from .collapse_gather import batch_pairs, is_whole, offset_pairs
 
 LITERAL_LIMIT = 16
+
+FEW = 4
+"""A loop of so many turns is unrolled around a longer one, too: a twentieth of the time of 4 times 20 elements. Such
+sizes are coordinates, channels and parts of a concatenation rather than batches."""
 
 Index = tuple[Expr, ...]
 """One component for each dimension of an array."""
@@ -99,6 +105,16 @@ class Sizes:
     def mark_outer(self, instruction: HloInstruction, dimension: int) -> None:
         """This dimension is sliced by `lo, hi`: its size is an argument even if it is small."""
         self._outer.add(self._find((instruction, dimension)))
+
+    def mark_loops(self, domain: HloInstruction, dimensions: Sequence[int]) -> None:
+        """There will be loops over these dimensions of the domain, one in the other in their order. The sizes of those
+        around a loop whose end is an argument are arguments too, unless they have few turns."""
+        for d in sorted(dimensions, reverse=True):
+            root = self._find((domain, d))
+            if root in self._outer or domain.shape.dimensions[d] > LITERAL_LIMIT:
+                sizes = domain.shape.dimensions
+                self._outer |= {self._find((domain, k)) for k in dimensions if k < d and sizes[k] > FEW}
+                return
 
     def of(self, instruction: HloInstruction, dimension: int) -> Expr:
         """The size of a dimension: a literal or the name of a size parameter."""

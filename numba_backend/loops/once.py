@@ -1,4 +1,4 @@
-"""Loops that run once become their bodies."""
+"""Loops that run once become their bodies; those that never run are left out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from .statements import Block, For, with_blocks
 
 
 def without_single_loops(block: Block) -> Block:
-    """The block, without loops that run once."""
+    """The block, without loops that run once or never."""
     result: Block = []
     for statement in block:
         inner = with_blocks(statement, without_single_loops)
-        if isinstance(inner, For) and _is_once(inner):
+        turns = _turns(inner) if isinstance(inner, For) else None
+        if turns == 0:
+            continue
+        if isinstance(inner, For) and turns == 1:
             start = inner.start or ZERO
             result += Substitution({inner.variable.name: start}, {}, lambda name: name).block(inner.body)
         else:
@@ -20,7 +23,9 @@ def without_single_loops(block: Block) -> Block:
     return result
 
 
-def _is_once(loop: For) -> bool:
+def _turns(loop: For) -> int | None:
+    """How often a loop runs, if that is in its text."""
     start = loop.start or ZERO
-    both = isinstance(start, Number) and isinstance(loop.stop, Number) and loop.step == 1
-    return both and loop.stop.value - start.value == 1  # type: ignore[attr-defined]
+    if not isinstance(start, Number) or not isinstance(loop.stop, Number) or loop.step != 1:
+        return None
+    return max(int(loop.stop.value) - int(start.value), 0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from .expressions import Binary, Expr, Load, Name, is_number, minus, plus, times
+from .expressions import Binary, Call, Expr, Load, Name, Number, is_number, minus, plus, times
 from .statements import (
     Assign,
     Augment,
@@ -21,6 +23,10 @@ from .statements import (
 
 _INDEX: dict[str, Callable[[Expr, Expr], Expr]] = {"+": plus, "-": minus, "*": times}
 """Arithmetic on indices, which leaves out what does nothing."""
+
+_OF_NUMBERS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "minimum": min, "maximum": max,
+}  # fmt: skip
 
 Reader = Callable[[Expr], Expr]
 """What a load from a memory becomes, given the new index."""
@@ -58,6 +64,9 @@ class Substitution:
             return Load(self._name(e.pointer), index)
         parts = e.parts
         new = tuple([self.expression(p) for p in parts])
+        known = _known(e, new)
+        if known is not None:
+            return known
         if all(a is b for a, b in zip(new, parts, strict=True)):
             return e
         if type(e) is Binary and e.op in _INDEX and not e.cast and e.type == "int64":
@@ -82,11 +91,12 @@ class Substitution:
                 memory = self._memories.get(pointer.name)
                 at, what = expression(index), expression(value)
                 return Store(self._name(pointer), at, what) if memory is None else memory[1](at, what)
-            case For(variable=variable, start=start, stop=stop, step=step, body=body, independent=free):
+            case For(variable=variable, start=start, stop=stop, step=step, body=body):
                 first = None if start is None else expression(start)
                 if first is not None and step == 1 and is_number(first, 0):
                     first = None
-                return For(self._name(variable), first, expression(stop), step, self.block(body), free)
+                counter, last = self._name(variable), expression(stop)
+                return replace(statement, variable=counter, start=first, stop=last, body=self.block(body))
             case If(branches=branches, otherwise=otherwise):
                 new_branches = [(expression(test), self.block(block)) for test, block in branches]
                 return If(new_branches, None if otherwise is None else self.block(otherwise))
@@ -103,3 +113,15 @@ class Substitution:
                 return Evaluate(expression(value))
             case _:
                 return statement
+
+
+def _known(e: Expr, parts: tuple[Expr, ...]) -> Number | None:
+    """Integer arithmetic of which all is known: bounds of loops, and indices, once sizes are literals."""
+    name = e.op if type(e) is Binary and not e.cast else e.function if type(e) is Call else ""
+    known = _OF_NUMBERS.get(name)
+    if known is None or len(parts) != 2:
+        return None
+    a, b = parts
+    if type(a) is not Number or type(b) is not Number or type(a.value) is not int or type(b.value) is not int:
+        return None
+    return Number(known(a.value, b.value), e.depth)

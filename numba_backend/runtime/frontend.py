@@ -80,10 +80,17 @@ def _by_one_pass(
             program = read(kernel.source, arguments, kernel.name)
         except NotALoopProgram as error:
             raise Refused(str(error)) from error
-    result = None if kernel.convention == "kernel" else "int64"
-    if kernel.convention != "kernel":
-        register = 0  # pointers may alias
-    return OnePass(scope, new_module(), features, register).lower(program, arguments, result)
+    if kernel.convention != "kernel":  # pointers may alias
+        return OnePass(scope, new_module(), features).lower(program, arguments, "int64")
+    of_sections = _attributes(vector_bits(kernel.source))
+    return OnePass(scope, new_module(), features, register, of_sections).lower(program, arguments, None)
+
+
+def _attributes(width: int) -> list[str]:
+    """The attributes of functions that work on arrays. `width`: of their vectors in bits; 0: as LLVM thinks best."""
+    # LLVM decides too late that vectors on the stack should be aligned: spills that crossed a cache line made kernels
+    # half as fast, in those threads whose stacks began at the wrong place.
+    return ['"stackrealign"', *([f'"prefer-vector-width"="{width}"'] if width else [])]
 
 
 _I64 = llir.IntType(64)
@@ -107,11 +114,8 @@ def _add_kernel_entry(function: Any, leading: int, symbol: str, width: int) -> N
     of its vectors in bits; 0: as LLVM thinks best."""
     kind = llir.FunctionType(llir.VoidType(), [_I64, _I64, _I64.as_pointer()])
     entry = llir.Function(function.module, kind, symbol)
-    # LLVM decides too late that vectors on the stack should be aligned: spills that crossed a cache line made kernels
-    # half as fast, in those threads whose stacks began at the wrong place. (llvmlite's list of attributes lacks it.)
-    set.add(entry.attributes, '"stackrealign"')
-    if width:
-        set.add(entry.attributes, f'"prefer-vector-width"="{width}"')
+    for attribute in _attributes(width):
+        set.add(entry.attributes, attribute)  # llvmlite's list of attributes lacks these
     builder = llir.IRBuilder(entry.append_basic_block())
     lo, hi, slots = entry.args
     values = [lo, hi]

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import llvmlite.ir as llir
@@ -45,13 +46,15 @@ from ..loops.statements import (
     walk,
 )
 from .assigned_once import assigned_once
+from .block_moves import streamed_line, turned_block, write_streamed, write_turn
 from .dialect_define import Cast, DialectFunction, Kind
 from .dialect_memory import MOST_ELEMENTS, stack_array
-from .lane_loops import LaneLoop, LaneWriter, lane_loop
+from .lane_loops import LaneLoop, LaneWriter, lane_loop, names_of_bodies
 from .llvm_values import allow_contraction, cast, constant, truth, value_type
 from .loop_hints import LoopHints
 from .mixing import opaque_zero, sums_of_counters
 from .operators import operation
+from .repeated_sections import Section, repeated_sections
 from .rows_of_words import Rows, multiplies_words, row_of
 
 _BINARY: dict[str, Callable[..., Any]] = {
@@ -87,10 +90,12 @@ class OnePass:
     """The lowering of one kernel to LLVM IR."""
 
     def __init__(
-        self, scope: dict[str, Any], module: Any, features: frozenset[str] = frozenset(), register: int = 0
-    ) -> None:
+        self, scope: dict[str, Any], module: Any, features: frozenset[str] = frozenset(), register: int = 0,
+        of_sections: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
         """`features`: of the processor, in LLVM's words; only those may be used that are named. `register`: pointers do
-        not alias, and vectors have so many bytes; 0: no loop is written as vectors."""
+        not alias, and vectors have so many bytes; 0: no loop is written as vectors. `of_sections`: pointers do not
+        alias, and functions that repeated sections become have these attributes; None: no section becomes one."""
         self._scope = scope
         self._features = features
         self._register = register
@@ -110,8 +115,15 @@ class OnePass:
         self._rows: set[str] | None = None
         """The local arrays of a program that multiplies words; None for others."""
         self._written: dict[tuple[str, Any], Any] = {}
-        """Operations that are functions of the module, by name and types."""
+        """Operations and sections that are functions of the module, by name or text, and types."""
         self._result: str | None = None
+        self._of_sections = of_sections
+        self._sections: dict[int, Section] = {}
+        self._streams = False
+        """Some stores go past the caches."""
+        self._program: LoopProgram
+        self._names: frozenset[str] | None = None
+        """See `lane_loops.names_of_bodies`."""
 
     def lower(self, program: LoopProgram, parameters: Sequence[str], result: str | None) -> Any:
         """Lower a program to an internal LLVM function `body` of the same parameters; `result` is a type or None."""
@@ -125,6 +137,7 @@ class OnePass:
         self._entry = llir.IRBuilder(function.append_basic_block("entry"))
         self._builder = llir.IRBuilder(function.append_basic_block("start"))
         self._result = result
+        self._program = program
         self._once = assigned_once(program)
         for name, type_, value in zip(names, parameters, function.args):
             value.name = name
@@ -133,10 +146,14 @@ class OnePass:
         self._repeated = _often_called(program)
         self._hidden = sums_of_counters(program)
         self._rows = set() if multiplies_words(program.body) else None
+        if self._of_sections is not None and self._rows is None:
+            self._sections = repeated_sections(program)
         self._suite(program.body)
         if not self._builder.block.is_terminated:
             if result is not None:
                 raise Refused("the end without a return")
+            if self._streams:
+                self._builder.fence("seq_cst")
             self._builder.ret_void()
         self._entry.position_at_end(self._entry.block)
         self._entry.branch(start)
@@ -147,10 +164,56 @@ class OnePass:
     # Statements
 
     def _suite(self, statements: Block) -> None:
-        for statement in statements:
+        if not self._sections:
+            for statement in statements:
+                if self._builder.block.is_terminated:
+                    return
+                _STATEMENTS[type(statement)](self, statement)
+            return
+        written = 0
+        for number, statement in enumerate(statements):
             if self._builder.block.is_terminated:
                 return
-            _STATEMENTS[type(statement)](self, statement)
+            section = self._sections.get(id(statement))
+            if section is not None:
+                self._call_section(section)
+                written = number + len(section.block)
+            elif number >= written:
+                _STATEMENTS[type(statement)](self, statement)
+
+    def _call_section(self, section: Section) -> None:
+        """A section that occurs again: a call of a function of the module, which the first one writes."""
+        arguments = [self._load(name) for name in section.free]
+        key = section.key, tuple([argument.type for argument in arguments])
+        own = self._written.get(key)
+        if own is None:
+            kinds = [argument.value.type for argument in arguments]
+            name = f"section_{len(self._written)}"
+            own = llir.Function(self._module, llir.FunctionType(llir.VoidType(), kinds), name)
+            own.linkage = "internal"
+            own.attributes.add("noinline")
+            for attribute in self._of_sections or ():
+                set.add(own.attributes, attribute)  # llvmlite's list of attributes lacks these
+            self._written[key] = own
+            self._write_section(section, own)
+        self._builder.call(own, [argument.value for argument in arguments])
+
+    def _write_section(self, section: Section, own: Any) -> None:
+        kept = self._entry, self._builder, self._types, self._values, self._slots, self._loops, self._zero
+        self._entry = llir.IRBuilder(own.append_basic_block("entry"))
+        self._builder = llir.IRBuilder(own.append_basic_block("start"))
+        start = self._builder.block
+        self._types, self._values, self._slots, self._loops, self._zero = {}, {}, {}, [], None
+        for name, argument in zip(section.free, own.args):
+            argument.name = name.name
+            if name.type.endswith("*"):
+                argument.add_attribute("noalias")
+            self._types[name.name], self._values[name.name] = name.type, argument
+        self._suite(section.block[1:])
+        self._builder.ret_void()
+        self._entry.position_at_end(self._entry.block)
+        self._entry.branch(start)
+        self._entry, self._builder, self._types, self._values, self._slots, self._loops, self._zero = kept
 
     def _assign(self, name: str, value: Value) -> None:
         type_ = self._types.get(name)
@@ -209,7 +272,9 @@ class OnePass:
             raise Refused("a range of other than int64")
         if not node.step:
             raise Refused("a step of zero")
-        lanes = lane_loop(node, self._hints.local_arrays) if self._register else None
+        if self._register and self._moved(node):
+            return
+        lanes = lane_loop(node, self._hints.local_arrays, self._own_names(node)) if self._register else None
         if lanes is not None:
             self._lanes(node, lanes)
             return
@@ -237,28 +302,68 @@ class OnePass:
         back.set_metadata("llvm.loop", self._hints.of(node, group))
         builder.position_at_end(end)
 
-    def _lanes(self, node: For, loop: LaneLoop) -> None:
-        """A loop as instructions of vectors."""
-        name = node.variable.name
-        type_, value = self._types.get(name), self._values.get(name)
+    def _moved(self, node: For) -> bool:
+        """Write a loop that only moves elements as moves of whole vectors; False for another loop."""
+        arrays = self._hints.local_arrays
+        turn, line = turned_block(node, arrays), streamed_line(node, arrays)
+        names: tuple[str, ...]
+        if turn is not None:
+            names, last = (turn.outer, turn.inner), turn.side - 1
+            with self._counters(names) as scalar:
+                write_turn(self._builder, turn, self._register, scalar)
+        elif line is not None:
+            names, last = (line.variable,), line.side - 1
+            with self._counters(names) as scalar:
+                write_streamed(self._builder, line, self._register, scalar)
+            self._streams = True
+        else:
+            return False
+        for name in names:
+            self._assign(name, Value("int64", constant("int64", last)))
+        return True
 
-        def scalar(expression: Expr, iteration: int) -> Any:
-            self._types[name], self._values[name] = "int64", constant("int64", iteration)
+    def _own_names(self, node: For) -> frozenset[str]:
+        """Names that only the blocks read which assign them, for a loop whose body assigns names."""
+        if not any(isinstance(statement, Assign) for statement in node.body):
+            return frozenset()
+        if self._names is None:
+            self._names = names_of_bodies(self._program)
+        return self._names
+
+    @contextmanager
+    def _counters(self, names: Sequence[str]) -> Iterator[Callable[[Expr, Mapping[str, int]], Any]]:
+        """A function that gives the values of expressions in an iteration of some loops."""
+        before = [(self._types.get(name), self._values.get(name)) for name in names]
+
+        def scalar(expression: Expr, iteration: Mapping[str, int]) -> Any:
+            for name, number in iteration.items():
+                self._types[name], self._values[name] = "int64", constant("int64", number)
             found = self._expression(expression)
             if found.type != expression.type:
                 raise Refused(f"{expression.text} is {found.type} by Numba's rules")
             return found.value
 
-        writer = LaneWriter(self._builder, loop, self._register, scalar)
-        if loop.total is None:
-            writer.stores()
-        else:
-            (target,) = loop.total.targets
-            self._assign_to(target, Value(target.type, writer.total(scalar(target, 0))))
-        for table, old in ((self._types, type_), (self._values, value)):
-            del table[name]
-            if old is not None:
-                table[name] = old
+        yield scalar
+        for name, olds in zip(names, before, strict=True):
+            for table, old in zip((self._types, self._values), olds, strict=True):
+                table.pop(name, None)
+                if old is not None:
+                    table[name] = old
+
+    def _lanes(self, node: For, loop: LaneLoop) -> None:
+        """A loop as instructions of vectors."""
+        name = node.variable.name
+        with self._counters((name,)) as at:
+
+            def scalar(expression: Expr, iteration: int) -> Any:
+                return at(expression, {name: iteration})
+
+            writer = LaneWriter(self._builder, loop, self._register, scalar)
+            if loop.total is None:
+                writer.stores()
+            else:
+                (target,) = loop.total.targets
+                self._assign_to(target, Value(target.type, writer.total(scalar(target, 0))))
         self._assign_to(node.variable, Value("int64", constant("int64", loop.lanes - 1)))
 
     def _while(self, node: While) -> None:

@@ -84,7 +84,7 @@ def environment_description() -> str:
     compiler_files = (
         "assigned_once", "executor", "frontend", "kernel", "lane_loops", "llvm_backend", "llvm_values", "loader",
         "loop_hints", "machine", "mixing", "numba_dialect", "numba_frontend", "numba_internals", "one_pass",
-        "operators", "rows_of_words", "store_disk",
+        "operators", "repeated_sections", "rows_of_words", "store_disk",
     )  # fmt: skip
     own = [folder / f"{name}.py" for name in compiler_files]
     own += [folder.parent / "loops" / f"{name}.py" for name in ("expressions", "reader", "statements", "typing")]

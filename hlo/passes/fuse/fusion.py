@@ -8,9 +8,10 @@ no cluster; they are copied into each cluster that uses them.
 
 A cluster has a space (`clusters.py`): a domain, the dimensions that its loops run over, and perhaps dimensions of it
 that are reduced. A member has an element for each element of the domain ("full") or for each kept index ("kept"), or it
-is read only by one member, at another index ("inlined"). Beside reductions of rows there may be some along columns,
-whose results nobody in the nest reads. A backend must have a nest for each such cluster: those of the Numba backend are
-in `numba_backend/emit/nest.py`, `nest_rows.py`, `nest_columns.py` and `nest_mixed.py`.
+is read only by one member, at another index ("inlined"; what reads no array, by several). Beside reductions of rows
+there may be some along columns, whose results nobody in the nest reads. A backend must have a nest for each such
+cluster: those of the Numba backend are in `numba_backend/emit/nest.py`, `nest_rows.py`, `nest_columns.py` and
+`nest_mixed.py`.
 
 Cost model: fusing saves a write and a read of memory and never repeats expensive work; it must not take away the
 parallelism of a large computation. What "large" means is the backend's choice: `FusionLimits`.
@@ -161,6 +162,7 @@ class _Materialiser:
         members = [instruction] if cluster is None else self.fuser.members(cluster)
         outputs = members if cluster is None else self._outputs(cluster)
         kind = FusionKind.INPUT if cluster is not None and cluster.space.reduced is not None else FusionKind.LOOP
+        needed = _in_order(outputs, needed)
         fusion = _make_fusion(members, outputs, needed, [self.mapping[n] for n in needed], kind)
         for output, value in zip(outputs, _results(fusion, outputs), strict=True):
             self.mapping[output] = value
@@ -186,6 +188,25 @@ class _Materialiser:
                     if source in cluster.members and source not in cluster.inlined and is_kept_in(source, space):
                         needed.add(source)
         return [m for m in members if m in needed]
+
+
+def _in_order(outputs: list[HloInstruction], needed: list[HloInstruction]) -> list[HloInstruction]:
+    """What a cluster needs, in the order in which its outputs lead there. It does not depend on the order of the
+    program, so that equal clusters have equal kernels."""
+    missing, seen = dict.fromkeys(needed), set[HloInstruction]()
+    found: list[HloInstruction] = []
+    stack = outputs[::-1]
+    while stack and missing:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in missing:
+            del missing[node]
+            found.append(node)
+        else:
+            stack.extend(reversed(node.operands))
+    return [*found, *missing]
 
 
 def _make_fusion(
