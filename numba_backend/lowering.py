@@ -23,9 +23,10 @@ from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
 from ..hlo.timeline.spans import Track, spanning
 from .bodies import Bodies
-from .chain import find_chain
+from .chain import Followers, Link, find_chain, find_followers
 from .dot import gemm_of
 from .emit import FusedBody, canonical, emit_fusion
+from .emit.copies import SHARED_COPY, emit_copy
 from .emit.element import storage_of
 from .emit.inlined import may_be_inlined, reads_once
 from .emit.kernel import EmittedKernel
@@ -36,14 +37,20 @@ from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
 from .product_kernels import product_kernel
 from .rows import row_rule
+from .rows.table import PieceMemory, Step
 from .runtime import portable
-from .runtime.chain import Stage
+from .runtime.blas import Gemm
+from .runtime.chain import Cut, Stage, homes
 from .runtime.kernel import KernelSource, Parameter, with_vectors_of
 from .runtime.program import Argument, Epilogue, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
 from .tuning import tuning_of
 
 PIECE_NANOSECONDS = 20_000
 """A thread's share of a kernel should take at least this long; otherwise handing it over costs more than it gains."""
+
+LEAST_PARTS, PARTS_BYTES = 16, 1 << 22
+"""Of scratch memory for pieces there are no more parts than these, or than have so many bytes: the threads of a larger
+machine wait for each other."""
 
 LOWERED: Mapping[Opcode, str] = {
     Opcode.FUSION: "inlined, then fused anew: a kernel",
@@ -185,7 +192,14 @@ class _Lowering:
 
     def _copies(self, copies: Sequence[BufferCopy]) -> None:
         for copy in copies:
-            self.builder.copy(self.place(copy.target), self.place(copy.source), copy.target.size)
+            self.copy(self.place(copy.target), self.place(copy.source), copy.target.size, "program")
+
+    def copy(self, target: Argument, source: Argument, nbytes: int, name: str) -> None:
+        """See `RowContext`."""
+        if nbytes < SHARED_COPY:
+            self.builder.copy(target, source, nbytes)
+        else:
+            self.kernel(f"{name} copies", emit_copy(nbytes), [source], [target])
 
     def _fusion(self, instruction: HloInstruction) -> None:
         outputs = self.assignment.leaves(instruction)
@@ -200,7 +214,8 @@ class _Lowering:
             return  # a copy of a buffer onto itself
         kernel = self.bodies.kernel(instruction, sharing)
         for operand, output in kernel.copied_operands:
-            self.builder.copy(self.place(outputs[output]), self.place(operands[operand]), outputs[output].size)
+            target, source = self.place(outputs[output]), self.place(operands[operand])
+            self.copy(target, source, outputs[output].size, instruction.name)
         self.kernel(instruction.name, kernel, [self.place(s) for s in operands], [self.place(s) for s in outputs])
 
     def _native_loop(self, instruction: HloInstruction) -> None:
@@ -211,7 +226,7 @@ class _Lowering:
         for output, operand in overwritten(fused).items():
             target = self._place_or_nowhere(outputs[output])
             if target != operands[operand]:
-                self.builder.copy(target, operands[operand], outputs[output].size)
+                self.copy(target, operands[operand], outputs[output].size, instruction.name)
         self._scratch = 0
         with spanning(Track.COMPILING, f"emit {instruction.name}"):
             loop = emit_native_loop(fused, self.bodies)
@@ -396,12 +411,18 @@ class _Lowering:
             if kernel is not None:
                 self.kernel(instruction.name, kernel, [lhs, rhs], [output])
                 return
-            gemm = gemm_of(seen)
-            after: list[Epilogue] = []
-            if seen is instruction and gemm.takes_epilogues and has_epilogues(instruction):
-                for fusion, epilogue in self._epilogues(instruction):
-                    after.append(self._epilogue(fusion, epilogue))
-            self.builder.gemm(gemm, lhs, rhs, output, after)
+            self.product(seen, leading_sizes(seen), gemm_of(seen), lhs, rhs, output)
+
+    def product(
+        self, instruction: HloInstruction, leading: tuple[int, ...], gemm: Gemm, a: Argument, b: Argument, c: Argument
+    ) -> None:
+        """See `RowContext`."""
+        after: list[Epilogue] = []
+        here, number = self._at
+        if instruction is here[number] and gemm.takes_epilogues and has_epilogues(instruction):
+            for fusion, epilogue in self._epilogues(instruction, leading):
+                after.append(self._epilogue(fusion, epilogue))
+        self.builder.gemm(gemm, a, b, c, after)
 
     def _chain(self) -> bool:
         """Whether this product and what follows it are one row, piece by piece. If so, it is made."""
@@ -409,35 +430,83 @@ class _Lowering:
         chain = find_chain(instructions, number, self.assignment, self.bodies)
         if chain is None:
             return False
-        moves = dict(chain.moves)
-        stages: list[Stage] = []
-        for link in chain.links:
-            kernel, member = link.kernel, link.instruction
-            self._absorbed.add(member)
-            operands, outputs = self.assignment.operand_leaves(member), self.assignment.leaves(member)
-            moved = [
-                moves.get(outputs[p.output] if p.output is not None else operands[p.operand or 0], 0)
-                if isinstance(p, PointerParameter)
-                else 0
-                for p in kernel.parameters
-            ]
-            places = [self._place_or_nowhere(s) for s in operands], [self._place_or_nowhere(s) for s in outputs]
-            arguments = tuple(_argument(p, *places) for p in kernel.parameters)
-            nanoseconds = kernel.cost * kernel.extent
-            stages.append(
-                Stage(
-                    self._source(kernel), arguments, kernel.extent, self._grain(kernel), link.turns, tuple(moved),
-                    nanoseconds, member,
-                )
-            )  # fmt: skip
-            self._used(member.name, kernel)
+        stages = self._stages(chain.links, dict(chain.moves))
         each = sum(stage.nanoseconds for stage in stages) / chain.cut.pieces
         self.builder.chain(stages, chain.cut, self._pieces_of(each))
         return True
 
-    def _epilogues(self, dot: HloInstruction) -> Iterator[tuple[HloInstruction, EmittedKernel]]:
+    def _stages(self, links: Sequence[Link], moves: Mapping[BufferSlice, int]) -> list[Stage]:
+        """Instructions of a chain as its kernels; they have no row of their own then."""
+        stages: list[Stage] = []
+        for link in links:
+            kernel, member = link.kernel, link.instruction
+            self._absorbed.add(member)
+            operands, outputs = self.assignment.operand_leaves(member), self.assignment.leaves(member)
+            moved = [moves.get(outputs[p.output] if p.output is not None else operands[p.operand or 0], 0)
+                     if isinstance(p, PointerParameter) else 0 for p in kernel.parameters]  # fmt: skip
+            places = [self._place_or_nowhere(s) for s in operands], [self._place_or_nowhere(s) for s in outputs]
+            stages.append(self._stage(member.name, kernel, *places, link.turns, moved, member))
+        return stages
+
+    def _stage(
+        self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument], turns: int,
+        moved: Sequence[int], origin: HloInstruction,
+    ) -> Stage:  # fmt: skip
+        arguments = tuple(_argument(p, operands, outputs) for p in kernel.parameters)
+        source, cost, extent = self._source(kernel), kernel.cost, kernel.extent
+        self._used(name, kernel)
+        return Stage(source, arguments, extent, self._grain(kernel), turns, tuple(moved), cost * extent, origin)
+
+    @property
+    def has_pieces(self) -> bool:
+        """See `RowContext`."""
+        return self.builder.has_pieces
+
+    def by_pieces(
+        self, instruction: HloInstruction, leading: tuple[int, ...], pieces: Sequence[int], steps: Sequence[Step]
+    ) -> None:
+        """See `RowContext`."""
+        steps = [step for step in steps if step.kernel.extent]
+        if not steps:
+            return
+        here, there = self._at
+        best, followers = pieces[0], Followers((), ())
+        for count in pieces if instruction is here[there] else ():  # and not with other layouts
+            found = find_followers(here, there, self.assignment, self.bodies, leading, count)
+            if len(found.links) > len(followers.links):
+                best, followers = count, found
+        links, moves = followers.links, dict(followers.moves)
+        used = [memory for step in steps for memory in (*step.operands, *step.outputs)]
+        own = list(dict.fromkeys(memory for memory in used if isinstance(memory, PieceMemory)))
+        if not links and not own and len(steps) == 1:
+            (step,) = steps
+            self.kernel(step.name, step.kernel, step.operands, step.outputs)  # type: ignore[arg-type]
+            return
+        kernels = [*(step.kernel for step in steps), *(link.kernel for link in links)]
+        grain = self._pieces_of(sum(k.cost * k.extent for k in kernels) / best)
+        most = max(LEAST_PARTS, PARTS_BYTES // max(sum(memory.nbytes for memory in own), 1))
+        cut, grain = Cut(best, 1, 1), grain and max(grain, -(-best // most))
+        parts = homes(cut, grain) if grain else 1
+        scratch = {memory: self._scratch_bytes(parts * memory.nbytes + memory.more) for memory in own}
+        result = {self._place_or_nowhere(place): nbytes for place, nbytes in moves.items()}
+        stages = []
+        for step in steps:
+            operands, outputs = (
+                [scratch[a] if isinstance(a, PieceMemory) else a for a in arguments]
+                for arguments in (step.operands, step.outputs)
+            )
+            moved = {**result, **{scratch[memory]: memory.nbytes for memory in own}}
+            words = [_argument(p, operands, outputs) for p in step.kernel.parameters]
+            distances = [moved.get(word, 0) if word.kind == "pointer" else 0 for word in words]
+            turns = step.kernel.extent // best
+            stages.append(self._stage(step.name, step.kernel, operands, outputs, turns, distances, instruction))
+        stages += self._stages(links, moves)
+        self.builder.chain(stages, cut, grain)
+
+    def _epilogues(
+        self, dot: HloInstruction, leading: tuple[int, ...]
+    ) -> Iterator[tuple[HloInstruction, EmittedKernel]]:
         """The fusions after a product that can follow it row by row, with their kernels."""
-        leading = leading_sizes(dot)
         memory = Rowwise(self.assignment.operand_leaves(dot), self.assignment.leaves(dot))
         computed = {dot}
         instructions, number = self._at

@@ -130,3 +130,18 @@ def test_an_independent_loop_is_a_range_of_which_llvm_knows_more(way: str) -> No
     assert ("llvm.loop.parallel_accesses" in text) == (way == "one pass")
     if way == "one pass":
         assert text.count("!llvm.access.group") >= 4 and "distinct !{}" in text
+
+
+STREAMED = """def k(lo, hi, x, out):
+    for j in range(lo, hi):
+        for i in streamed(16):
+            out[j * 16 + i] = x[j * 16 + i]
+"""
+
+
+@pytest.mark.parametrize("way", ["one pass", "numba"])
+def test_a_streamed_loop_is_a_range_whose_stores_go_past_the_caches(way: str) -> None:
+    parameters = (Parameter("pointer", "f32"), Parameter("pointer", "f32"))
+    text = to_llvm(KernelSource("k", STREAMED, parameters), dialect.SCOPE, way, register=64)
+    assert ("!nontemporal" in text) == ("fence seq_cst" in text) == (way == "one pass")
+    assert "!nontemporal" not in to_llvm(KernelSource("k", STREAMED, parameters), dialect.SCOPE, register=0)

@@ -8,12 +8,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hloom.numba_backend.emit import nest
+from hloom.numba_backend.runtime import block_moves
 
 import hloom
 from hloom import numpy as jnp
 
 _DTYPES = [np.float32, np.float64, np.int8, np.bool_, np.float16, ml_dtypes.bfloat16, np.complex64, np.uint16]
-_SHAPES = ((64, 64), (65, 130), (200, 71), (127, 300), (1, 100), (64, 63), (130, 0))
+_SHAPES = ((64, 64), (65, 130), (200, 71), (127, 300), (16, 300), (300, 17), (31, 160), (1, 100), (64, 63), (130, 0))
+_SHAPES += ((3, 500), (500, 3), (8, 9), (9, 8), (2, 2), (0, 3))
 
 
 @pytest.mark.parametrize("dtype", _DTYPES)
@@ -23,6 +26,37 @@ def test_transposes(dtype: Any) -> None:
     for shape in _SHAPES:
         x = rng.integers(0, 100, shape).astype(dtype)
         np.testing.assert_array_equal(np.asarray(turned(x)), x.T)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.bool_, np.float16, np.complex64, np.complex128])
+def test_results_that_go_past_the_caches(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As all do here: rows that begin with a line, and rows that begin anywhere."""
+    monkeypatch.setattr(nest, "STREAMED", 0)
+    rng = np.random.default_rng(8)
+    turned = hloom.jit(lambda x: (jnp.transpose(x), x.T[::-1] == x.T))
+    moved = hloom.jit(jnp.transpose)
+    for shape in ((80, 64), (66, 129), (201, 70), (81, 101), (301, 17), (131, 147), (161, 257)):  # no other test has
+        x = rng.integers(0, 2, shape).astype(dtype)
+        np.testing.assert_array_equal(np.asarray(moved(x)), x.T)
+        found, same = turned(x)
+        np.testing.assert_array_equal(np.asarray(found), x.T)
+        np.testing.assert_array_equal(np.asarray(same), x.T[::-1] == x.T)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("register", [16, 32, 64])
+def test_the_shuffles_turn_a_block(width: int, register: int) -> None:
+    side, units = min(16, register // width), max(width // 8, 1)
+
+    class Builder:
+        @staticmethod
+        def shuffle_vector(a: Any, b: Any, mask: Any) -> Any:
+            return np.concatenate([a, b])[[number.constant for number in mask.constant]]
+
+    block = np.arange(side * side * units).reshape(side, side, units)
+    rows = [row.reshape(-1) for row in block]
+    found = block_moves._turned(Builder, rows, width, units)
+    np.testing.assert_array_equal(np.stack(found), block.transpose(1, 0, 2).reshape(side, -1))
 
 
 _FUSED: dict[str, Callable[[Any, Any, Any], Any]] = {
@@ -40,7 +74,7 @@ def test_fusions(name: str) -> None:
     rng = np.random.default_rng(9)
     function = _FUSED[name]
     program = hloom.jit(lambda x, y: function(jnp, x, y))
-    for shape in ((64, 64), (100, 150), (193, 67)):
+    for shape in ((64, 64), (100, 150), (193, 67), (20, 49)):
         x = rng.integers(-9, 9, shape).astype(np.float32)
         y = rng.integers(-9, 9, shape[::-1]).astype(np.float32)
         found, expected = program(x, y), function(np, x, y)
@@ -52,9 +86,10 @@ def test_fusions(name: str) -> None:
 @pytest.mark.parametrize("order", [(0, 2, 1), (2, 1, 0), (2, 0, 1), (1, 2, 0), (1, 0, 2)])
 def test_three_dimensions(order: tuple[int, ...]) -> None:
     x = np.arange(70 * 5 * 90, dtype=np.int32)
-    for shape in ((70, 5, 90), (70, 90, 5), (5, 70, 90)):
-        found = hloom.jit(lambda x: jnp.transpose(x, order))(x.reshape(shape))
-        np.testing.assert_array_equal(np.asarray(found), x.reshape(shape).transpose(order))
+    turned = hloom.jit(lambda x: jnp.transpose(x, order))
+    for shape in ((70, 5, 90), (70, 90, 5), (5, 70, 90), (3, 70, 150), (70, 150, 3), (1125, 4, 7), (492, 8, 8)):
+        some = x[: np.prod(shape)].reshape(shape)
+        np.testing.assert_array_equal(np.asarray(turned(some)), some.transpose(order))
 
 
 def test_in_a_loop() -> None:
@@ -75,3 +110,16 @@ def test_the_kernel_is_the_same_for_all_long_sizes() -> None:
         texts.add(kernel.split("\n", 1)[1])
     assert len(texts) == 1
     assert "turned0" in texts.pop()
+
+
+@pytest.mark.parametrize("count", [(1 << 18) + 3, (1 << 21) + 1, 3_000_001])
+def test_large_copies(count: int) -> None:
+    """Bytes that do not fill the last piece, in a plain kernel and past the caches."""
+    x = np.arange(count, dtype=np.float32)
+    copied = hloom.jit(lambda x: (hloom.lax.dynamic_update_slice(x, x[:2] + 1, (5,)), x))
+    found, same = copied(x)
+    expected = x.copy()
+    expected[5:7] = x[:2] + 1
+    np.testing.assert_array_equal(np.asarray(found), expected)
+    np.testing.assert_array_equal(np.asarray(same), x)
+    assert "out[k + m] = x[k + m]" in str(copied.lower(x).compile().kernels())

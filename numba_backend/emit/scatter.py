@@ -31,8 +31,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import ScatterAttributes
 from ...hlo.passes.patterns import reducer_opcode
-from ...hlo.shape import Shape
-from ..loops.expressions import ZERO, Expr, Name, Number, all_of, binary, unary
+from ..loops.expressions import ZERO, Expr, Name, Number, all_of, binary, minimum, unary
 from ..loops.writer import cast
 from .applied import KernelText
 from .inlined import Inlined
@@ -51,15 +50,15 @@ OWNED_BYTES = 512
 OWNERS = 4
 """Owners of windows, a power of 2."""
 
+_SORTED_OUT = 1024
+"""Indices that are looked at before the windows of those that a thread owns are updated."""
+
 _INDEX_NANOSECONDS = 0.8
 _ELEMENT_NANOSECONDS = 0.15
 """Nanoseconds of one index, and of one element of its window, roughly."""
 
 _LEAVES: dict[Opcode, tuple[str, str]] = {Opcode.MAXIMUM: ("<", "<="), Opcode.MINIMUM: (">", ">=")}
 """How an update compares with an element that it leaves as it is: a float, whose zeros have signs; an integer."""
-
-_COPY_NANOSECONDS = 0.03
-"""Nanoseconds of a byte that is copied."""
 
 _OFTEN = 32
 """Updates for each element of an array: with fewer, whether one changes a maximum is hard to foresee, and the
@@ -73,20 +72,6 @@ def emit_scatter(instruction: HloInstruction, given: Inlined | None = None) -> E
     """The kernel of a scatter. Its outputs already hold its arrays (operands 0 to N - 1). `given`: the operands that it
     computes itself."""
     return ScatterEmitter(instruction, given=given).emit()
-
-
-def emit_copy(array: Shape) -> EmittedKernel:
-    """The kernel that copies a dense array::
-
-    def copy(lo, hi, x, out):
-        for i in range(lo, hi):
-            out[i] = x[i]
-    """
-    text = KernelText("copy")
-    source, target = text.operand("x", array.element, 0), text.output("out", array.element, 0)
-    with text.writer.loop("i", LO, HI) as i:
-        text.writer.store(target.pointer, i, source.pointer[i])
-    return text.finish(array.num_elements, _COPY_NANOSECONDS * array.element.byte_width)
 
 
 class ScatterEmitter:
@@ -157,8 +142,11 @@ class ScatterEmitter:
     def emit(self) -> EmittedKernel:
         """The kernel that updates the arrays themselves."""
         sliced, least = self.shared
-        with ExitStack() as stack:
-            self.update_all(self.loops(stack, self.plan.outer, sliced, 0), sliced, owned=self.owned)
+        if self.owned is not None and len(self.plan.outer) == 1:
+            self._update_owned(self.plan.outer[0], self.owned)
+        else:
+            with ExitStack() as stack:
+                self.update_all(self.loops(stack, self.plan.outer, sliced, 0), sliced, owned=self.owned)
         extent = sliced.extent if sliced is not None else 1 if self.owned is None else OWNERS
         return replace(self.text.finish(extent, self.cost / max(extent, 1)), least=least)
 
@@ -168,7 +156,13 @@ class ScatterEmitter:
         """The update of one window, if it is inside the array. `at`: what the loops over the indices add to offsets;
         `base`: the first element of the array; `owned`: see there."""
         array, indices, updates = at
-        array = base + array
+        array, tests = self._target(base + array, indices, owned)
+        with self.writer.if_(all_of(tests), guarded=True) if tests else nullcontext(), ExitStack() as stack:
+            within, _, source = self.loops(stack, self.plan.inner, sliced, len(self.plan.outer))
+            self._update(array + within, updates + source)
+
+    def _target(self, array: Expr, indices: Expr, owned: int | None) -> tuple[Expr, list[Expr]]:
+        """The offset of a window in the array, and the tests that it is inside, and of one of this thread's owners."""
         tests: list[Expr] = []
         values: list[Name] = []
         for number, (distance, stride, last) in enumerate(self._start_sizes()):
@@ -179,9 +173,43 @@ class ScatterEmitter:
         if owned is not None:
             owner = values[owned] & (OWNERS - 1)
             tests += [binary("<=", LO, owner), binary("<", owner, HI)]
-        with self.writer.if_(all_of(tests), guarded=True) if tests else nullcontext(), ExitStack() as stack:
-            within, _, source = self.loops(stack, self.plan.inner, sliced, len(self.plan.outer))
-            self._update(array + within, updates + source)
+        return array, tests
+
+    def _update_owned(self, loop: PlanLoop, owned: int) -> None:
+        """The updates of whole windows by their owners. Who owns a window is hard to foresee, so a block of indices is
+        sorted out first, without a jump::
+
+            for block in range(0, n0, 1024):
+                count = 0
+                for i in range(block, minimum(block + 1024, n0)):
+                    start0 = int64(x1[i])
+                    there[count] = start0 * s0
+                    given[count] = i * u0
+                    count += int64((0 <= start0) & (start0 <= m0) & (lo <= start0 & 3) & (start0 & 3 < hi))
+                for k in range(count):
+                    to = there[k]
+                    of = given[k]
+                    for j in range(n1):
+                        io0[to + j] = io0[to + j] + x2[of + j]
+        """
+        writer = self.writer
+        there, given = (writer.local_array(name, _SORTED_OUT, "int64") for name in ("there", "given"))
+        size = self.extent(loop)
+        with writer.loop("block", ZERO, size, step=_SORTED_OUT) as block:
+            count = writer.assign("count", 0)
+            with writer.loop(loop_variable(0), block, minimum(block + _SORTED_OUT, size)) as i:
+                array, indices, updates = self.step(loop, i)
+                array, tests = self._target(array, indices, owned)
+                writer.store(there, count, array)
+                writer.store(given, count, updates)
+                holds = tests[0]
+                for test in tests[1:]:
+                    holds = holds & test
+                writer.assign(count, count + cast("int64", holds))
+            with writer.loop("k", count) as k, ExitStack() as stack:
+                to, of = writer.assign("to", there[k]), writer.assign("of", given[k])
+                within, _, source = self.loops(stack, self.plan.inner, None, 1)
+                self._update(to + within, of + source)
 
     def update_step(self, first: PlanLoop, others: Sequence[PlanLoop], step: Expr, base: Expr) -> None:
         """The updates of one step of the outermost loop over the indices, in a copy of the array that begins at

@@ -90,9 +90,9 @@ def _line(statement: Statement) -> str:
 
 
 def _range(loop: For) -> str:
-    if loop.independent:
+    if loop.independent or loop.streamed:
         assert loop.start is None
-        return f"independent({loop.stop.text})"
+        return f"{'independent' if loop.independent else 'streamed'}({loop.stop.text})"
     if loop.step != 1:
         assert loop.start is not None
         return f"range({loop.start.text}, {loop.stop.text}, {loop.step})"

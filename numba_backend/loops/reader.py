@@ -93,10 +93,10 @@ class _Reader:
                 return Store(element.pointer, element.index, result)
             case ast.For(
                 target=ast.Name(id=name),
-                iter=ast.Call(func=ast.Name(id="range" | "independent" as of), args=args, keywords=[]),
+                iter=ast.Call(func=ast.Name(id="range" | "independent" | "streamed" as of), args=args, keywords=[]),
                 orelse=[],
             ) if of not in self._names:
-                return self._for(name, [self._expression(a) for a in args], node.body, of == "independent")
+                return self._for(name, [self._expression(a) for a in args], node.body, of)
             case ast.While(test=test, body=body, orelse=[]):
                 return While(self._expression(test), self.block(body))
             case ast.If():
@@ -111,15 +111,17 @@ class _Reader:
                 return Evaluate(self._expression(value))
         raise NotALoopProgram(type(node).__name__)
 
-    def _for(self, name: str, bounds: list[Expr], body: list[ast.stmt], independent: bool) -> For:
+    def _for(self, name: str, bounds: list[Expr], body: list[ast.stmt], of: str) -> For:
         start = bounds[0] if len(bounds) > 1 else None
         step = bounds[2] if len(bounds) == 3 else Number(1)
-        if not 1 <= len(bounds) <= (1 if independent else 3):
+        if not 1 <= len(bounds) <= (3 if of == "range" else 1):
             raise NotALoopProgram("a range of another form")
         if not isinstance(step, Number) or type(step.value) is not int:
             raise NotALoopProgram("a range of another form")
         variable = self._named(name, "int64")
-        return For(variable, start, bounds[1 if len(bounds) > 1 else 0], step.value, self.block(body), independent)
+        stop = bounds[1 if len(bounds) > 1 else 0]
+        kinds = {"independent": of == "independent", "streamed": of == "streamed"}
+        return For(variable, start, stop, step.value, self.block(body), **kinds)
 
     def _if(self, node: ast.If) -> If:
         branches = [(self._expression(node.test), self.block(node.body))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,9 @@ class For:
     """``for variable in range(start, stop, step)``; the step is a literal. `start` None: ``range(stop)``.
 
     `independent`: ``independent(stop)`` in place of the range; no iteration reads or writes what another one writes, so
-    that LLVM need not test whether buffers overlap."""
+    that LLVM need not test whether buffers overlap.
+
+    `streamed`: ``streamed(stop)`` in place of the range; what is stored is not read soon, so no cache need have it."""
 
     variable: Name
     start: Expr | None
@@ -66,6 +68,7 @@ class For:
     step: int
     body: list[Statement]
     independent: bool = False
+    streamed: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -135,8 +138,8 @@ def inner_blocks(statement: Statement) -> Iterator[Block]:
 def with_blocks(statement: Statement, change: Callable[[Block], Block]) -> Statement:
     """The statement with changed blocks inside; itself if it has none."""
     match statement:
-        case For(variable, start, stop, step, body, independent):
-            return For(variable, start, stop, step, change(body), independent)
+        case For(body=body):
+            return replace(statement, body=change(body))
         case While(test, body):
             return While(test, change(body))
         case If(branches=branches, otherwise=otherwise):

@@ -141,10 +141,13 @@ class Writer:
                 values.pop(key, None)
         del scope.undo[count:]
 
-    def loop(self, name: str, *bounds: Expr | int, step: int = 1, guarded: bool = False) -> Opening[Name]:
-        """``for name in range(stop)``, ``range(start, stop)``, ``range(start, stop, step)``; gives the variable."""
+    def loop(
+        self, name: str, *bounds: Expr | int, step: int = 1, guarded: bool = False, streamed: bool = False
+    ) -> Opening[Name]:
+        """``for name in range(stop)``, ``range(start, stop)``, ``range(start, stop, step)``; gives the variable.
+        `streamed`: ``for name in streamed(stop)``."""
         start = as_expr(bounds[0]) if len(bounds) > 1 else None
-        return _Loop(self, guarded, name, start, as_expr(bounds[-1]), step)
+        return _Loop(self, guarded, name, start, as_expr(bounds[-1]), step, streamed)
 
     def while_(self, test: Expr, guarded: bool = False) -> Opening[Scope]:
         """``while test:``"""
@@ -215,16 +218,19 @@ class Opening(ABC, Generic[Given]):
 
 
 class _Loop(Opening[Name]):
-    def __init__(self, writer: Writer, guarded: bool, name: str, start: Expr | None, stop: Expr, step: int) -> None:
+    def __init__(
+        self, writer: Writer, guarded: bool, name: str, start: Expr | None, stop: Expr, step: int, streamed: bool
+    ) -> None:
         super().__init__(writer, guarded)
-        self._name, self._start, self._stop, self._step = name, start, stop, step
+        self._name, self._start, self._stop, self._step, self._streamed = name, start, stop, step, streamed
 
     def _open(self, scope: Scope) -> Name:
         self._variable = Name(self._name, "int64", scope.depth)
         return self._variable
 
     def _close(self, scope: Scope, around: Block) -> None:
-        around.append(For(self._variable, self._start, self._stop, self._step, scope.block))
+        loop = For(self._variable, self._start, self._stop, self._step, scope.block, streamed=self._streamed)
+        around.append(loop)
 
 
 class _While(Opening[Scope]):

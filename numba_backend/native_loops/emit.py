@@ -18,7 +18,7 @@ steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,7 @@ from ..emit.kernel import EmittedKernel, memory_type
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
 from ..loops.forward import forwarded
+from ..loops.masks import within_masks
 from ..loops.once import without_single_loops
 from ..loops.rewrite import Substitution
 from ..loops.side_by_side import side_by_side
@@ -52,6 +53,7 @@ from ..loops.statements import (
     LoopProgram,
     PointerParameter,
     Return,
+    ScalarParameter,
     SizeParameter,
     While,
     expressions_of,
@@ -299,9 +301,18 @@ class _Emitter(Storage):
         program = kernel.program
         written = Substitution(values, {n: m.access for n, m in memories.items()}, self.fresh).block(program.body)
         self._block.append(Comment(program.name))
+        written = within_masks(written, self._zeros(kernel, values))
         self._block += without_single_loops(split_loops(written))
         self._nanoseconds += kernel.cost * kernel.extent
         self._kernels.append(program.name.removeprefix("fused_"))
+
+    def _zeros(self, kernel: EmittedKernel, values: Mapping[str, Expr]) -> set[str]:
+        """The names that stand for +0, if masks are looked for: in a kernel whose counters are below 2**31."""
+        sizes = [p.value for p in kernel.parameters if isinstance(p, SizeParameter)]
+        if max([kernel.extent, *sizes]) >= 1 << 31:
+            return set()
+        scalars = [p for p in kernel.parameters if isinstance(p, ScalarParameter) and not p.bits]
+        return {name.name for p in scalars if isinstance(name := values[p.name], Name)}
 
     # See `RowContext`
 
@@ -319,6 +330,10 @@ class _Emitter(Storage):
     def has_blas(self) -> bool:
         return False
 
+    @property
+    def has_pieces(self) -> bool:
+        return False
+
     def inlined(self, instruction: HloInstruction) -> dict[int, tuple[FusedBody, list[Memory | None]]]:
         return {}  # a loop computes all operands before
 
@@ -328,7 +343,7 @@ class _Emitter(Storage):
             raise NotInParts("scratch memory that is too large for a part's own memory")
         return found or self._scratch_memory(element_type, count)
 
-    def copy(self, target: Memory, source: Memory, nbytes: int) -> None:
+    def copy(self, target: Memory, source: Memory, nbytes: int, name: str = "") -> None:
         """Copies a buffer."""
         self._copy(target, source)
 

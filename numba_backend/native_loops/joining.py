@@ -41,7 +41,7 @@ class _Memory:
 class _Recorder:
     """The context that takes kernels; see `RowContext`."""
 
-    has_blas = False
+    has_blas = has_pieces = False
 
     def __init__(self) -> None:
         self.kernels: list[EmittedKernel] = []
@@ -66,7 +66,7 @@ class _Recorder:
     def scratch(self, element_type: ElementType, count: int) -> _Memory:
         return _Memory()
 
-    def copy(self, target: _Memory, source: _Memory, nbytes: int) -> None:
+    def copy(self, target: _Memory, source: _Memory, nbytes: int, name: str = "") -> None:
         self.copied += nbytes
 
     def kernel(self, name: str, kernel: EmittedKernel, operands: Sequence[Any], outputs: Sequence[Any]) -> None:

@@ -6,12 +6,9 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit.collapse import FusedBody
 from ..emit.inlined import inlined
-from ..emit.scatter import emit_copy, emit_scatter
+from ..emit.scatter import emit_scatter
 from ..emit.scatter_parts import emit_joins, emit_parts, scatter_parts
 from .table import SHARE, RowContext, register
-
-LARGE_COPY = 1 << 20
-"""Threads share a copy of so many bytes."""
 
 
 @register(Opcode.SCATTER, how="a kernel of its own, in place where it may be")
@@ -20,10 +17,7 @@ def _scatter(context: RowContext, instruction: HloInstruction) -> None:
     for leaf, source, target in zip(instruction.shape.leaves(), operands, results, strict=False):
         if source == target:
             continue
-        if leaf.byte_size < LARGE_COPY:
-            context.builder.copy(target, source, leaf.byte_size)
-        else:
-            context.kernel(f"{instruction.name} copies", emit_copy(leaf), [source], [target])
+        context.copy(target, source, leaf.byte_size, instruction.name)
     if not instruction.operands[0].shape.num_elements or not instruction.operands[-1].shape.num_elements:
         return
     bodies: dict[int, tuple[FusedBody, int]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from ...hlo.element_type import ElementType
@@ -10,7 +11,28 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit.collapse import FusedBody
 from ..emit.kernel import EmittedKernel
+from ..runtime.blas import Gemm
 from ..runtime.program import Argument, ProgramBuilder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PieceMemory:
+    """Scratch memory of which each piece has a part, needed only while the piece is computed."""
+
+    nbytes: int
+    """Of a piece; a kernel finds its part as if there were one for each piece, side by side."""
+    more: int = 0
+    """Bytes after the last one that may be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A kernel that is called for one piece after another. Its range is a multiple of the number of pieces."""
+
+    name: str
+    kernel: EmittedKernel
+    operands: Sequence[Argument | PieceMemory]
+    outputs: Sequence[Argument | PieceMemory]
 
 
 class RowContext(Protocol):
@@ -46,6 +68,29 @@ class RowContext(Protocol):
     ) -> None:
         """Add a row that calls an emitted kernel; `name` is shown to people. The kernel's pointer parameters are
         numbers in `operands` and `outputs`."""
+
+    def copy(self, target: Argument, source: Argument, nbytes: int, name: str) -> None:
+        """Add a row that copies bytes to a place that does not overlap, in threads if they are many; `name` is that of
+        the instruction."""
+
+
+    def product(
+        self, instruction: HloInstruction, leading: tuple[int, ...], gemm: Gemm, a: Argument, b: Argument, c: Argument
+    ) -> None:
+        """Add a row that computes the instruction's result, c, as a matrix product or a batch of them, and the kernels
+        of fusions that can follow it row by row. `leading`: the dimensions of the result that number the rows of c."""
+
+    @property
+    def has_pieces(self) -> bool:
+        """True if there is `by_pieces`."""
+
+    def by_pieces(
+        self, instruction: HloInstruction, leading: tuple[int, ...], pieces: Sequence[int], steps: Sequence[Step]
+    ) -> None:
+        """Add a row that calls kernels one after another, all of them for one piece and then for the next, and after
+        them those of fusions that can be computed piece by piece too. `leading`: the first dimensions of the result;
+        each of the pieces has as many of the rows that they number. `pieces`: how many there may be, the best number
+        first; with the others more may follow."""
 
 
 RowRule = Callable[[RowContext, HloInstruction], None]

@@ -306,6 +306,7 @@ SCOPE: dict[str, object] = {
     **memory_functions(),
     **word_functions(),
     "independent": range,
+    "streamed": range,
     "select": _select(),
     "reduce_precision": _reduce_precision("reduce_precision", "float32", "float64"),
     "reduce_precision_f16": _reduce_precision("reduce_precision_f16", "uint16"),
