@@ -37,12 +37,16 @@ from ..hlo.passes.simplify.common_subexpression_elimination import CommonSubexpr
 from ..hlo.passes.simplify.constant_folding import ConstantFolding
 from ..hlo.passes.simplify.control_flow_simplifier import ControlFlowSimplifier
 from ..hlo.passes.simplify.dead_code_elimination import DeadCodeElimination
+from ..hlo.passes.simplify.known_composites import KnownComposites
 from ..hlo.passes.simplify.loop_invariant_code_motion import LoopInvariantCodeMotion
 from ..hlo.passes.simplify.range_simplifier import RangeSimplifier
+from ..hlo.passes.simplify.slices_of_loops import SlicesOfLoops
+from ..hlo.passes.simplify.whole_systems import WholeSystems
 from ..hlo.target import Target
 from ..hlo.targets import target_named
 from .bodies import Bodies
 from .dot import is_gemm, is_matrix
+from .emit.small_linalg import has_small_kernel
 from .expansions import NUMBA_EXPANSIONS
 from .native_loops.cost import is_native
 from .tuning import Tuning
@@ -55,6 +59,7 @@ KERNEL_LIMITS = FusionLimits(
     workers=8,
     rows=4,  # blocks of 1,024 columns of a few such arrays fill the first-level cache
     recomputed_members=3,
+    recomputed_positions=8,
 )
 
 SPLIT_REDUCTIONS = SplitReductions(
@@ -93,12 +98,15 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None, tuning:
         target.name,
         (
             Partition(),  # a program of whole arrays for several devices becomes that of one device
+            KnownComposites(has_small_kernel),  # before calls are inlined, and composites are no longer known
             CallInliner(),  # all passes below see plain operations
             LayoutErasure(),  # so that all passes may assume row-major
             DeadCodeElimination(),  # tracers leave unused instructions, which would slow down simplification
             Expand(NUMBA_EXPANSIONS),  # ops without a kernel; before simplification, which cleans up after it
+            SlicesOfLoops(),  # before what knows the ranges of indices, which removes the clamps that this adds
             RangeSimplifier(),  # goes through whole programs, once; simplification then meets the known tests
             simplify,
+            WholeSystems(has_small_kernel),  # after simplification, which drops what nobody reads
             LayoutAssignment(is_matrix),  # of a simple program, which has few choices and nothing that misleads
             LayoutNormalization(),  # the passes after it need row-major again
             replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes

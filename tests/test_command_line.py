@@ -226,7 +226,7 @@ def test_opt_writes_files_and_graphs(capsys: pytest.CaptureFixture[str], axpy: s
 def test_opt_says_what_passes_did_on_stderr(capsys: pytest.CaptureFixture[str], axpy: str) -> None:
     code, out, err = hloom(capsys, "opt", axpy, "--stats", "--until", "dce")
     assert code == 0 and out.startswith("HloModule")
-    found = ["pass", "spmd-partitioner", "call-inliner", "layout-erasure", "dce", "all"]
+    found = ["pass", "spmd-partitioner", "known-composites", "call-inliner", "layout-erasure", "dce", "all"]
     assert [line.split()[0] for line in err.splitlines()] == found
 
 

@@ -51,6 +51,22 @@ VECTORS = {
     "several stores": ("for j in range(16):", "    row[j] = x[j + n]", "    wide[j + i] = row[j]"),
     "a sum": ("for j in range(16):", "    acc = reduce_add(acc, row[j] * wide[i + j])"),
     "a sum of four registers": ("for j in range(64):", "    acc = reduce_add(acc, wide[j])"),
+    "a choice": ("for j in range(16):", "    row[j] = select(wide[i + j] > row[j], row[j], -wide[j])"),
+    "conditions": (
+        "for j in range(16):", "    row[j] = select(row[j] != x[i] and not wide[j] <= row[j], x[i], row[j])",
+    ),
+    "names": (
+        "for j in range(16):", "    low = row[j] < x[i] or row[j] == wide[j]", "    size = sqrt(abs(row[j]))",
+        "    row[j] = select(low, size, wide[j])", "    out[64 * i + 16 + j] = size * size",
+    ),
+    "names of doubles": (
+        "for j in range(8):", "    v = d[j + i] / 3.0", "    v = v + v * v", "    deep[j] = v", "for j in range(8):",
+        "    d[j] = deep[j]",
+    ),
+    "rows of one array": (
+        "for j in range(16):", "    wide[i * 16 + j] = wide[(i - 1) * 16 + j] - wide[i * 16 + j]",
+        "    wide[0 * 16 + j] = row[j]",
+    ),
     "the variable afterwards": ("for j in range(16):", "    row[j] = row[j] * x[i]", "acc = x[j]"),
 }  # fmt: skip
 LOOPS = {
@@ -61,6 +77,10 @@ LOOPS = {
     "an index from memory": ("for j in range(16):", "    row[j] = wide[int64(p[j]) % 48 + j]"),
     "what the loop writes": ("for j in range(16):", "    row[j] = wide[j] + row[3]"),
     "written twice": ("for j in range(16):", "    wide[j] = x[j] + row[j]", "    wide[j + 1] = x[j] - row[j]"),
+    "rows that overlap": ("for j in range(16):", "    wide[i * 16 + j] = wide[i * 8 + j] + row[j]"),
+    "a name afterwards": ("for j in range(16):", "    v = row[j] * x[i]", "    row[j] = v", "acc = v"),
+    "a name from before": ("v = x[i]", "for j in range(16):", "    row[j] = row[j] - v", "    v = row[j]"),
+    "a name in an index": ("for j in range(16):", "    v = row[j] * x[i]", "    row[j] = wide[int64(abs(v)) % 48 + j]"),
     "backwards": ("for j in range(16):", "    row[j] = wide[20 - j]"),
     "fifteen": ("for j in range(15):", "    row[j] = row[j] + wide[j]"),
     "a largest": ("for j in range(16):", "    acc = maximum(acc, row[j])"),

@@ -71,6 +71,15 @@ class BuiltIn:
         return match(call, self.signature, element_type)
 
 
+SYSTEMS = {
+    "lu_solve": "T[*,n,n], T[*,n,n], s32[*,n], T[*,n,b] -> T[*,n,b]",
+    "solve": "T[*,n,n], T[*,n,b] -> T[*,n,b]",
+    "inverse": "T[*,n,n] -> T[*,n,n]",
+    "determinant": "T[*,n,n] -> T[*]",
+}
+"""Of `hloom.` and the name of a function in systems.py: its types."""
+
+
 def _built_in() -> dict[str, BuiltIn]:
     table = {}
     for routine, (module, signature) in LAPACK.items():
@@ -88,6 +97,8 @@ def _built_in() -> dict[str, BuiltIn]:
     table["Eigh"] = BuiltIn("composed", "eigh", "T[*,n,n] -> T[*,n,n], R[*,n]")
     table["LuDecomposition"] = BuiltIn("composed", "lu_decomposition", "T[*,m,n] -> T[*,m,n], s32[*,k], s32[*,m]")
     table["ProductOfElementaryHouseholderReflectors"] = BuiltIn("composed", "householder_product", LAPACK["orgqr"][1])
+    for function, signature in SYSTEMS.items():
+        table[f"hloom.{function}"] = BuiltIn("systems", function, signature)
     for name in ("TopK", "mhlo.topk"):
         table[name] = BuiltIn("ordering", "topk")
     table["hloom.trace"] = BuiltIn("trace", "trace")

@@ -18,6 +18,10 @@ from .checks import fail, require_signature
 from .declare import Attr, Dims, Of, OneByOne
 from .spec import OpSpec, Trait
 
+TARGET_KEY = "hloom.custom_call_target"
+"""The parameter of a composite that names a custom call which computes the same from the same operands, with the other
+parameters as its configuration."""
+
 
 @dataclass(frozen=True, slots=True)
 class Composite:

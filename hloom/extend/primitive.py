@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from ..autodiff.batches import Axis, with_batch_shape
 from ..autodiff.tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
 from ..hlo.ir import Metadata
+from ..hlo.ops.control_flow import TARGET_KEY
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..hlo.shared_value import SharedValue
@@ -86,6 +87,10 @@ class Primitive(SharedValue):
     """Set it to True if the functions of a primitive that is defined as in JAX return lists, and its rules take them.
     A meaning may return a container of arrays in any case."""
 
+    custom_call_target = ""
+    """A custom call that computes the same from the same operands, with the parameters as its configuration: one of
+    hloom's own. A backend that has a kernel for it runs that; others run the meaning."""
+
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
 
@@ -144,6 +149,8 @@ class Primitive(SharedValue):
                 metadata=Metadata(self.name),  # it is used in many lines; inlining inserts the caller's line
             )
             printed = tuple([(k, repr(v)) for k, v in sorted(params.items())])
+            if self.custom_call_target:
+                printed = (*printed, (TARGET_KEY, self.custom_call_target))
             given = Given(self, params, key[0])
             call = Call(self._core, traced.computation, given, self.name, printed, len(traced.captured))
             return _Use(call, tuple(traced.captured), traced.out_avals, out_tree), traced.is_closed

@@ -252,9 +252,12 @@ def emit_triangular_solve(
     return own.finish(count, 0.5 * work + 4.0 * n)
 
 
-def emit_lu(element_type: ElementType, count: int, rows: int, columns: int) -> EmittedKernel:
+def emit_lu(
+    element_type: ElementType, count: int, rows: int, columns: int, order: bool = False
+) -> EmittedKernel:
     """P L U with partial pivoting, as getrf: output 0 has L and U in one matrix, output 1 the rows that were exchanged,
-    counted from 1, output 2 the first pivot that is zero, or 0.
+    counted from 1, output 2 the first pivot that is zero, or 0. With `order`, as LuDecomposition: they are counted from
+    0, and output 2 says which row of the matrix is in which place.
 
     Rows of L and of U are in two arrays, so that whole rows are updated and exchanged. The pivot is the first element
     of the largest size; NaN is only chosen where it is the first one.
@@ -264,13 +267,17 @@ def emit_lu(element_type: ElementType, count: int, rows: int, columns: int) -> E
     steps, width = min(rows, columns), padded(columns, element_type)
     deep = padded(steps, element_type)
     x, out = text.operand("x", element_type, 0), text.output("out", element_type, 0)
-    pivots, info = text.output("pivots", ElementType.S32, 1), text.output("info", ElementType.S32, 2)
+    pivots = text.output("pivots", ElementType.S32, 1)
+    last = text.output("order" if order else "info", ElementType.S32, 2)
     w, factors = own.array("w", rows * width), own.array("v", rows * deep)
     with own.matrices() as b:
         at = writer.assign("at", times(b, Number(rows * columns)))
         own.read(x, at, w, rows, columns, width)
         with writer.loop("i", rows * deep) as i:
             writer.store(factors, i, own.zero)
+        if order:
+            with writer.loop("i", rows) as i:
+                writer.store(last.pointer, times(b, Number(rows)) + i, cast("int32", i))
         bad = writer.assign("bad", cast("int32", 0))
         with writer.loop("k", steps) as k:
             row = times(k, Number(width))
@@ -281,7 +288,12 @@ def emit_lu(element_type: ElementType, count: int, rows: int, columns: int) -> E
                 better = writer.assign("better", size > best)
                 writer.assign(best, call("select", better, size, best))
                 writer.assign(chosen, call("select", better, i, chosen))
-            writer.store(pivots.pointer, times(b, Number(steps)) + k, cast("int32", chosen + 1))
+            writer.store(pivots.pointer, times(b, Number(steps)) + k, cast("int32", chosen if order else chosen + 1))
+            if order:
+                place = times(b, Number(rows))
+                was = writer.assign("was", last.pointer[place + k])
+                writer.store(last.pointer, place + k, last.pointer[place + chosen])
+                writer.store(last.pointer, place + chosen, was)
             for array, length in ((w, width), (factors, deep)):
                 with writer.loop("j", length) as j:
                     first, second = times(k, Number(length)) + j, times(chosen, Number(length)) + j
@@ -303,7 +315,8 @@ def emit_lu(element_type: ElementType, count: int, rows: int, columns: int) -> E
             lower = factors[times(i, Number(deep)) + (call("minimum", j, steps - 1) if columns > steps else j)]
             value = call("select", j < call("minimum", i, steps), lower, w[times(i, Number(width)) + j])
             writer.store(out.pointer, offset, value)
-        writer.store(info.pointer, b, bad)
+        if not order:
+            writer.store(last.pointer, b, bad)
     return own.finish(count, _cubic(element_type, rows, columns, steps) + 20.0 * steps)
 
 

@@ -39,7 +39,7 @@ def fits_lanes(element_type: ElementType, count: int, *arrays: int) -> bool:
     return lanes is not None and 2 * count >= lanes and max(arrays) * lanes <= _MOST_ELEMENTS
 
 
-class _Text:
+class LanesText:
     """The lines of a kernel for matrices of an element type."""
 
     def __init__(self, element_type: ElementType) -> None:
@@ -47,14 +47,14 @@ class _Text:
         self.lanes = LANES[element_type]
         self.lines: list[str] = []
 
-    def array(self, name: str, count: int) -> None:
-        """A local array of `count` numbers of each matrix."""
-        self.lines.append(f"{name} = local_array({count * self.lanes}, R)")
+    def array(self, name: str, count: int, shared: bool = True) -> None:
+        """A local array of `count` numbers of each matrix, or of `count` numbers."""
+        self.lines.append(f"{name} = local_array({count * (self.lanes if shared else 1)}, R)")
 
     def arrays(self, size: int) -> None:
         """The matrices, and four of them in another order."""
         self.array("w", size)
-        self.lines.append(f"turned = local_array({4 * size}, R)")
+        self.array("turned", 4 * size, shared=False)
 
     def each(self, lines: Sequence[str]) -> list[str]:
         """For each matrix; `at(index)` is where its number of this index is."""
@@ -130,7 +130,7 @@ class _Text:
 
 def cholesky_lanes(element_type: ElementType, count: int, n: int, lower: bool, with_info: bool) -> EmittedKernel:
     """As `factorize.emit_cholesky`."""
-    t = _Text(element_type)
+    t = LanesText(element_type)
     t.arrays(n * n)
     t.array("bad", 1)
     t.array("root", 1)
@@ -165,55 +165,111 @@ def cholesky_lanes(element_type: ElementType, count: int, n: int, lower: bool, w
     return t.finish("cholesky_lanes", roles, count, 2.0 * n * n + 0.06 * n**3)
 
 
-def lu_lanes(element_type: ElementType, count: int, rows: int, columns: int) -> EmittedKernel:
-    """As `factorize.emit_lu`."""
-    t, steps, size = _Text(element_type), min(rows, columns), rows * columns
-    t.arrays(size)
-    t.array("pivot", steps)
-    for name in ("bad", "best", "divisor", "factor"):
-        t.array(name, 1)
-    t.read("w", "x", size)
-    t.lines += t.each(["bad[l] = R(0)"])
-    chosen = f"pivot[{t.at('k')}]"
-    step = t.each([f"best[l] = abs(w[{t.at(f'k * {columns} + k')}])", f"{chosen} = R(k)"])
-    step += [f"for i in range(k + 1, {rows}):", *indented(t.each([
-        f"size = abs(w[{t.at(f'i * {columns} + k')}])",
+def eliminate(
+    t: LanesText, rows: int, columns: int, beside: int = 0, keeps: Sequence[str] | None = None
+) -> list[str]:
+    """Gaussian elimination of w [rows, columns], and with it of v [rows, beside]; `sign` turns with each exchange.
+
+    The pivot's row is gathered into `top` first. Then each row below it is read once, the one that gave the pivot's row
+    as what was in its place before. `keeps`: the factors stay below the diagonal, and these are lines for each step,
+    where `pivot` is the pivot and `row[l]` its row's number; None: what is below the diagonal is of no interest.
+    """
+    sides = [("w", "top", columns), ("v", "aside", beside)][: 2 if beside else 1]
+    corner, below = f"w[{t.at(f'k * {columns} + k')}]", f"w[{t.at(f'i * {columns} + k')}]"
+    down = f"for i in range(k + 1, {rows}):"
+    here = "row[l] == R(i)"
+    step = t.each([f"best[l] = abs({corner})", "row[l] = R(k)"])
+    step += [down, *indented(t.each([
+        f"size = abs({below})",
         "better = size > best[l]",
         "best[l] = select(better, size, best[l])",
-        f"{chosen} = select(better, R(i), {chosen})",
+        "row[l] = select(better, R(i), row[l])",
     ]))]  # fmt: skip
-    first, second = f"w[{t.at(f'k * {columns} + j')}]", f"w[{t.at(f'i * {columns} + j')}]"
-    step += [f"for i in range(k + 1, {rows}):", f"    for j in range({columns}):", *indented(t.each([
-        f"here = {first}",
-        f"there = {second}",
-        f"{first} = select({chosen} == R(i), there, here)",
-        f"{second} = select({chosen} == R(i), here, there)",
-    ]), 2)]  # fmt: skip
+
+    def each_of(side: tuple[str, str, int], first: str, text: str, depth: int = 0) -> list[str]:
+        """A line for each number of a row from `first` on: HERE in row k, THERE in row i, TOP of the pivot's row."""
+        array, top, width = side
+        for word, place in (("THERE", f"i * {width} + j"), ("HERE", f"k * {width} + j")):
+            text = text.replace(word, f"{array}[{t.at(place)}]")
+        text = text.replace("TOP", f"{top}[{t.at('j')}]")
+        start = f"{first}, " if array == "w" and first else ""
+        return indented([f"for j in range({start}{width}):", *indented(t.each([text]))], depth)
+
+    first = "k" if keeps is None else ""
+    for side in sides:
+        step += each_of(side, first, "TOP = HERE")
+        step += [down, *each_of(side, first, f"TOP = select({here}, THERE, TOP)", 1)]
     step += t.each([
-        f"here = w[{t.at(f'k * {columns} + k')}]",
-        "bad[l] = select(bad[l] == R(0) and here == R(0), R(k + 1), bad[l])",
-        "divisor[l] = select(here == R(0), R(1), here)",
+        f"pivot = top[{t.at('k')}]",
+        "divisor[l] = select(pivot == R(0), R(1), pivot)",
+        "sign[l] = select(row[l] == R(k), sign[l], -sign[l])",
+        *(keeps or ()),
     ])  # fmt: skip
-    below = f"w[{t.at(f'i * {columns} + k')}]"
-    update = t.each([f"factor[l] = {below} / divisor[l]", f"{below} = factor[l]"])
-    update += [f"for j in range(k + 1, {columns}):", *indented(t.each([f"{second} = {second} - factor[l] * {first}"]))]
-    step += [f"for i in range(k + 1, {rows}):", *indented(update)]
-    t.lines += [f"for k in range({steps}):", *indented(step)]
+    update = t.each([f"factor[l] = select({here}, {corner}, {below}) / divisor[l]"])
+    if keeps is not None:
+        kept = f"w[{t.at(f'i * {columns} + j')}]"
+        before = f"{kept} = select({here}, w[{t.at(f'k * {columns} + j')}], {kept})"
+        update += ["for j in range(k):", *indented(t.each([before])), *t.each([f"{below} = factor[l]"])]
+    for side in sides:
+        update += each_of(side, "k + 1", f"THERE = select({here}, HERE, THERE) - factor[l] * TOP")
+    step += [down, *indented(update)]
+    for side in sides:
+        step += each_of(side, first, "HERE = TOP")
+    return [*t.each(["sign[l] = R(1)"]), f"for k in range({min(rows, columns)}):", *indented(step)]
+
+
+def elimination_arrays(t: LanesText, rows: int, columns: int, beside: int = 0) -> None:
+    """The local arrays of `eliminate`."""
+    t.array("w", rows * columns)
+    t.array("top", columns)
+    if beside:
+        t.array("v", rows * beside)
+        t.array("aside", beside)
+    t.array("turned", 4 * rows * max(columns, beside), shared=False)
+    for name in ("best", "row", "divisor", "factor", "sign"):
+        t.array(name, 1)
+
+
+def lu_lanes(element_type: ElementType, count: int, rows: int, columns: int, order: bool = False) -> EmittedKernel:
+    """As `factorize.emit_lu`."""
+    t, steps, size = LanesText(element_type), min(rows, columns), rows * columns
+    elimination_arrays(t, rows, columns)
+    t.array("pivots_at", steps)
+    t.read("w", "x", size)
+    chosen = f"pivots_at[{t.at('k')}]"
+    if order:
+        t.array("place", rows)
+        t.lines += [f"for i in range({rows}):", *indented(t.each([f"place[{t.at('i')}] = R(i)"]))]
+        t.lines += eliminate(t, rows, columns, keeps=[f"{chosen} = row[l]"])
+        mine, its = f"place[{t.at('k')}]", f"place[{t.at('i')}]"
+        t.lines += [f"for k in range({steps}):", f"    for i in range(k + 1, {rows}):", *indented(t.each([
+            f"here = {chosen} == R(i)", f"kept = {mine}",
+            f"{mine} = select(here, {its}, kept)", f"{its} = select(here, kept, {its})",
+        ]), 2)]  # fmt: skip
+        last = [f"for i in range({rows}):", f"    order[it * {rows} + i] = int32({its})"]
+    else:
+        t.array("bad", 1)
+        t.lines += t.each(["bad[l] = R(0)"])
+        is_first = "bad[l] == R(0) and pivot == R(0)"
+        t.lines += eliminate(
+            t, rows, columns, keeps=[f"{chosen} = row[l]", f"bad[l] = select({is_first}, R(k + 1), bad[l])"]
+        )
+        last = ["info[it] = int32(bad[l])"]
     t.write("out", "w", size)
+    first = "" if order else " + 1"
     t.lines += t.items([
-        f"for k in range({steps}):", f"    pivots[it * {steps} + k] = int32({chosen}) + 1",
-        "info[it] = int32(bad[l])",
+        f"for k in range({steps}):", f"    pivots[it * {steps} + k] = int32({chosen}){first}", *last,
     ])  # fmt: skip
     roles = {
         "x": (element_type, 0, None), "out": (element_type, None, 0), "pivots": (ElementType.S32, None, 1),
-        "info": (ElementType.S32, None, 2),
+        "order" if order else "info": (ElementType.S32, None, 2),
     }  # fmt: skip
     return t.finish("lu_lanes", roles, count, 2.0 * size + 0.2 * size * steps)
 
 
 def qr_lanes(element_type: ElementType, count: int, rows: int, columns: int) -> EmittedKernel:
     """As `factorize.emit_qr`."""
-    t, steps, size = _Text(element_type), min(rows, columns), rows * columns
+    t, steps, size = LanesText(element_type), min(rows, columns), rows * columns
     t.arrays(size)
     t.array("tau", steps)
     for name in ("largest", "scale", "total", "beta", "divisor", "sum"):
@@ -253,7 +309,7 @@ def reflections_lanes(
     element_type: ElementType, count: int, rows: int, columns: int, number: int
 ) -> EmittedKernel:
     """As `factorize.emit_reflections`, in place as org2r: a column holds a reflection until its turn comes."""
-    t, size = _Text(element_type), rows * columns
+    t, size = LanesText(element_type), rows * columns
     t.arrays(size)
     t.array("factor", number)
     t.array("sum", 1)

@@ -3,6 +3,7 @@
 A call of LAPACK costs microseconds: its row calls Python, and LAPACK wants copies of the matrices. The kernels of
 `factorize.py` take some 100 ns for an 8 x 8 matrix, and about half of LAPACK's time for 32 x 32; from 64 x 64 on LAPACK
 is faster, which works in blocks. Of many matrices, those of `lanes.py` factorise as many at once as a vector holds.
+Whole systems, of which nobody keeps the factors, are in `systems.py`.
 Native loops hold these kernels too; whatever is not one keeps a loop in rows.
 """
 
@@ -29,6 +30,7 @@ from .factorize import (
 )
 from .kernel import EmittedKernel
 from .lanes import cholesky_lanes, fits_lanes, lu_lanes, qr_lanes, reflections_lanes
+from .systems import emit_determinant, emit_inverse, emit_lu_solve, emit_solve
 
 MOST_ROWS = 32
 """The largest matrix that has a kernel: see above."""
@@ -57,6 +59,11 @@ def small_linalg(instruction: HloInstruction) -> EmittedKernel | None:
                 built_in.typed(call_of(instruction.attributes, [o.shape for o in instruction.operands], shape))
             )
     return None
+
+
+def has_small_kernel(instruction: HloInstruction) -> bool:
+    """Whether an instruction has a kernel here."""
+    return small_linalg(instruction) is not None
 
 
 def _fits(element_type: ElementType, elements: int, *arrays: tuple[int, int]) -> bool:
@@ -97,6 +104,43 @@ def _getrf(call: Call) -> EmittedKernel | None:
     return emit_lu(call.element_type, count, m, n)
 
 
+def _lu_decomposition(call: Call) -> EmittedKernel | None:
+    m, n, count = call.sizes["m"], call.sizes["n"], math.prod(call.batch)
+    if not _fits(call.element_type, count * m * n, (m, n), (m, min(m, n))):
+        return None
+    if fits_lanes(call.element_type, count, m * n):
+        return lu_lanes(call.element_type, count, m, n, order=True)
+    return emit_lu(call.element_type, count, m, n, order=True)
+
+
+def _lu_solve(call: Call) -> EmittedKernel | None:
+    n, columns, count = call.sizes["n"], call.sizes["b"], math.prod(call.batch)
+    if not _fits(call.element_type, count * n * columns, (n, n), (n, columns)):
+        return None
+    return emit_lu_solve(call.element_type, count, n, columns, call.integer("trans"))
+
+
+def _whole_solve(call: Call) -> EmittedKernel | None:
+    n, columns, count = call.sizes["n"], call.sizes["b"], math.prod(call.batch)
+    if not _fits(call.element_type, count * n * columns, (n, n), (n, columns)):
+        return None
+    return emit_solve(call.element_type, count, n, columns)
+
+
+def _inverse(call: Call) -> EmittedKernel | None:
+    n, count = call.sizes["n"], math.prod(call.batch)
+    if not _fits(call.element_type, count * n, (n, n), (n, n)):
+        return None
+    return emit_inverse(call.element_type, count, n)
+
+
+def _determinant(call: Call) -> EmittedKernel | None:
+    n, count = call.sizes["n"], math.prod(call.batch)
+    if not _fits(call.element_type, count * n, (n, n)):
+        return None
+    return emit_determinant(call.element_type, count, n)
+
+
 def _geqrf(call: Call) -> EmittedKernel | None:
     m, n, count = call.sizes["m"], call.sizes["n"], math.prod(call.batch)
     if call.element_type.is_complex or not _fits(call.element_type, count * m * n, (m, n), (m, min(m, n))):
@@ -131,7 +175,8 @@ def _trsm(call: Call) -> EmittedKernel | None:
 
 
 _TARGETS: Mapping[str, Callable[[Call], EmittedKernel | None]] = {
-    "potrf": _potrf, "getrf": _getrf, "trsm": _trsm, "geqrf": _geqrf, "qr": _geqrf, "orgqr": _orgqr,
-    "householder_product": _orgqr,
+    "potrf": _potrf, "getrf": _getrf, "lu_decomposition": _lu_decomposition, "lu_solve": _lu_solve,
+    "solve": _whole_solve, "inverse": _inverse, "determinant": _determinant, "trsm": _trsm, "geqrf": _geqrf,
+    "qr": _geqrf, "orgqr": _orgqr, "householder_product": _orgqr,
 }  # fmt: skip
 """By the function of the built-in target."""

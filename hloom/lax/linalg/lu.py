@@ -76,6 +76,7 @@ def lu(x: Any) -> tuple[Value, Value, Value]:
 
 
 _lu = Primitive("lu")
+_lu.custom_call_target = "LuDecomposition"
 takes_batches(_lu)
 
 
@@ -253,6 +254,7 @@ def solve(a: Value, b: Value) -> Value:
 
 
 _solve = Primitive("solve")
+_solve.custom_call_target = "hloom.lu_solve"
 takes_batches(_solve)
 """Operands: a, its factors and permutation, b. What x is follows from a and b, so the factors do not move."""
 
