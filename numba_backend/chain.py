@@ -4,6 +4,9 @@ A product of floats, what is computed from its rows, a product of that, and so o
 if all of them go through the same rows in order (`runtime/chain.py`). The rows are the matrices of a batch, if there
 are enough and what is between the products is small enough for a second-level cache; then a chain may also reduce over
 rows of a matrix, as gradients do. Otherwise they are rows of matrices.
+
+The kernels of a convolution or a window are followed by those of fusions in the same way (`find_followers`), image by
+image: a bias, an activation, a division.
 """
 
 from __future__ import annotations
@@ -13,13 +16,14 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from ..hlo.analyses.bands import EVERYTHING, Band, looked_at, repeated_outside
 from ..hlo.buffers.assignment import AllocationKind, BufferAssignment, BufferSlice, is_alias
 from ..hlo.ir import HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from .bodies import Bodies
 from .dot import strides_of
-from .emit.blocked import emit_blocked_rows
+from .emit.blocked import GivenBand, emit_blocked_rows
 from .emit.kernel import EmittedKernel
 from .epilogue import Rowwise, divides_rows, keeps_rows, leading_sizes
 from .product_kernels import SHALLOW_DEPTH, suits_tiles
@@ -74,9 +78,43 @@ def find_chain(
     return found or _Finder(instructions, number, assignment, bodies, leading, len(batch)).find()
 
 
+@dataclass(frozen=True, slots=True)
+class Followers:
+    """Fusions that run piece by piece after the kernels of another instruction."""
+
+    links: tuple[Link, ...]
+    moves: tuple[tuple[BufferSlice, int], ...]
+    """The memory of what is needed only within the chain, and the bytes of a piece of it."""
+
+
+def find_followers(
+    instructions: Sequence[HloInstruction], number: int, assignment: BufferAssignment, bodies: Bodies,
+    leading: tuple[int, ...], pieces: int,
+) -> Followers:  # fmt: skip
+    """The fusions after an instruction that can be computed from one piece of its result at a time. A piece has as many
+    rows as the others; `leading`: the dimensions of the result that number the rows."""
+    if not all(shape.is_array and shape.array_layout.is_row_major for shape in instructions[number].shape.leaves()):
+        return Followers((), ())
+    finder = _Finder(instructions, number, assignment, bodies, leading, len(leading), pieces)
+    return finder.followers()
+
+
 def _suits(dot: HloInstruction) -> bool:
     arrays = (dot, *dot.operands)
     return all(i.shape.is_array and i.shape.array_layout.is_row_major for i in arrays) and suits_tiles(dot)
+
+
+def _given(dot: HloInstruction) -> GivenBand | None:
+    """What is known of a product's left-hand side, from a mask; None if nothing is."""
+    lhs, attributes = dot.operands[0], dot.attributes
+    rank = lhs.shape.rank
+    if rank != len(attributes.lhs_batch_dims) + 2 or tuple(attributes.lhs_batch_dims) != tuple(range(rank - 2)):
+        return None
+    band = repeated_outside(lhs)
+    if band == EVERYTHING:
+        return None
+    turned = tuple(attributes.lhs_contracting_dims) == (rank - 2,)
+    return GivenBand(band.turned() if turned else band, turned)
 
 
 class _Finder:
@@ -84,12 +122,12 @@ class _Finder:
 
     def __init__(
         self, instructions: Sequence[HloInstruction], number: int, assignment: BufferAssignment, bodies: Bodies,
-        leading: tuple[int, ...], batch: int,
+        leading: tuple[int, ...], batch: int, rows: int | None = None,
     ) -> None:  # fmt: skip
         self.instructions, self.number = instructions, number
         self.assignment, self.bodies = assignment, bodies
         self.leading, self.batch = leading, batch
-        self.rows = math.prod(leading)
+        self.rows = math.prod(leading) if rows is None else rows
         self.members: dict[HloInstruction, EmittedKernel | None] = {}
         """The instructions, and the kernels of those that are not products."""
         self.computed: dict[HloInstruction, HloInstruction] = {}
@@ -117,6 +155,15 @@ class _Finder:
             return None
         return Chain(tuple(links), cut, tuple(moves.items()))
 
+    def followers(self) -> Followers:
+        """The fusions after the first instruction."""
+        self._collect(products=False)
+        others = list(self.members.items())[1:]
+        links = [Link(member, kernel, kernel.extent // self.rows) for member, kernel in others if kernel is not None]
+        if any(len(link.kernel.parameters) > MOST_ARGUMENTS for link in links):
+            return Followers((), ())
+        return Followers(tuple(links), tuple(self._moves().items()) if links else ())
+
     def _cut(self, nbytes: int) -> Cut | None:
         """`nbytes`: of a row, of what is computed and needed in the chain."""
         if len(self.leading) == self.batch:
@@ -134,12 +181,18 @@ class _Finder:
             return Link(member, kernel, kernel.extent // self.rows)
         whole = len(self.leading) == self.batch
         rows = -(-strides_of(member).m // _TILE_ROWS) * _TILE_ROWS if whole else cut.step
-        return Link(member, emit_blocked_rows(member, rows), 0)
+        return Link(member, emit_blocked_rows(member, rows, self._wanted(member), _given(member)), 0)
+
+    def _wanted(self, dot: HloInstruction) -> Band:
+        """The part of a product's result that anybody looks at."""
+        if dot is self.instructions[-1] or dot.shape.rank != len(dot.attributes.lhs_batch_dims) + 2:
+            return EVERYTHING
+        return looked_at(dot, [user for user in self.instructions if dot in user.operands])
 
     def _consumes(self, member: HloInstruction) -> bool:
         return any(operand in self.computed for operand in member.operands)
 
-    def _collect(self) -> None:
+    def _collect(self, *, products: bool = True) -> None:
         first = self.instructions[self.number]
         memory = Rowwise(self.assignment.operand_leaves(first), self.assignment.leaves(first))
         self._add(first, None)
@@ -156,7 +209,7 @@ class _Finder:
             operands = self.assignment.operand_leaves(following)
             kernel: EmittedKernel | None = None
             if following.opcode is Opcode.DOT:
-                if not self._has_same_rows(following, given):
+                if not products or not self._has_same_rows(following, given):
                     return
             elif following.opcode is not Opcode.FUSION or is_outlined_loop(following):
                 return

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.executable import NumbaExecutable
+from hloom.numba_backend.runtime.threads import set_num_threads
 
 from hloom import hlo
 from tests.support.guarded import small_pieces
@@ -59,6 +60,23 @@ def test_many_updates_of_a_small_array_are_combined_in_parts(element: str, op: s
         executable = compiled(text)
     assert any("_parts" in kernel for kernel in executable.kernels().values())
     same_bits(executable, text, [rng.integers(0, 3, (100, *width)).astype(dtype), at, new])
+
+
+@pytest.mark.parametrize("count", [2, 5, 1023, 1024, 1025, 3000])
+@pytest.mark.parametrize("op", ["add", "subtract", "maximum"])
+def test_wide_windows_have_owners(op: str, count: int) -> None:
+    """Each is updated in the order of the indices, of which many are outside, on one thread and on two."""
+    rng = np.random.default_rng(0)
+    text = updates_of("f32", op, dims="50", count=count, window="160")
+    with small_pieces():
+        executable = compiled(text)
+    assert any("& 3" in kernel for kernel in executable.kernels().values())
+    at = rng.integers(-10, 60, (count, 1)).astype(np.int32)
+    new = rng.standard_normal((count, 160)).astype(np.float32)
+    for threads in (1, 2):
+        set_num_threads(threads)
+        same_bits(executable, text, [np.zeros((50, 160), np.float32), at, new])
+    set_num_threads(None)
 
 
 @pytest.mark.parametrize(("op", "count"), [("add", 300), ("subtract", 40_000), ("maximum", 300)])

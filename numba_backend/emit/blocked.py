@@ -23,6 +23,10 @@ the time. If a panel does not fit into the local array, the sum is cut into part
 to the result one after the other. For integers these are tiles of any size; for floats, of which only products in a
 chain (`chain.py`) have so many terms, a tile begins with the sums that are there.
 
+Where only a band of the result matters, as in attention with a mask, tiles outside of it are left out. If the left-hand
+side has a band outside of which each row repeats one element, that element is looked at: where it is 0, and the panel
+is finite, sums go along the band only. (0 * NaN is NaN, and has to be computed.)
+
 Integers wrap around, so sums of 8 bits may be kept in 16, which processors multiply. The operands may have other types
 than the result; nothing is converted in memory. Most products of bytes and of 16 bits are those of `packed.py`.
 
@@ -32,7 +36,9 @@ Source of the scheme: Goto, van de Geijn: Anatomy of high-performance matrix mul
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
+from ...hlo.analyses.bands import EVERYTHING, Band
 from ...hlo.ir import HloInstruction
 from ..dot import Strides, strides_of
 from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
@@ -56,6 +62,15 @@ _ITEMS = 32
 """Pieces to share between threads: blocks of rows, and strips of panels if these are too few."""
 
 
+class GivenBand(NamedTuple):
+    """What is known of the left-hand side of a product: outside of a band its elements are equal in each row."""
+
+    band: Band
+    """Of its elements [i, p]: row of the result, number of the product in the sum."""
+    by_columns: bool
+    """Or in each column: it is given transposed."""
+
+
 def tile_of(byte_width: int) -> tuple[int, int]:
     """The rows and columns of a tile of results with this many bytes each."""
     return _ROWS, _PANEL_BYTES // byte_width
@@ -66,14 +81,20 @@ def emit_blocked(dot: HloInstruction) -> EmittedKernel:
     return _Emitter(dot, strides_of(dot)).emit()
 
 
-def emit_blocked_rows(dot: HloInstruction, rows: int) -> EmittedKernel:
+def emit_blocked_rows(
+    dot: HloInstruction, rows: int, wanted: Band = EVERYTHING, given: GivenBand | None = None
+) -> EmittedKernel:
     """The kernel of a product of floats with a turn for each block of rows, in the order of the result: `rows` each,
-    and the rest in the last. The result has at least the size of a tile."""
-    return _Emitter(dot, strides_of(dot), rows).emit()
+    and the rest in the last. The result has at least the size of a tile. Of the result only the band `wanted` matters;
+    `given` says what is known of the left-hand side."""
+    return _Emitter(dot, strides_of(dot), rows, wanted, given).emit()
 
 
 class _Emitter:
-    def __init__(self, dot: HloInstruction, strides: Strides, block: int | None = None) -> None:
+    def __init__(
+        self, dot: HloInstruction, strides: Strides, block: int | None = None, wanted: Band = EVERYTHING,
+        given: GivenBand | None = None,
+    ) -> None:  # fmt: skip
         self.strides = strides
         self.rows_of_block = block
         self.types = [i.shape.element for i in (*dot.operands, dot)]
@@ -98,12 +119,22 @@ class _Emitter:
         )
         named = ((strides.m, "m"), (strides.n, "n"), (strides.k, "k"))
         self.m, self.n, self.k = (self._size(value, name) for value, name in named)
+        self.wanted = None if wanted == EVERYTHING or self.is_deep else self._bounds("wanted", wanted, strides.n)
+        """Of the result, as (low, high)."""
+        self.given = given
+        self.dense = None if given is None else self._bounds("dense", given.band, strides.k)
+        """Of the left-hand side."""
         self.a_row, self.a_step = (self._stride(s, f"a{number}") for number, s in enumerate(strides.a))
         self.b_step, self.b_column = (self._stride(s, f"b{number}") for number, s in enumerate(strides.b))
 
     def _size(self, value: int, name: str) -> Expr:
         self.sizes.append(SizeParameter(name, value))
         return Name(name)
+
+    def _bounds(self, name: str, band: Band, columns: int) -> tuple[Expr, Expr]:
+        """A band, as numbers: of infinities, those that have the same elements."""
+        low, high = (int(max(-self.strides.m, min(bound, columns))) for bound in band)
+        return self._size(low, f"{name}_low"), self._size(high, f"{name}_high")
 
     def _stride(self, value: int, name: str) -> Expr:
         """A stride of 1 is written into the text only for integers: one kernel serves floats in all orders."""
@@ -139,6 +170,7 @@ class _Emitter:
             with writer.if_(part.eq(block_count - 1)):
                 writer.assign(self.below, self.m)
             self.at_a, self.at_b, self.at_c = starts_in_batch(writer, self.strides, self._size, rest)
+            self._test_outside()
             with writer.loop("column", left, right, step=columns) as column:
                 if self.is_whole:
                     self.first = writer.assign("first", call("minimum", column, right - columns))
@@ -161,10 +193,70 @@ class _Emitter:
     def _whole(self) -> None:
         """A panel of the result whose sums are computed at once."""
         writer = self.writer
+        top, below = self.top, self.below
+        if self.wanted is not None:
+            low, high = self.wanted
+            top = writer.assign("begin", call("maximum", top, self.first - high))
+            below = writer.assign("end", call("minimum", below, self.first + self.columns - low))
         self._pack(ZERO, self.k)
-        with writer.loop("row", self.top, self.below, step=_ROWS) as row:
+        with writer.loop("row", top, below, step=_ROWS) as row:
             i = writer.assign("i", call("minimum", row, self.below - _ROWS))
             self._tile(i, _ROWS, ZERO, self.k)
+
+    def _test_outside(self) -> None:
+        """Whether products with what is outside of the left-hand side's band have to be computed: not if it is 0. A
+        row's elements there are equal, so one of them says what all are::
+
+            outside = 0
+            for i in range(top, minimum(below, k - 1 - dense_high)):
+                if x0[i * a0 + (k - 1) * a1] != 0:
+                    outside = 1
+            for i in range(maximum(top, 1 - dense_low), below):
+                if x0[i * a0] != 0:
+                    outside = 1
+        """
+        if self.given is None or self.dense is None:
+            return
+        writer, (low, high) = self.writer, self.dense
+        self.outside = writer.assign("outside", 0)
+        start: Expr = self.top
+        stop: Expr = self.below
+        if self.given.by_columns:
+            start, stop, last = ZERO, self.k, self.m - 1
+            low, high = -high, -low
+        else:
+            last = self.k - 1
+        at_last = (last, start, call("minimum", stop, last - high))
+        at_first = (ZERO, call("maximum", start, 1 - low), stop)
+        for column, first, end in (at_last, at_first):
+            with writer.loop("i", first, end) as i:
+                row, p = (column, i) if self.given.by_columns else (i, column)
+                value = self.x[self.at_a + times(row, self.a_row) + times(p, self.a_step)]
+                with writer.if_(value.ne(cast(self.result, 0))):
+                    writer.assign(self.outside, 1)
+
+    def _test_panel(self, deep: Expr) -> None:
+        """Products with what is outside of the band are 0 if the panel has neither infinities nor NaN."""
+        if self.dense is None:
+            return
+        writer = self.writer
+        self.skips = writer.assign("skips", 1 - self.outside)
+        zeros = writer.assign("zeros", cast(self.kind, 0))
+        with writer.loop("p", times(deep, Number(self.columns))) as p:
+            writer.assign(zeros, call("reduce_add", zeros, self.panel[p] * cast(self.kind, 0)))
+        with writer.if_(zeros.ne(cast(self.kind, 0))):
+            writer.assign(self.skips, 0)
+
+    def _factors(self, i: Name, rows: int, k0: Expr, deep: Expr) -> tuple[Expr, ...]:
+        """From where to where the sums of a tile go: in a band if they can."""
+        if self.dense is None:
+            return (deep,)
+        writer, (low, high) = self.writer, self.dense
+        begin, end = writer.assign("begin_p", 0), writer.assign("end_p", deep)
+        with writer.if_(self.skips.eq(1)):
+            writer.assign(begin, call("maximum", ZERO, i + low - k0))
+            writer.assign(end, call("minimum", deep, i + (rows + high) - k0))
+        return begin, end
 
     def _deep(self) -> None:
         """A panel of the result, to which parts of the sums are added. No row may be in two tiles of a part."""
@@ -211,6 +303,7 @@ class _Emitter:
                 writer.store(self.panel, times(p, Number(width)) + j, self._summand(value))
             with writer.else_(), writer.loop("j", width) as j, writer.loop("p", deep) as p:
                 writer.store(self.panel, times(p, Number(width)) + j, element(p, j))
+            self._test_panel(deep)
         else:
             with writer.loop("p", deep) as p:
                 with writer.loop("j", self.wide) as j:
@@ -242,7 +335,7 @@ class _Emitter:
             for r in range(rows):
                 with writer.loop("p", deep) as p:
                     writer.store(self.rows, p + r * self.depth, cast(self.kind, element(r, p)))
-        with writer.loop("p", deep) as p:
+        with writer.loop("p", *self._factors(i, rows, k0, deep)) as p:
             factors = [
                 writer.assign(f"factor{r}", self.rows[p + r * self.depth] if self.converts else element(r, p))
                 for r in range(rows)

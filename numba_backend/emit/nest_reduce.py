@@ -198,6 +198,11 @@ class ReductionNest(NestEmitter):
                 found.lost.setdefault(last, []).append(instruction)
         return found
 
+    def _kept_before(self, stage: int) -> dict[HloInstruction, int]:
+        """The values that the loops before that of a stage keep in outputs, and which outputs."""
+        written = self._spills.written
+        return {value: output for at, kept in written.items() if at < stage for output, value in kept.items()}
+
     def _output_for(self, instruction: HloInstruction, where: Sequence[int], free: Sequence[int]) -> int | None:
         """The output that keeps a value which the loops `where` need, if that is better than computing it again."""
         own = [k for k in free if self.roots[k] is instruction]

@@ -33,6 +33,8 @@ class FusionLimits:
     of them would no longer be in the cache."""
     recomputed_members: int
     """At most this many cheap instructions are computed again for each read of their result, not once into memory."""
+    recomputed_positions: int
+    """The same for instructions that read no array, such as a mask made of positions."""
 
 
 @dataclass(frozen=True, slots=True)

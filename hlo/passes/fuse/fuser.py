@@ -285,11 +285,13 @@ class Fuser:
         return False
 
     def _may_inline(self, producer: Cluster, consumer: Cluster, edges: list[Edge]) -> bool:
-        """True when the producer's one result is read by only one instruction, at another index."""
+        """True when the producer's one result is read at another index: by only one instruction, or, if the producer
+        itself reads nothing, as masks made of positions do, only in the consumer."""
         if producer.space.reduced is not None or len({e.source for e in edges}) != 1:
             return False
         edge = edges[0]
-        if self.users(edge.source) != {edge.user}:
+        users = self.users(edge.source)
+        if users != {edge.user} and not (users <= consumer.members and _reads_nothing(producer)):
             return False
         if not producer.outputs <= {edge.source}:
             return False
@@ -302,7 +304,10 @@ class Fuser:
         reads = sum(math.prod(accessed(e.user, e.operand)) for e in edges)
         if reads <= producer.space.elements():
             return True
-        if len(producer.members) > self.limits.recomputed_members:
+        limits = self.limits
+        if len(producer.members) > (
+            limits.recomputed_positions if _reads_nothing(producer) else limits.recomputed_members
+        ):
             return False
         return not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
 
@@ -336,3 +341,8 @@ class Fuser:
             if ancestors & ~cluster.ancestors:
                 cluster.ancestors |= ancestors
                 pending += [self.of[r] for r in cluster.readers]
+
+
+def _reads_nothing(cluster: Cluster) -> bool:
+    """True for a cluster that computes from positions and constants alone."""
+    return all(source.opcode in (Opcode.IOTA, Opcode.CONSTANT) for source in cluster.reads)
