@@ -57,6 +57,7 @@ def program(*shapes: Any, writes: int) -> Callable[[Callable[..., Any]], Callabl
 
 
 SQUARE = (N, N)
+TALL, FLAT = (N * N, 1), (1, N * N)
 
 
 @program((N, N), (N, N), writes=WHOLE - ROW)
@@ -70,6 +71,26 @@ def stencils(e, h):
         return e, h
 
     return lax.fori_loop(0, 5, step, (e, h))
+
+
+@program(TALL, writes=ELEMENT)
+def rows_of_one_element(x: Any) -> Any:
+    return lax.scan(lambda c, row: (c * 0.5 + row, c * 0.5 + row), x[0], x)[1]
+
+
+@program(TALL, writes=ELEMENT)
+def element_from_the_one_above(x: Any) -> Any:
+    return lax.fori_loop(1, N * N, lambda i, x: x.at[i, 0].set(0.5 * x[i - 1, 0]), x)
+
+
+@program(FLAT, writes=ELEMENT)
+def columns_of_one_element(x: Any) -> Any:
+    return lax.fori_loop(1, N * N, lambda i, x: x.at[:, i].set(0.5 * x[:, i - 1]), x)
+
+
+@program((N, 1, N), writes=ROW)
+def rows_with_a_dimension_of_one(x: Any) -> Any:
+    return lax.fori_loop(1, N, lambda i, x: x.at[i].set(0.5 * x[i - 1]), x)
 
 
 @program(SQUARE, writes=ROW)

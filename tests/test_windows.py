@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hloom.hlo import ElementType, HloComputation, HloModule, Opcode, Shape
@@ -10,6 +12,7 @@ from hloom.hlo.builder import make_computation, make_instruction, make_module, m
 from hloom.hlo.ops.window import ReduceWindowAttributes
 from hloom.hlo.window import Window
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.emit.window_extrema import LEAST
 from hloom.numba_backend.emit.window_scan import FEW_ROWS, LANES, PIECE
 
 import hloom
@@ -66,6 +69,33 @@ def test_cumulative_windows_of_all_forms(dims: tuple[int, ...], dimension: int, 
     expected = np.where(latest >= 0, np.take_along_axis(rare, np.maximum(latest, 0), dimension), 0)
     module = _module((E.S32,), dims, window, last_of_two(E.S32))
     np.testing.assert_array_equal(NumbaCompiler().compile(module).execute([rare, np.int32(0)])[0], expected)
+
+
+@pytest.mark.parametrize("element_type", [E.F32, E.F64, E.S8, E.U16, E.S32, E.U64, E.BF16])
+@pytest.mark.parametrize("dims", [(LEAST,), (2, 255), (20, 256), (3, 2 * 256 + 17), (_LONG,), (2, _LONG)])
+def test_cumulative_extrema(dims: tuple[int, ...], element_type: E) -> None:
+    """NaN is kept from where it stands on, and the signs of zeros are told apart; the init value takes part."""
+    rng = np.random.default_rng(1)
+    drawn = (rng.standard_normal(dims) * 40).round()
+    if element_type.is_floating:
+        drawn = np.where(rng.random(dims) < 0.3, np.copysign(0.0, drawn), drawn)
+        drawn = np.where(rng.random(dims) < 2 / dims[-1], np.nan, drawn)
+    x = drawn.astype(element_type.dtype)
+    init = np.asarray(-3 if element_type.is_floating else 3, element_type.dtype)
+    for opcode, backwards in itertools.product((O.MAXIMUM, O.MINIMUM), (False, True)):
+        window = _cumulative(len(dims), len(dims) - 1, dims[-1], backwards)
+        module = _module((element_type,), dims, window, binary_computation(opcode, element_type))
+        (found,) = NumbaCompiler().compile(module).execute([x, init])
+        flip = np.flip(x, -1) if backwards else x
+        rows = np.concatenate([np.broadcast_to(init, (*dims[:-1], 1)), flip], -1).astype(np.float64)
+        order = rows + 1e-9 * np.where(rows == 0, np.copysign(1.0, rows), 0)  # -0 is below 0
+        best = (np.maximum if opcode is O.MAXIMUM else np.minimum).accumulate(order, -1)[..., 1:]
+        expected = np.where(abs(best) < 1e-8, np.copysign(0.0, best), best)
+        expected = np.flip(expected, -1) if backwards else expected
+        np.testing.assert_array_equal(found.astype(np.float64), expected)
+        if element_type.is_floating:
+            numbers = ~np.isnan(expected)
+            np.testing.assert_array_equal(np.signbit(found)[numbers], np.signbit(expected)[numbers])
 
 
 @pytest.mark.parametrize("backwards", [False, True])

@@ -356,6 +356,31 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     return tree.unflatten(traced.out_tree, leaves)
 
 
+def states(
+    fun: Callable[..., Any], key: Hashable, step: Callable[[list[Value], list[Value]], list[Value]],
+    start: list[Value], xs: list[Value], reverse: bool,
+) -> list[Value]:  # fmt: skip
+    """The stacked states of a loop over rows of `xs`: ``state = step(state, rows)``, from `start`, which is not among
+    them. Each array of the state has as many elements as a row of its array in `xs`, and is stacked in the row's shape.
+    The loop is made once for the user's function `fun`, the `key` and the types.
+    """
+    count = len(start)
+    treedef = tree.structure((([0] * count, [0] * len(xs)), {}))
+
+    def body(state: list[Value], rows: list[Value]) -> Any:
+        new = [started(v, a.aval) for v, a in zip(step(state, rows), state, strict=True)]
+        return new, [ops.reshape(v, row.aval.shape) for v, row in zip(new, rows, strict=True)]
+
+    body.__name__ = getattr(fun, "__name__", "body")
+
+    def settle() -> Traced:
+        return trace_function(body, treedef, [*avals_of(start), *_slices(xs)])
+
+    length = xs[0].aval.shape[0]
+    _, leaves = _bind_scan(fun, key, settle, start, xs, length, reverse, is_counted=False)
+    return leaves[count:]
+
+
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
 ) -> Any:

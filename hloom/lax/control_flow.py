@@ -10,13 +10,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autodiff.vmap import vmap
-from ..tracer import ops, tree
+from ..hlo.opcode import Opcode
+from ..tracer import dtypes, ops, tree
 from ..tracer import scan as _loops
 from ..tracer.array import as_value
+from ..tracer.aval import ShapedArray
 from ..tracer.body_types import differ, leaf_names, require_functions
+from ..tracer.context import current_context
 from ..tracer.core import Value
 from ..tracer.errors import AxisError, TreeStructureError
+from ..tracer.recording import trace_to_computation
+from ..tracer.scan import states
 from ..tracer.source import function_line, user_line
+from .prefixes import part_of, prefixes
+from .reduce import cummax, cummin, cumprod, cumsum
 
 __all__ = ["associative_scan", "map"]
 
@@ -44,7 +51,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     done = tree.map(lambda y: ops.reshape(y, (full, *y.aval.shape[2:])), results)
     if full == count:
         return done
-    rest = vmap(f)(tree.unflatten(treedef, _part(values, [0] * len(values), full, count)))
+    rest = vmap(f)(tree.unflatten(treedef, part_of(values, [0] * len(values), full, count)))
     return tree.map(lambda a, b: ops.concatenate([a, b], 0), done, rest)
 
 
@@ -60,7 +67,7 @@ def _batch_size(batch_size: Any) -> int:
 
 def _reshaped(x: Value, count: int, leading: tuple[int, ...]) -> Value:
     """The first `count` rows with other leading dimensions."""
-    (rows,) = _part([x], [0], 0, count)
+    (rows,) = part_of([x], [0], 0, count)
     return ops.reshape(rows, (*leading, *x.aval.shape[1:]))
 
 
@@ -71,8 +78,10 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     """All prefixes of `elems` along `axis`, combined by the associative `fn`: [a, fn(a, b), fn(fn(a, b), c), ...].
 
     `elems` is a pytree of arrays with the same size along `axis`; fn takes and returns such trees, and works element by
-    element along `axis`. It is called some 2 log2(n) times, on slices. `reverse`: suffixes, [..., fn(c, b), c]; the
-    first operand of `fn` is then the later one. Source: Blelloch, Prefix Sums and Their Applications (1990).
+    element along `axis`. `reverse`: suffixes, [..., fn(c, b), c]; the first operand of `fn` is then the later one.
+
+    It is one loop along the axis, which combines in the order that is written above. A sum, product, maximum or minimum
+    of one array is the cumulative function of that name, such as `cumsum`: more exact, and shared by threads.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.associative_scan(jnp.maximum, jnp.array([1, 3, 2, 5, 4]))
@@ -84,17 +93,81 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     leaves, treedef = tree.flatten(elems)
     values = [as_value(leaf) for leaf in leaves]
     axes = _same_sizes(values, treedef, axis)
-    if reverse:
-        values = [ops.reverse(v, [d]) for v, d in zip(values, axes)]
 
     def combine(a: Sequence[Value], b: Sequence[Value]) -> list[Value]:
         result = fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b))
         return _combined(fn, result, a, treedef)
 
-    found = prefixes(combine, values, axes)
+    if values[0].aval.shape[axes[0]] < 2:
+        return tree.unflatten(treedef, values)
+    if current_context().disable_jit:
+        return tree.unflatten(treedef, _as_tree(combine, values, axes, reverse))
+    cumulative = _cumulative_function(combine, values, axes)
+    if cumulative is not None:
+        return tree.unflatten(treedef, [cumulative(values[0], axes[0], reverse)])
+    return tree.unflatten(treedef, _as_loop(fn, treedef, combine, values, axes, bool(reverse)))
+
+
+_Combine = Callable[[Sequence[Value], Sequence[Value]], list[Value]]
+
+_CUMULATIVE = {Opcode.ADD: cumsum, Opcode.MULTIPLY: cumprod, Opcode.MAXIMUM: cummax, Opcode.MINIMUM: cummin}
+
+
+def _as_tree(combine: _Combine, values: list[Value], axes: Sequence[int], reverse: bool) -> list[Value]:
+    """Prefixes by a tree of slices: few calls of `combine`, which run one by one."""
     if reverse:
-        found = [ops.reverse(v, [d]) for v, d in zip(found, axes)]
-    return tree.unflatten(treedef, found)
+        values = [ops.reverse(v, [d]) for v, d in zip(values, axes)]
+    found = prefixes(combine, values, axes)
+    return [ops.reverse(v, [d]) for v, d in zip(found, axes)] if reverse else found
+
+
+def _cumulative_function(combine: _Combine, values: list[Value], axes: Sequence[int]) -> Callable[..., Value] | None:
+    """The cumulative function that has these prefixes, if `combine` is one operation on numbers of one array."""
+    if len(values) != 1 or not (dtypes.is_inexact(values[0].aval.dtype) or dtypes.is_integer(values[0].aval.dtype)):
+        return None
+    aval = values[0].aval
+    shape = tuple([1 if d == axes[0] else size for d, size in enumerate(aval.shape)])
+    row = ShapedArray(shape, aval.dtype, aval.weak_type, vma=aval.vma)
+    found = trace_to_computation(lambda pair: combine(pair[:1], pair[1:]), [row, row], "pair")
+    computation = found.computation
+    root = computation.root
+    if root.opcode is Opcode.TUPLE and len(root.operands) == 1:
+        root = root.operands[0]
+    if set(root.operands) != set(computation.parameters[:2]) or len(root.operands) != 2:
+        return None
+    return _CUMULATIVE.get(root.opcode)
+
+
+def _as_loop(
+    fn: Callable[..., Any], treedef: Any, combine: _Combine, values: list[Value], axes: Sequence[int], reverse: bool
+) -> list[Value]:
+    """Prefixes by a loop along the axis. Its state is the slice that it has reached, with size 1 along the axis."""
+    moved = [_moved(v, d, 0) for v, d in zip(values, axes)]  # first: what slices whole arrays is part of the loop
+    leading = [0] * len(moved)
+    size = moved[0].aval.shape[0]
+    first = size - 1 if reverse else 0
+    ends = part_of(moved, leading, first, first + 1)
+    rest = part_of(moved, leading, 1 - (first > 0), size - (first > 0))
+
+    def as_slice(row: Value, like: Value, d: int) -> Value:
+        shape = like.aval.shape
+        return ops.reshape(row, (*shape[:d], 1, *shape[d + 1 :]))
+
+    start = [as_slice(end, v, d) for end, v, d in zip(ends, values, axes)]
+
+    def step(state: list[Value], given: list[Value]) -> list[Value]:
+        return combine(state, [ops.reshape(row, old.aval.shape) for row, old in zip(given, state)])
+
+    stacked = states(fn, ("associative_scan", treedef, tuple(axes)), step, start, rest, reverse)
+    joined = [ops.concatenate([y, end] if reverse else [end, y], 0) for y, end in zip(stacked, ends)]
+    return [_moved(whole, 0, d) for whole, d in zip(joined, axes)]
+
+
+def _moved(x: Value, source: int, target: int) -> Value:
+    """The array with its dimension `source` at position `target`."""
+    order = [d for d in range(x.aval.ndim) if d != source]
+    order.insert(target, source)
+    return x if source == target else ops.transpose(x, order)
 
 
 def _same_sizes(values: Sequence[Value], treedef: Any, axis: int) -> list[int]:
@@ -137,55 +210,3 @@ def _combined(fn: Callable[..., Any], result: Any, like: Sequence[Value], treede
     return values
 
 
-def prefixes(
-    combine: Callable[[Sequence[Value], Sequence[Value]], list[Value]], values: list[Value], axes: Sequence[int]
-) -> list[Value]:
-    """All prefixes of arrays along their `axes`, combined: about two uses of `combine` for each element.
-
-    The prefixes with an odd index are those of neighbours combined. Each with an even index is the one before it,
-    combined with one more element.
-    """
-    size = values[0].aval.shape[axes[0]]
-    if size < 2:
-        return values
-    pairs = combine(_every_second(values, axes, 0, size - 1), _every_second(values, axes, 1, size))
-    odd = prefixes(combine, pairs, axes)
-    first = _part(values, axes, 0, 1)
-    if size == 2:
-        return _joined([first, odd], axes)
-    before = odd if size % 2 else _part(odd, axes, 0, size // 2 - 1)
-    even = combine(before, _every_second(values, axes, 2, size))
-    return [_interleaved(e, o, d) for e, o, d in zip(_joined([first, even], axes), odd, axes, strict=True)]
-
-
-def _part(values: Sequence[Value], axes: Sequence[int], start: int, stop: int, step: int = 1) -> list[Value]:
-    """Elements from `start` to `stop` along each array's axis."""
-    found = []
-    for v, d in zip(values, axes, strict=True):
-        shape = v.aval.shape
-        starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
-        starts[d], limits[d], strides[d] = start, stop, step
-        found.append(ops.slice_(v, starts, limits, strides))
-    return found
-
-
-def _every_second(values: Sequence[Value], axes: Sequence[int], start: int, stop: int) -> list[Value]:
-    return _part(values, axes, start, stop, 2)
-
-
-def _joined(parts: Sequence[Sequence[Value]], axes: Sequence[int]) -> list[Value]:
-    return [ops.concatenate(column, d) for *column, d in zip(*parts, axes, strict=True)]
-
-
-def _interleaved(even: Value, odd: Value, axis: int) -> Value:
-    """even[0], odd[0], even[1], ... along `axis`. No element is computed with, so that signs of zeros are kept."""
-    shape = odd.aval.shape
-    count = shape[axis]
-    with_new = (*shape[: axis + 1], 1, *shape[axis + 1 :])
-    (head,) = _part([even], [axis], 0, count)
-    pairs = ops.concatenate([ops.reshape(head, with_new), ops.reshape(odd, with_new)], axis + 1)
-    whole = ops.reshape(pairs, (*shape[:axis], 2 * count, *shape[axis + 1 :]))
-    if even.aval.shape[axis] == count:
-        return whole
-    (last,) = _part([even], [axis], count, count + 1)
-    return ops.concatenate([whole, last], axis)

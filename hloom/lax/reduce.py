@@ -31,8 +31,8 @@ from ..tracer.ops import convert, scalar_like, unary
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.source import function_line, user_line
 from . import instructions as ew
-from .control_flow import prefixes
 from .movement import broadcast_in_dim, broadcasted_iota, canonical_axis, full_like, reshape, rev
+from .prefixes import prefixes
 
 __all__ = [
     "argmax",

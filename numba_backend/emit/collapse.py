@@ -11,13 +11,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from ...hlo.analyses.in_bounds import INDEXED, in_bounds
+from ...hlo.analyses.in_bounds import INDEXED, in_bounds, window_sizes, with_in_bounds
 from ...hlo.builder import make_instruction
 from ...hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.ops.movement import (
     BroadcastAttributes,
+    DynamicSliceAttributes,
     IotaAttributes,
     ReverseAttributes,
     SliceAttributes,
@@ -181,6 +182,8 @@ def _squeezed(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloI
         return replace(old, shape=shape, operands=operands, attributes=reverse)
     if opcode is Opcode.GATHER:
         return with_same_bounds(replace(old, shape=shape, operands=operands, attributes=squeezed_gather(old)), old)
+    if opcode in (Opcode.DYNAMIC_SLICE, Opcode.DYNAMIC_UPDATE_SLICE) and 0 not in window_sizes(old):
+        return _squeezed_window(old, operands)
     # All other ops keep the rank until the next reshape.
     full = tuple(reshaped(n, o.shape.dimensions) for n, o in zip(operands, old.operands, strict=True))
     return reshaped(replace(old, shape=_array_like(old, old.shape.dimensions), operands=full), kept)
@@ -192,6 +195,27 @@ def _squeezed_reduce(old: HloInstruction, operands: tuple[HloInstruction, ...]) 
     position = {d: i for i, d in enumerate(d for d, size in enumerate(sizes) if size != 1)}
     dimensions = tuple(sorted(position[d] for d in old.attributes.dimensions if d in position))
     return make_instruction(Opcode.REDUCE, operands, ReduceAttributes(dimensions, old.attributes.to_apply))
+
+
+def _squeezed_window(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
+    """A dynamic-slice or dynamic-update-slice without the dimensions in which its array has one place only: an update
+    of an array with such dimensions stays the root, so that it is written in place."""
+    dimensions = [d for d, size in enumerate(old.operands[0].shape.dimensions) if size != 1]
+    window, fits = window_sizes(old), in_bounds(old)
+    sizes = [window[d] for d in dimensions]
+    is_update = old.opcode is Opcode.DYNAMIC_UPDATE_SLICE
+    starts = tuple(operands[(2 if is_update else 1) + d] for d in dimensions)
+    if is_update:
+        new = replace(
+            old, shape=_array_like(old, _kept(old.shape)), operands=(operands[0], reshaped(operands[1], sizes), *starts)
+        )
+    else:
+        new = replace(
+            old, shape=_array_like(old, sizes), operands=(operands[0], *starts),
+            attributes=DynamicSliceAttributes(tuple(sizes)),
+        )  # fmt: skip
+    new = with_in_bounds(new, [k for k, d in enumerate(dimensions) if d in fits])
+    return reshaped(new, _kept(old.shape))
 
 
 Boundary = tuple[HloInstruction, int]

@@ -11,7 +11,7 @@ Across columns (the scanned dimension is not the last) all columns advance toget
 
 Along rows, each step must wait for the one before, so several rows advance side by side, as lanes. If there are few
 long rows, they are cut into pieces: one kernel reduces each piece, one scans the sums, and the last one scans all
-pieces as if they were rows.
+pieces as if they were rows. Rows of maxima and minima are in `window_extrema.py`.
 
 Sums of f32 are held in f64 between steps, so that they are as exact as those of a tree.
 """
@@ -76,7 +76,16 @@ def scan_of(instruction: HloInstruction) -> Scan | None:
     return Scan(math.prod(sizes[:d]), size, math.prod(sizes[d + 1 :]), padding[0] == 0)
 
 
-class _Scans:
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row, or a piece of one."""
+
+    start: Expr
+    """The offset from which its steps are counted."""
+    steps: Expr
+
+
+class Scans:
     """What the kernels of one scan share."""
 
     def __init__(self, instruction: HloInstruction, scan: Scan, name: str) -> None:
@@ -127,6 +136,19 @@ class _Scans:
         for output, value in zip(outputs, values, strict=True):
             self.text.store(output, offset, cast("float32", value) if self.is_wide else value)
 
+    def piece(self, lane: int, number: Expr, size: Expr, pieces: Expr) -> Row:
+        """Where piece `number` is. ::
+
+            first3 = (number + 3) % pieces * 1040
+            steps3 = minimum(1040, n0 - first3)
+            row3 = (number + 3) // pieces * n0 + first3
+        """
+        first = self.writer.assign(f"first{lane}", number % pieces * PIECE)
+        steps = self.writer.assign(f"steps{lane}", minimum(PIECE, size - first))
+        whole = number // pieces * size
+        start = self.writer.assign(f"row{lane}", whole - first if self.scan.backwards else whole + first)
+        return Row(start, steps)
+
     def offset(self, row: Expr, size: Expr, step: Expr) -> Expr:
         """The offset of a step of the scan along the row that begins at offset `row`."""
         return added(row, size - 1 - step if self.scan.backwards else step)
@@ -141,7 +163,7 @@ def held_types(instruction: HloInstruction) -> list[ElementType]:
 
 def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """The whole scan, where the scanned dimension is not the last one."""
-    own = _Scans(instruction, scan, "scan_columns")
+    own = Scans(instruction, scan, "scan_columns")
     text, writer = own.text, own.writer
     sources, inits, outputs = own.operands(), own.inits(), own.outputs()
     size, inner = text.size("n0", scan.size), text.size("n1", scan.inner)
@@ -173,7 +195,7 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
 
 def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """Output k: the elements of each piece, combined. The operands are the instruction's."""
-    own = _Scans(instruction, scan, "scan_sums")
+    own = Scans(instruction, scan, "scan_sums")
     text, writer = own.text, own.writer
     sources, outputs = own.operands(), own.held("sums", 0)
     size, pieces = text.size("n0", scan.size), text.size("pieces", scan.pieces)
@@ -193,7 +215,7 @@ def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
 
 def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """Output k: replaces each piece's sum with the piece's start value. The operands are the instruction's."""
-    own = _Scans(instruction, scan, "scan_starts")
+    own = Scans(instruction, scan, "scan_starts")
     text, writer = own.text, own.writer
     inits, outputs = own.inits(), own.held("sums", 0)
     pieces = text.size("pieces", scan.pieces)
@@ -251,7 +273,7 @@ class _Lane:
     accumulators: list[Name]
 
 
-class _Lanes(_Scans):
+class _Lanes(Scans):
     """A scan along rows, or along their pieces if they are cut."""
 
     def __init__(self, instruction: HloInstruction, scan: Scan) -> None:
@@ -265,25 +287,16 @@ class _Lanes(_Scans):
         self.values = self.init_values(inits)
 
     def begin(self, lane: int, number: Expr) -> _Lane:
-        """Puts a lane at the beginning of row (or piece) `number`. ::
-
-            first3 = (number + 3) % pieces * 1040
-            steps3 = minimum(1040, n0 - first3)
-            row3 = (number + 3) // pieces * n0 + first3
-            acc3_0 = starts0[number + 3]
-        """
+        """Puts a lane at the beginning of row (or piece) `number`, with what it holds there."""
         writer, size = self.writer, self.size
         accumulators = self.accumulators(f"acc{lane}_")
         if not self.cut:
             row = writer.assign(f"row{lane}", product(number, size))
             self.text.assign(accumulators, self.values)
             return _Lane(lane, row, size, accumulators)
-        first = writer.assign(f"first{lane}", number % self.pieces * PIECE)
-        steps = writer.assign(f"steps{lane}", minimum(PIECE, size - first))
-        whole = number // self.pieces * size
-        row = writer.assign(f"row{lane}", whole - first if self.scan.backwards else whole + first)
+        piece = self.piece(lane, number, size, self.pieces)
         self.text.assign(accumulators, [start.load(number) for start in self.starts])
-        return _Lane(lane, row, steps, accumulators)
+        return _Lane(lane, piece.start, piece.steps, accumulators)
 
     def step(self, lane: _Lane, s: Expr) -> None:
         """Step `s` of a lane. ::

@@ -1,14 +1,29 @@
-"""Rows of reduce-window and select-and-scatter: one kernel, or the kernels of a scan for cumulative windows."""
+"""Rows of reduce-window and select-and-scatter: one kernel, or the kernels of a scan for cumulative windows.
+
+What follows a window, such as the division of an average, is computed from a few rows of its results at a time, while
+they are in the cache.
+"""
 
 from __future__ import annotations
 
+import math
+
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ..emit.kernel import EmittedKernel
 from ..emit.window import emit_reduce_window
+from ..emit.window_extrema import emit_extrema, emit_extremum_sums, is_extremum
 from ..emit.window_joint import emit_joint, joins_rows
 from ..emit.window_scan import Scan, emit_columns, emit_rows, emit_starts, emit_sums, held_types, scan_of
 from ..emit.window_scatter import emit_select_and_scatter
-from .table import RowContext, register
+from .table import RowContext, Step, register
+
+FEW_IMAGES, IMAGE_BYTES = 8, 1 << 19
+"""Fewer or larger images are not pieces."""
+LEAST_BYTES = 1 << 16
+"""Smaller results are in the cache when the next kernel reads them."""
+PIECE_BYTES = 1 << 15
+"""Of the results of a piece, at most: they are to stay in a first-level cache, or close to it."""
 
 
 @register(Opcode.REDUCE_WINDOW, how="a kernel of its own; cumulative windows: a scan of several")
@@ -20,7 +35,30 @@ def _reduce_window(context: RowContext, instruction: HloInstruction) -> None:
         _scan(context, instruction, scan)
         return
     kernel = emit_joint(instruction) if joins_rows(instruction) else emit_reduce_window(instruction)
-    context.kernel(instruction.name, kernel, context.operands(instruction), context.results(instruction))
+    operands, results = context.operands(instruction), context.results(instruction)
+    pieces = _pieces(instruction, kernel) if context.has_pieces else []
+    if not pieces:
+        context.kernel(instruction.name, kernel, operands, results)
+        return
+    leading = instruction.shape.dimensions[:-1]
+    context.by_pieces(instruction, leading, pieces, [Step(instruction.name, kernel, operands, results)])
+
+
+def _pieces(instruction: HloInstruction, kernel: EmittedKernel) -> list[int]:
+    """Into how many pieces with as many rows each the kernel's range may be cut, the best number first; none if pieces
+    are not worth it. What follows may go through whole images."""
+    shape = instruction.shape
+    if not shape.is_array or shape.byte_size < LEAST_BYTES or not kernel.extent:
+        return []
+    rows, images = math.prod(shape.dimensions[:-1]), shape.dimensions[0]
+    if rows % kernel.extent:
+        return []
+    least = min(-(-shape.byte_size // PIECE_BYTES), kernel.extent)
+    most = min(kernel.extent, 4 * least)
+    found = [pieces for pieces in range(least, most + 1) if kernel.extent % pieces == 0][:1]
+    if images >= FEW_IMAGES and kernel.extent % images == 0 and shape.byte_size // images <= IMAGE_BYTES:
+        found.append(images)
+    return found
 
 
 def _scan(context: RowContext, instruction: HloInstruction, scan: Scan) -> None:
@@ -28,13 +66,16 @@ def _scan(context: RowContext, instruction: HloInstruction, scan: Scan) -> None:
     if scan.inner > 1:
         context.kernel(instruction.name, emit_columns(instruction, scan), operands, results)
         return
+    is_plain = not is_extremum(instruction, scan)
     starts = []
     if scan.pieces > 1:
         pieces = scan.outer * scan.pieces
         starts = [context.scratch(kind, pieces) for kind in held_types(instruction)]
-        context.kernel(f"{instruction.name}.sums", emit_sums(instruction, scan), operands, starts)
+        sums = emit_sums(instruction, scan) if is_plain else emit_extremum_sums(instruction, scan)
+        context.kernel(f"{instruction.name}.sums", sums, operands, starts)
         context.kernel(f"{instruction.name}.starts", emit_starts(instruction, scan), operands, starts)
-    context.kernel(instruction.name, emit_rows(instruction, scan), operands, [*results, *starts])
+    rows = emit_rows(instruction, scan) if is_plain else emit_extrema(instruction, scan)
+    context.kernel(instruction.name, rows, operands, [*results, *starts])
 
 
 @register(Opcode.SELECT_AND_SCATTER, how="a kernel of its own")

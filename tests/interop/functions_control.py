@@ -46,7 +46,7 @@ case(
 )
 case("lax.map", f32(4, 3), call=lambda f, x: f(lambda row: row / (1 + abs(row).sum()), x))
 case("lax.map", f32(5, 3), label="batch", call=lambda f, x: f(lambda row: row - row.max(), x, batch_size=2))
-case("lax.associative_scan", f32(9), call=lambda f, x: f(lambda a, b: a * b + b, x))
+case("lax.associative_scan", f32(9), call=lambda f, x: f(lambda a, b: a * b + a + b, x))
 case(
     "lax.associative_scan",
     f32(6, 2),

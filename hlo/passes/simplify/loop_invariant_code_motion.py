@@ -67,7 +67,7 @@ class LoopInvariantCodeMotion:
             if all(o in sources for o in instruction.operands):
                 sources[instruction] = sum(sources[o] for o in instruction.operands)
                 limit = max(sources[instruction], self.small)
-                is_free = instruction.opcode in _FREE or is_progression(instruction)
+                is_free = instruction.opcode in _FREE or is_progression(instruction) or _is_mask(instruction)
                 if not is_free and instruction.shape.byte_size <= limit:
                     moving.add(instruction)
         users = body.users
@@ -86,6 +86,15 @@ class LoopInvariantCodeMotion:
         count = len(loop.shape.elements)
         larger = with_state(loop, range(count), [outside[i] for i in wanted], {i: n for n, i in enumerate(wanted)})
         return make_tuple([make_get_tuple_element(larger, k) for k in range(count)])
+
+
+def _is_mask(instruction: HloInstruction) -> bool:
+    """True for the comparison of a range of numbers with one number or another range: sooner computed than read, and a
+    sum of what it masks goes over that only."""
+    return instruction.opcode is Opcode.COMPARE and all(
+        is_progression(o) or (o.opcode is Opcode.BROADCAST and o.operands[0].shape.is_scalar)
+        for o in instruction.operands
+    )
 
 
 def _outside(instruction: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:

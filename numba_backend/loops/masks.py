@@ -1,0 +1,157 @@
+"""Sums of masked elements go over the elements that the mask lets through.
+
+    acc0 = c0                                           acc0 = c0
+    for i in range(n0):                                 for i in range(minimum(n0, int64(v0))):
+        v1 = x[i]                                           v1 = x[i]
+        acc0 = reduce_add(acc0, select(int32(i) < v0, v1 * v1, c0))     acc0 = reduce_add(acc0, v1 * v1)
+
+Triangular algorithms are written so: a row of fixed size is masked to its part. Here c0 is known to be zero, so that
+adding it changes nothing: a sum that begins as +0 is never -0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from .expressions import ZERO, Binary, Call, Expr, Name, Number, as_expr, call, minimum, plus
+from .forward import assigned
+from .statements import Assign, Block, Comment, For, Statement, with_blocks
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_COUNTERS = ("int32", "int64")
+
+
+def within_masks(block: Block, zeros: Collection[str]) -> Block:
+    """The statements, with loops that only add up masked elements cut to where their masks hold. `zeros`: names that
+    stand for +0. No loop may reach 2**31."""
+    result: Block = []
+    starts: dict[str, Expr] = {}
+    for statement in block:
+        if isinstance(statement, Assign) and len(statement.targets) == 1:
+            starts[statement.targets[0].name] = statement.values[0]
+        elif isinstance(statement, For):
+            statement = _cut(statement, zeros, starts)
+        new = with_blocks(statement, lambda inner: within_masks(inner, zeros))
+        for name in assigned([statement]):
+            if not isinstance(statement, Assign):
+                starts.pop(name, None)
+        result.append(new)
+    return result
+
+
+def _cut(loop: For, zeros: Collection[str], starts: dict[str, Expr]) -> For:
+    if loop.step != 1:
+        return loop
+    sums: dict[str, Expr] = {}
+    changing = set(assigned(loop.body)) | {loop.variable.name}
+    for statement in loop.body:
+        if isinstance(statement, Comment):
+            continue
+        mask = _mask(statement, zeros, starts)
+        if mask is not None:
+            assert isinstance(statement, Assign)
+            sums[statement.targets[0].name] = mask
+        elif not _is_value(statement):
+            return loop
+    if not sums or not _are_read_once(loop.body, sums):
+        return loop
+    (first, *others) = sums.values()
+    if any(other.text != first.text for other in others):
+        return loop
+    counters = {loop.variable.name}
+    for statement in loop.body:
+        if isinstance(statement, Assign) and _is_counter(statement.values[0], counters):
+            counters.add(statement.targets[0].name)
+    start, stop, is_whole = loop.start or ZERO, loop.stop, True
+    for test in _conditions(first):
+        bound = _bound(test, counters, changing)
+        if bound is None:
+            is_whole = False
+            continue
+        relation, limit = bound
+        if relation in ("<", "<="):
+            stop = minimum(stop, limit if relation == "<" else plus(limit, Number(1)))
+        else:
+            start = call("maximum", start, limit if relation == ">=" else plus(limit, Number(1)))
+    if start is (loop.start or ZERO) and stop is loop.stop:
+        return loop
+    body = [_unmasked(s, sums) for s in loop.body] if is_whole else loop.body
+    return For(loop.variable, None if start is ZERO else start, stop, 1, body)
+
+
+def _unmasked(statement: Statement, sums: Collection[str]) -> Statement:
+    """A sum without its mask."""
+    if not isinstance(statement, Assign) or statement.targets[0].name not in sums:
+        return statement
+    (value,) = statement.values
+    assert isinstance(value, Call)
+    total, term = value.arguments
+    assert isinstance(term, Call)
+    return Assign(statement.targets, (Call(value.function, (total, term.arguments[1])),))
+
+
+def _mask(statement: Statement, zeros: Collection[str], starts: dict[str, Expr]) -> Expr | None:
+    """The condition under which ``acc = acc + select(condition, term, 0)`` adds anything, if `acc` begins as +0."""
+    if not isinstance(statement, Assign) or len(statement.targets) != 1:
+        return None
+    target, value = statement.targets[0], statement.values[0]
+    if not (isinstance(value, Call) and value.function == "reduce_add" and len(value.arguments) == 2):
+        return None
+    total, term = value.arguments
+    if not (isinstance(total, Name) and total.name == target.name):
+        return None
+    if not (isinstance(term, Call) and term.function == "select"):
+        return None
+    condition, _, otherwise = term.arguments
+    begin = starts.get(target.name)
+    known = [isinstance(e, Name) and e.name in zeros for e in (otherwise, begin)]
+    return condition if all(known) else None
+
+
+def _is_value(statement: Statement) -> bool:
+    """True for what only names a value that does not depend on other iterations."""
+    if not isinstance(statement, Assign) or len(statement.targets) != 1:
+        return False
+    name = statement.targets[0].name
+    return not any(isinstance(p, Name) and p.name == name for p in statement.values[0].walk())
+
+
+def _are_read_once(body: Block, sums: Collection[str]) -> bool:
+    """True if a sum is read where it is added to, and nowhere else."""
+    read = [
+        p.name
+        for statement in body
+        if isinstance(statement, Assign)
+        for p in statement.values[0].walk()
+        if isinstance(p, Name) and p.name in sums
+    ]
+    return len(read) == len(set(read)) == len(sums)
+
+
+def _conditions(test: Expr) -> Iterator[Expr]:
+    if isinstance(test, Binary) and test.op in ("and", "&"):
+        yield from _conditions(test.left)
+        yield from _conditions(test.right)
+    else:
+        yield test
+
+
+def _bound(test: Expr, counters: Collection[str], changing: Collection[str]) -> tuple[str, Expr] | None:
+    """The relation of the counter to a number that does not change in the loop, as an int64."""
+    if not isinstance(test, Binary) or test.op not in _MIRRORED:
+        return None
+    for op, left, right in ((test.op, test.left, test.right), (_MIRRORED[test.op], test.right, test.left)):
+        if _is_counter(left, counters) and right.type in _COUNTERS and _is_fixed(right, changing):
+            return op, as_expr(right) if right.type == "int64" else call("int64", right)
+    return None
+
+
+def _is_counter(e: Expr, counters: Collection[str]) -> bool:
+    """True for the counter, perhaps as a narrower integer."""
+    if isinstance(e, Call) and e.function in _COUNTERS:
+        (e,) = e.arguments
+    return isinstance(e, Name) and e.name in counters
+
+
+def _is_fixed(e: Expr, changing: Collection[str]) -> bool:
+    return isinstance(e, Number) or (isinstance(e, Name) and e.name not in changing)

@@ -1,0 +1,88 @@
+"""Sums of masked elements in native loops go over what the mask lets through, and give what a sum over all gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hloom
+import hloom.numpy as jnp
+from hloom import lax
+
+N = 90
+INDEX = np.arange(N)
+X = np.random.default_rng(0).uniform(-1, 1, N).astype(np.float32)
+
+MASKS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "before": lambda k, xp, index: index < k,
+    "up to": lambda k, xp, index: index <= k,
+    "after": lambda k, xp, index: index > k,
+    "from, mirrored": lambda k, xp, index: k <= index,
+    "between": lambda k, xp, index: (index > k - 70) & (index < k),
+    "beyond both ends": lambda k, xp, index: (index > k - 200) & (index < k + 10),
+    "little": lambda k, xp, index: index < k - 100,
+    "with another test": lambda k, xp, index: (index < k) & (index % 2 == 0),
+    "only another test": lambda k, xp, index: index % 3 == 1,
+}
+STARTS = range(-5, N + 20, 5)
+
+
+def program(mask: Callable[[Any, Any, Any], Any]) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        def step(carry: Any, _: Any) -> Any:
+            k, total = carry
+            found = jnp.sum(jnp.where(mask(k, jnp, jnp.arange(N)), x * x + total * 0, 0))
+            return (k + 5, found), found
+
+        return lax.scan(step, (-5, jnp.float32(0)), None, length=len(STARTS))[1]
+
+    return f
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masked_sums(name: str) -> None:
+    compiled = hloom.jit(program(MASKS[name])).lower(X).compile()
+    expected = [np.where(MASKS[name](k, np, INDEX), X * X, 0).sum(dtype=np.float64) for k in STARTS]
+    np.testing.assert_allclose(compiled(X), expected, rtol=1e-5, atol=1e-6)
+    (text,) = [text for text in compiled.kernels().values() if "native_loop" in text]
+    assert ("minimum(" in text or "maximum(" in text) == (name != "only another test"), text
+    assert ("select(" in text) == ("another" in name), text
+
+
+def test_what_is_masked_may_be_anything() -> None:
+    """What the mask hides takes no part, NaN or infinite as it may be."""
+    x = X.copy()
+    x[40:] = np.nan
+    x[60:] = np.inf
+    found = hloom.jit(program(MASKS["before"]))(x)
+    expected = [np.where(k > INDEX, x * x, 0).sum() for k in STARTS]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("other", [1.0, -0.0, np.inf])
+def test_other_numbers_than_zero_are_added(other: float) -> None:
+    def f(x: Any) -> Any:
+        def step(k: Any, _: Any) -> Any:
+            return k + 1, jnp.sum(jnp.where(jnp.arange(N) < k, x, np.float32(other)))
+
+        return lax.scan(step, 0, None, length=N)[1]
+
+    expected = [np.where(k > INDEX, X, np.float32(other)).sum() for k in range(N)]
+    np.testing.assert_allclose(hloom.jit(f)(X), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_integers_and_several_sums() -> None:
+    def f(x: Any, y: Any) -> Any:
+        def step(k: Any, _: Any) -> Any:
+            mask = jnp.arange(N) < k
+            return k + 1, (jnp.sum(jnp.where(mask, x, 0)), jnp.sum(jnp.where(mask, x * 2, 0)), jnp.sum(y * mask))
+
+        return lax.scan(step, 0, None, length=N)[1]
+
+    y = (X * 100).astype(np.int32)
+    expected = [X[:k].sum() for k in range(N)], [2 * X[:k].sum() for k in range(N)], [y[:k].sum() for k in range(N)]
+    for found, wanted in zip(hloom.jit(f)(X, y), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
