@@ -126,6 +126,12 @@ def _check(module: HloModule, shapes: Sequence[Shape], terms: int) -> None:
             np.testing.assert_allclose(actual, expected, rtol=0, atol=bound)
 
 
+def _texts(module: HloModule) -> set[str]:
+    """The kernels, without the lines that say what for."""
+    texts = NumbaCompiler().compile(module).kernels().values()
+    return {"\n".join(line for line in text.splitlines() if not line.startswith("#")) for text in texts}
+
+
 def _forms(module: HloModule) -> str:
     return Expand(NUMBA_EXPANSIONS)(module).to_text()
 
@@ -206,9 +212,25 @@ def test_new_sizes_compile_nothing(last: bool, which: str) -> None:
         module = _module(conv, last, E.F32) if which == "result" else _derivative(
             conv, last, E.F32, which == "by kernel"
         )[0]
-        texts = NumbaCompiler().compile(module).kernels().values()
-        found.append({"\n".join(line for line in text.splitlines() if not line.startswith("#")) for text in texts})
+        found.append(_texts(module))
     assert found[0] == found[1]
+
+
+SHARED = {
+    "dilations": [Conv(3, 17, (60,), 18, (_window(2, 1, d, 0, d),)) for d in (1, 2, 16)],
+    "few inputs, few outputs": [
+        Conv(20, inputs, (20, 21), outputs, (_window(3, 1, 1, 1),) * 2)
+        for inputs, outputs in ((2, 17), (1, 17), (17, 18))
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
+def test_convolutions_share_a_kernel(name: str, last: bool) -> None:
+    """A stack of convolutions that see further and further, say."""
+    first, *others = [_texts(_module(conv, last, E.F32)) for conv in SHARED[name]]
+    assert all(found == first for found in others)
 
 
 def test_infinities_and_nan_stay_where_they_are() -> None:

@@ -150,6 +150,8 @@ class StandaloneProgram:
 class _Builder(ProgramBuilder):
     """Collects rows as data."""
 
+    has_pieces = False
+
     def __init__(self, blas: Blas | None) -> None:
         super().__init__()
         self._blas = blas

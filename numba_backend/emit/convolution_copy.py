@@ -10,6 +10,7 @@ of 2 meets every second cell: the copy has the even cells in one plane and the o
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
+from ..loops.typing import pointee
 from ..loops.writer import Writer, cast
 from .applied import KernelText
 from .convolution import Sizes
@@ -177,7 +179,7 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
     writer, zero = text.writer, cast(memory_type(sizes.element_type), 0)
     x = text.operand("x", sizes.element_type, 0).pointer
     out = text.output("out", sizes.element_type, 0).pointer
-    features = text.size("features", sizes.features)
+    features = text.argument("features", sizes.features)
     before = text.argument("first_image", first_image)
     n = [text.size(f"n{d}", c.axis.size) for d, c in enumerate(cells)]
     steps = [text.size(f"s{d}", c.axis.part.stride, literal=True) for d, c in enumerate(cells)]
@@ -185,10 +187,12 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
     phases = [text.size(f"h{d}", c.phases, literal=True) for d, c in enumerate(cells)]
     counts = [text.size(f"c{d}", c.size) for d, c in enumerate(cells)]
     rank = len(cells)
-    names = ["image", "f", *(f"phase{d}" for d in range(rank)), *(f"q{d}" for d in range(rank - 1))]
-    bounds: list[Expr] = [ZERO, features, *phases, *counts[:-1]]
+    joined = cells[-1].phases if 1 < cells[-1].phases <= JOINED else 1
+    outer = rank - 1 if joined > 1 else rank  # axes whose phases are rows of their own
+    names = ["image", "f", *(f"phase{d}" for d in range(outer)), *(f"q{d}" for d in range(rank - 1))]
+    bounds: list[Expr] = [ZERO, features, *phases[:outer], *counts[:-1]]
     image, f, *digits = all_digits = take_apart(text, LO, names, bounds)
-    of_phase, of_row = digits[:rank], digits[rank:]
+    of_phase, of_row = digits[:outer], digits[outer:]
     with writer.loop("row", LO, HI) as row:
         indices: list[Expr] = [image + before, f]
         tests: list[Expr] = []
@@ -196,27 +200,80 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
             cell = writer.assign(f"cell{d}", of_row[d] * steps[d] + of_phase[d] - lows[d])
             indices.append(cell)
             tests += [cell >= 0, cell < n[d]]
-        shift = writer.assign("shift", of_phase[-1] - lows[-1])
-        step, size, count = steps[-1], n[-1], counts[-1]
-        first, end = -shift, size - shift
-        if not is_number(step, 1):
-            first, end = (step - 1 - shift) // step, (size - 1 - shift) // step + 1
-        left = writer.assign("left", minimum(maximum(0, first), count))
-        right = writer.assign("right", maximum(minimum(count, end), left))
-        if tests:
-            with writer.if_(unary("not", all_of(tests))):
-                writer.assign(left, count)
-                writer.assign(right, count)
-        base = writer.assign("base", row_major([*indices, ZERO], [ZERO, features, *n]) + shift)
-        at = writer.assign("at", product(row, count))
-        each_of(writer, left, lambda j: writer.store(out, at + j, zero), (4,))
-        to, origin = writer.assign("to", at + left), writer.assign("origin", base + left * step)
-        each_of(writer, right - left, lambda j: writer.store(out, to + j, x[origin + j * step]))
-        ending = writer.assign("ending", at + right)
-        each_of(writer, count - right, lambda j: writer.store(out, ending + j, zero), (4,))
+        if joined > 1:
+            origin = row_major([*indices, ZERO], [ZERO, features, *n]) - lows[-1]
+            lines = text.size("lines", math.prod(c.size for c in cells[:-1]))
+            plane = text.size("cells", math.prod(c.size for c in cells))
+            block = writer.assign("block", row // lines)
+            at = product(block, plane) * joined + product(row - block * lines, counts[-1])
+            _write_phases(writer, x, out, tests, origin, at, (lows[-1], steps[-1], n[-1], counts[-1], plane), joined)
+        else:
+            shift = writer.assign("shift", of_phase[-1] - lows[-1])
+            base = writer.assign("base", row_major([*indices, ZERO], [ZERO, features, *n]) + shift)
+            at = writer.assign("at", product(row, counts[-1]))
+            left, right = _inside(writer, tests, shift, steps[-1], n[-1], counts[-1])
+            each_of(writer, left, lambda j: writer.store(out, at + j, zero), (4,))
+            to, origin = writer.assign("to", at + left), writer.assign("origin", base + left * steps[-1])
+            each_of(writer, right - left, lambda j: writer.store(out, to + j, x[origin + j * steps[-1]]))
+            ending = writer.assign("ending", at + right)
+            each_of(writer, counts[-1] - right, lambda j: writer.store(out, ending + j, zero), (4,))
         carry(writer, all_digits, bounds)
-    rows = images * geometry.image // cells[-1].size
-    return text.finish(rows, 5.0 + 0.15 * cells[-1].size)
+    rows = images * geometry.image // (cells[-1].size * joined)
+    return text.finish(rows, 5.0 + 0.15 * cells[-1].size * joined)
+
+
+JOINED = 4
+"""So many phases along the last axis are copied together: what lies between the elements of one are those of others."""
+
+
+def _inside(
+    writer: Writer, tests: list[Expr], shift: Expr, step: Expr, size: Expr, count: Expr, number: str = ""
+) -> tuple[Name, Name]:
+    """Which of `count` cells have an element of the array, from and to, if all of `tests` hold; if not, none has."""
+    first, end = -shift, size - shift
+    if not is_number(step, 1):
+        first, end = (step - 1 - shift) // step, (size - 1 - shift) // step + 1
+    left = writer.assign(f"left{number}", minimum(maximum(0, first), count))
+    right = writer.assign(f"right{number}", maximum(minimum(count, end), left))
+    if tests:
+        with writer.if_(unary("not", all_of(tests))):
+            writer.assign(left, count)
+            writer.assign(right, count)
+    return left, right
+
+
+def _write_phases(
+    writer: Writer, x: Name, out: Name, tests: list[Expr], origin: Expr, at: Expr,
+    axis: tuple[Expr, Expr, Expr, Expr, Expr], phases: int,
+) -> None:  # fmt: skip
+    """A row of each phase along the last axis: where all of them have elements, these are neighbours. `axis`: the
+    padding, the stride, the elements, the cells, and the distance of two phases in the copy. ::
+
+        for j in range(count):
+            out[to0 + j] = x[base + j * 2]
+            out[to1 + j] = x[base + j * 2 + 1]
+    """
+    low, step, size, count, plane = axis
+    zero = cast(str(pointee(x.type)), 0)
+    base = writer.assign("base", origin)
+    starts = [writer.assign(f"to{p}", at + plane * p if p else at) for p in range(phases)]
+    bounds = [_inside(writer, tests, p - low, step, size, count, str(p)) for p in range(phases)]
+    lefts, rights = zip(*bounds, strict=True)
+    first = writer.assign("first", functools.reduce(maximum, lefts))
+    end = writer.assign("end", maximum(functools.reduce(minimum, rights), first))
+
+    def all_phases(j: Expr) -> None:
+        for p, start in enumerate(starts):
+            writer.store(out, start + first + j, x[base + first * step + j * step + p])
+
+    each_of(writer, end - first, all_phases)
+    for p, (start, (left, right)) in enumerate(zip(starts, bounds, strict=True)):
+        each_of(writer, left, lambda j, to=start: writer.store(out, to + j, zero), (4,))  # type: ignore[misc]
+        for begin, stop in ((left, minimum(first, right)), (maximum(end, left), right)):
+            with writer.if_(begin < stop), writer.loop("j", begin, stop) as j:
+                writer.store(out, start + j, x[base + j * step + p])
+        ending = writer.assign("ending", start + right)
+        each_of(writer, count - right, lambda j, to=ending: writer.store(out, to + j, zero), (4,))  # type: ignore[misc]
 
 
 def emit_copy_last(geometry: Geometry, first_image: int, images: int) -> EmittedKernel:
@@ -232,7 +289,7 @@ def emit_copy_last(geometry: Geometry, first_image: int, images: int) -> Emitted
     writer, zero = text.writer, cast(memory_type(sizes.element_type), 0)
     x = text.operand("x", sizes.element_type, 0).pointer
     out = text.output("out", sizes.element_type, 0).pointer
-    features = text.size("features", sizes.features)
+    features = text.argument("features", sizes.features)
     before = text.argument("first_image", first_image)
     n = [text.size(f"n{d}", c.axis.size) for d, c in enumerate(cells)]
     lows = [text.argument(f"p{d}", c.axis.part.padding_low) for d, c in enumerate(cells)]

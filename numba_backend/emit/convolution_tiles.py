@@ -24,7 +24,7 @@ from ..loops.expressions import ZERO, Expr, Name, Number, all_of, maximum, minim
 from ..loops.writer import Writer, cast
 from .applied import KernelText
 from .convolution import Sizes
-from .convolution_copy import Geometry, each_of
+from .convolution_copy import Geometry, carry, each_of
 from .kernel import HI, LO, EmittedKernel, memory_type
 from .window_axes import row_major, take_apart
 
@@ -147,10 +147,8 @@ def _met(text: KernelText, geometry: Geometry, first: Expr, tile: Tile) -> tuple
     the tile from `first` on."""
     writer, cells, axis = text.writer, geometry.cells, geometry.cells[0].axis
     part, line = axis.part, math.prod(c.size for c in cells[1:])
-    of_line, stride, dilation = (
-        text.size("of_line", line), text.size("line_stride", part.stride, literal=True),
-        text.size("line_dilation", part.window_dilation, literal=True),
-    )  # fmt: skip
+    of_line = text.size("of_line", line)
+    stride, dilation = text.argument("line_stride", part.stride), text.argument("line_dilation", part.window_dilation)
     low, size = text.argument("line_low", part.padding_low), text.argument("line_size", axis.size)
     window, rest = text.argument("window", part.size), text.argument("of_window", geometry.sizes.taps // part.size)
     last_line = text.argument("last_line", axis.count - 1)
@@ -199,9 +197,8 @@ def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) ->
     w = text.operand("w", sizes.element_type, 1).pointer
     offsets = text.operand("offsets", ElementType.S64, 2).pointer
     out = text.output("out", sizes.element_type, 0).pointer
-    groups, inputs, outputs = (
-        text.size("groups", sizes.groups), text.size("inputs", sizes.inputs), text.size("outputs", sizes.outputs)
-    )  # fmt: skip
+    groups = text.size("groups", sizes.groups)
+    inputs, outputs = text.argument("inputs", sizes.inputs), text.argument("outputs", sizes.outputs)
     taps, plane = text.argument("taps", sizes.taps), text.argument("plane", geometry.plane)
     counts = [text.size(f"m{d}", c.axis.count) for d, c in enumerate(cells)]
     widths = [text.argument(f"c{d}", c.size) for d, c in enumerate(cells)]
@@ -259,9 +256,9 @@ def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) ->
             if not lines:
                 writer.assign(left, tile.columns)
 
-    with writer.loop("item", LO, HI) as item:
-        names = ["image", "group", "part", "tile"]
-        image, group, part, number = take_apart(text, item, names, [ZERO, groups, of_blocks, of_tiles])
+    bounds = [ZERO, groups, of_blocks, of_tiles]
+    item = image, group, part, number = take_apart(text, LO, ["image", "group", "part", "tile"], bounds)
+    with writer.loop("item", LO, HI):
         first = writer.assign("first", product(number, tile.columns))
         start = writer.assign("start", product(row_major([image, group], [ZERO, groups]), inputs, plane) + first)
         digits = take_apart(text, first, [*(f"first{d}" for d in range(len(cells) - 1)), "column0"], widths)
@@ -271,6 +268,7 @@ def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) ->
         end = writer.assign("end", minimum(begin + step, outputs))
         with writer.loop("o", begin, end, step=tile.rows) as o:
             some(o)
+        carry(writer, item, bounds)
     work = sizes.depth * tile.columns * min(block, sizes.outputs)
     cost = 20.0 + WORK_NANOSECONDS * work * sizes.element_type.byte_width
     return text.finish(images * sizes.groups * blocks * tiles, cost)

@@ -27,7 +27,7 @@ def emit_panels(sizes: Sizes, groups: int, depth: int, tile: Tile) -> EmittedKer
     writer, zero = text.writer, cast(memory_type(sizes.element_type), 0)
     w = text.operand("w", sizes.element_type, 0).pointer
     out = text.output("out", sizes.element_type, 0).pointer
-    outputs, made = text.size("outputs", sizes.made // groups), text.size("made", sizes.made)
+    outputs, made = text.argument("outputs", sizes.made // groups), text.argument("made", sizes.made)
     panels = -(-sizes.made // groups // tile.columns)
     with writer.loop("row", LO, HI) as row:
         names = ["group", "panel", "d"]
@@ -66,6 +66,7 @@ class Walk:
 
     digits: tuple[tuple[int, int], ...]
     rows: int
+    """Of one share."""
     taps: int
     inputs: int
     input_step: int
@@ -73,6 +74,8 @@ class Walk:
     of_tap: int
     """How many rows of weights a tap is away from the next one."""
     of_input: int
+    shares: int = 1
+    """Rows come in so many shares, which the kernel's range goes through one after another."""
 
     @property
     def depth(self) -> int:
@@ -87,14 +90,15 @@ def _steps(geometry: Geometry) -> list[int]:
     return steps
 
 
-def forward_walk(geometry: Geometry, images: int) -> Walk:
-    """Rows are positions of the window."""
+def forward_walk(geometry: Geometry, images: int, *, by_images: bool = False) -> Walk:
+    """Rows are positions of the window. `by_images`: those of an image are a share."""
     sizes = geometry.sizes
     digits = [(0, geometry.image)]
     for c, step in zip(geometry.cells, _steps(geometry), strict=True):
         digits.append((c.axis.count, c.axis.part.stride * step))
-    rows = images * sizes.positions
-    return Walk(tuple(digits), rows, sizes.taps, sizes.inputs, 1, sizes.inputs, 1)
+    shares = images if by_images else 1
+    rows = images * sizes.positions // shares
+    return Walk(tuple(digits), rows, sizes.taps, sizes.inputs, 1, sizes.inputs, 1, shares)
 
 
 def gradient_walk(geometry: Geometry, images: int) -> Walk:
@@ -122,11 +126,11 @@ def emit_tiles_last(
     offsets = text.operand("offsets", ElementType.S64, 2).pointer
     out = text.output("out", sizes.element_type, 0).pointer
     groups, members, width = (1, 1, sizes.made) if depthwise else (sizes.groups, sizes.inputs, sizes.outputs)
-    outputs, made = text.size("outputs", width), text.size("made", sizes.made)
+    outputs, made = text.argument("outputs", width), text.argument("made", sizes.made)
     inputs, taps = text.argument("inputs", walk.inputs), text.argument("taps", walk.taps)
     adding = text.argument("adds", int(adds))
-    counts = [ZERO, *(text.size(f"m{d}", count) for d, (count, _) in enumerate(walk.digits) if d)]
-    strides = [text.size(f"s{d}", stride) for d, (_, stride) in enumerate(walk.digits)]
+    counts = [ZERO, *(text.argument(f"m{d}", count) for d, (count, _) in enumerate(walk.digits) if d)]
+    strides = [text.argument(f"s{d}", stride) for d, (_, stride) in enumerate(walk.digits)]
     along = walk.input_step == 1 and not depthwise
     input_step = Number(1) if along else text.argument("input_step", walk.input_step)
     of_tap, of_input = (
@@ -174,16 +178,17 @@ def emit_tiles_last(
                 each_of(writer, wide, lambda j: writer.store(out, place + j, sums.totals[source + j]))
 
     with writer.loop("item", LO, HI) as item:
-        names = ["group", "panel", "part"]
-        group, panel, part = take_apart(text, item, names, [ZERO, text.argument("panels", columns), of_blocks])
+        names = ["share", "group", "panel", "part"]
+        bounds = [ZERO, text.size("groups", groups), text.argument("panels", columns), of_blocks]
+        share, group, panel, part = take_apart(text, item, names, bounds)
         first = writer.assign("first", product(panel, tile.columns))
         wide = writer.assign("wide", minimum(outputs - first, Number(tile.columns)))
         of_columns = writer.assign("of_columns", product(group, of_group) + product(panel, of_panel))
-        before = writer.assign("before", first if depthwise else product(group, text.size("members", members)))
-        begin = writer.assign("begin", product(part, of_block))
-        stop = writer.assign("stop", minimum(begin + of_block, total))
+        before = writer.assign("before", first if depthwise else product(group, text.argument("members", members)))
+        begin = writer.assign("begin", product(share, total) + product(part, of_block))
+        stop = writer.assign("stop", minimum(begin + of_block, product(share + 1, total)))
         lines = take_apart(text, begin, [f"line{d}" for d in range(len(counts))], counts)
         with writer.loop("p", begin, stop, step=tile.rows) as p:
             some(p)
     cost = 20.0 + WORK_NANOSECONDS * walk.depth * tile.columns * block * sizes.element_type.byte_width
-    return text.finish(groups * columns * blocks, cost)
+    return text.finish(walk.shares * groups * columns * blocks, cost)

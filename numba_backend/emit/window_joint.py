@@ -90,6 +90,11 @@ def emit_joint(instruction: HloInstruction) -> EmittedKernel:
     return _Joint(instruction).write()
 
 
+def _even(rows: int, most: int) -> int:
+    """How many rows a group has: `most`, or somewhat fewer if all groups of an image's `rows` have as many then."""
+    return next((group for group in range(most, most // 2, -1) if rows % group == 0), most)
+
+
 class _Joint:
     def __init__(self, instruction: HloInstruction) -> None:
         self.instruction, element = instruction, instruction.shape.element
@@ -104,7 +109,8 @@ class _Joint:
         self.moving = [axis for axis in self.outer if axis.moves]
         self.rows = math.prod(axis.count for axis in axes[:-1])
         fitting = _capacity(instruction) // axes[-1].size
-        self.group = max(1, min(fitting, -(-self.rows // GROUPS)))
+        most = max(1, min(fitting, -(-self.rows // GROUPS)))
+        self.group = _even(self.rows // math.gcd(self.rows, instruction.shape.dimensions[0]), most)
         self.whole = math.prod(axis.size for axis in axes)
         self.init = self.writer.assign("init", start.load(0))
         self.nothing = self.writer.assign("nothing", self._nothing())

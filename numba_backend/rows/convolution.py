@@ -1,9 +1,11 @@
 """Rows of a canonical convolution, and of its derivatives.
 
-The input is copied with its padding, a block of images at a time, so that the block is still in the cache when tiles of
-sums in registers are made of it (`emit/convolution_tiles.py`). With 1 x 1 windows the input itself is a matrix for a
-BLAS. Complex numbers and inputs with holes become matrix products too, of patches (`emit/convolution.py`). Types
-that a BLAS does not know have kernels that do all the work, and so have the convolutions of native loops.
+The input is copied with its padding, and tiles of sums in registers are made of the copy
+(`emit/convolution_tiles.py`). Where there are enough images, a thread does both for one of them, and what follows in
+the program too, before it goes on to the next; otherwise threads share each of the two, for a block of images at a
+time, so that the block is still in the cache. With 1 x 1 windows the input itself is a matrix for a BLAS. Complex
+numbers and inputs with holes become matrix products too, of patches (`emit/convolution.py`). Types that a BLAS does
+not know have kernels that do all the work, and so have the convolutions of native loops.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from ..emit.convolution import (
 from ..expansions.convolution import gradient_numbers, turned_numbers
 from ..runtime.blas import BatchDimension, Gemm
 from ..runtime.program import Argument
-from .table import RowContext, register
+from .table import PieceMemory, RowContext, Step, register
 
 BLOCK_BYTES = 1 << 21
 """The patches of one block: about the size of all second-level caches together."""
@@ -38,6 +40,10 @@ MAX_BLOCKS = 256
 MANY_POSITIONS = 256
 """With channels last: the rows of a block from which on the product runs at full speed."""
 
+FEW_IMAGES = 8
+"""Fewer images are not enough work to share between threads as they are."""
+IMAGE_BYTES = 1 << 20
+"""The copy of an image is in a second-level cache; larger ones are shared between threads."""
 MANY_ITEMS = 64
 """From so many pieces of work on, threads finish at about the same time."""
 FEW_OUTPUTS = 8
@@ -93,6 +99,10 @@ def _channels_first(context: RowContext, instruction: HloInstruction, sizes: Siz
             BatchDimension(sizes.groups, sizes.outputs * depth, depth * width, sizes.outputs * positions),
         )
         gemm = Gemm(dtype, sizes.outputs, width, depth, "N", "N", depth, width, positions, batch=batch)
+        if width == positions and images == sizes.batch:
+            leading = instruction.shape.dimensions[:2]
+            context.product(instruction, leading, gemm, kernel, patches, result)
+            return
         target = _at(result, sizes, image * sizes.made * positions + first * rest)
         context.builder.gemm(gemm, kernel, patches, target)
 
@@ -127,6 +137,9 @@ def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Size
             dtype, rows, sizes.outputs, (end - first) * slab, "N", "N", lda, sizes.made, sizes.made,
             beta=0.0 if first == 0 else 1.0, batch=batch,
         )  # fmt: skip
+        if rows == total and end - first == height and sizes.groups == 1:
+            context.product(instruction, instruction.shape.dimensions[:-1], gemm, patches, kernel, result)
+            return
         weights = _at(kernel, sizes, first * slab * sizes.made)
         context.builder.gemm(gemm, patches, weights, _at(result, sizes, row * sizes.made))
 
@@ -167,9 +180,25 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
         weights = context.scratch(sizes.element_type, sizes.outputs * sizes.depth)
         context.kernel(f"{instruction.name}.turned", tiles.emit_turned(sizes), [kernel], [weights])
         kernel = weights
+    offsets = context.builder.constant(geometry.tap_offsets())
+    if _by_images(context, geometry):
+        copies_of_images = _image_memory(geometry, tile)
+        context.by_pieces(
+            instruction, (sizes.batch,), [sizes.batch],
+            [
+                Step(
+                    f"{instruction.name}.padded", copies.emit_copy_first(geometry, 0, sizes.batch), [array],
+                    [copies_of_images],
+                ),
+                Step(
+                    instruction.name, tiles.emit_tiles_first(geometry, tile, sizes.batch, sizes.outputs),
+                    [copies_of_images, kernel, offsets], [result],
+                ),
+            ],
+        )  # fmt: skip
+        return
     images = _images(geometry)
     copy = context.scratch(sizes.element_type, images * geometry.image + tile.columns)
-    offsets = context.builder.constant(geometry.tap_offsets())
     items = images * sizes.groups * -(-geometry.flat // tile.columns)
     block = sizes.outputs
     while items * -(-sizes.outputs // block) < MANY_ITEMS and block >= 2 * tile.rows:
@@ -188,6 +217,18 @@ def _tiles_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) 
     weights, panels, tile = _panels(context, instruction, sizes, sizes.depth, sizes.batch * sizes.positions)
     offsets = context.builder.constant(geometry.tap_offsets())
     (result,) = context.results(instruction)
+    if _by_images(context, geometry):
+        steps: list[Step] = []
+        copy_of: Argument | PieceMemory = context.operands(instruction)[0]
+        if not _is_in_place(geometry, tile):
+            array, copy_of = copy_of, _image_memory(geometry, tile)
+            emitted = copies.emit_copy_last(geometry, 0, sizes.batch)
+            steps.append(Step(f"{instruction.name}.padded", emitted, [array], [copy_of]))
+        walk = tiles_last.forward_walk(geometry, sizes.batch, by_images=True)
+        emitted = tiles_last.emit_tiles_last(geometry, walk, tile, panels, depthwise=_is_depthwise(sizes))
+        steps.append(Step(instruction.name, emitted, [copy_of, weights, offsets], [result]))
+        context.by_pieces(instruction, (sizes.batch,), [sizes.batch], steps)
+        return
     for first, some, copy in _copies_last(context, instruction, geometry, tile, _limit(0)):
         target = _at(result, sizes, first * sizes.made * sizes.positions)
         walk = tiles_last.forward_walk(geometry, some)
@@ -235,6 +276,19 @@ def _gradient_first(context: RowContext, instruction: HloInstruction, sizes: Siz
         context.kernel(instruction.name, emitted, [copy, rows, offsets], [result])
 
 
+def _by_images(context: RowContext, geometry: copies.Geometry) -> bool:
+    """True if each image is a piece of work of its own: copied, multiplied, and given to what follows by one thread."""
+    sizes = geometry.sizes
+    per_image = geometry.image * sizes.element_type.byte_width
+    return context.has_pieces and sizes.batch >= FEW_IMAGES and per_image <= IMAGE_BYTES
+
+
+def _image_memory(geometry: copies.Geometry, tile: tiles.Tile) -> PieceMemory:
+    """For the copy of an image. What a tile reads beyond the end does not matter."""
+    width = geometry.sizes.element_type.byte_width
+    return PieceMemory(geometry.image * width, tile.columns * width)
+
+
 def _is_depthwise(sizes: Sizes) -> bool:
     return sizes.groups > 1 and sizes.inputs == sizes.outputs == 1
 
@@ -265,8 +319,7 @@ def _copies_last(
     per_image = geometry.image * sizes.element_type.byte_width
     limit = max(limit, sizes.batch * per_image // MAX_BLOCKS)
     images = max(1, min(sizes.batch, limit // max(per_image, 1)))
-    # a depthwise tile reads whole columns
-    in_place = copies.lies_as_copied(geometry) and not (_is_depthwise(sizes) and sizes.features % tile.columns)
+    in_place = _is_in_place(geometry, tile)
     copy = array if in_place else context.scratch(sizes.element_type, images * geometry.image + tile.columns)
     for first in range(0, sizes.batch, images):
         some = min(images, sizes.batch - first)
@@ -275,6 +328,12 @@ def _copies_last(
             continue
         context.kernel(f"{instruction.name}.padded", copies.emit_copy_last(geometry, first, some), [array], [copy])
         yield first, some, copy
+
+
+def _is_in_place(geometry: copies.Geometry, tile: tiles.Tile) -> bool:
+    """Channels last: True if the input needs no copy. A depthwise tile reads whole columns."""
+    sizes = geometry.sizes
+    return copies.lies_as_copied(geometry) and not (_is_depthwise(sizes) and sizes.features % tile.columns)
 
 
 def _images(geometry: copies.Geometry) -> int:

@@ -7,6 +7,9 @@ reads it. Threads share the pieces.
 What is needed only within a chain has memory for all rows in the program's arena, and a piece could use its own part of
 that. But then each piece would begin with memory that is not in the cache. So the pieces that a thread takes one after
 the other all use the part of the first of them: the addresses that kernels get for it are moved back by the distance.
+Where all pieces have as many rows, the parts that are used lie side by side, at the beginning: a range of pieces that a
+thread takes has at least `grain` of them, so the first one's number, divided by `grain`, tells the ranges apart. So
+scratch memory needs no more than `homes` parts.
 
 The words of a row, after those that `Op.CHAIN` lists: the rows of a matrix, of a piece, the pieces of a matrix, the
 number of kernels, then for each of them: entry; where its arguments begin; their number; its turns for a row, or 0 if
@@ -26,7 +29,7 @@ from .kernel import KernelSource
 MOST_ARGUMENTS = 64
 """Of a kernel in a chain."""
 
-_ROWS, _STEP, _PIECES, _COUNT, _STAGES = 6, 7, 8, 9, 10
+_GRAIN, _ROWS, _STEP, _PIECES, _COUNT, _STAGES = 4, 6, 7, 8, 9, 10
 _STAGE = 4  # words of a stage before those of its arguments
 
 _CHAIN_ITEMS = f"""
@@ -38,6 +41,8 @@ def chain_items(lo, hi, arguments):
     words = stack({MOST_ARGUMENTS})
     matrix = quotient(lo, pieces)
     home = matrix * rows + (lo - matrix * pieces) * step
+    if rows == step and load(row + {8 * _GRAIN}) > 0:
+        home = quotient(lo, load(row + {8 * _GRAIN})) * step
     for item in range(lo, hi):
         matrix = quotient(item, pieces)
         piece = item - matrix * pieces
@@ -98,6 +103,11 @@ class Cut(NamedTuple):
     def pieces(self) -> int:
         """The pieces of all."""
         return self.matrices * self.per_matrix
+
+
+def homes(cut: Cut, grain: int) -> int:
+    """How many parts of an array that is needed only within a chain are used, if all pieces have as many rows."""
+    return -(-cut.pieces // max(grain, 1))
 
 
 def chain_words(stages: Sequence[Stage], cut: Cut, first: int, grain: int) -> tuple[int | KernelSource, ...]:

@@ -145,6 +145,9 @@ class RowRefused(Exception):
 class ProgramBuilder:
     """Collects rows; `build` makes a Program of them. Rows run in the order in which they were added."""
 
+    has_pieces = True
+    """False for a program that runs each kernel of a chain as a whole: it has no parts of memory for pieces."""
+
     def __init__(self) -> None:
         self.title = "program"
         """The program's name, for people."""
