@@ -12,13 +12,24 @@ f4 = np.float32
 
 @GROUP.row("softmax", n=8)
 def softmax(rng, n=1024):
+    return _softmax("softmax of 1024x1024 f32 rows", floats(rng, n, n))
+
+
+@GROUP.row("softmax-masked", n=8)
+def softmax_masked(rng, n=1024):
+    x = floats(rng, n, n)
+    x[rng.random((n, n)) < 0.5] = -np.inf
+    return _softmax("softmax of 1024x1024 f32 rows, half of each -inf", x)
+
+
+def _softmax(title, x):
     def in_numpy(x):
         e = np.exp(x - x.max(axis=1, keepdims=True))
         return e / e.sum(axis=1, keepdims=True)
 
     return Row(
-        "softmax of 1024x1024 f32 rows",
-        [floats(rng, n, n)],
+        title,
+        [x],
         lambda jax, jnp: lambda x: jax.nn.softmax(x, axis=1),
         in_numpy,
         softmax_numba,
