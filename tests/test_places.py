@@ -146,7 +146,7 @@ def test_arrays_that_lie_alike_are_one_loop_over_the_buffers() -> None:
     )
     assert [line.strip() for line in text.splitlines()[1:]] == [
         "for i in range(lo, hi):",
-        "out[i] = x1[i] + float32(x0[i])",
+        "out[i] = x0[i] + float32(x1[i])",
     ]
 
 

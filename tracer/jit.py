@@ -224,7 +224,7 @@ class JitFunction(SharedValue, Generic[P, R]):
             self._plans: dict[Any, _Plan] = {}
             options = self._static, self._donated, self._shardings, self._options
             self._fast = self._programs.fast.setdefault(options, FastTable())
-            return self(*args, **kwargs)
+            table = self._fast[self._settings.settings.context]
         form: Any = None
         dynamic: Any = args
         statics: Any = None

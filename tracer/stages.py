@@ -531,7 +531,7 @@ class Compiled(SharedValue):
 
         >>> import hloom, hloom.numpy as jnp
         >>> records = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().passes()
-        >>> records[1].name
+        >>> records[2].name
         'call-inliner'
         """
         return PassRecords(self.executable.passes())
