@@ -115,12 +115,18 @@ def _read_names(t: LanesText, array: str, letter: str, rows: int, columns: int) 
     return [f"{letter}{i}_{j} = {array}[{t.at(str(i * columns + j))}]" for i in range(rows) for j in range(columns)]
 
 
-def _solve_names(element_type: ElementType, count: int, n: int, columns: int, identity: bool) -> EmittedKernel:
+def _of_sides(element_type: ElementType, n: int, columns: int) -> LanesText:
+    """A text that has read the matrices, with room for their right-hand sides."""
     t = LanesText(element_type)
     t.array("w", n * n)
     t.array("v", n * columns)
     t.array("turned", 4 * n * max(n, columns), shared=False)
     t.read("w", "x", n * n)
+    return t
+
+
+def _solve_names(element_type: ElementType, count: int, n: int, columns: int, identity: bool) -> EmittedKernel:
+    t = _of_sides(element_type, n, columns)
     body = _read_names(t, "w", "a", n, n)
     if identity:
         body += [f"b{i}_{j} = R({int(i == j)})" for i in range(n) for j in range(n)]
@@ -192,11 +198,7 @@ _PLACE = "int64(minimum(maximum(order[{0}], int32(0)), int32({1})))"
 
 
 def _lu_solve_lanes(element_type: ElementType, count: int, n: int, columns: int, trans: int) -> EmittedKernel:
-    t = LanesText(element_type)
-    t.array("w", n * n)
-    t.array("v", n * columns)
-    t.array("turned", 4 * n * max(n, columns), shared=False)
-    t.read("w", "x", n * n)
+    t = _of_sides(element_type, n, columns)
     mine, its = f"v[{t.at(f'k * {columns} + j')}]", f"v[{t.at(f'i * {columns} + j')}]"
     place = _PLACE.format(f"it * {n} + i", n - 1)
     if trans:

@@ -73,7 +73,6 @@ class RowContext(Protocol):
         """Add a row that copies bytes to a place that does not overlap, in threads if they are many; `name` is that of
         the instruction."""
 
-
     def product(
         self, instruction: HloInstruction, leading: tuple[int, ...], gemm: Gemm, a: Argument, b: Argument, c: Argument
     ) -> None:

@@ -11,7 +11,7 @@ the smaller array first; `range-simplifier` removes that where the index is know
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,8 +19,9 @@ import numpy as np
 from ...analyses.in_bounds import window_sizes, with_in_bounds
 from ...analyses.trip_count import body_results, state_element
 from ...builder import make_constant, make_get_tuple_element, make_instruction, make_parameter, make_tuple
+from ...effects import needed_by
 from ...element_type import ElementType
-from ...ir import HloComputation, HloInstruction, HloModule
+from ...ir import HloComputation, HloInstruction, HloModule, post_order
 from ...opcode import Opcode
 from ...ops.control_flow import WhileAttributes
 from ...ops.movement import ConcatenateAttributes, SliceAttributes
@@ -171,7 +172,7 @@ def _joins(computation: HloComputation, loop: HloInstruction, least: int) -> dic
         (join,) = users[element]
         if join.opcode is not Opcode.CONCATENATE or join.operands.count(element) != 1 or len(join.operands) == 1:
             continue
-        if _is_only_written(loop, k, least) and loop not in _sources(o for o in join.operands if o is not element):
+        if _is_only_written(loop, k, least) and loop not in needed_by([o for o in join.operands if o is not element]):
             found[k] = join
     return found
 
@@ -220,22 +221,6 @@ def _views_of_results(
     return found
 
 
-def _sources(values: Iterable[HloInstruction]) -> dict[HloInstruction, None]:
-    """All instructions that `values` are computed from, and themselves, operands before users."""
-    found: dict[HloInstruction, None] = {}
-    stack = [(v, False) for v in values]
-    while stack:
-        node, done = stack.pop()
-        if node in found:
-            continue
-        if done:
-            found[node] = None
-        else:
-            stack.append((node, True))
-            stack.extend((o, False) for o in node.operands)
-    return found
-
-
 def _in_order(
     computation: HloComputation, joins: Mapping[HloInstruction, Mapping[int, HloInstruction]]
 ) -> HloComputation:
@@ -246,7 +231,8 @@ def _in_order(
     for i in computation.instructions:
         for k, join in joins.get(i, {}).items():
             others = [o for o in join.operands if not (o.operands and o.operands[0] is i and o.attributes.index == k)]
-            order.update(_sources(others))
+            for other in reversed(others):
+                order.update(dict.fromkeys(post_order(other)))
         order[i] = None
     return HloComputation(computation.name, tuple(order), computation.root)
 
