@@ -26,16 +26,18 @@ def publish(module: str, *submodules: str, later: Mapping[str, str] | None = Non
     """Make a module a public namespace. Some of its names may be loaded when they are first used: `submodules`, and the
     names of `later`, each with the module of the package that has it: ``{"eval_jaxpr": "jaxpr.evaluate"}``.
 
-    A function becomes a boundary when it is first asked for: of the hundreds in a namespace, a program uses a few.
+    A function becomes a boundary when it is first asked for: of the hundreds in a namespace, a program uses a few. But
+    code of the namespace's own file finds only what is among its names, so there all are boundaries at once.
 
     Type checkers read their imports below `if TYPE_CHECKING:`.
     """
     names = vars(sys.modules[module])
     homes = dict(later or {})
     waiting: dict[str, Any] = {}
+    only_imports = not any(_is_own(value, names) for value in names.values())
     for name in names["__all__"]:
         if name not in submodules and name not in homes:
-            if isinstance(names[name], FunctionType):
+            if only_imports and isinstance(names[name], FunctionType):
                 waiting[name] = names.pop(name)
             else:
                 names[name] = published(names[name], name, module)
@@ -43,6 +45,13 @@ def publish(module: str, *submodules: str, later: Mapping[str, str] | None = Non
     if submodules or homes or waiting:
         public = {*names["__all__"], *submodules}
         names["__dir__"] = lambda: sorted({*(n for n in names if n.startswith("__") or n in public), *public})
+
+
+def _is_own(value: Any, names: Mapping[str, Any]) -> bool:
+    """Whether a value is code of the file with these names."""
+    if isinstance(value, FunctionType):
+        return value.__globals__ is names
+    return isinstance(value, type) and value.__module__ == names["__name__"]
 
 
 _published: dict[tuple[str, FunctionType], FunctionType] = {}

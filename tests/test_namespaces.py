@@ -81,6 +81,47 @@ def test_no_name_is_listed_twice_and_all_exist(name: str) -> None:
         assert getattr(module, n, module) is not module, n
 
 
+OWN_CODE = """
+import builtins, dis, importlib, json, sys, types
+import hloom
+from hloom.hlo.tracebacks import inner
+def read(code):
+    names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+    return names.union(*(read(c) for c in code.co_consts if isinstance(c, types.CodeType)))
+loaded = json.loads(sys.argv[1])
+for name in loaded:
+    importlib.import_module(name)
+missing, functions = {}, 0
+for name in loaded:
+    known = vars(sys.modules[name])
+    before = {*known, *vars(builtins)}
+    for value in [*known.values(), *(getattr(sys.modules[name], n) for n in known["__all__"])]:
+        value = inner(value) if isinstance(value, types.FunctionType) else value
+        inside = vars(value).values() if isinstance(value, type) and value.__module__ == name else [value]
+        for f in inside:
+            if isinstance(f, types.FunctionType) and f.__globals__ is known:
+                functions += 1
+                if lacking := read(f.__code__) - before:
+                    missing[f"{name}.{f.__name__}"] = sorted(lacking)
+print(json.dumps([functions, missing]))
+"""
+
+
+def test_code_of_a_namespace_finds_the_names_that_it_reads(root: Path) -> None:
+    """In a new process: also before anyone has asked the namespace for them."""
+    published = re.compile(r"^_?publish\(__name__", re.MULTILINE)
+    files = [f for f in root.joinpath("hloom").rglob("*.py") if published.search(f.read_text())]
+    names = [".".join(f.relative_to(root).with_suffix("").parts).removesuffix(".__init__") for f in files]
+    assert len(names) > 60
+    found = subprocess.run(
+        [sys.executable, "-c", OWN_CODE, json.dumps(names)], capture_output=True, text=True, timeout=120, cwd=root
+    )
+    assert found.returncode == 0, found.stderr
+    functions, missing = json.loads(found.stdout)
+    assert functions > 20
+    assert missing == {}
+
+
 @pytest.mark.parametrize("name", ["numpy", "lax"])
 def test_files_that_are_loaded_when_used_offer_what_they_have(name: str) -> None:
     """The table in the namespace's file says what is in which of them; the imports for type checkers say the same."""
