@@ -154,12 +154,21 @@ def with_unique_names(
     renamed: dict[HloComputation, HloComputation] = {}
     for computation in module.computations:
         mapping: dict[HloInstruction, HloInstruction] = {}  # only those that change
-        for old in computation.instructions:
+        untouched = mapping.keys().isdisjoint
+        names = {old.name for old in computation.instructions}
+        todo = computation.instructions
+        if len(names) == len(todo) and "" not in names and used.isdisjoint(names) and renamed.keys().isdisjoint(
+            computation.callees
+        ):
+            used |= names
+            todo = ()
+        calling = frozenset(computation.callers) if renamed else frozenset()
+        for old in todo:
             operands = old.operands
-            if mapping and operands:
+            if not untouched(operands):
                 operands = tuple([mapping.get(o, o) for o in operands])
             attributes = old.attributes
-            if renamed and attributes is not NO_ATTRIBUTES:
+            if old in calling:
                 attributes = attributes.map_computations(lambda c: renamed.get(c, c))
             name = old.name
             if name and name not in used:

@@ -9,7 +9,6 @@ uses it. Source: XLA's HloInstruction::HasSideEffect.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from weakref import WeakKeyDictionary
 
 from .ir import NO_ATTRIBUTES, HloComputation, HloInstruction
 from .opcode import Opcode
@@ -18,7 +17,9 @@ from .ops.custom_call import CustomCallAttributes
 
 ACTING = frozenset(o for o, spec in SPECS.items() if Trait.SIDE_EFFECT in spec.traits)
 """The opcodes that act by themselves, whatever their attributes are."""
-_known: WeakKeyDictionary[HloComputation, tuple[HloInstruction, ...]] = WeakKeyDictionary()
+_MAY_ACT = ACTING | {Opcode.CUSTOM_CALL}
+_KEPT = "_effects"
+"""The attribute in which a computation keeps what `effects_of` found: every pass asks."""
 
 
 def has_side_effect(instruction: HloInstruction) -> bool:
@@ -36,9 +37,13 @@ def has_side_effect(instruction: HloInstruction) -> bool:
 
 def effects_of(computation: HloComputation) -> tuple[HloInstruction, ...]:
     """The instructions of a computation that have side effects, in program order; calls are followed to any depth."""
-    found = _known.get(computation)
+    kept = computation.__dict__
+    found: tuple[HloInstruction, ...] | None = kept.get(_KEPT)
     if found is None:
-        found = _known[computation] = tuple([i for i in computation.instructions if has_side_effect(i)])
+        acting = {i for i in computation.instructions if i.opcode in _MAY_ACT and has_side_effect(i)}
+        if any(map(effects_of, computation.callees)):
+            acting.update([i for i in computation.callers if any(map(effects_of, i.called_computations()))])
+        found = kept[_KEPT] = tuple([i for i in computation.instructions if i in acting]) if acting else ()
     return found
 
 

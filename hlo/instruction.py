@@ -43,8 +43,11 @@ class Attributes:
 
     def map_computations(self, function: Callable[[HloComputation], HloComputation]) -> Self:
         """The same attributes with each called computation replaced by `function(computation)`."""
+        names = _computation_fields(type(self))
+        if not names:
+            return self
         changes: dict[str, Any] = {}
-        for name in _computation_fields(type(self)):
+        for name in names:
             value = getattr(self, name)
             if isinstance(value, HloComputation):
                 new: Any = function(value)
@@ -71,6 +74,7 @@ def _computation_fields(kind: type[Attributes]) -> tuple[str, ...]:
     return found
 
 
+_FIELDS[Attributes] = ()
 NO_ATTRIBUTES = Attributes()
 """The attributes of an instruction that has none: compared by identity, also after unpickling."""
 
@@ -137,7 +141,13 @@ class HloComputation(SharedValue):
     @lazy_property
     def callers(self) -> tuple[HloInstruction, ...]:
         """The instructions that call computations, in order. Cached: every walk over a module asks."""
-        return tuple([i for i in self.instructions if i.attributes is not NO_ATTRIBUTES and i.called_computations()])
+        having = [i for i in self.instructions if i.attributes is not NO_ATTRIBUTES]
+        return tuple([i for i in having if _FIELDS.get(type(i.attributes), True) and i.called_computations()])
+
+    @lazy_property
+    def callees(self) -> tuple[HloComputation, ...]:
+        """The computations that its instructions call, in order, without repetition."""
+        return tuple(dict.fromkeys([c for i in self.callers for c in i.called_computations()]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A list of instructions that name their operands by number: programs may be deeper than Python's stack."""

@@ -71,16 +71,7 @@ class HloModule(SharedValue):
     def computations(self) -> tuple[HloComputation, ...]:
         """Every computation, callees before callers, the entry last."""
         order: dict[HloComputation, None] = {}
-
-        def visit(computation: HloComputation) -> None:
-            if computation in order:
-                return
-            for instruction in computation.callers:
-                for called in instruction.called_computations():
-                    visit(called)
-            order[computation] = None
-
-        visit(self.entry)
+        _add_called(self.entry, order)
         return tuple(order)
 
     @lazy_property
@@ -130,6 +121,16 @@ class HloModule(SharedValue):
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds the text. (The parser is above this file.)"""
         return import_module(".text.parser", __package__).parse, (self.to_text(),)
+
+
+def _add_called(computation: HloComputation, order: dict[HloComputation, None]) -> None:
+    """Append what a computation calls, then itself. (A function inside of a method that calls itself would keep all
+    these alive until the collector finds it.)"""
+    if computation in order:
+        return
+    for called in computation.callees:
+        _add_called(called, order)
+    order[computation] = None
 
 
 def _with_leaf_layouts(shape: Shape, layouts: Iterator[Layout | None]) -> Shape:

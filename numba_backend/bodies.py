@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from ..hlo.buffers.values import is_alias
 from ..hlo.ir import HloComputation, HloInstruction
+from ..hlo.memory_pressure import on_pressure
 from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..hlo.timeline.spans import Track, spanning
@@ -16,37 +17,68 @@ from .native_loops.state import overwritten
 from .rows import share_rule
 
 
+class _Known:
+    """What is known of fused computations of one structure."""
+
+    def __init__(self, body: FusedBody) -> None:
+        self.body = body
+        self.sharing = Sharing(body)
+        self.kernels: dict[tuple[tuple[int, int], ...], EmittedKernel] = {}
+
+
+_MOST_INSTRUCTIONS = 4096
+_known: dict[tuple[object, ...], _Known] = {}
+"""By structure, of all modules: with another constant or another batch, many fusions of a program are what they were.
+As many as have `_MOST_INSTRUCTIONS` together, a few megabytes."""
+
+
+def _forget() -> int:
+    """Forget them. Nobody knows how much memory that is."""
+    _known.clear()
+    return 0
+
+
+on_pressure(_forget)
+
+
+def _known_of(computation: HloComputation) -> _Known:
+    structure = structure_of(computation)
+    found = _known.get(structure)
+    if found is None:
+        found = _Known(canonical(computation))
+        if sum(map(len, tuple(_known))) + len(structure) > _MOST_INSTRUCTIONS:
+            _known.clear()
+        _known[structure] = found
+    return found
+
+
 class Bodies:
     """The canonical fused computations of one module and their kernels. Computations of equal structure share one."""
 
     def __init__(self) -> None:
-        self._canonical: dict[HloComputation, FusedBody] = {}
-        self._by_structure: dict[tuple[object, ...], FusedBody] = {}
-        self._sharing: dict[FusedBody, Sharing] = {}
-        self._kernels: dict[tuple[FusedBody, tuple[tuple[int, int], ...]], EmittedKernel] = {}
+        self._canonical: dict[HloComputation, _Known] = {}
         self._loops: dict[HloInstruction, dict[int, int] | None] = {}
         self._alone: dict[HloInstruction, list[bool]] = {}
         """For each operand: do no other operands have the same bytes?"""
 
     def of(self, fusion: HloInstruction) -> FusedBody:
+        return self._known(fusion).body
+
+    def _known(self, fusion: HloInstruction) -> _Known:
         computation = fusion.attributes.calls
         found = self._canonical.get(computation)
         if found is None:
-            structure = structure_of(computation)
-            found = self._by_structure.get(structure)
-            if found is None:
-                found = self._by_structure[structure] = canonical(computation)
-            self._canonical[computation] = found
+            found = self._canonical[computation] = _known_of(computation)
         return found
 
     def kernel(self, fusion: HloInstruction, sharing: Mapping[int, int]) -> EmittedKernel:
         """The kernel of a fusion; `sharing`: see `emit_fusion`."""
-        body = self.of(fusion)
-        key = body, tuple(sharing.items())
-        found = self._kernels.get(key)
+        known = self._known(fusion)
+        key = tuple(sharing.items())
+        found = known.kernels.get(key)
         if found is None:
             with spanning(Track.COMPILING, f"emit {fusion.name}"):
-                found = self._kernels[key] = emit_fusion(body, sharing)
+                found = known.kernels[key] = emit_fusion(known.body, sharing)
         return found
 
     def _taken_over(self, instruction: HloInstruction) -> dict[int, int] | None:
@@ -62,11 +94,7 @@ class Bodies:
         if taken_over is not None:
             allowed = taken_over.get(output) == operand
         elif instruction.opcode is Opcode.FUSION:
-            body = self.of(instruction)
-            sharing = self._sharing.get(body)
-            if sharing is None:
-                sharing = self._sharing[body] = Sharing(body)
-            allowed = sharing.may_overwrite(operand, output)
+            allowed = self._known(instruction).sharing.may_overwrite(operand, output)
         else:
             share = share_rule(instruction.opcode)
             allowed = share is not None and share(instruction, operand, output)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from ..hlo.backend import ALLOWS_EXCESS, AUTOTUNE, DeviceBuffer, Executable, get_compiler
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
+from ..hlo.garbage import collecting_seldom
 from ..hlo.host_buffers import HostBuffer, held_alone
 from ..hlo.ir import Attributes, HloComputation, HloInstruction, HloModule, InputOutputAlias
 from ..hlo.opcode import Opcode
@@ -59,9 +60,10 @@ def compile_module(
         if name in options or getattr(current_context(), name):
             module = replace(module, frontend_attributes=(*module.frontend_attributes, attribute))
     if not LOG_COMPILES.is_on and not DURATIONS:
-        return compiler.compile(module, target=target, donated=donated)
+        with collecting_seldom():
+            return compiler.compile(module, target=target, donated=donated)
     compiling(module.name, [str(p.shape) for p in module.entry.parameters])
-    with timed(f"compilation of {module.name}", COMPILE_EVENT):
+    with timed(f"compilation of {module.name}", COMPILE_EVENT), collecting_seldom():
         return compiler.compile(module, target=target, donated=donated)
 
 

@@ -21,6 +21,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, ove
 import numpy as np
 
 from ..hlo.errors import UnsupportedError
+from ..hlo.garbage import collecting_seldom
 from ..hlo.ir import HloModule
 from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundary, hide
@@ -455,7 +456,7 @@ class JitFunction(SharedValue, Generic[P, R]):
             labels = leaf_names(self._fun, args, kwargs, statics)
             if EXPLAIN_CACHE_MISSES.is_on and not self._is_library:
                 explain_miss(self._fun, key, self._programs.traced.keys(), labels)
-            with timed(f"tracing {self._name} for jit", TRACE_EVENT):
+            with timed(f"tracing {self._name} for jit", TRACE_EVENT), collecting_seldom():
                 traced = trace_function(self._fun, treedef, avals, statics, labels, float0_results=True)
             if traced.is_closed:
                 self._programs.traced[key] = traced

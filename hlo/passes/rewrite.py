@@ -48,9 +48,10 @@ def rewrite_computation(
     The same computation is returned if every instruction was kept.
     """
     mapping: dict[HloInstruction, HloInstruction] = {}
+    untouched = mapping.keys().isdisjoint
     for old in computation.instructions:
         moved = old
-        if mapping and old.operands:
+        if not untouched(old.operands):
             moved = old.with_operands(tuple([mapping.get(o, o) for o in old.operands]))
         new = visit(old, moved)
         if new is not old:
@@ -73,9 +74,10 @@ def rebuild(
     live = needed_by((root, *acting, *[new for several in added.values() for new in several]))
     order: dict[HloInstruction, None] = {}
     for old in computation.instructions:
-        for new in added.get(old, ()):
-            if new not in order:
-                _append(new, order)
+        if old in added:
+            for new in added[old]:
+                if new not in order:
+                    _append(new, order)
         new = mapping.get(old, old)
         if new in order:
             continue
@@ -156,7 +158,7 @@ def fused_computations(module: HloModule) -> set[HloComputation]:
 def with_called(computation: HloComputation, new: Mapping[HloComputation, HloComputation]) -> HloComputation:
     """`computation` calling `new[c]` wherever it called `c`; itself if that makes no difference."""
 
-    if not new or not any(new.get(c, c) is not c for i in computation.callers for c in i.called_computations()):
+    if not new or not any(new.get(c, c) is not c for c in computation.callees):
         return computation
     return rewrite_computation(computation, lambda old, moved: calling(moved, new))
 

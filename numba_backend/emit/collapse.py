@@ -152,11 +152,11 @@ def _squeezed(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloI
             return old
         return reshaped(old, kept)
     if not operands and opcode is not Opcode.IOTA:
-        return replace(old, shape=shape)
+        return old if shape == old.shape else replace(old, shape=shape)
     if opcode is Opcode.COPY and operands[0].opcode in (Opcode.REDUCE, Opcode.GET_TUPLE_ELEMENT):
         return operands[0]  # in another layout, but nests look for accumulators among the outputs
     if has_trait(opcode, Trait.ELEMENTWISE) and opcode is not Opcode.BITCAST_CONVERT:
-        return replace(old, shape=shape, operands=operands)
+        return old.with_operands(operands) if shape == old.shape else replace(old, shape=shape, operands=operands)
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
         return reshaped(operands[0], kept)
     position = {d: i for i, d in enumerate(d for d, size in enumerate(old.shape.dimensions) if size != 1)}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import is_
 
 from .expressions import Binary, Call, Expr, Name, Number, plus
 from .statements import (
@@ -125,10 +126,12 @@ class _Forward:
             if known is not None:
                 return known
         parts = e.parts
+        if not parts:
+            return e
         new = tuple([self._wide(p) for p in parts])
-        if isinstance(e, Binary) and e.op == "+" and e.type == "int64" and not e.cast:
+        if isinstance(e, Binary) and e.op == "+" and not e.cast and e.type == "int64":
             return plus(*new)
-        return e if all(a is b for a, b in zip(new, parts, strict=True)) else e.with_parts(new)
+        return e if all(map(is_, new, parts)) else e.with_parts(new)
 
 
 def assigned(block: Block) -> Iterator[str]:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 
 from .expressions import ZERO, Binary, Call, Expr, Name, Number, as_expr, call, minimum, plus
 from .forward import assigned
-from .statements import Assign, Block, Comment, For, Statement, with_blocks
+from .statements import Assign, Block, Comment, For, Statement, walk, with_blocks
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _COUNTERS = ("int32", "int64")
@@ -24,6 +24,21 @@ _COUNTERS = ("int32", "int64")
 def within_masks(block: Block, zeros: Collection[str]) -> Block:
     """The statements, with loops that only add up masked elements cut to where their masks hold. `zeros`: names that
     stand for +0. No loop may reach 2**31."""
+    return _within(block, zeros) if zeros and any(map(_may_be_masked, walk(block))) else block
+
+
+def _may_be_masked(statement: Statement) -> bool:
+    """True for ``acc = reduce_add(acc, select(...))``: in a program without one there is nothing to cut."""
+    if not isinstance(statement, Assign) or len(statement.targets) != 1:
+        return False
+    value = statement.values[0]
+    if not (isinstance(value, Call) and value.function == "reduce_add" and len(value.arguments) == 2):
+        return False
+    term = value.arguments[1]
+    return isinstance(term, Call) and term.function == "select"
+
+
+def _within(block: Block, zeros: Collection[str]) -> Block:
     result: Block = []
     starts: dict[str, Expr] = {}
     for statement in block:
@@ -31,7 +46,7 @@ def within_masks(block: Block, zeros: Collection[str]) -> Block:
             starts[statement.targets[0].name] = statement.values[0]
         elif isinstance(statement, For):
             statement = _cut(statement, zeros, starts)
-        new = with_blocks(statement, lambda inner: within_masks(inner, zeros))
+        new = with_blocks(statement, lambda inner: _within(inner, zeros))
         for name in assigned([statement]):
             if not isinstance(statement, Assign):
                 starts.pop(name, None)
@@ -92,16 +107,15 @@ def _unmasked(statement: Statement, sums: Collection[str]) -> Statement:
 
 def _mask(statement: Statement, zeros: Collection[str], starts: dict[str, Expr]) -> Expr | None:
     """The condition under which ``acc = acc + select(condition, term, 0)`` adds anything, if `acc` begins as +0."""
-    if not isinstance(statement, Assign) or len(statement.targets) != 1:
+    if not _may_be_masked(statement):
         return None
+    assert isinstance(statement, Assign)
     target, value = statement.targets[0], statement.values[0]
-    if not (isinstance(value, Call) and value.function == "reduce_add" and len(value.arguments) == 2):
-        return None
+    assert isinstance(value, Call)
     total, term = value.arguments
     if not (isinstance(total, Name) and total.name == target.name):
         return None
-    if not (isinstance(term, Call) and term.function == "select"):
-        return None
+    assert isinstance(term, Call)
     condition, _, otherwise = term.arguments
     begin = starts.get(target.name)
     known = [isinstance(e, Name) and e.name in zeros for e in (otherwise, begin)]

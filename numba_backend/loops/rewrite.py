@@ -63,11 +63,13 @@ class Substitution:
                 return memory[0](index)
             return Load(self._name(e.pointer), index)
         parts = e.parts
+        if not parts:
+            return e
         new = tuple([self.expression(p) for p in parts])
         known = _known(e, new)
         if known is not None:
             return known
-        if all(a is b for a, b in zip(new, parts, strict=True)):
+        if all(map(operator.is_, new, parts)):
             return e
         if type(e) is Binary and e.op in _INDEX and not e.cast and e.type == "int64":
             return _INDEX[e.op](*new)

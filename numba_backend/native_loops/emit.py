@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -284,7 +285,7 @@ class _Emitter(Storage):
         else:
             values.update(lo=ZERO, hi=self._size(kernel.extent))
         memories: dict[str, Memory] = {}
-        divisors = _divisors(kernel.program.body)
+        divisors = _divisors(kernel.program)
         for parameter in kernel.parameters:
             if isinstance(parameter, PointerParameter):
                 number = parameter.output if parameter.output is not None else parameter.operand
@@ -488,12 +489,18 @@ class _Emitter(Storage):
             self._block.append(If(list(zip(tests, blocks, strict=False)), blocks[-1]))
 
 
-def _divisors(block: Block) -> set[str]:
+_known_divisors: WeakKeyDictionary[LoopProgram, frozenset[str]] = WeakKeyDictionary()
+
+
+def _divisors(program: LoopProgram) -> frozenset[str]:
     """The names of what the statements divide by: by a literal, LLVM divides with a multiplication."""
-    return {
-        part.arguments[1].name
-        for statement in walk(block)
-        for whole in expressions_of(statement)
-        for part in whole.walk()
-        if isinstance(part, Call) and part.function in ("idiv", "remainder") and isinstance(part.arguments[1], Name)
-    }
+    found = _known_divisors.get(program)
+    if found is None:
+        found = _known_divisors[program] = frozenset(
+            part.arguments[1].name
+            for statement in walk(program.body)
+            for whole in expressions_of(statement)
+            for part in whole.walk()
+            if isinstance(part, Call) and part.function in ("idiv", "remainder") and isinstance(part.arguments[1], Name)
+        )
+    return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from ...effects import has_side_effect
+from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ...ops import SPECS, Trait, has_trait
@@ -35,14 +35,26 @@ class CommonSubexpressionElimination:
 
 
 def _merge(computation: HloComputation) -> HloComputation:
+    alike: dict[Hashable, HloInstruction | None] = {}
+    """The only instruction of an opcode on these operands, which most are; None if there are several."""
     seen: dict[Hashable, HloInstruction] = {}
+    """Where there are several: by the types and attributes too, whose hash takes longer than all the rest."""
     position: dict[HloInstruction, int] = {}
+    acting = frozenset(effects_of(computation))
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if moved.opcode in _KEPT or has_side_effect(moved):
+        if moved.opcode in _KEPT or old in acting:
             position[moved] = len(position)
             return moved
-        first = seen.setdefault(_key(moved, position), moved)
+        roughly = _operands_key(moved, position)
+        other = alike.setdefault(roughly, moved)
+        if other is moved:
+            position[moved] = len(position)
+            return moved
+        if other is not None:
+            seen[other.shape, other.attributes, roughly] = other
+            alike[roughly] = None
+        first = seen.setdefault((moved.shape, moved.attributes, roughly), moved)
         if first is moved:
             position[moved] = len(position)
         return first
@@ -50,12 +62,12 @@ def _merge(computation: HloComputation) -> HloComputation:
     return rewrite_computation(computation, visit)
 
 
-def _key(instruction: HloInstruction, position: dict[HloInstruction, int]) -> Hashable:
+def _operands_key(instruction: HloInstruction, position: dict[HloInstruction, int]) -> tuple[object, ...]:
     operands = [position[o] for o in instruction.operands]
     opcode = instruction.opcode
     if opcode in _COMMUTATIVE and not (opcode in _EXTREMA and instruction.shape.element.is_complex):
         operands.sort()
-    return (opcode, instruction.shape, instruction.attributes, *operands)
+    return (opcode, *operands)
 
 
 def _equal_reducers(module: HloModule) -> dict[HloComputation, HloComputation]:
@@ -72,6 +84,6 @@ def _fingerprint(computation: HloComputation) -> Hashable:
     position: dict[HloInstruction, int] = {}
     parts: list[Hashable] = []
     for instruction in computation.instructions:
-        parts.append(_key(instruction, position))
+        parts.append((instruction.shape, instruction.attributes, *_operands_key(instruction, position)))
         position[instruction] = len(position)
     return (*parts, position[computation.root])

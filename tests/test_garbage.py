@@ -1,0 +1,81 @@
+"""The collector starts seldom while a program is traced and compiled, and as before afterwards."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+from hloom.hlo.garbage import SELDOM, collecting_seldom
+
+import hloom
+
+
+@pytest.fixture(autouse=True)
+def thresholds():
+    """Known ones, and what was there before afterwards."""
+    found = gc.get_threshold()
+    gc.set_threshold(701, 11, 12)
+    yield
+    gc.set_threshold(*found)
+
+
+def test_blocks_in_one_another():
+    with collecting_seldom():
+        assert gc.get_threshold() == (SELDOM, 11, 12)
+        with collecting_seldom():
+            pass
+        assert gc.get_threshold() == (SELDOM, 11, 12)
+    assert gc.get_threshold() == (701, 11, 12)
+
+
+def test_an_error_restores_them():
+    with pytest.raises(KeyboardInterrupt), collecting_seldom():
+        raise KeyboardInterrupt
+    assert gc.get_threshold() == (701, 11, 12)
+
+
+def test_the_last_thread_restores_them():
+    inside, may_end = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with collecting_seldom():
+            inside.set()
+            may_end.wait(60)
+
+    other = threading.Thread(target=work)
+    with collecting_seldom():
+        other.start()
+        assert inside.wait(60)
+    assert gc.get_threshold()[0] == SELDOM
+    may_end.set()
+    other.join()
+    assert gc.get_threshold() == (701, 11, 12)
+
+
+@pytest.mark.parametrize("given", [(0, 5, 5), (SELDOM + 1, 10, 10)])
+def test_a_collector_that_starts_later_stays(given):
+    gc.set_threshold(*given)
+    with collecting_seldom():
+        assert gc.get_threshold() == given
+    assert gc.get_threshold() == given
+
+
+def test_what_somebody_sets_meanwhile_stays():
+    with collecting_seldom():
+        gc.set_threshold(33, 4, 5)
+    assert gc.get_threshold() == (33, 4, 5)
+    with collecting_seldom():
+        assert gc.get_threshold()[0] == SELDOM
+    assert gc.get_threshold() == (33, 4, 5)
+
+
+def test_while_a_function_is_traced():
+    seen = []
+
+    def f(x):
+        seen.append(gc.get_threshold()[0])
+        return x + 1
+
+    assert hloom.jit(f)(np.float32(1)) == 2
+    assert seen == [SELDOM]
+    assert gc.get_threshold() == (701, 11, 12)
