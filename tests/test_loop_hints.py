@@ -145,3 +145,46 @@ def test_a_streamed_loop_is_a_range_whose_stores_go_past_the_caches(way: str) ->
     text = to_llvm(KernelSource("k", STREAMED, parameters), dialect.SCOPE, way, register=64)
     assert ("!nontemporal" in text) == ("fence seq_cst" in text) == (way == "one pass")
     assert "!nontemporal" not in to_llvm(KernelSource("k", STREAMED, parameters), dialect.SCOPE, register=0)
+
+
+NESTS = """def k(lo, hi, x, y, out, n, t0):
+    t = local_array(64, float32)
+    for i in range(lo, hi):
+        for j in range({outer}):
+            for l in range({inner}):
+                {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "body", "kept"),
+    [
+        ("4", "n", "out[(i * 4 + j) * n + l] = x[j * n + l]", 1),
+        ("4", "n - 1", "out[(i * 4 + j) * n + l] = x[j * n + l]", 1),
+        ("4", "minimum(n, hi)", "out[(i * 4 + j) * n + l] = exp(x[j * n + l])", 1),
+        ("4", "8", "out[(i * 4 + j) * 8 + l] = x[j * 8 + l]", 0),
+        ("4", "j", "out[(i * 4 + j) * 8 + l] = x[j * 8 + l]", 0),  # a triangle: its counts are numbers when unrolled
+        ("n", "t0", "out[(i * 4 + j) * n + l] = x[j * n + l]", 0),  # LLVM would not unroll it
+        ("4", "n", "t[j] = t[j] + x[j * n + l]", 0),  # elements that become registers
+        ("4", "n", "if j > 1: out[(i * 4 + j) * n + l] = x[j * n + l]", 0),  # a branch that a copy does not have
+    ],
+)
+def test_loops_around_long_ones_are_not_copied(outer: str, inner: str, body: str, kept: int) -> None:
+    text = NESTS.format(outer=outer, inner=inner, body=body)
+    parameters = (*(Parameter("pointer", "f32") for _ in range(3)), Parameter("size", "s64"), Parameter("size", "s64"))
+    left = to_llvm(KernelSource("k", text, parameters), dialect.SCOPE, "one pass")
+    nodes = re.findall(r'^(!\d+) = !\{ !"llvm.loop.unroll.disable" \}', left, re.M)
+    loops = re.findall(r"^(!\d+) = (?:distinct )?!\{ \1, (.*) \}$", left, re.M)
+    assert sum(node in parts.split(", ") for _, parts in loops for node in nodes) == kept
+
+
+def test_the_code_of_a_loop_around_a_long_one_does_not_grow_with_its_count() -> None:
+    parameters = (*(Parameter("pointer", "f32") for _ in range(3)), Parameter("size", "s64"), Parameter("size", "s64"))
+    found = []
+    for count in (2, 4, 9):
+        text = NESTS.format(outer=count, inner="n", body="out[(i * 4 + j) * n + l] = x[j * n + l] * y[l]")
+        source = to_llvm(KernelSource("k", text, parameters), dialect.SCOPE, "one pass")
+        with llvm.create_context() as context, llvm.parse_assembly(source, context) as module:
+            optimise(module, widens_straight_lines(source))
+            found.append(len(re.findall(r"= fmul ", str(module))))
+    assert found[0] == found[1] == found[2] <= 3  # a loop of vectors, one of half as long ones, and what is left over

@@ -138,6 +138,7 @@ class OnePass:
         self._builder = llir.IRBuilder(function.append_basic_block("start"))
         self._result = result
         self._program = program
+        self._hints.parameters = frozenset(names)
         self._once = assigned_once(program)
         for name, type_, value in zip(names, parameters, function.args):
             value.name = name
