@@ -471,7 +471,7 @@ class _Lowering:
             return
         here, there = self._at
         best, followers = pieces[0], Followers((), ())
-        for count in pieces if instruction is here[there] else ():  # and not with other layouts
+        for count in pieces if leading and instruction is here[there] else ():  # and not with other layouts
             found = find_followers(here, there, self.assignment, self.bodies, leading, count)
             if len(found.links) > len(followers.links):
                 best, followers = count, found

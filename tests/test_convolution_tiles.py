@@ -6,6 +6,7 @@ Small odd sizes, on guarded memory whose other bytes are NaN, cut into pieces an
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -181,6 +182,30 @@ def test_other_registers(
     for name in ("same", "stride", "depthwise", "many outputs"):
         for which in ("result", "by input", "by kernel"):
             _check_case(name, last, which, element)
+
+
+_WALKS = (
+    "same", "wide", "stride", "stride 3, dilation 2", "dilation", "cropped", "more padding than array", "1-D", "3-D",
+    "groups", "one input",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("in_strips", [False, True], ids=["whole", "in strips"])
+@pytest.mark.parametrize("spread", [False, True], ids=["", "a phase for each element of the window"])
+def test_walks_through_images(spread: bool, in_strips: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them for all images, not the one that is thought to be the fastest."""
+    monkeypatch.setattr(rows, "_work", lambda walk, tile: (walk.cells[-1].spread is not spread) + 1)
+    monkeypatch.setattr(rows, "FEW_STRIPS", 2)
+    monkeypatch.setattr(rows, "MORE_WORK", 1e9)
+    monkeypatch.setattr(rows, "LARGE_BYTES", 0 if in_strips else 1 << 30)
+    monkeypatch.setattr(forms, "SOME_WASTE", 1e9)
+    monkeypatch.setattr(forms, "MOST_WASTE", 1e9)
+    cut = 0
+    for name in _WALKS:
+        _check_case(name, False, "result", E.F64 if name == "dilation" else E.F32)
+        texts = NumbaCompiler().compile(_module(CASES[name], False, E.F32)).kernels().values()
+        cut += sum("strips" in text and re.search(r"\bstrips = 1\b", text) is None for text in texts)
+    assert cut == (2 * (len(_WALKS) - 1) if in_strips else 0)
 
 
 def test_derivatives_have_forms_of_their_own() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,9 +35,13 @@ class Cells:
     """How many phases a stride has that the window meets; channels last there is one."""
     size: int
     """Cells of one phase."""
+    spread: bool = False
+    """True if each element of the window has a phase: its cells at all positions, and no others."""
 
     def tap(self, element: int) -> tuple[int, int]:
         """The phase of an element of the window, and its distance within the phase."""
+        if self.spread:
+            return element, 0
         part = self.axis.part
         distance = element * part.window_dilation
         return (distance % part.stride, distance // part.stride) if self.phases else (0, distance)
@@ -48,6 +52,11 @@ def cells_first(axis: Axis) -> Cells:
     part = axis.part
     reach = (part.size - 1) * part.window_dilation
     return Cells(axis, min(part.stride, reach + 1), reach // part.stride + axis.count)
+
+
+def cells_spread(axis: Axis) -> Cells:
+    """Channels first, the last axis: a row of each phase has one cell for each position."""
+    return Cells(axis, axis.part.size, axis.count, spread=True)
 
 
 def cells_last(axis: Axis) -> Cells:
@@ -62,6 +71,9 @@ class Geometry:
 
     sizes: Sizes
     cells: tuple[Cells, ...]
+    strips: int = 1
+    """Channels first: into how many images, with as many lines of positions along the first axis, an image is cut. The
+    cells are those of a strip."""
 
     @property
     def plane(self) -> int:
@@ -70,7 +82,7 @@ class Geometry:
 
     @property
     def image(self) -> int:
-        """Elements of the copy for one image."""
+        """Elements of the copy for one image, or one strip of it."""
         return self.plane * self.sizes.features
 
     @property
@@ -80,6 +92,16 @@ class Geometry:
         for c in self.cells:
             last = last * c.size + c.axis.count - 1
         return last + 1
+
+    @property
+    def lines(self) -> tuple[tuple[int, int], ...]:
+        """Channels first: how results lie along the rows of the copy, major to minor: of so many cells the first so
+        many are results. Rows without other cells are one long row."""
+        pairs = [(c.size, c.axis.count) for c in self.cells]
+        if self.cells[-1].spread and len(pairs) > 1:
+            (size, count), (width, _) = pairs[-2:]
+            pairs[-2:] = [(1, 1), (size * width, count * width)]
+        return tuple(pairs)
 
     def position_offsets(self) -> np.ndarray:
         """Channels last: the distance of the first cell of each position from that of the first, row-major."""
@@ -102,11 +124,18 @@ class Geometry:
         return phases * math.prod(c.size for c in self.cells) + cells
 
 
-def geometry_of(sizes: Sizes) -> Geometry:
-    """The walk of a canonical convolution without holes in its input."""
+def geometry_of(sizes: Sizes, *, spread: bool = False, strips: int = 1) -> Geometry:
+    """The walk of a canonical convolution without holes in its input. `spread`: channels first, the last axis has a
+    phase for each element of the window, so that results lie next to each other in the rows of the copy too."""
     assert all(axis.part.base_dilation == 1 for axis in sizes.axes), "an input with holes"
-    cells = cells_last if sizes.channels_last else cells_first
-    return Geometry(sizes, tuple(cells(axis) for axis in sizes.axes))
+    axes = list(sizes.axes)
+    if strips > 1:
+        assert len(axes) > 1 and axes[0].count % strips == 0, "strips of different sizes"
+        axes[0] = replace(axes[0], count=axes[0].count // strips)
+    cells = [(cells_last if sizes.channels_last else cells_first)(axis) for axis in axes]
+    if spread:
+        cells[-1] = cells_spread(axes[-1])
+    return Geometry(sizes, tuple(cells), strips)
 
 
 def lies_as_copied(geometry: Geometry) -> bool:
@@ -166,9 +195,9 @@ def each_of(writer: Writer, count: Expr, act: Callable[[Expr], None], sizes: tup
 
 
 def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> EmittedKernel:
-    """The copy of some images: [image, feature, phases..., cells...]. Operand 0: the input; output 0: the copy. ::
+    """The copy of some images: [image, strip, feature, phases..., cells...]. Operand 0: the input; output 0: it. ::
 
-    for row in range(lo, hi):   # image, f, h0, h1, q0
+    for row in range(lo, hi):   # image, strip, f, h0, h1, q0
         ...
         inside = cell0 >= 0 and cell0 < n0
         for j in range(c1):
@@ -186,18 +215,25 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
     lows = [text.argument(f"p{d}", c.axis.part.padding_low) for d, c in enumerate(cells)]
     phases = [text.size(f"h{d}", c.phases, literal=True) for d, c in enumerate(cells)]
     counts = [text.size(f"c{d}", c.size) for d, c in enumerate(cells)]
-    rank = len(cells)
-    joined = cells[-1].phases if 1 < cells[-1].phases <= JOINED else 1
+    rank, last = len(cells), cells[-1]
+    joined = last.phases if 1 < last.phases <= JOINED and not last.spread else 1
+    apart: Expr = Number(1)
+    if last.axis.part.stride == 1:  # one text for both ways to copy
+        phases[-1] = text.argument("phases", last.phases)
+        apart = text.argument("apart", last.axis.part.window_dilation)
     outer = rank - 1 if joined > 1 else rank  # axes whose phases are rows of their own
-    names = ["image", "f", *(f"phase{d}" for d in range(outer)), *(f"q{d}" for d in range(rank - 1))]
-    bounds: list[Expr] = [ZERO, features, *phases[:outer], *counts[:-1]]
-    image, f, *digits = all_digits = take_apart(text, LO, names, bounds)
+    of_strip = text.argument("of_strip", cells[0].axis.count * cells[0].axis.part.stride)
+    names = ["image", "strip", "f", *(f"phase{d}" for d in range(outer)), *(f"q{d}" for d in range(rank - 1))]
+    bounds: list[Expr] = [ZERO, text.argument("strips", geometry.strips), features, *phases[:outer], *counts[:-1]]
+    image, strip, f, *digits = all_digits = take_apart(text, LO, names, bounds)
     of_phase, of_row = digits[:outer], digits[outer:]
     with writer.loop("row", LO, HI) as row:
         indices: list[Expr] = [image + before, f]
         tests: list[Expr] = []
         for d in range(rank - 1):
             cell = writer.assign(f"cell{d}", of_row[d] * steps[d] + of_phase[d] - lows[d])
+            if not d:
+                writer.augment(cell, "+", product(strip, of_strip))
             indices.append(cell)
             tests += [cell >= 0, cell < n[d]]
         if joined > 1:
@@ -208,7 +244,7 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
             at = product(block, plane) * joined + product(row - block * lines, counts[-1])
             _write_phases(writer, x, out, tests, origin, at, (lows[-1], steps[-1], n[-1], counts[-1], plane), joined)
         else:
-            shift = writer.assign("shift", of_phase[-1] - lows[-1])
+            shift = writer.assign("shift", product(of_phase[-1], apart) - lows[-1])
             base = writer.assign("base", row_major([*indices, ZERO], [ZERO, features, *n]) + shift)
             at = writer.assign("at", product(row, counts[-1]))
             left, right = _inside(writer, tests, shift, steps[-1], n[-1], counts[-1])
@@ -218,7 +254,7 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
             ending = writer.assign("ending", at + right)
             each_of(writer, counts[-1] - right, lambda j: writer.store(out, ending + j, zero), (4,))
         carry(writer, all_digits, bounds)
-    rows = images * geometry.image // (cells[-1].size * joined)
+    rows = images * geometry.strips * geometry.image // (cells[-1].size * joined)
     return text.finish(rows, 5.0 + 0.15 * cells[-1].size * joined)
 
 

@@ -142,9 +142,9 @@ class Pieces:
             yield (first_i, end_i), (first_t, end_t)
 
 
-def _met(text: KernelText, geometry: Geometry, first: Expr, tile: Tile) -> tuple[Expr, Expr]:
+def _met(text: KernelText, geometry: Geometry, before: Expr, first: Expr, tile: Tile) -> tuple[Expr, Expr]:
     """The taps, from and to, that meet the array and not its padding alone along the first axis, for the positions of
-    the tile from `first` on."""
+    the tile from `first` on, `before` lines after the image's first."""
     writer, cells, axis = text.writer, geometry.cells, geometry.cells[0].axis
     part, line = axis.part, math.prod(c.size for c in cells[1:])
     of_line = text.size("of_line", line)
@@ -152,8 +152,8 @@ def _met(text: KernelText, geometry: Geometry, first: Expr, tile: Tile) -> tuple
     low, size = text.argument("line_low", part.padding_low), text.argument("line_size", axis.size)
     window, rest = text.argument("window", part.size), text.argument("of_window", geometry.sizes.taps // part.size)
     last_line = text.argument("last_line", axis.count - 1)
-    begin = product(first // of_line, stride) - low
-    end = product(minimum((first + (tile.columns - 1)) // of_line, last_line), stride) - low
+    begin = product(before + first // of_line, stride) - low
+    end = product(before + minimum((first + (tile.columns - 1)) // of_line, last_line), stride) - low
     from_element = writer.assign("from_element", maximum(0, (dilation - 1 - end) // dilation))
     to_element = writer.assign("to_element", minimum(window, (size - 1 - begin) // dilation + 1))
     return writer.assign("t_first", product(from_element, rest)), writer.assign("t_end", product(to_element, rest))
@@ -190,7 +190,7 @@ def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) ->
 
     The copy must be followed by as many elements, of any value, as a tile has columns.
     """
-    sizes, cells = geometry.sizes, geometry.cells
+    sizes = geometry.sizes
     text = KernelText("convolution_tiles", guarded=True)
     writer = text.writer
     x = text.operand("x", sizes.element_type, 0).pointer
@@ -200,8 +200,8 @@ def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) ->
     groups = text.size("groups", sizes.groups)
     inputs, outputs = text.argument("inputs", sizes.inputs), text.argument("outputs", sizes.outputs)
     taps, plane = text.argument("taps", sizes.taps), text.argument("plane", geometry.plane)
-    counts = [text.size(f"m{d}", c.axis.count) for d, c in enumerate(cells)]
-    widths = [text.argument(f"c{d}", c.size) for d, c in enumerate(cells)]
+    counts = [text.argument(f"m{d}", count) for d, (_, count) in enumerate(geometry.lines)]
+    widths = [text.argument(f"c{d}", size) for d, (size, _) in enumerate(geometry.lines)]
     tiles, blocks = -(-geometry.flat // tile.columns), -(-sizes.outputs // block)
     of_tiles, of_blocks = text.argument("tiles", tiles), text.argument("blocks", blocks)
     step = text.argument("block", block)
@@ -225,7 +225,8 @@ def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) ->
                 at = writer.assign("at", of_input + offsets[t])
                 weight = writer.assign("weight", of_weight + t)
                 sums.add([w[base + weight] for base in bases], lambda j: x[at + j])
-        to = writer.assign("to", product(row_major([image, group, ZERO], [ZERO, groups, outputs]) + o, positions))
+        of_outputs = row_major([image, group, ZERO], [ZERO, groups, outputs]) + o
+        to = writer.assign("to", product(of_outputs, positions) + product(strip, of_strip))
         left = writer.assign("left", 0)
         column = writer.assign("column", column0)
         lines = [writer.assign(f"line{d}", q) for d, q in enumerate(lines0)]
@@ -256,14 +257,18 @@ def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) ->
             if not lines:
                 writer.assign(left, tile.columns)
 
-    bounds = [ZERO, groups, of_blocks, of_tiles]
-    item = image, group, part, number = take_apart(text, LO, ["image", "group", "part", "tile"], bounds)
+    strips, lines = text.argument("strips", geometry.strips), text.argument("lines", geometry.cells[0].axis.count)
+    of_strip = text.argument("of_strip", sizes.positions // geometry.strips)
+    bounds = [ZERO, strips, groups, of_blocks, of_tiles]
+    item = take_apart(text, LO, ["image", "strip", "group", "part", "tile"], bounds)
+    image, strip, group, part, number = item
     with writer.loop("item", LO, HI):
         first = writer.assign("first", product(number, tile.columns))
-        start = writer.assign("start", product(row_major([image, group], [ZERO, groups]), inputs, plane) + first)
-        digits = take_apart(text, first, [*(f"first{d}" for d in range(len(cells) - 1)), "column0"], widths)
+        of_copy = row_major([image, strip, group], [ZERO, strips, groups])
+        start = writer.assign("start", product(of_copy, inputs, plane) + first)
+        digits = take_apart(text, first, [*(f"first{d}" for d in range(len(widths) - 1)), "column0"], widths)
         *lines0, column0 = digits
-        t_first, t_end = _met(text, geometry, first, tile)
+        t_first, t_end = _met(text, geometry, product(strip, lines), first, tile)
         begin = writer.assign("begin", product(part, step))
         end = writer.assign("end", minimum(begin + step, outputs))
         with writer.loop("o", begin, end, step=tile.rows) as o:
@@ -271,4 +276,4 @@ def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) ->
         carry(writer, item, bounds)
     work = sizes.depth * tile.columns * min(block, sizes.outputs)
     cost = 20.0 + WORK_NANOSECONDS * work * sizes.element_type.byte_width
-    return text.finish(images * sizes.groups * blocks * tiles, cost)
+    return text.finish(images * geometry.strips * sizes.groups * blocks * tiles, cost)

@@ -31,6 +31,7 @@ from ...hlo.window import dilated, is_plain
 from ..loops.expressions import Expr, Name, Number, all_of, call, maximum, minimum, product
 from ..loops.writer import cast
 from .applied import Buffer, KernelText, cost_of
+from .convolution_copy import carry
 from .kernel import HI, LO, EmittedKernel, memory_type
 from .window_axes import UNROLLED, Axis, added, axes_of, kernel_axes, row_major, take_apart
 
@@ -123,8 +124,12 @@ class _Joint:
         with writer.loop("group_number", LO, HI) as number:
             top = writer.assign("top", number * size)
             bottom = writer.assign("bottom", minimum(top + size, rows))
+            counts = [a.count for a in self.outer]
+            positions = take_apart(text, top, [f"o{a.number}" for a in self.outer], counts)
             with writer.loop("row", top, bottom) as row:
-                self._row(row, writer.assign("to", (row - top) * last.size + EDGE))
+                self._row(positions, writer.assign("to", (row - top) * last.size + EDGE))
+                if positions:
+                    carry(writer, positions, counts)
             first = writer.assign("first", top * last.count)
             fits = last.size.eq(product(last.count, last.stride))
             with writer.if_(fits), writer.loop("j", (bottom - top) * last.count) as j:
@@ -150,10 +155,9 @@ class _Joint:
             value = self._joined(value, self.held.load(added(start, self.last.distance(Number(k)))))
         self.text.store(self.output, offset, value)
 
-    def _row(self, row: Expr, to: Name) -> None:
+    def _row(self, positions: list[Name], to: Name) -> None:
         """Combines the rows of the array that a row of windows covers."""
         writer, text, last = self.writer, self.text, self.last
-        positions = take_apart(text, row, [f"o{a.number}" for a in self.outer], [a.count for a in self.outer])
         at: list[Expr] = [a.begin(p) if a.moves else p for a, p in zip(self.outer, positions, strict=True)]
         sizes = [a.size for a in self.axes]
         whole = text.size("whole", self.whole)

@@ -27,8 +27,10 @@ LEAST_GRADIENT = 1 << 15
 """Multiplications of a derivative that has a form of its own: native loops do not take these forms."""
 SHORT_ROW, MANY_OUTPUTS = 256, 16
 """With fewer positions, and as many outputs, channels last is better for a derivative by the kernel."""
-TILE_COLUMNS, MOST_WASTE = 32, 1.6
-"""Channels first: what a tile has usually, and how many times the results it may compute."""
+TILE_BYTES, SOME_WASTE, MOST_WASTE = 128, 1.1, 1.6
+"""Channels first: what a row of a tile has usually, and how many times the results are few and too many to compute."""
+MOVED, MOVED_WEIGHT = 10, 300
+"""Bringing an element of an image or of the kernel into another order, in multiplications."""
 
 FEW_PLACES = 64
 """An image with fewer positions of the window is a narrow matrix. With channels last all images together are one
@@ -144,11 +146,34 @@ def _has_few_places(convolution: HloInstruction) -> bool:
     numbers, sizes = attributes.dimension_numbers, convolution.shape.dimensions
     if sizes[numbers.output_batch] <= 1 or not attributes.window:
         return False
-    places, last = 1, 0
-    for d, part in zip(numbers.output_spatial, attributes.window, strict=True):
+    tile, window = TILE_BYTES // convolution.shape.element.byte_width, attributes.window
+    places, last, spread = 1, 0, 0
+    for d, part in zip(numbers.output_spatial, window, strict=True):
         places *= sizes[d]
-        last = last * ((part.size - 1) * part.window_dilation // part.stride + sizes[d]) + sizes[d] - 1
-    return (last // TILE_COLUMNS + 1) * TILE_COLUMNS > MOST_WASTE * places
+        reach = (part.size - 1) * part.window_dilation // part.stride
+        spread = last * sizes[d] + sizes[d] - 1
+        last = last * (reach + sizes[d]) + sizes[d] - 1
+    if _rounded(last + 1, tile) > MOST_WASTE * places:
+        return True
+    columns = _rounded((spread if window[-1].stride == 1 else last) + 1, tile)
+    return columns > SOME_WASTE * places and _saves_columns(convolution, places, columns, tile)
+
+
+def _saves_columns(convolution: HloInstruction, places: int, columns: int, tile: int) -> bool:
+    """True if `columns` for each image instead of its places take longer than it takes to bring all arrays into the
+    order of channels last."""
+    numbers = convolution.attributes.dimension_numbers
+    array, kernel = (o.shape for o in convolution.operands)
+    images, groups = convolution.shape.dimensions[numbers.output_batch], convolution.attributes.feature_group_count
+    made = kernel.dimensions[numbers.kernel_output_feature]
+    depth = kernel.num_elements // max(made, 1)
+    saved = images * depth * (columns * made - places * groups * _rounded(made // groups, tile))
+    moved = MOVED * (array.num_elements + convolution.shape.num_elements) + MOVED_WEIGHT * kernel.num_elements
+    return bool(saved > moved)
+
+
+def _rounded(number: int, tile: int) -> int:
+    return -(-number // tile) * tile
 
 
 def _wants_channels_last(convolution: HloInstruction) -> bool:

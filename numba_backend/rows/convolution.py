@@ -46,6 +46,16 @@ IMAGE_BYTES = 1 << 20
 """The copy of an image is in a second-level cache; larger ones are shared between threads."""
 MANY_ITEMS = 64
 """From so many pieces of work on, threads finish at about the same time."""
+COPIED, COPIED_ROW, SEGMENT = 5.0, 300.0, 100.0
+"""Copying an element, and a row besides, and writing a run of results to where they belong, in multiplications."""
+LESS_WORK = 0.95
+"""A larger copy has to save more than the estimate may be wrong."""
+LARGE_BYTES = 1 << 20
+"""Copies of images that are larger, all together, are made strip by strip."""
+FEW_STRIPS, STRIP_BYTES, MORE_WORK = 16, 1 << 19, 1.03
+"""So many strips at least, for the threads; how large one may be, and how much more there may be to do with them."""
+MOST_ROWS = 1.1
+"""Channels last: how many times the rows of an image its tiles may have."""
 FEW_OUTPUTS = 8
 """Channels last, outputs lie along a vector register: with less of them a product by the BLAS is faster."""
 
@@ -174,17 +184,21 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
     """Some images at a time, so that their copy is still in the cache when it is multiplied."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
-    geometry = copies.geometry_of(sizes)
     tile = tiles.tile_of(context.builder.registers, sizes.element_type, sizes.outputs)
+    geometry = _cheaper(copies.geometry_of(sizes), tile)
+    by_images = _by_images(context, geometry)
+    if context.has_pieces and not by_images:
+        geometry = _in_strips(geometry, tile)
+    strips = geometry.strips
     if turned:
         weights = context.scratch(sizes.element_type, sizes.outputs * sizes.depth)
         context.kernel(f"{instruction.name}.turned", tiles.emit_turned(sizes), [kernel], [weights])
         kernel = weights
     offsets = context.builder.constant(geometry.tap_offsets())
-    if _by_images(context, geometry):
+    if by_images or strips > 1:
         copies_of_images = _image_memory(geometry, tile)
         context.by_pieces(
-            instruction, (sizes.batch,), [sizes.batch],
+            instruction, (sizes.batch,) if strips == 1 else (), [sizes.batch * strips],
             [
                 Step(
                     f"{instruction.name}.padded", copies.emit_copy_first(geometry, 0, sizes.batch), [array],
@@ -217,7 +231,7 @@ def _tiles_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) 
     weights, panels, tile = _panels(context, instruction, sizes, sizes.depth, sizes.batch * sizes.positions)
     offsets = context.builder.constant(geometry.tap_offsets())
     (result,) = context.results(instruction)
-    if _by_images(context, geometry):
+    if _by_images(context, geometry) and not _shares_weights(sizes, tile):
         steps: list[Step] = []
         copy_of: Argument | PieceMemory = context.operands(instruction)[0]
         if not _is_in_place(geometry, tile):
@@ -276,11 +290,55 @@ def _gradient_first(context: RowContext, instruction: HloInstruction, sizes: Siz
         context.kernel(instruction.name, emitted, [copy, rows, offsets], [result])
 
 
+def _cheaper(geometry: copies.Geometry, tile: tiles.Tile) -> copies.Geometry:
+    """The walk of a convolution, channels first, or the one with a phase for each element of the window along the last
+    axis: it copies more, and tiles have no columns that are not results."""
+    if geometry.cells[-1].axis.part.stride > 1:
+        return geometry
+    spread = copies.geometry_of(geometry.sizes, spread=True)
+    if spread.image * geometry.sizes.element_type.byte_width > IMAGE_BYTES:
+        return geometry
+    return spread if _work(spread, tile) < LESS_WORK * _work(geometry, tile) else geometry
+
+
+def _in_strips(geometry: copies.Geometry, tile: tiles.Tile) -> copies.Geometry:
+    """The walk through large images by strips, so that the copy of one is in a second-level cache when it is
+    multiplied, and is gone afterwards. Nothing follows a strip: its results do not lie together."""
+    sizes, spread = geometry.sizes, geometry.cells[-1].spread
+    width, lines = sizes.element_type.byte_width, sizes.axes[0].count
+    if len(sizes.axes) < 2 or sizes.batch * geometry.image * width <= LARGE_BYTES:
+        return geometry
+    for strips in range(2, lines + 1):
+        if lines % strips or sizes.batch * strips < FEW_STRIPS:
+            continue
+        walk = copies.geometry_of(sizes, spread=spread, strips=strips)
+        if walk.image * width <= STRIP_BYTES:
+            return walk if strips * _work(walk, tile) <= MORE_WORK * _work(geometry, tile) else geometry
+    return geometry
+
+
+def _work(geometry: copies.Geometry, tile: tiles.Tile) -> float:
+    """What an image takes, in multiplications."""
+    sizes = geometry.sizes
+    columns = -(-geometry.flat // tile.columns) * tile.columns
+    segments = -(-geometry.flat // geometry.lines[-1][0]) + columns // tile.columns
+    made = sizes.made * (columns * sizes.depth + segments * SEGMENT)
+    return made + geometry.image * (COPIED + COPIED_ROW / geometry.cells[-1].size)
+
+
 def _by_images(context: RowContext, geometry: copies.Geometry) -> bool:
     """True if each image is a piece of work of its own: copied, multiplied, and given to what follows by one thread."""
     sizes = geometry.sizes
     per_image = geometry.image * sizes.element_type.byte_width
     return context.has_pieces and sizes.batch >= FEW_IMAGES and per_image <= IMAGE_BYTES
+
+
+def _shares_weights(sizes: Sizes, tile: tiles.Tile) -> bool:
+    """Channels last: True if images should be multiplied together, since one has few rows, or too few for the time
+    that it takes to read all weights."""
+    rows = -(-sizes.positions // tile.rows) * tile.rows
+    weights = sizes.made * sizes.depth * sizes.element_type.byte_width
+    return rows > MOST_ROWS * sizes.positions or (weights > IMAGE_BYTES and sizes.positions < MANY_POSITIONS)
 
 
 def _image_memory(geometry: copies.Geometry, tile: tiles.Tile) -> PieceMemory:

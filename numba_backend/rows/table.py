@@ -88,8 +88,8 @@ class RowContext(Protocol):
     ) -> None:
         """Add a row that calls kernels one after another, all of them for one piece and then for the next, and after
         them those of fusions that can be computed piece by piece too. `leading`: the first dimensions of the result;
-        each of the pieces has as many of the rows that they number. `pieces`: how many there may be, the best number
-        first; with the others more may follow."""
+        each of the pieces has as many of the rows that they number. Without any, nothing follows. `pieces`: how many
+        there may be, the best number first; with the others more may follow."""
 
 
 RowRule = Callable[[RowContext, HloInstruction], None]
