@@ -43,6 +43,7 @@ from .movement import clamped_starts
 from .place_index import LoopDigit, Spot, TileLoops, guide_of, loop_digits, reached_parameters
 from .places import Place
 from .sizes import Index, Sizes
+from .transposes import Tiles, TransposeEmitter, moved_parameter, tiles_of
 
 TILE = 32
 """Rows and columns of a tile: 32 x 32 floats are 64 cache lines on either side, well within the first level."""
@@ -230,15 +231,42 @@ def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
     if digits:
         return _tiled_nest(nest, domain, digits, nest.store_roots)
     tiled = strided_dimension(nest.roots)
-    if tiled == 0 and rank > 1 and domain.shape.dimensions[0] <= _FEW < domain.shape.dimensions[-1]:
+    cut = _cut(nest)
+    if cut is None and tiled == 0 and rank > 1 and domain.shape.dimensions[0] <= _FEW < domain.shape.dimensions[-1]:
         nest.sizes.mark_outer(domain, rank - 1)
         return _across_nest(nest, domain)
+    if cut is not None:
+        return _transposed(nest, *cut)
     if rank:
         nest.sizes.mark_outer(domain, 0)
         nest.sizes.mark_loops(domain, range(rank))
     if _is_turned(nest, domain):
         return _turned_nest(nest, domain)
     return _sliced_nest(nest, domain, nest.store_roots)
+
+
+def _cut(nest: NestEmitter) -> tuple[HloInstruction, tuple[int, ...], Tiles] | None:
+    """For a nest that is a transpose: of what, which dimensions they are, and the tiles."""
+    root = nest.roots[0]
+    found = moved_parameter(root)
+    if found is None or len(nest.roots) > 1 or nest.sharing or nest.fused.parameter_places:
+        return None
+    width = root.shape.element.byte_width
+    cut = tiles_of(root.shape.dimensions, found[1], width) if root.shape.rank > 1 else None
+    if cut is None or (root.shape.rank == 2 and min(root.shape.dimensions) <= _FEW):
+        return None
+    # `_turned_nest` begins each row with a line, and writes that past the caches.
+    by_lines = width > 1 and (root.shape.rank == 2 or (cut.streams and not cut.begins_lines))
+    return None if by_lines and _is_turned(nest, root) else (*found, cut)
+
+
+def _transposed(nest: NestEmitter, parameter: HloInstruction, where: tuple[int, ...], tiles: Tiles) -> EmittedKernel:
+    """The kernel of a transpose, by `transposes.py`."""
+    number = parameter.attributes.number
+    nest.elements.used.add(number)
+    emitter = TransposeEmitter(nest.writer, nest.sizes, nest.roots[0], parameter, where, tiles)
+    count = emitter.write(pointer_of(nest.elements.pointers[number]), pointer_of(nest.outputs[0]))
+    return nest.finish(count, tiles.rows.elements * tiles.columns.elements)
 
 
 _FEW = 8

@@ -67,7 +67,9 @@ def turned_block(loop: For, local_arrays: Mapping[str, int]) -> Turn | None:
     if store.pointer.name not in local_arrays or load.pointer.name == store.pointer.name:
         return None
     width = _WIDTHS[type_[:-1]]
-    if side * width > _LINE or not follows(store.index, outer) or not follows(load.index, inner):
+    if side * width > _LINE or not follows(store.index, outer):
+        return None
+    if not follows(load.index, inner, tables=set(local_arrays) - {store.pointer.name}):
         return None
     return Turn(outer, inner, side, width, store, load)
 

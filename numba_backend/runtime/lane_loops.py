@@ -219,12 +219,16 @@ def _is_lanes(value: Expr, type_: str, written: _Written) -> bool:
     return False
 
 
-def follows(index: Expr, variable: str, names: Collection[str] = ()) -> bool:
-    """True if the index is the variable plus what does not depend on it nor on `names`, and reads no memory."""
+def follows(index: Expr, variable: str, names: Collection[str] = (), tables: Collection[str] = ()) -> bool:
+    """True if the index is the variable plus what does not depend on it nor on `names`, and reads no memory but that of
+    `tables`."""
     if index.type != "int64":
         return False
-    if any(isinstance(part, Load) or (isinstance(part, Name) and part.name in names) for part in index.walk()):
-        return False
+    for part in index.walk():
+        if isinstance(part, Load) and part.pointer.name not in tables:
+            return False
+        if isinstance(part, Name) and part.name in names:
+            return False
     while isinstance(index, Binary) and index.op in ("+", "-"):
         if index.left.reads(variable):
             if index.right.reads(variable):

@@ -1,0 +1,305 @@
+"""Transposes of arrays of any rank, in tiles that read and write whole lines of the cache.
+
+The most minor dimensions of the operand together are a *run*: elements that lie side by side there. Those of the result
+are a run too. A tile is a piece of either run, and one index of each other dimension::
+
+    for m in range(m0): ...                       froms[count] = ...; the offset of each element of the result's run
+    for tile in range(lo, hi):
+        j_tile = tile % m1
+        ...
+        for k_tile in range(0, rows, 16):
+            k = minimum(k_tile, rows - 16)
+            for l_tile in range(0, columns, 16):
+                l = minimum(l_tile, columns - 16)
+                for m in range(16):
+                    for p in range(16):
+                        turned[(k + p) * pitch + (l + m)] = x0[source + froms[l + m] + (k + p)]
+        for k in range(rows):
+            for l_tile in range(0, columns, 16):
+                l = minimum(l_tile, columns - 16)
+                for m in range(16):
+                    out[target + tos[k] + (l + m)] = turned[k * pitch + (l + m)]
+
+So a dimension of 8 bytes costs no more than a long one: its neighbours fill the line. The compiler turns the blocks in
+registers (`runtime/block_moves.py`); the last block of a row overlaps the one before. Tiles follow each other along the
+dimensions that are minor in both arrays, whose pages are then the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ..loops.expressions import ZERO, Expr, Name, Number, call
+from ..loops.writer import Writer
+from .copies import LINE, STREAMED
+from .kernel import HI, LO
+from .sizes import Sizes
+
+LEAST_BYTES = 4096
+"""Smaller arrays are in the first cache anyhow."""
+
+_ROWS, _RUN_BYTES, _ROW_BYTES = 64, 128, 256
+"""A run takes in dimensions until it has so many elements, or bytes (`_RUN_BYTES`). These, and at most
+`_ROW_BYTES`, are what a tile has of the operand's run, if the result's run fills the tile."""
+
+_TILE_BYTES, _MOST_ELEMENTS = 16384, 8192
+"""Of a tile."""
+
+_MOST_ENTRIES = 1024
+"""Elements of a tile along one run."""
+
+_BLOCK, _LEAST_BLOCK = 16, 4
+
+_WHOLE_LINES = 4
+"""Blocks of elements of so many bytes read whole lines. Those of smaller ones would ask for a line again after others,
+which may lie a power of two apart, have driven it out of the cache: the rows of a tile are copied first."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Dimensions of the result whose elements lie side by side in an array, minor to major; of the last one a tile has
+    `chunk` indices."""
+
+    dimensions: tuple[int, ...]
+    chunk: int
+    within: int
+    """Elements of the other dimensions together."""
+
+    @property
+    def elements(self) -> int:
+        return self.chunk * self.within
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How a transpose is cut."""
+
+    rows: _Run
+    """Of the operand."""
+    columns: _Run
+    """Of the result."""
+    side: int
+    """Rows and columns of a block."""
+    streams: bool
+    """The result is too large for the caches."""
+    begins_lines: bool
+    """Each run of the result begins a line."""
+
+
+def moved_parameter(root: HloInstruction) -> tuple[HloInstruction, tuple[int, ...]] | None:
+    """The parameter that a value is in another order; for each of its dimensions, which one of the value it is."""
+    where = tuple(range(root.shape.rank))
+    while root.opcode is Opcode.TRANSPOSE:
+        source = [0] * len(where)
+        for d, e in enumerate(root.attributes.dimensions):
+            source[e] = where[d]
+        where, root = tuple(source), root.operands[0]
+    return (root, where) if root.opcode is Opcode.PARAMETER else None
+
+
+def _capacity(width: int) -> int:
+    """Elements of the local array of a tile, whose rows have a pitch."""
+    return 2 * min(_TILE_BYTES // width, _MOST_ELEMENTS)
+
+
+def _pitch(elements: int, line: int) -> int:
+    """From a row of a tile to the next one: an odd number of lines, so that they do not drive each other out."""
+    return elements if elements < line else (-(-elements // line) | 1) * line
+
+
+def tiles_of(sizes: Sequence[int], where: Sequence[int], width: int) -> Tiles | None:
+    """How to cut the transpose to an array of `sizes`, whose dimension `where[e]` is dimension e of the operand; None
+    where there is no block to turn."""
+    rank = len(sizes)
+    if math.prod(sizes) * width < LEAST_BYTES or where[-1] == rank - 1:
+        return None
+    orders = (where[::-1], range(rank - 1, -1, -1))
+    runs = [[where[-1]], [rank - 1]]
+    lengths = [sizes[run[0]] for run in runs]
+    for k, order in enumerate(orders):
+        for d in order[1:]:
+            if lengths[k] >= min(_ROWS, _RUN_BYTES // width) or d in runs[1 - k]:
+                break
+            runs[k].append(d)
+            lengths[k] *= sizes[d]
+    line = max(LINE // width, 1)
+    elements = min(_TILE_BYTES // width, _MOST_ELEMENTS)
+    rows = min(lengths[0], _ROWS, _ROW_BYTES // width)
+    columns = min(lengths[1], elements // rows, _MOST_ENTRIES)
+    capacity = _capacity(width)
+    rows = min(lengths[0], elements // max(columns, line), _MOST_ENTRIES, capacity // _pitch(columns, line))
+    columns = min(columns, capacity // _pitch(rows, line))
+    found: list[_Run] = []
+    for run, most in zip(runs, (rows, columns), strict=True):
+        within = math.prod(sizes[d] for d in run[:-1])
+        size = sizes[run[-1]]
+        count = -(-size // max(most // within, 1))
+        step = line // math.gcd(line, within)  # whole lines, where they fit
+        even = -(-size // (count * step)) * step
+        found.append(_Run(tuple(run), even if even * within <= most else max(most // within, 1), within))
+    least = min(_BLOCK, line, *(run.elements for run in found))
+    side = 1 << (least.bit_length() - 1)
+    if side < min(_LEAST_BLOCK, line):
+        return None
+    return Tiles(found[0], found[1], side, math.prod(sizes) * width >= STREAMED, lengths[1] % line == 0)
+
+
+class TransposeEmitter:
+    """Writes the kernel of a transpose: `writer` and `sizes` are those of its nest."""
+
+    def __init__(
+        self, writer: Writer, sizes: Sizes, root: HloInstruction, parameter: HloInstruction, where: Sequence[int],
+        tiles: Tiles,
+    ) -> None:  # fmt: skip
+        self.writer, self.sizes, self.tiles = writer, sizes, tiles
+        self.root, self.parameter, self.where = root, parameter, where
+        self.width = root.shape.element.byte_width
+        self.dimensions = root.shape.dimensions
+        for d in range(root.shape.rank):
+            if self.dimensions[d] > _BLOCK or d == 0:
+                sizes.mark_outer(root, d)
+
+    def _offsets(self, index: Mapping[int, Expr]) -> tuple[Expr, Expr]:
+        """Where an element is in the operand and in the result; dimensions that are not in `index` are at 0."""
+        whole = [index.get(d, ZERO) for d in range(len(self.dimensions))]
+        source = self.sizes.offset(self.parameter, tuple(whole[d] for d in self.where))
+        return source, self.sizes.offset(self.root, tuple(whole))
+
+    def write(self, x: Name, out: Name) -> int:
+        """Writes the kernel's body; gives the number of tiles."""
+        writer, tiles, width = self.writer, self.tiles, self.width
+        rows, columns, side = tiles.rows, tiles.columns, tiles.side
+        line = max(LINE // width, 1)
+        stream = self.sizes.argument("stream", int(tiles.streams and tiles.begins_lines))
+        pitch = self.sizes.argument("pitch", _pitch(columns.elements, line))
+        capacity = _capacity(width)
+        assert rows.elements * _pitch(columns.elements, line) <= capacity, "a tile that is too large"
+        assert columns.elements * _pitch(rows.elements, line) <= capacity, "a tile that is too large"
+        turned = writer.local_array("turned0", capacity, x.type[:-1])
+        staged, staged_pitch = None, pitch
+        if width < _WHOLE_LINES:
+            staged = writer.local_array("staged0", capacity, x.type[:-1])
+            staged_pitch = self.sizes.argument("pitch0", _pitch(rows.elements, line))
+        chunks = [self.sizes.argument(f"chunk{k}", run.chunk) for k, run in enumerate((rows, columns))]
+        tos = self._table("tos", rows, chunks[0], 1)
+        froms = self._table("froms", columns, chunks[1], 0)
+
+        def to(k: Expr) -> Expr:
+            return tos[k] if tos is not None else self._offsets({rows.dimensions[0]: k})[1]
+
+        def source(k: Expr) -> Expr:
+            return froms[k] if froms is not None else self._offsets({columns.dimensions[0]: k})[0]
+
+        with writer.loop("tile", LO, HI) as tile:
+            starts, count = self._starts(tile, chunks)
+            lengths = []
+            for k, run in enumerate((rows, columns)):
+                d = run.dimensions[-1]
+                some = call("minimum", chunks[k], self.sizes.of(self.root, d) - starts[d])
+                for e in run.dimensions[:-1]:
+                    some = some * self.sizes.of(self.root, e)
+                lengths.append(writer.assign("rows" if k == 0 else "columns", some))
+            high, wide = lengths
+            first, target = self._offsets(starts)
+            first, target = writer.assign("source", first), writer.assign("target", target)
+            read = x
+            if staged is not None:
+                with writer.loop("l", wide) as left:
+                    start = writer.assign("start", first + source(left))
+                    self._copy(staged, left * staged_pitch, x, start, high, self._piece(rows), "k")
+                read = staged
+
+            def beside(k: Expr) -> Expr:
+                return first + source(k) if staged is None else k * staged_pitch
+
+            blocks = writer.if_(call("minimum", high, wide) >= side)
+            with (
+                blocks, writer.loop("l_tile", ZERO, wide, step=side) as l_tile,
+                writer.loop("k_tile", ZERO, high, step=side) as k_tile,
+            ):  # fmt: skip
+                left = writer.assign("l", call("minimum", l_tile, wide - side))
+                top = writer.assign("k", call("minimum", k_tile, high - side))
+                with writer.loop("m", Number(side)) as m, writer.loop("p", Number(side)) as p:
+                    element = read[beside(left + m) + (top + p)]
+                    writer.store(turned, (top + p) * pitch + (left + m), element)
+            with writer.else_(), writer.loop("l", wide) as left:
+                start = writer.assign("start", beside(left))
+                with writer.loop("k", high) as top:
+                    writer.store(turned, top * pitch + left, read[start + top])
+            with writer.loop("k", high) as row:
+                at = writer.assign("at", target + to(row))
+                here = writer.assign("here", row * pitch)
+                self._copy(out, at, turned, here, wide, self._piece(columns), "l", stream)
+        return count
+
+    def _piece(self, run: _Run) -> int:
+        """How many neighbours are copied at once: whole lines, if a tile has so many."""
+        line = max(LINE // self.width, 1)
+        return line if run.elements >= line else self.tiles.side
+
+    def _copy(
+        self, to: Name, at: Expr, source: Name, start: Expr, length: Expr, piece: int, name: str,
+        stream: Name | None = None,
+    ) -> None:  # fmt: skip
+        """Copies neighbours, by pieces if there are so many; lines are written past the caches if `stream` says so."""
+        writer = self.writer
+        both = stream is not None and piece == max(LINE // self.width, 1)
+        with writer.if_(length >= piece), writer.loop(f"{name}_tile", ZERO, length, step=piece) as first:
+            first = writer.assign(name, call("minimum", first, length - piece))
+            for streamed in (True, False) if both else (False,):
+                with ExitStack() as stack:
+                    if both and stream is not None:
+                        stack.enter_context(writer.if_(stream.ne(0)) if streamed else writer.else_())
+                    m = stack.enter_context(writer.loop("m", Number(piece), streamed=streamed))
+                    writer.store(to, at + (first + m), source[start + (first + m)])
+        with writer.else_(), writer.loop(name, length) as first:
+            writer.store(to, at + first, source[start + first])
+
+    def _table(self, name: str, run: _Run, chunk: Expr, array: int) -> Name | None:
+        """The offsets, in the other array, of the elements of a run; None for a run of one dimension."""
+        if len(run.dimensions) == 1:
+            return None
+        writer = self.writer
+        table = writer.local_array(name, _MOST_ENTRIES, "int64")
+        count = writer.assign(f"{name}_count", ZERO)
+        with ExitStack() as stack:
+            index: dict[int, Expr] = {}
+            for level, d in enumerate(reversed(run.dimensions)):
+                size = chunk if level == 0 else self.sizes.of(self.root, d)
+                index[d] = stack.enter_context(writer.loop(f"{name}_{level}", size))
+            writer.store(table, count, self._offsets(index)[array])
+            writer.augment(count, "+", Number(1))
+        return table
+
+    def _starts(self, tile: Expr, chunks: Sequence[Name]) -> tuple[dict[int, Expr], int]:
+        """The indices where a tile begins, and how many tiles there are."""
+        writer, rank = self.writer, len(self.dimensions)
+        runs = (self.tiles.rows, self.tiles.columns)
+        inner = {d for run in runs for d in run.dimensions[:-1]}
+        chunk_of = {run.dimensions[-1]: k for k, run in enumerate(runs)}
+        major = {d: rank - 1 - d + (rank - 1 - e) for e, d in enumerate(self.where)}
+        order = sorted((d for d in range(rank) if d not in inner), key=lambda d: (major[d], chunk_of.get(d, 2)))
+        starts: dict[int, Expr] = {}
+        total = 1
+        rest = tile
+        for number, d in enumerate(order):
+            size = self.dimensions[d]
+            k = chunk_of.get(d)
+            if k is None:
+                count: Expr = self.sizes.of(self.root, d)
+                times = size
+            else:
+                times = -(-size // runs[k].chunk)
+                count = self.sizes.argument(f"m{d}", times)
+            total *= times
+            part: Expr = rest
+            if number < len(order) - 1:
+                part = rest % count
+                rest = writer.assign(f"rest{number}", rest // count)
+            starts[d] = writer.assign(f"i{d}", part if k is None else part * chunks[k])
+        return starts, total
