@@ -300,6 +300,20 @@ def test_linear_algebra_of_complex_matrices(check: Any) -> None:
         check(np.complex128, 35)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_small_matrices(dtype: Any) -> None:
+    """The kernels that they have in this process, side by side."""
+    a = matrix(dtype, 19, 4, 4)
+    a = a + adjoint(a)
+    lower, b = np.tril(a) + 5 * np.eye(4, dtype=dtype), matrix(dtype, 19, 4, 2)
+    with hloom.enable_x64(True):
+        values, vectors = compiled(lambda x: tuple(jnp.linalg.eigh(x)), a)
+        (x,) = compiled(lambda a, b: [lax.linalg.triangular_solve(a, b, left_side=True, lower=True)], lower, b)
+    close(a @ vectors, vectors * values[..., None, :], dtype)
+    orthonormal(vectors, dtype)
+    close(lower @ x, b, dtype)
+
+
 @pytest.mark.slow
 def test_matrices_without_a_decomposition_end() -> None:
     """NaN and infinity end in NaN, not in a loop; matrices of zeros and of one rank have decompositions."""

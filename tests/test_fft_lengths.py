@@ -49,6 +49,36 @@ def test_lengths(n: int, kind: str) -> None:
     close(transformed("irfft", spectrum, n=n), np.fft.irfft(spectrum.astype(np.complex128), n), eps)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [2, 3, 5, 8, 15, 16, 17, 34, 37, 94, 101, 105, 127, 131, 254, 512, 2 * 3 * 11 * 31])
+@pytest.mark.parametrize("items", [8, 21])
+def test_rows_side_by_side(items: int, n: int, kind: str) -> None:
+    """Rows of very different sizes: none is in the errors of another one. The imaginary parts of the first number, and
+    of the last one for even lengths, do not count."""
+    dtype, eps = KINDS[kind]
+    x = complex_numbers(kind, items, n) * (10.0 ** np.arange(items)[:, None]).astype(dtype)
+    x[3] = 0
+    spectrum = np.fft.rfft(x.real.astype(np.float64)).astype(dtype)
+    spectrum[:, 0] += 1j
+    inputs = {"fft": x, "ifft": x, "rfft": x.real.copy(), "irfft": spectrum}
+    for name, given in inputs.items():
+        options = {"n": n} if name == "irfft" else {}
+        found = transformed(name, given, **options)
+        expected = getattr(np.fft, name)(given.astype(np.result_type(given, np.float64)), **options)
+        for row, other in zip(found, expected, strict=True):
+            close(row, other, eps)
+
+
+def test_what_is_not_finite_stays_in_its_row() -> None:
+    x = RNG.standard_normal((19, 45)).astype(np.float32)
+    expected = np.fft.rfft(x.astype(np.float64))
+    x[4, 7] = np.nan
+    found = transformed("rfft", x)
+    assert np.isnan(found[4]).all()
+    for row in {*range(19)} - {4}:
+        close(found[row], expected[row], 3e-6)
+
+
 @pytest.mark.parametrize("shape", [(2, 4, 1), (1, 1, 6), (3, 5, 2), (2, 16, 7), (1, 12, 33), (2, 64, 40), (1, 600, 70)])
 def test_columns(shape: tuple[int, ...]) -> None:
     """The dimension before the last one is transformed along columns: more or less of them than a block has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -171,3 +172,26 @@ def test_in_a_native_loop() -> None:
         expected = np.linalg.solve(a.astype(np.float64), expected)
     np.testing.assert_allclose(f(a, b), expected, rtol=1e-4, atol=1e-5)
     assert len(f.lower(a, b).compile().kernels()) == 1
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+def test_triangular_solves_side_by_side(left: bool, lower: bool, kind: str) -> None:
+    """What is in the other triangle, and on a diagonal of ones, does not count."""
+    for transposed, unit, n, others in itertools.product((False, True), (False, True), (1, 4), (1, 3)):
+        a, b = drawn(kind, 21, n, n), drawn(kind, 21, *((n, others) if left else (others, n)))
+        a += 3 * np.eye(n, dtype=a.dtype)
+        kept = np.tri(n, k=-int(unit), dtype=bool)
+        kept = kept if lower else kept.T
+        options = {"left_side": left, "lower": lower, "transpose_a": transposed, "unit_diagonal": unit}
+        with hloom.enable_x64(True):
+            solve = hloom.jit(lambda a, b, options=options: lax.linalg.triangular_solve(a, b, **options))
+            given = np.where(kept, a, np.nan).astype(a.dtype)
+            assert "triangular_lanes" in str(solve.lower(given, b).compile().kernels())
+            x = np.asarray(solve(given, b))
+        whole = np.where(kept, a, 0) + unit * np.eye(n)
+        op = whole.swapaxes(1, 2) if transposed else whole
+        rest = (op @ x if left else x @ op) - b
+        eps = np.finfo(a.dtype).eps
+        assert (size(rest) <= 4 * n * eps * (size(op) * size(x) + size(b))).all()

@@ -67,12 +67,18 @@ def plan_of(n: int, columns: int) -> Plan | None:
 
 
 @functools.cache
-def rows_text(first: tuple[int, ...], kinds: tuple[int, ...], last: int) -> tuple[str, ...]:
-    """The lines for group `b` of items: an item is n numbers, one after the other."""
+def rows_text(
+    first: tuple[int, ...], kinds: tuple[int, ...], last: int, before: tuple[str, ...] = (), after: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """The lines for group `b` of items: an item is n numbers, one after the other. `before` and `after`: what makes
+    these numbers of the item, and the item's results of theirs; they are then in `reals`."""
     lines = ["scale = w[0]", "sg = w[1]", "at_work = b * 4 * n", "at_more = b * 4 * n"]
+    if before or after:
+        lines.append("at_reals = b * 2 * (n + 1)")
     lines.append("for item in range(b * items // groups, (b + 1) * items // groups):")
-    body = ["at_x = item * 2 * n", "at_out = item * 2 * n", "m = n", "table = 2"]
-    buffers = [_X, *[_WORK, _MORE] * len(first)]
+    body = ["at_x = item * 2 * n", "at_out = item * 2 * n", *before, "m = n", "table = 2"]
+    source, target = _REALS if before else _X, _REALS if after else _OUT
+    buffers = [source, *[_WORK, _MORE] * len(first)]
     s = 1
     for number, p in enumerate(first):
         body.append(f"m = m // {p}")
@@ -81,10 +87,10 @@ def rows_text(first: tuple[int, ...], kinds: tuple[int, ...], last: int) -> tupl
         s *= p
     here = buffers[len(first)]
     if s < _LITERAL:  # there is no pass in between
-        body += _last(last, str(s), here, scaled=not first)
+        body += _last(last, str(s), here, target, scaled=not first)
     else:
-        body += [*_loop(kinds, s, here, "2 * n"), *_last(last, "s", Place(here.pointer, "at"))]
-    return (*lines, *indented(body))
+        body += [*_loop(kinds, s, here, "2 * n"), *_last(last, "s", Place(here.pointer, "at"), target)]
+    return (*lines, *indented([*body, *after]))
 
 
 @functools.cache
@@ -117,7 +123,7 @@ def columns_text(first: int | None, kinds: tuple[int, ...], last: int, block: in
     return (*lines, *indented(body))
 
 
-_X, _OUT, _WORK, _MORE = (Place(name, f"at_{name}") for name in ("x", "out", "work", "more"))
+_X, _OUT, _WORK, _MORE, _REALS = (Place(name, f"at_{name}") for name in ("x", "out", "work", "more", "reals"))
 
 
 def _loop(kinds: Sequence[int], s: int, buffer: Place, length: str) -> list[str]:
@@ -135,13 +141,13 @@ def _loop(kinds: Sequence[int], s: int, buffer: Place, length: str) -> list[str]
     return lines
 
 
-def _last(p: int, s: str, source: Place, scaled: bool = False) -> list[str]:
+def _last(p: int, s: str, source: Place, target: Place, scaled: bool = False) -> list[str]:
     """The last pass, whose m is 1."""
     if s == "s":
         sets, places = [f"d{k} = s * {k}" for k in range(1, p)], ["q", *[f"q + d{k}" for k in range(1, p)]]
     else:
         sets, places = [], ["q", *[f"q + {int(s) * k}" for k in range(1, p)]]
-    text = _butterflies(p, source, _OUT, places, None, scaled=scaled)
+    text = _butterflies(p, source, target, places, None, scaled=scaled)
     return [*sets, f"for q in independent({s}):", *indented(text)]
 
 
@@ -177,7 +183,7 @@ def _butterflies(
     for k, at in enumerate(sources):
         re, im = source.at(at)
         lines += [f"ar{k} = {re}", f"ai{k} = {im}"]
-    lines += _signed(p)
+    lines += butterfly_lines(p)
     by = " * scale" if scaled else ""
     for r, at in enumerate(targets or sources):
         re, im = target.at(at)
@@ -189,7 +195,7 @@ def _butterflies(
     return lines
 
 
-def _signed(p: int) -> Iterator[str]:
+def butterfly_lines(p: int) -> Iterator[str]:
     """b = the transform of length p of a, or for sg = -1 the inverse one."""
     if p == 1:
         yield from ("br0 = ar0", "bi0 = ai0")
@@ -203,48 +209,56 @@ def _signed(p: int) -> Iterator[str]:
         yield f"{name} = {value}"
 
 
-FROM_REALS = """\
-ar = x[b * 2 * h]
-ai = x[b * 2 * h + 1]
-out[b * 2 * (h + 1)] = ar + ai
-out[b * 2 * (h + 1) + 1] = R(0)
-out[b * 2 * (h + 1) + 2 * h] = ar - ai
-out[b * 2 * (h + 1) + 2 * h + 1] = R(0)
-for k in range(1, h):
-    ar = x[b * 2 * h + 2 * k]
-    ai = x[b * 2 * h + 2 * k + 1]
-    br = x[b * 2 * h + 2 * (h - k)]
-    bi = -x[b * 2 * h + 2 * (h - k) + 1]
+FROM_REALS = tuple(
+    """\
+first = item * 2 * (n + 1)
+ar = reals[at_reals]
+ai = reals[at_reals + 1]
+out[first] = ar + ai
+out[first + 1] = R(0)
+out[first + 2 * n] = ar - ai
+out[first + 2 * n + 1] = R(0)
+for k in range(1, n):
+    ar = reals[at_reals + 2 * k]
+    ai = reals[at_reals + 2 * k + 1]
+    br = reals[at_reals + 2 * (n - k)]
+    bi = -reals[at_reals + 2 * (n - k) + 1]
     er = R(0.5) * (ar + br)
     ei = R(0.5) * (ai + bi)
     dr = R(0.5) * (ar - br)
     di = R(0.5) * (ai - bi)
-    wr = w[2 * k]
-    wi = w[2 * k + 1]
-    out[b * 2 * (h + 1) + 2 * k] = er + (wr * di + wi * dr)
-    out[b * 2 * (h + 1) + 2 * k + 1] = ei + (wi * di - wr * dr)
+    wr = turns[2 * k]
+    wi = turns[2 * k + 1]
+    out[first + 2 * k] = er + (wr * di + wi * dr)
+    out[first + 2 * k + 1] = ei + (wi * di - wr * dr)
 """.splitlines()
-"""x: the transform of h complex numbers, which are 2 h real ones in pairs; out: the first h + 1 of the 2 h."""
+)
+"""reals: the transform of n complex numbers, which are 2 n real ones in pairs; out: the first n + 1 of the 2 n."""
 
-TO_REALS = """\
-for k in range(h):
-    ar = x[b * 2 * (h + 1) + 2 * k]
-    ai = x[b * 2 * (h + 1) + 2 * k + 1]
-    br = x[b * 2 * (h + 1) + 2 * (h - k)]
-    bi = -x[b * 2 * (h + 1) + 2 * (h - k) + 1]
-    if k == 0:
-        ai = R(0)
-        bi = R(0)
+TO_REALS = tuple(
+    """\
+first = item * 2 * (n + 1)
+reals[at_reals] = x[first] + x[first + 2 * n]
+reals[at_reals + 1] = x[first] - x[first + 2 * n]
+for k in range(1, n):
+    ar = x[first + 2 * k]
+    ai = x[first + 2 * k + 1]
+    br = x[first + 2 * (n - k)]
+    bi = -x[first + 2 * (n - k) + 1]
     er = ar + br
     ei = ai + bi
     dr = ar - br
     di = ai - bi
-    wr = w[2 * k]
-    wi = w[2 * k + 1]
-    out[b * 2 * h + 2 * k] = er - (wr * di - wi * dr)
-    out[b * 2 * h + 2 * k + 1] = ei + (wr * dr + wi * di)
+    wr = turns[2 * k]
+    wi = turns[2 * k + 1]
+    reals[at_reals + 2 * k] = er - (wr * di - wi * dr)
+    reals[at_reals + 2 * k + 1] = ei + (wr * dr + wi * di)
 """.splitlines()
-"""The way back: of h + 1 numbers the h whose inverse transform is the 2 h real ones in pairs."""
+)
+"""The way back: of n + 1 numbers the n whose inverse transform is the 2 n real ones in pairs."""
+
+EACH = ("item = b", "at_reals = b * 2 * n")
+"""Before them where `reals` has all items."""
 
 WITH_ZEROS = """\
 for k in range(n):
@@ -288,4 +302,3 @@ for k in range(2 * n * inner, 2 * length * inner):
     out[b * 2 * length * inner + k] = R(0)
 """.splitlines()
 """The n numbers of a length xn times the numbers of w; what is left of the length of the result is 0."""
-

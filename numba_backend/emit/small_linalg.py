@@ -3,7 +3,8 @@
 A call of LAPACK costs microseconds: its row calls Python, and LAPACK wants copies of the matrices. The kernels of
 `factorize.py` take some 100 ns for an 8 x 8 matrix, and about half of LAPACK's time for 32 x 32; from 64 x 64 on LAPACK
 is faster, which works in blocks. Of many matrices, those of `lanes.py` factorise as many at once as a vector holds.
-Whole systems, of which nobody keeps the factors, are in `systems.py`.
+Whole systems, of which nobody keeps the factors, are in `systems.py`, eigenvalues of many symmetric matrices in
+`symmetric.py`.
 Native loops hold these kernels too; whatever is not one keeps a loop in rows.
 """
 
@@ -29,8 +30,9 @@ from .factorize import (
     local_bytes,
 )
 from .kernel import EmittedKernel
-from .lanes import cholesky_lanes, fits_lanes, lu_lanes, qr_lanes, reflections_lanes
-from .systems import emit_determinant, emit_inverse, emit_lu_solve, emit_solve
+from .lanes import LANES, cholesky_lanes, fits_lanes, lu_lanes, qr_lanes, reflections_lanes
+from .symmetric import fits_symmetric, symmetric_lanes
+from .systems import emit_determinant, emit_inverse, emit_lu_solve, emit_solve, triangular_lanes
 
 MOST_ROWS = 32
 """The largest matrix that has a kernel: see above."""
@@ -79,6 +81,9 @@ def _solve(
     n = rows if attributes.left_side else columns
     if n > MOST_ROWS or not _fits(element_type, count * rows * columns, (rows, columns)):
         return None
+    by_rows = attributes.left_side and columns >= LANES.get(element_type, 1)  # whole vectors of each row
+    if not by_rows and fits_lanes(element_type, count, n * n, rows * columns):
+        return triangular_lanes(element_type, count, rows, columns, attributes)
     return emit_triangular_solve(element_type, count, rows, columns, attributes)
 
 
@@ -161,6 +166,23 @@ def _orgqr(call: Call) -> EmittedKernel | None:
     return emit_reflections(call.element_type, count, m, n, p)
 
 
+def _syevd(call: Call) -> EmittedKernel | None:
+    vectors, lower = call.letter("mode", "VN") == "V", call.letter("uplo", "LU") == "L"
+    return _symmetric(call, lower, vectors, True)
+
+
+def _eigh(call: Call) -> EmittedKernel | None:
+    lower = str(call.config.get("backend_config", "1")).split(",")[0].strip()
+    return _symmetric(call, lower == "1", True, False)
+
+
+def _symmetric(call: Call, lower: bool, vectors: bool, with_info: bool) -> EmittedKernel | None:
+    n, count = call.sizes["n"], math.prod(call.batch)
+    if call.element_type.is_complex or not fits_symmetric(call.element_type, count, n):
+        return None
+    return symmetric_lanes(call.element_type, count, n, lower, vectors, with_info)
+
+
 _TRANS = {"N": TransposeKind.NO_TRANSPOSE, "T": TransposeKind.TRANSPOSE, "C": TransposeKind.ADJOINT}
 
 
@@ -178,5 +200,6 @@ _TARGETS: Mapping[str, Callable[[Call], EmittedKernel | None]] = {
     "potrf": _potrf, "getrf": _getrf, "lu_decomposition": _lu_decomposition, "lu_solve": _lu_solve,
     "solve": _whole_solve, "inverse": _inverse, "determinant": _determinant, "trsm": _trsm, "geqrf": _geqrf,
     "qr": _geqrf, "orgqr": _orgqr, "householder_product": _orgqr,
+    "syevd": _syevd, "eigh": _eigh,
 }  # fmt: skip
 """By the function of the built-in target."""

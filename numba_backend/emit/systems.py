@@ -14,6 +14,7 @@ There are three forms. Of many matrices, as many as a vector register has number
 `lanes.py`: up to `_MOST_NAMES` numbers as local variables, which stay in registers; larger ones in local arrays. Of a
 few matrices, or complex ones, rows are vectors, as in `factorize.py`. A pivot is the first of the largest size; NaN is
 only chosen where it is the first one. A pivot of zero is not divided by until the end, where it gives infinity or NaN.
+Triangular solves of many matrices, which are half of a solve with LU factors, are here too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import math
 from collections.abc import Sequence
 
 from ...hlo.element_type import ElementType
+from ...hlo.ops.linalg import TransposeKind, TriangularSolveAttributes
 from .factorize import padded
 from .kernel import EmittedKernel
 from .lanes import LanesText, eliminate, elimination_arrays, fits_lanes
@@ -65,6 +67,40 @@ def emit_lu_solve(element_type: ElementType, count: int, n: int, columns: int, t
     if not fits_lanes(element_type, count, n * n, n * columns):
         return _lu_solve_rows(element_type, count, n, columns, trans)
     return _lu_solve_lanes(element_type, count, n, columns, trans)
+
+
+def triangular_lanes(
+    element_type: ElementType, count: int, rows: int, columns: int, attributes: TriangularSolveAttributes
+) -> EmittedKernel:
+    """As `factorize.emit_triangular_solve`, side by side, in its order; of real matrices. The other triangle of a, and
+    its diagonal where that is ones, are copied and not computed with."""
+    left = attributes.left_side
+    n, others = (rows, columns) if left else (columns, rows)
+    trans = attributes.transpose_a is not TransposeKind.NO_TRANSPOSE
+    forwards = (attributes.lower != trans) == left
+    t = LanesText(element_type)
+    t.array("w", n * n)
+    t.array("v", rows * columns)
+    t.array("turned", 4 * max(n * n, rows * columns), shared=False)
+    t.read("w", "x", n * n)
+    t.read("v", "y", rows * columns)
+
+    def of(k: str) -> str:
+        """Number j of what is solved in step k: of a row of x, or of a column."""
+        return f"v[{t.at(f'{k} * {columns} + j' if left else f'j * {columns} + {k}')}]"
+
+    i, j = ("i", "k") if left != trans else ("k", "i")
+    factor = f"w[{t.at(f'{i} * {n} + {j}')}]"
+    over = f"for j in range({others}):"
+    quotient = t.each([f"{of('k')} = {of('k')} / w[{t.at(f'k * {n} + k')}]"])
+    update = t.each([f"{of('i')} = {of('i')} - {factor} * {of('k')}"])
+    t.lines += [
+        f"for step in range({n}):", "    k = step" if forwards else f"    k = {n - 1} - step",
+        *indented([] if attributes.unit_diagonal else [over, *indented(quotient)]),
+        f"    for i in range({f'k + 1, {n}' if forwards else 'k'}):", f"        {over}", *indented(update, 3),
+    ]  # fmt: skip
+    t.write("out", "v", rows * columns)
+    return t.finish("triangular_lanes", _roles(element_type, False), count, _nanoseconds(element_type, n, others) / 2)
 
 
 def _nanoseconds(element_type: ElementType, n: int, columns: int) -> float:

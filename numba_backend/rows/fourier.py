@@ -1,15 +1,16 @@
 """fft as rows of kernels, without a library: along the last dimensions, one after the other.
 
-A transform of real numbers of even length n is one of n / 2 complex numbers, which its numbers are taken for, and a
-kernel that separates the two. Other lengths are transformed as complex numbers. A length with a prime factor above 13
-is a convolution with a chirp (Bluestein's). `emit/fourier.py` has the kernels, and says what they do; here is decided
-which of them are called with which lengths and tables.
+A transform of real numbers of even length n is one of n / 2 complex numbers, which its numbers are taken for, and what
+separates the two. Other lengths are transformed as complex numbers. Many short rows are transformed side by side
+(`emit/fourier_lanes.py`), others one after the other (`emit/fourier.py`), for which a length with a prime factor above
+13 is a convolution with a chirp (Bluestein's). Here is decided which kernels are called with which lengths and tables.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from ...hlo.ir import HloInstruction
 from ...hlo.ops.linalg import FftType
 from ..ahead.fourier_text import convolution_length, roots
 from ..emit import fourier as texts
+from ..emit import fourier_lanes as lanes
+from ..emit.lanes import LANES
 from ..emit.written import written
 from ..runtime.program import Argument
 from .table import RowContext
@@ -66,11 +69,16 @@ class _Rows:
         self._complex = ElementType.C64 if real is ElementType.F32 else ElementType.C128
 
     def transform(
-        self, outer: int, n: int, inner: int, source: Argument, target: Argument, scale: float = 0.0
-    ) -> None:
-        """Along the middle of [outer, n, inner]. `scale`: of the results; 0 for the usual one."""
+        self, outer: int, n: int, inner: int, source: Argument, target: Argument, scale: float = 0.0,
+        before: tuple[str, ...] = (), after: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        """Along the middle of [outer, n, inner]. `scale`: of the results; 0 for the usual one. `before` and `after`: of
+        rows that are real."""
         if not scale:
             scale = 1 / n if self._inverse else 1.0
+        if inner == 1 and not before and not after and lanes.fits(self._real, outer, n):
+            self._lanes(lanes.Rows.COMPLEX, outer, n, source, target, scale)
+            return
         block = _block(n, inner, self._complex.byte_width)
         plan = texts.plan_of(n, block)
         if plan is None:
@@ -82,12 +90,15 @@ class _Rows:
         table = _table(self._real, plan.passes, self._inverse, scale)
         builder = self._context.builder
         arrays = {"x": source, "out": target, "w": builder.constant(table)}
-        kinds = dict.fromkeys(("x", "out", "w", "work", "more"), self._real)
+        kinds = dict.fromkeys(("x", "out", "w", "work", "more", "reals", "turns"), self._real)
         for name in ("work", "more")[: len(plan.first)]:
             arrays[name] = self._context.scratch(self._real, 4 * block * n * groups)
+        if before or after:
+            arrays["reals"] = self._context.scratch(self._real, 2 * (n + 1) * groups)
+            arrays["turns"] = builder.constant(_pairs(roots(np.arange(n), 2 * n), self._real))
         sizes = {"items": outer, "n": n, "groups": groups, "steps": len(plan.between), "inner": inner}
         if inner == 1:
-            name, lines = "transform", texts.rows_text(plan.first, plan.kinds, plan.last)
+            name, lines = "transform", texts.rows_text(plan.first, plan.kinds, plan.last, before, after)
         else:
             first = plan.first[0] if plan.first else None
             name, lines = "transform_columns", texts.columns_text(first, plan.kinds, plan.last, block)
@@ -95,27 +106,47 @@ class _Rows:
         kinds["plan"] = ElementType.S64
         self._add(name, lines, arrays, kinds, sizes, groups, nanoseconds / groups)
 
+    def _lanes(self, rows: lanes.Rows, items: int, n: int, source: Argument, target: Argument, scale: float) -> None:
+        """Rows side by side, with transforms of length n."""
+        passes = lanes.passes_of(n)
+        assert passes is not None
+        width = self._real.byte_width
+        nanoseconds = items * n * (1.5 * math.log2(n) + 6) * _NANOSECONDS * width / 4
+        blocks = -(-items // LANES[self._real])
+        groups = max(1, min(blocks, _GROUPS, int(nanoseconds / 10_000)))
+        separated = 2 * n if rows in (lanes.Rows.FROM_REALS, lanes.Rows.TO_REALS) else 0
+        table = lanes.table_of(self._real, passes, self._inverse, scale, separated)
+        builder = self._context.builder
+        arrays = {
+            "x": source, "out": target, "w": builder.constant(table),
+            "work": self._context.scratch(self._real, lanes.work_numbers(self._real, n) * groups),
+            "plan": builder.constant(np.array(passes, np.int64)),
+        }  # fmt: skip
+        kinds = dict.fromkeys(arrays, self._real) | {"plan": ElementType.S64}
+        sizes = {"items": items, "n": n, "groups": groups, "steps": len(passes)}
+        lines = lanes.lanes_text(lanes.kinds_of(passes), rows, LANES[self._real])
+        self._add("transforms", lines, arrays, kinds, sizes, groups, nanoseconds / groups)
+
     def _add(
-        self, name: str, lines: tuple[str, ...] | list[str], arrays: dict[str, Argument],
+        self, name: str, lines: Sequence[str], arrays: dict[str, Argument],
         kinds: dict[str, ElementType], sizes: dict[str, int], extent: int, cost: float,
     ) -> None:  # fmt: skip
         kernel, used = written(name, lines, self._real, kinds, sizes, extent, cost)
         self._context.kernel(f"{self._name} {name}", kernel, [arrays[key] for key in used], [])
 
     def _each(
-        self, name: str, lines: list[str], items: int, work: int, source: Argument, target: Argument,
-        table: np.ndarray | None = None, **sizes: int,
+        self, name: str, lines: Sequence[str], items: int, work: int, arrays: dict[str, Argument | np.ndarray],
+        **sizes: int,
     ) -> None:  # fmt: skip
-        """A kernel that goes once over each item."""
-        arrays = {"x": source, "out": target}
-        if table is not None:
-            arrays["w"] = self._context.builder.constant(_pairs(table, self._real))
+        """A kernel that goes once over each item. Complex numbers among `arrays` are a table."""
+        places = {
+            key: self._context.builder.constant(_pairs(a, self._real)) if isinstance(a, np.ndarray) else a
+            for key, a in arrays.items()
+        }
         cost = work * 0.5 * self._real.byte_width / 4
-        self._add(name, lines, arrays, dict.fromkeys(arrays, self._real), sizes, items, cost)
+        self._add(name, lines, places, dict.fromkeys(places, self._real), sizes, items, cost)
 
-    def _convolution(
-        self, outer: int, n: int, inner: int, source: Argument, target: Argument, scale: float
-    ) -> None:
+    def _convolution(self, outer: int, n: int, inner: int, source: Argument, target: Argument, scale: float) -> None:
         """x_k = sum_j a_j e^(-+2 pi i j k / n), with j k = (j^2 + k^2 - (k - j)^2) / 2: a convolution of a_j c_j with
         the chirp conj(c_j), c_j = e^(-+pi i j^2 / n)."""
         length = convolution_length(n)
@@ -124,44 +155,63 @@ class _Rows:
         inverse = self._inverse
         work = length * inner
         names = {"n": n, "xn": n, "inner": inner, "length": length}
-        self._each("chirped", texts.CHIRPED, outer, work, source, buffers[0], chirp, **names)
+        arrays: dict[str, Argument | np.ndarray] = {"x": source, "out": buffers[0], "w": chirp}
+        self._each("chirped", texts.CHIRPED, outer, work, arrays, **names)
         self._inverse = False
         self.transform(outer, length, inner, buffers[0], buffers[1], 1.0)
         names = {"n": length, "xn": length, "inner": inner, "length": length}
-        self._each("convolved", texts.CHIRPED, outer, work, buffers[1], buffers[0], other, **names)
+        arrays = {"x": buffers[1], "out": buffers[0], "w": other}
+        self._each("convolved", texts.CHIRPED, outer, work, arrays, **names)
         self._inverse = True
         self.transform(outer, length, inner, buffers[0], buffers[1], 1.0)
         self._inverse = inverse
         names = {"n": n, "xn": length, "inner": inner, "length": n}
-        self._each("chirped", texts.CHIRPED, outer, work, buffers[1], target, chirp * scale, **names)
+        arrays = {"x": buffers[1], "out": target, "w": chirp * scale}
+        self._each("chirped", texts.CHIRPED, outer, work, arrays, **names)
 
     def from_reals(self, items: int, n: int, source: Argument, target: Argument) -> None:
         """From [items, n] real numbers to [items, n // 2 + 1] complex ones."""
         half = n // 2
+        if lanes.fits(self._real, items, n if n % 2 else half):
+            rows = lanes.Rows.FROM_ODD_REALS if n % 2 else lanes.Rows.FROM_REALS
+            self._lanes(rows, items, n if n % 2 else half, source, target, 1.0)
+            return
+        if n % 2 == 0 and texts.plan_of(half, 1) is not None:
+            self.transform(items, half, 1, source, target, 1.0, after=texts.FROM_REALS)
+            return
         between = self._context.scratch(self._complex, items * n)
         if n % 2 == 0:
             self.transform(items, half, 1, source, between)
-            table = roots(np.arange(half), n)
-            self._each("separated", texts.FROM_REALS, items, half, between, target, table, h=half)
+            lines = (*texts.EACH, *texts.FROM_REALS)
+            turns = roots(np.arange(half), n)
+            self._each("separated", lines, items, half, {"reals": between, "out": target, "turns": turns}, n=half)
             return
         wide = self._context.scratch(self._complex, items * n)
-        self._each("with_zeros", texts.WITH_ZEROS, items, n, source, wide, n=n)
+        self._each("with_zeros", texts.WITH_ZEROS, items, n, {"x": source, "out": wide}, n=n)
         self.transform(items, n, 1, wide, between)
-        self._each("first_half", texts.FIRST_HALF, items, half + 1, between, target, n=n)
+        self._each("first_half", texts.FIRST_HALF, items, half + 1, {"x": between, "out": target}, n=n)
 
     def to_reals(self, items: int, n: int, source: Argument, target: Argument) -> None:
         """From [items, n // 2 + 1] complex numbers to [items, n] real ones."""
         half = n // 2
+        if lanes.fits(self._real, items, n if n % 2 else half):
+            rows = lanes.Rows.TO_ODD_REALS if n % 2 else lanes.Rows.TO_REALS
+            self._lanes(rows, items, n if n % 2 else half, source, target, 1 / n)
+            return
+        if n % 2 == 0 and texts.plan_of(half, 1) is not None:
+            self.transform(items, half, 1, source, target, 1 / n, before=texts.TO_REALS)
+            return
         between = self._context.scratch(self._complex, items * n)
         if n % 2 == 0:
-            table = roots(np.arange(half), n)
-            self._each("joined", texts.TO_REALS, items, half, source, between, table, h=half)
+            lines = (*texts.EACH, *texts.TO_REALS)
+            turns = roots(np.arange(half), n)
+            self._each("joined", lines, items, half, {"x": source, "reals": between, "turns": turns}, n=half)
             self.transform(items, half, 1, between, target, 1 / n)
             return
         wide = self._context.scratch(self._complex, items * n)
-        self._each("mirrored", texts.MIRRORED, items, n, source, wide, n=n)
+        self._each("mirrored", texts.MIRRORED, items, n, {"x": source, "out": wide}, n=n)
         self.transform(items, n, 1, wide, between)
-        self._each("real_parts", texts.REAL_PARTS, items, n, between, target, n=n)
+        self._each("real_parts", texts.REAL_PARTS, items, n, {"x": between, "out": target}, n=n)
 
 
 def _block(n: int, inner: int, width: int) -> int:

@@ -1,0 +1,116 @@
+"""Eigenvalues of many small symmetric matrices, side by side: as accurate as LAPACK's, and each matrix on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import hloom
+import hloom.numpy as jnp
+from hloom import lax
+
+COUNT = 21
+"""More than one vector, and some left."""
+
+
+def normal(rng: np.random.Generator, n: int) -> np.ndarray:
+    return rng.standard_normal((COUNT, n, n))
+
+
+def cluster(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Eigenvalues that differ by rounding errors of f32."""
+    q = np.linalg.qr(normal(rng, n))[0]
+    return (q * (1 + 1e-7 * np.arange(n))) @ q.swapaxes(1, 2)
+
+
+def graded(rng: np.random.Generator, n: int) -> np.ndarray:
+    scale = 10.0 ** -np.arange(n)
+    return normal(rng, n) * scale * scale[:, None]
+
+
+def of_rank_one(rng: np.random.Generator, n: int) -> np.ndarray:
+    x = rng.standard_normal((COUNT, n, 1))
+    return x @ x.swapaxes(1, 2)
+
+
+KINDS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "normal": normal, "cluster": cluster, "graded": graded, "rank one": of_rank_one,
+    "near overflow": lambda rng, n: normal(rng, n) * 1e36, "near underflow": lambda rng, n: normal(rng, n) * 1e-36,
+}  # fmt: skip
+
+
+def solved(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    with hloom.enable_x64(True):
+        w, v = hloom.jit(jnp.linalg.eigh)(a)
+    return np.asarray(w), np.asarray(v)
+
+
+def drawn(kind: str, n: int, dtype: type) -> np.ndarray:
+    a = KINDS[kind](np.random.default_rng(n), n)
+    return ((a + a.swapaxes(1, 2)) / 2).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 16])
+def test_backward_errors(n: int, kind: str, dtype: type) -> None:
+    """In longdouble, of which the numbers are small against those of the matrix."""
+    a = drawn(kind, n, dtype)
+    eps, wide = np.finfo(dtype).eps, a.astype(np.longdouble)
+    size = np.abs(wide).max((1, 2)) * n
+    w, v = solved(a)
+    assert w.dtype == v.dtype == dtype
+    assert (np.diff(w) >= 0).all()
+    rest = np.abs(wide @ v - v * w[:, None, :].astype(np.longdouble)).max((1, 2))
+    assert (rest <= 4 * eps * size).all()
+    v = v.astype(np.longdouble)
+    assert np.abs(v.swapaxes(1, 2) @ v - np.eye(n)).max() <= (n + 4) * eps
+    with hloom.enable_x64(True):
+        alone = np.asarray(hloom.jit(jnp.linalg.eigvalsh)(a))
+    np.testing.assert_array_equal(alone, w)
+
+
+def test_diagonals_are_their_eigenvalues() -> None:
+    values = np.random.default_rng(0).integers(-3, 4, (COUNT, 5)).astype(np.float32)
+    w, v = solved(values[:, :, None] * np.eye(5, dtype=np.float32))
+    np.testing.assert_array_equal(w, np.sort(values))
+    np.testing.assert_array_equal(np.sort(np.abs(v)), np.sort(np.broadcast_to(np.eye(5), v.shape)))
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_one_triangle_is_read(lower: bool) -> None:
+    a = drawn("normal", 4, np.float32)
+    given = np.where(np.tri(4, k=0 if lower else -1, dtype=bool) == lower, a, np.nan).astype(np.float32)
+    solve = hloom.jit(lambda x: lax.linalg.eigh(x, lower=lower, symmetrize_input=False))
+    v, w = map(np.asarray, solve(given))
+    np.testing.assert_array_equal(w, solved(a)[0])
+    assert np.isfinite(v).all()
+
+
+def test_each_matrix_is_on_its_own() -> None:
+    """Results are the same bits wherever a matrix stands; and what is not finite is NaN, and only that."""
+    a = drawn("normal", 4, np.float32)
+    w, v = solved(a)
+    back = solved(a[::-1].copy())
+    np.testing.assert_array_equal(back[0][::-1], w)
+    np.testing.assert_array_equal(back[1][::-1], v)
+    bad = a.copy()
+    bad[3, 1, 1], bad[12, 2, 0], bad[12, 0, 2] = np.nan, np.inf, np.inf
+    w_bad, v_bad = solved(bad)
+    for i in range(COUNT):
+        if i in (3, 12):
+            assert np.isnan(w_bad[i]).all() and np.isnan(v_bad[i]).all()
+        else:
+            np.testing.assert_array_equal(w_bad[i], w[i])
+            np.testing.assert_array_equal(v_bad[i], v[i])
+
+
+def test_one_kernel_for_all_batches() -> None:
+    def kernels(count: int) -> list[str]:
+        text = str(hloom.jit(jnp.linalg.eigh).lower(jnp.zeros((count, 3, 3))).compile().kernels())
+        return [line for line in text.splitlines() if not line.startswith("#")]
+
+    assert any("symmetric_lanes" in line for line in kernels(20))
+    assert kernels(20) == kernels(500)
