@@ -148,6 +148,21 @@ def test_updates_of_a_narrower_dtype_warn_and_keep_the_common_dtype() -> None:
         assert jnp.ones(3, "int32").at[:].set([1, 2, 3]).tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("name", ["top_k", "approx_max_k", "approx_min_k"])
+def test_the_largest_and_their_places_are_a_list(name: str) -> None:
+    """As in JAX: a loop whose state they are begins with a list."""
+    largest = getattr(lax, name)
+    start = [jnp.zeros(2), jnp.zeros(2, int)]
+
+    def step(state: list[Any], x: Any) -> tuple[list[Any], None]:
+        return largest(x + state[0].sum(), 2), None
+
+    for run in (lax.scan, hloom.jit(lax.scan, static_argnums=0)):
+        (values, places), _ = run(step, start, jnp.array([[1.0, 3.0, 2.0], [0.0, 5.0, 4.0]]))
+        assert (values.shape, places.dtype) == ((2,), jnp.int32)
+    assert hloom.tree.structure(largest(jnp.arange(3.0), 2)) == hloom.tree.structure([0, 0])
+
+
 def test_start_indices_have_one_dtype() -> None:
     with pytest.raises(TypeError, match=r"one dtype, not int32, uint8(.|\n)*hloom.numpy.int32\(i\)"):
         lax.dynamic_slice(X, (0, np.uint8(1)), (1, 1))

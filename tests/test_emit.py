@@ -80,6 +80,59 @@ def test_distances_of_shifts_are_literals() -> None:
     assert "shl(x0[i], uint32(13))" in kernel(executable) or "shl(v0, uint32(13))" in kernel(executable)
 
 
+@pytest.mark.parametrize("sizes", ["40", "20,2", "10,4", "2,4,5", "1,40,1"])
+def test_numbers_made_of_bits_are_walked_as_one_row(sizes: str) -> None:
+    """As uniform and normal numbers are: a short last dimension must not become a loop of its own."""
+    text = kernel(
+        checked(
+            f"""HloModule m
+        ENTRY e {{ x = u32[{sizes}] parameter(0)  nine = u32[] constant(9)  one = u32[] constant(1065353216)
+          by = u32[{sizes}] broadcast(nine), dimensions={{}}  exponent = u32[{sizes}] broadcast(one), dimensions={{}}
+          mantissa = u32[{sizes}] shift-right-logical(x, by)  bits = u32[{sizes}] or(mantissa, exponent)
+          ROOT y = f32[{sizes}] bitcast-convert(bits) }}"""
+        )
+    )
+    assert text.count("for ") == 1 and "x0[i]" in text
+
+
+def rolled(n: int) -> str:
+    """The sum of a row's elements and its neighbours on a ring, of three arrays, as a cellular automaton has it."""
+    pieces = [
+        f"""a{k} = s32[30,{n - 1}] slice({x}), slice={{[0:30], [1:{n}]}}
+          b{k} = s32[30,1] slice({x}), slice={{[0:30], [0:1]}}
+          c{k} = s32[30,1] slice({x}), slice={{[0:30], [{n - 1}:{n}]}}
+          d{k} = s32[30,{n - 1}] slice({x}), slice={{[0:30], [0:{n - 1}]}}
+          left{k} = s32[30,{n}] concatenate(a{k}, b{k}), dimensions={{1}}
+          right{k} = s32[30,{n}] concatenate(c{k}, d{k}), dimensions={{1}}
+          sum{k} = s32[30,{n}] add(left{k}, right{k})"""
+        for k, x in enumerate("xyz")
+    ]
+    arrays = "  ".join(f"{x} = s32[30,{n}] parameter({k})" for k, x in enumerate("xyz"))
+    return f"""HloModule m
+        ENTRY e {{ {arrays} {" ".join(pieces)}
+          both = s32[30,{n}] add(sum0, sum1)  ROOT all = s32[30,{n}] multiply(both, sum2) }}"""
+
+
+def test_slices_that_lose_equally_many_elements_have_one_size() -> None:
+    """So loops are split at one point, not at one for each array, and none is left. Another size has the same text."""
+    text = kernel(checked(rolled(40)))
+    assert "if " not in text
+    assert text == kernel(checked(rolled(57)))
+
+
+def test_slices_of_one_length_that_lose_other_numbers_are_apart() -> None:
+    executable = checked(
+        """HloModule m
+        ENTRY e { x = f32[40] parameter(0)  y = f32[41] parameter(1)  a = f32[39] slice(x), slice={[1:40]}
+          b = f32[39] slice(y), slice={[2:41]}  c = f32[38] slice(x), slice={[0:38]}
+          d = f32[38] slice(x), slice={[2:40]}
+          sum = f32[39] add(a, b)  other = f32[38] multiply(c, d)
+          short = f32[37] slice(sum), slice={[2:39]}  last = f32[37] slice(other), slice={[0:37]}
+          ROOT r = f32[37] subtract(short, last) }"""
+    )
+    assert executable.kernels()
+
+
 def test_a_program_is_known_by_what_was_written_and_its_types() -> None:
     """Other values of the sizes do not matter; the type of a buffer, which the text does not tell, does."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..opcode import Opcode
 from . import (
     asynchronous,
@@ -24,7 +26,10 @@ from . import (
 )
 from .spec import OpSpec, ShapeRule, Trait
 
-__all__ = ["SPECS", "OpSpec", "ShapeRule", "Trait", "has_trait", "spec_of"]
+if TYPE_CHECKING:
+    from ..instruction import HloInstruction
+
+__all__ = ["SPECS", "OpSpec", "ShapeRule", "Trait", "has_trait", "is_elementwise", "spec_of"]
 
 SPECS: dict[Opcode, OpSpec] = {}
 _FAMILIES = (
@@ -45,6 +50,15 @@ _TRAITS: dict[Opcode, int] = {opcode: spec.traits.value for opcode, spec in SPEC
 def spec_of(opcode: Opcode) -> OpSpec:
     """The declaration of `opcode`."""
     return SPECS[opcode]
+
+
+def is_elementwise(instruction: HloInstruction) -> bool:
+    """True where an element of the result follows from the operands' elements at the same place. A bitcast between
+    types of one width is that, too; between others it makes several elements of one, or one of several."""
+    opcode = instruction.opcode
+    if opcode is Opcode.BITCAST_CONVERT:
+        return instruction.shape.dimensions == instruction.operands[0].shape.dimensions
+    return has_trait(opcode, Trait.ELEMENTWISE)
 
 
 def has_trait(opcode: Opcode, trait: Trait) -> bool:

@@ -132,14 +132,15 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 
 
 @compound(static=("k", "axis"), small=True)
-def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Value, Value]:
-    """The k largest elements along an axis, the largest first, and their indices (int32); NaN counts as largest.
+def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Value]:
+    """The k largest elements along an axis, the largest first, and their indices (int32), in a list; NaN counts as
+    largest.
 
     Of equal elements those with lower indices come first.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.top_k(jnp.array([1.0, 5.0, 3.0, 5.0]), 2)
-    (Array([5., 5.], dtype=float32), Array([1, 3], dtype=int32))
+    [Array([5., 5.], dtype=float32), Array([1, 3], dtype=int32)]
     """
     x, k = as_value(operand), operators.index(k)
     if k < 0:
@@ -155,7 +156,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Value, Value]:
     order = [d for d in range(x.aval.ndim) if d != axis] + [axis]
     back = [order.index(d) for d in range(x.aval.ndim)]
     values, indices = bind_multi(Opcode.TOPK, (transpose(x, order),), TopKAttributes(k))
-    return reinterpret_weak(transpose(values, back), x.aval.weak_type), transpose(indices, back)
+    return [reinterpret_weak(transpose(values, back), x.aval.weak_type), transpose(indices, back)]
 
 
 def approx_max_k(
@@ -165,12 +166,12 @@ def approx_max_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Value, Value]:
+) -> list[Value]:
     """The k largest elements along a dimension, and their indices. The exact ones: a recall of 1, in order.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.approx_max_k(jnp.array([1.0, 5.0, 3.0, 4.0]), 2)
-    (Array([5., 4.], dtype=float32), Array([1, 3], dtype=int32))
+    [Array([5., 4.], dtype=float32), Array([1, 3], dtype=int32)]
     """
     _check_approximate("approx_max_k", operand, recall_target)
     return top_k(operand, k, axis=reduction_dimension)
@@ -183,16 +184,16 @@ def approx_min_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Value, Value]:
+) -> list[Value]:
     """The k smallest elements along a dimension, and their indices. The exact ones: a recall of 1, in order.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.approx_min_k(jnp.array([1.0, 5.0, 3.0, 4.0]), 2)
-    (Array([1., 3.], dtype=float32), Array([0, 2], dtype=int32))
+    [Array([1., 3.], dtype=float32), Array([0, 2], dtype=int32)]
     """
     _check_approximate("approx_min_k", operand, recall_target)
     values, indices = top_k(neg(operand), k, axis=reduction_dimension)
-    return neg(values), indices
+    return [neg(values), indices]
 
 
 def _check_approximate(name: str, operand: Any, recall_target: float) -> None:

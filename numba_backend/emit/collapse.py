@@ -15,7 +15,7 @@ from ...hlo.analyses.in_bounds import INDEXED, in_bounds, window_sizes, with_in_
 from ...hlo.builder import make_instruction
 from ...hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops import Trait, has_trait
+from ...hlo.ops import is_elementwise
 from ...hlo.ops.movement import (
     BroadcastAttributes,
     DynamicSliceAttributes,
@@ -155,7 +155,7 @@ def _squeezed(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloI
         return old if shape == old.shape else replace(old, shape=shape)
     if opcode is Opcode.COPY and operands[0].opcode in (Opcode.REDUCE, Opcode.GET_TUPLE_ELEMENT):
         return operands[0]  # in another layout, but nests look for accumulators among the outputs
-    if has_trait(opcode, Trait.ELEMENTWISE) and opcode is not Opcode.BITCAST_CONVERT:
+    if is_elementwise(old):
         return old.with_operands(operands) if shape == old.shape else replace(old, shape=shape, operands=operands)
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
         return reshaped(operands[0], kept)
@@ -320,7 +320,7 @@ def _constrain(boundaries: _Boundaries, instruction: HloInstruction) -> None:
                     boundaries.keep((instruction, d))
         return
     operand = instruction.operands[0]
-    if has_trait(opcode, Trait.ELEMENTWISE) and opcode is not Opcode.BITCAST_CONVERT:
+    if is_elementwise(instruction):
         for source in instruction.operands:
             if source.shape.rank:
                 for d in range(source.shape.rank - 1):

@@ -16,7 +16,7 @@ import numpy as np
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops import Trait, has_trait
+from ...hlo.ops import is_elementwise
 from ...hlo.rules import RuleTable
 from ..loops.expressions import Expr, Name, call
 from ..loops.statements import PointerParameter, ScalarParameter
@@ -131,7 +131,7 @@ class ElementEmitter:
             if top in (here if is_array else scalars):
                 stack.pop()
                 continue
-            if has_trait(top.opcode, Trait.ELEMENTWISE) and not (self.spilled and (top, index) in self.spilled):
+            if is_elementwise(top) and not (self.spilled and (top, index) in self.spilled):
                 pending = [o for o in top.operands if o not in (here if o.shape.rank else scalars) and o is not top]
                 if pending:
                     stack.extend(reversed(pending))

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops import Trait, has_trait
+from ...hlo.ops import is_elementwise
 from ...hlo.ops.movement import BroadcastAttributes
 from ...hlo.shape import Shape
 from .alignment import roots_of
@@ -69,4 +69,4 @@ def _is_in_step(instruction: HloInstruction, shape: Shape) -> bool:
         return instruction.operands[0].shape.is_scalar
     if opcode is Opcode.CONSTANT:
         return instruction.shape.is_scalar
-    return has_trait(opcode, Trait.ELEMENTWISE) and opcode is not Opcode.BITCAST_CONVERT
+    return is_elementwise(instruction)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops import Trait, has_trait
+from ...hlo.ops import is_elementwise
 from ..loops.expressions import ZERO, Expr, Number, binary, call, is_number
 from ..loops.writer import Writer
 from .places import Digit, Place
@@ -300,7 +300,7 @@ def reached_parameters(
             below.append((node.operands[0], tuple(source)))
         elif node.opcode is Opcode.BROADCAST:
             below.append((node.operands[0], tuple(where[d] for d in node.attributes.dimensions)))
-        elif has_trait(node.opcode, Trait.ELEMENTWISE):
+        elif is_elementwise(node):
             below.extend((o, where) for o in node.operands if o.shape.rank == len(where))
         for item in below:
             if item not in seen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...hlo.ir import HloInstruction
 from ...hlo.lazy import lazy_property
 from ...hlo.opcode import Opcode
-from ...hlo.ops import Trait, has_trait
+from ...hlo.ops import is_elementwise
 from ...hlo.passes.fuse.fusible import reads_at_its_own_index, reads_of_its_own
 from .alignment import reductions_of, roots_of
 from .collapse import FusedBody
@@ -73,7 +73,7 @@ def _reads_what_is_replaced(user: HloInstruction, root: HloInstruction) -> bool:
 def _reads_straight(node: HloInstruction, operand: int) -> bool:
     if node.opcode is Opcode.GATHER:
         return reads_at_its_own_index(node, operand)
-    return has_trait(node.opcode, Trait.ELEMENTWISE)
+    return is_elementwise(node)
 
 
 def _read_elsewhere(roots: tuple[HloInstruction, ...]) -> set[HloInstruction]:

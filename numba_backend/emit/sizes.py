@@ -9,11 +9,11 @@ So a batch of 16 has the kernels of a batch of 12 (`mark_loops`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops import Trait, has_trait
+from ...hlo.ops import is_elementwise
 from ..loops.expressions import ONE, ZERO, Expr, Name, Number, is_number
 from ..loops.statements import SizeParameter
 from .alignment import alignment_of
@@ -52,6 +52,7 @@ class Sizes:
             for value in group.values[1:]:
                 for d in range(group.rank):
                     self._same((group.values[0], d), (value, d))
+        self._unify_parts(computation)
 
     def _find(self, dimension: Dimension) -> Dimension:
         parent = self._parent.setdefault(dimension, dimension)
@@ -66,7 +67,7 @@ class Sizes:
 
     def _unify(self, instruction: HloInstruction) -> None:
         opcode, attributes, rank = instruction.opcode, instruction.attributes, instruction.shape.rank
-        if has_trait(opcode, Trait.ELEMENTWISE):
+        if is_elementwise(instruction):
             for operand in instruction.operands:
                 for d in range(min(rank, operand.shape.rank)):
                     self._same((operand, d), (instruction, d))
@@ -101,6 +102,19 @@ class Sizes:
             kept = [d for d in range(first.shape.rank) if d not in attributes.dimensions]
             for i, d in enumerate(kept):
                 self._same((first, d), (instruction, i))
+
+    def _unify_parts(self, computation: HloComputation) -> None:
+        """Parts of equal dimensions have one size where they lack equally many elements: `x[1:]` and `x[:-1]`, or what
+        concatenations join with one element. Few ones only, as a stencil or a roll by one does: how many more there
+        are depends on the sizes themselves, so that parts would agree by chance."""
+        parts: dict[tuple[Dimension, int], Dimension] = {}
+        for instruction in computation.instructions:
+            for whole, part in _parts(instruction):
+                lacks = whole[0].shape.dimensions[whole[1]] - part[0].shape.dimensions[part[1]]
+                if not lacks:
+                    self._same(whole, part)
+                elif lacks <= FEW:
+                    self._same(parts.setdefault((self._find(whole), lacks), part), part)
 
     def mark_outer(self, instruction: HloInstruction, dimension: int) -> None:
         """This dimension is sliced by `lo, hi`: its size is an argument even if it is small."""
@@ -181,3 +195,14 @@ class Sizes:
     @staticmethod
     def count(instruction: HloInstruction) -> int:
         return math.prod(instruction.shape.dimensions)
+
+
+def _parts(instruction: HloInstruction) -> Iterator[tuple[Dimension, Dimension]]:
+    """The dimensions of a slice or of an operand of a concatenation, each after the one that it is a part of."""
+    if instruction.opcode is Opcode.SLICE:
+        for d, stride in enumerate(instruction.attributes.strides):
+            if stride == 1:
+                yield (instruction.operands[0], d), (instruction, d)
+    elif instruction.opcode is Opcode.CONCATENATE:
+        for operand in instruction.operands:
+            yield (instruction, instruction.attributes.dimension), (operand, instruction.attributes.dimension)

@@ -20,7 +20,7 @@ from itertools import pairwise
 from ...builder import make_instruction
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
-from ...ops import Trait, has_trait
+from ...ops import is_elementwise
 from ...ops.reduce import ReduceAttributes
 from ..rewrite import map_computations
 from .regions import Dimensions, Regions, renumbered, with_splits
@@ -69,7 +69,7 @@ def _cuts(computation: HloComputation) -> Iterator[tuple[HloInstruction, int, in
 
 
 def _is_computed(instruction: HloInstruction) -> bool:
-    return instruction.opcode is Opcode.REDUCE or has_trait(instruction.opcode, Trait.ELEMENTWISE)
+    return instruction.opcode is Opcode.REDUCE or is_elementwise(instruction)
 
 
 def first_cut(own: Dimensions, others: Dimensions) -> tuple[int, int] | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ...ir import HloInstruction
 from ...opcode import Opcode
-from ...ops import Trait, has_trait
+from ...ops import is_elementwise
 from ...shape import Shape
 from ..patterns import splat_value
 
@@ -29,9 +29,7 @@ def squeezed(instruction: HloInstruction) -> Dimensions:
 def is_fusible(instruction: HloInstruction) -> bool:
     """True for an instruction that can be part of a loop nest."""
     opcode = instruction.opcode
-    if opcode is Opcode.BITCAST_CONVERT:
-        return instruction.shape.element.bit_width == instruction.operands[0].shape.element.bit_width
-    return has_trait(opcode, Trait.ELEMENTWISE) or opcode in _MOVES or opcode is Opcode.REDUCE
+    return is_elementwise(instruction) or opcode in _MOVES or opcode is Opcode.REDUCE
 
 
 FUSED_WHEN: Mapping[Opcode, str] = {
@@ -116,7 +114,7 @@ def reads_at_its_own_index(user: HloInstruction, operand: int) -> bool:
         return operand == 1
     if user.opcode is Opcode.GATHER:
         return operand == 1 and _has_an_index_for_each_element(user)
-    return has_trait(user.opcode, Trait.ELEMENTWISE) or user.opcode is Opcode.BITCAST_CONVERT
+    return is_elementwise(user)
 
 
 def reads_of_its_own(reader: HloInstruction, update: HloInstruction) -> bool:

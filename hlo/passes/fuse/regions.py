@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ...builder import make_instruction
 from ...ir import HloComputation, HloInstruction
 from ...opcode import Opcode
-from ...ops import Trait, has_trait
+from ...ops import is_elementwise
 from ...ops.movement import BroadcastAttributes, TransposeAttributes
 from ...ops.reduce import ReduceAttributes
 from ...shape import Shape
@@ -59,7 +59,7 @@ and d + 1 of the operands; if d is None, there is no such dimension."""
 
 def _is_elementwise(instruction: HloInstruction) -> bool:
     opcode = instruction.opcode
-    if not has_trait(opcode, Trait.ELEMENTWISE) or opcode in (Opcode.COPY, Opcode.MAP):
+    if not is_elementwise(instruction) or opcode in (Opcode.COPY, Opcode.MAP):
         return False
     return bool(instruction.operands) and instruction.shape.is_array and bool(instruction.shape.rank)
 
