@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
-from ..hlo.errors import UnsupportedError
 from ..hlo.tracebacks import boundary
 from ..tracer import ops, tree
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.context import Override, current_context
-from ..tracer.core import Value, current_trace, set_current_trace, thread_state, track_varying
+from ..tracer.core import Value, current_trace, set_current_trace, thread_state, track_varying, varying
 from ..tracer.current_mesh import current_device_mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
 from ..tracer.jit import jit
 from ..tracer.manual import ManualAxes, current_manual_axes
@@ -32,7 +31,7 @@ from ..tracer.mesh import AbstractMesh, AxisType, Mesh
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.partition_spec import PartitionSpec, axes_of
 from ..tracer.placing import check_runs_here, placed, reshard
-from ..tracer.sharding_calls import full_to_shard, shard_to_full
+from ..tracer.sharding_calls import Border, full_to_shard, shard_to_full
 from ..tracer.shardings import NamedSharding
 from ..tracer.source import function_line, user_line
 from .batches import Axis
@@ -90,36 +89,47 @@ def call_over_mesh(
     specs: Sequence[PartitionSpec | None],
     out_specs: Callable[[Any, list[Value]], Sequence[PartitionSpec]],
     tracks: bool,
+    names: Collection[Hashable] | None = None,
 ) -> Any:
     """`fun` on the parts of `values` that each device of `mesh` has; those without a spec are passed on as they are.
 
     `out_specs(result, its leaves)` says how the leaves of the result make up arrays. `tracks`: types say along which
-    axes values vary. Runs while a program is traced.
+    axes values vary. `names`: the axes that `fun` knows, beside those that functions around it know; None: all. Runs
+    while a program is traced.
     """
-    manual = ManualAxes(mesh, tracks)
+    outer = current_manual_axes()
+    around = () if outer is None else outer.axes
+    own = tuple([a for a in mesh.axis_names if (names is None or a in names) and a not in around])
+    manual = ManualAxes(mesh, tracks, tuple([a for a in mesh.axis_names if a in own or a in around]))
     if tracks:
         track_varying()
-    axes = (*current_context().axis_names, *mesh.shape_tuple)
-    inner = mesh.abstract_mesh.update_axis_types(dict.fromkeys(mesh.axis_names, AxisType.Manual))
+    elif outer is not None and outer.tracks:
+        values = [v if s is None or v is None else varying(v, frozenset(around), outer) for v, s in zip(values, specs)]
+    axes = (*current_context().axis_names, *((a, mesh.shape[a]) for a in own))
+    inner = mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual.axes, AxisType.Manual))
     before = get_abstract_mesh()
+
+    def border(spec: PartitionSpec) -> Border:
+        return Border(NamedSharding(mesh, spec), not tracks, own, around)
+
     with ExitStack() as stack:
         if before.empty or before.size == inner.size:
             stack.enter_context(use_abstract_mesh(inner))
         stack.enter_context(Override(manual_axes=manual, axis_names=axes))
         parts = [
-            v if s is None or v is None else _border(full_to_shard, v, NamedSharding(mesh, s), tracks)
+            v if s is None or v is None else _border(full_to_shard, v, border(s))
             for v, s in zip(values, specs, strict=True)
         ]
         result = fun(parts)
         leaves, structure = tree.flatten(result)
         found = [as_value(leaf) for leaf in leaves]
     wholes = zip(found, out_specs(result, found), strict=True)
-    return tree.unflatten(structure, [_border(shard_to_full, v, NamedSharding(mesh, s), tracks) for v, s in wholes])
+    return tree.unflatten(structure, [_border(shard_to_full, v, border(s)) for v, s in wholes])
 
 
-def _border(cross: Callable[..., Value], value: Value, sharding: NamedSharding, tracks: bool) -> Value:
+def _border(cross: Callable[..., Value], value: Value, border: Border) -> Value:
     """The other side of a border, of the same dtype."""
-    found = cross(storage_of(value), sharding, not tracks)
+    found = cross(storage_of(value), border)
     kind = value.aval
     aval = ShapedArray(found.aval.shape[: kind.ndim], kind.dtype, kind.weak_type, vma=found.aval.vma)
     return current_trace().with_weak_type(overlaid(found, aval), aval.weak_type)
@@ -146,7 +156,8 @@ def shard_map(
         arrays. Left out: as the arguments are, where the mesh's axes are Explicit.
       out_specs: the same for the result.
       mesh: the current mesh (`hloom.set_mesh`) if it is None.
-      axis_names: the axes that `f` knows; all by default. UnsupportedError if another has several devices.
+      axis_names: the axes that `f` knows; all by default (within another `shard_map`: all that it does not know). Along
+        the others, `f` sees whole arrays, which the partitioner divides.
       check_vma: types say along which axes values vary. A result that varies along an axis which its spec does not
         name is an error, and a derivative by a value that devices share is the sum over them. False: neither; of
         results that devices should share, the first is taken.
@@ -223,20 +234,35 @@ def _shard_map(
         if here.size == 1:
             return on_one(here, names, args)
         if isinstance(here, AbstractMesh):
-            here = current_device_mesh(here) or here
+            outer = current_manual_axes()
+            here = current_device_mesh(here) or (here if outer is None else outer.mesh)
         assert isinstance(here, Mesh), f"{here} has no devices"
         _check_specs(what, here, names, in_specs, out_specs)
-        _check_all_manual(what, here, names)
+        _check_nested(what, here, names)
         specs = _spread(f"{what} in_specs", in_specs, args, f)
         leaves = tree.leaves(args, is_leaf=lambda x: x is None)
         if any(s is None and x is not None for s, x in zip(specs, leaves, strict=True)):
-            return on_several(here)(*args)  # Python values, which no program takes
-        program = programs.get(here)
+            return with_python_values(here, names, specs, args)
+        program = programs.get((here, names))
         if program is None:
-            program = programs[here] = jit(on_several(here))
+            program = programs[here, names] = jit(on_several(here, names))
         return program(*args)
 
-    def on_several(here: Mesh) -> Callable[..., Any]:
+    def with_python_values(here: Mesh, names: frozenset[Any], specs: Sequence[Any], args: tuple[Any, ...]) -> Any:
+        """Arguments without a spec are values of Python, which no program takes: each call has a program of its own
+        where the mesh has other axes, and none where operations may run one by one."""
+        call = on_several(here, names)
+        if here.size == math.prod([here.shape[n] for n in names]):
+            return call(*args)
+        leaves, structure = tree.flatten(args, is_leaf=lambda x: x is None)
+
+        def given(*arrays: Any) -> Any:
+            rest = iter(arrays)
+            return call(*tree.unflatten(structure, [x if s is None else next(rest) for x, s in zip(leaves, specs)]))
+
+        return jit(given)(*[x for x, s in zip(leaves, specs, strict=True) if s is not None])
+
+    def on_several(here: Mesh, names: frozenset[Any]) -> Callable[..., Any]:
         @functools.wraps(f)
         def inside(*args: Any) -> Any:
             specs = _spread(f"{what} in_specs", in_specs, args, f)
@@ -248,13 +274,13 @@ def _shard_map(
                 out = _spread(f"{what} out_specs", out_specs, result, f)
                 _check_fit(what, "out", f, here, list(zip(out, found, strict=True)))
                 for s, v in zip(out, found, strict=True):
-                    _check_varying(what, f, here, s, v)
+                    _check_varying(what, f, here, s, v, names)
                 return out
 
             def call(parts: list[Any]) -> Any:
                 return f(*tree.unflatten(structure, parts))
 
-            return call_over_mesh(here, call, values, specs, results, check_vma)
+            return call_over_mesh(here, call, values, specs, results, check_vma, names)
 
         return inside
 
@@ -282,8 +308,10 @@ def _shard_map(
     return mapped
 
 
-def _check_varying(what: str, f: Callable[..., Any], mesh: Mesh, spec: PartitionSpec, value: Value) -> None:
-    extra = value.aval.vma - set(spec.axes())
+def _check_varying(
+    what: str, f: Callable[..., Any], mesh: Mesh, spec: PartitionSpec, value: Value, known: frozenset[Any]
+) -> None:
+    extra = (value.aval.vma & known) - set(spec.axes())
     if extra:
         names = ", ".join(map(str, sorted(extra, key=str)))
         own = ", ".join(map(str, spec.axes()))
@@ -299,16 +327,20 @@ def _check_varying(what: str, f: Callable[..., Any], mesh: Mesh, spec: Partition
         )
 
 
-def _check_all_manual(what: str, mesh: Mesh, names: frozenset[Any]) -> None:
-    others = [a for a in mesh.axis_names if a not in names and mesh.shape[a] > 1]
-    if others:
-        raise UnsupportedError(
-            f"{what}: the function must know all axes of the mesh, but not {others}: leave out axis_names, and name "
-            f"these axes in the specs of what they divide\n  at {user_line()}"
+def _check_nested(what: str, mesh: Mesh, names: frozenset[Any]) -> None:
+    """ValueError if a function around this one knows an axis, or is mapped over another mesh."""
+    outer = current_manual_axes()
+    if outer is None:
+        return
+    if set(outer.mesh.devices.flat) != set(mesh.devices.flat) or outer.mesh.shape_tuple != mesh.shape_tuple:
+        raise ValueError(
+            f"The context mesh {outer.mesh} should match the mesh passed to {what} {mesh}\n  at {user_line()}"
         )
-    if current_manual_axes() is not None:
-        raise UnsupportedError(
-            f"{what} within {what} over several devices: map once, over all axes of the mesh\n  at {user_line()}"
+    twice = [a for a in mesh.axis_names if a in names and a in outer.axes]
+    if twice:
+        raise ValueError(
+            f"{what} within {what}: the axes {twice} are known to the function around it already. Name others in "
+            f"axis_names\n  at {user_line()}"
         )
 
 

@@ -103,18 +103,21 @@ class HloSharding:
         return HloSharding(_Kind.TUPLE, elements=(*elements,))
 
     @staticmethod
-    def from_tiles(tile: Sequence[int], devices: Sequence[int] | None = None, replicated: int = 1) -> HloSharding:
+    def from_tiles(
+        tile: Sequence[int], devices: Sequence[int] | None = None, replicated: int = 1, manual: int = 1
+    ) -> HloSharding:
         """Parts of an array on devices.
 
-        tile: the number of parts along each dimension. devices: device numbers, row-major over (*tile, replicated);
-        None: 0, 1, 2, ... replicated: how many devices hold each part. ShardingError if the numbers do not fit.
+        tile: the number of parts along each dimension. devices: device numbers, row-major over (*tile, manual,
+        replicated); None: 0, 1, 2, ... replicated: how many devices hold each part. manual: how many have arrays of
+        their own, each of which is cut into these parts. ShardingError if the numbers do not fit.
 
         >>> from hloom.hlo import HloSharding
         >>> HloSharding.from_tiles((1, 2), [0, 2, 1, 3], replicated=2)
         HloSharding('{devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate}')
         """
-        subgroups = (("replicated", replicated),) if replicated != 1 else ()
-        count = math.prod(tile) * replicated
+        subgroups = (*((kind, n) for kind, n in (("manual", manual), ("replicated", replicated)) if n != 1),)
+        count = math.prod(tile) * replicated * manual
         return _tiled((*tile,), (*range(count),) if devices is None else (*devices,), subgroups)
 
     @staticmethod
@@ -143,6 +146,37 @@ class HloSharding:
     @property
     def is_tiled(self) -> bool:
         return self.kind is _Kind.TILED
+
+    @property
+    def is_partly_manual(self) -> bool:
+        """Whether some devices have arrays of their own, each of which several devices share."""
+        return any(kind == "manual" for kind, _ in self.subgroups)
+
+    def manual_part(self) -> HloSharding:
+        """Of a partly manual sharding: which devices share an array, as that of a vector with an element for each."""
+        own = self._regrouped()
+        count = math.prod(self.tile)
+        manual = math.prod(size for kind, size in self.subgroups if kind == "manual")
+        each = self.replicated
+        order = [own[(t * manual + m) * each + r] for m in range(manual) for t in range(count) for r in range(each)]
+        return HloSharding.from_tiles((manual,), order, count * each)
+
+    def tiled_part(self) -> HloSharding:
+        """How an array is cut, whoever has it: devices with arrays of their own count as holding the same part."""
+        if not self.is_partly_manual:
+            return self
+        return HloSharding.from_tiles(self.tile, self._regrouped(), len(self.devices) // math.prod(self.tile))
+
+    def _regrouped(self) -> list[int]:
+        """The devices, row-major over the tiles, the manual subgroups and the replicated ones."""
+        sizes = [size for _, size in self.subgroups]
+        order = sorted(range(len(sizes)), key=lambda k: self.subgroups[k][0])
+        places = [0]
+        for k in order:
+            stride = math.prod(sizes[k + 1 :])
+            places = [base + n * stride for base in places for n in range(sizes[k])]
+        block = math.prod(sizes)
+        return [self.devices[start + p] for start in range(0, len(self.devices), block) for p in places]
 
     @property
     def is_tuple(self) -> bool:

@@ -9,7 +9,6 @@ Shardy's attributes (docs/sdy_dialect.md), and its export to StableHLO (round_tr
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 
 from .instruction import HloInstruction
@@ -29,6 +28,11 @@ class NamedMesh:
 
     axes: tuple[tuple[str, int], ...]
     devices: tuple[int, ...]
+
+    @property
+    def all_axes(self) -> frozenset[str]:
+        """The names of the axes along which there are several devices."""
+        return frozenset([name for name, size in self.axes if size > 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +122,3 @@ def _of_dimensions(text: str, mesh: NamedMesh, dimensions: list[str]) -> AxisSha
 def attribute(instruction: HloInstruction, key: str) -> str | None:
     """The text of one frontend attribute."""
     return next((text for name, text in instruction.frontend_attributes if name == key), None)
-
-
-def is_all_axes(text: str, meshes: Mapping[str, NamedMesh]) -> bool:
-    """True if `#sdy<manual_axes{"x", "y"}>` names every axis larger than 1 of some mesh."""
-    named = set(re.findall(r'"([^"]*)"', text))
-    return any({name for name, size in mesh.axes if size > 1} <= named for mesh in meshes.values())

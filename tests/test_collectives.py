@@ -17,6 +17,8 @@ X = np.array([1.0, 2.0, 4.0], np.float32)
 M = np.arange(9, dtype=np.float32).reshape(3, 3)
 T = np.arange(36, dtype=np.float32).reshape(3, 6, 2)
 N = np.arange(3.0, dtype=np.float32)
+Q = np.arange(16, dtype=np.float32).reshape(4, 4)
+PAIRS, PLACES = [[0, 3], [2, 1]], jnp.array([0, 1, 0, 1])
 
 
 def over_i(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,6 +52,34 @@ CASES: dict[str, tuple[Callable[[Any], Any], np.ndarray, Any]] = {
     "axis_index": (lambda x: lax.axis_index("i"), X, np.arange(3, dtype=np.int32)),
     "axis_size": (lambda x: x * lax.axis_size("i"), X, X * 3),
     "psum of a number": (lambda x: x * lax.psum(1, "i"), X, X * 3),
+    **{
+        f"{name} in groups": (lambda x, f=f: f(x, "i", axis_index_groups=[[2, 0], [1]]), X, wanted)
+        for name, f, wanted in (
+            ("psum", lax.psum, [5, 2, 5]), ("pmax", lax.pmax, [4, 2, 4]), ("pmin", lax.pmin, [1, 2, 1]),
+            ("pmean", lax.pmean, [2.5, 2, 2.5]),
+        )
+    },
+    "psum of a number in groups": (lambda x: x * lax.psum(1, "i", axis_index_groups=[[2, 0], [1]]), X, [2, 2, 8]),
+    "grad of psum in groups": (
+        hloom.grad(lambda x: lax.psum(x * x, "i", axis_index_groups=[[2, 0], [1]])), X, [4, 4, 16],
+    ),
+    "all_gather in groups": (
+        lambda x: lax.all_gather(x, "i", axis_index_groups=PAIRS), Q, Q[[[0, 3], [2, 1], [2, 1], [0, 3]]],
+    ),
+    "psum_scatter in groups": (
+        lambda x: lax.psum_scatter(x, "i", axis_index_groups=PAIRS), Q[:, :2],
+        [(Q[0] + Q[3])[0], (Q[2] + Q[1])[1], (Q[2] + Q[1])[0], (Q[0] + Q[3])[1]],
+    ),
+    "all_to_all in groups": (
+        lambda x: lax.all_to_all(x, "i", 0, 0, axis_index_groups=PAIRS), Q[:, :2],
+        np.stack([Q[[0, 3], 0], Q[[2, 1], 1], Q[[2, 1], 0], Q[[0, 3], 1]]),
+    ),
+    "ragged_all_to_all in groups": (
+        lambda x: lax.ragged_all_to_all(
+            x, jnp.zeros(4), *(jnp.array(v) for v in ([0, 1], [1, 1])), jnp.full(2, PLACES[lax.axis_index("i")]),
+            jnp.ones(2, int), axis_name="i", axis_index_groups=PAIRS,
+        ), Q, [[Q[0, 0], Q[3, 0], 0, 0], [Q[2, 1], Q[1, 1], 0, 0], [Q[2, 0], Q[1, 0], 0, 0], [Q[0, 1], Q[3, 1], 0, 0]],
+    ),
     "in jit": (hloom.jit(lambda x: x - lax.pmean(x, "i")), X, X - X.mean()),
     "in jit, nothing else is batched": (lambda x: x + _index_in_jit(1.0), X, X + N),
     "in a loop": (lambda x: lax.fori_loop(0, 3, lambda k, c: c + lax.psum(x, "i"), 0.0), X, [21, 21, 21]),
@@ -155,7 +185,11 @@ ERRORS = {
     "no permutation": (lambda x: lax.pshuffle(x, "i", [0, 0, 1]), ValueError, "must be a permutation"),
     "split of another size": (lambda x: lax.all_to_all(jnp.ones((2, 2)), "i", 0, 0), ValueError, "they are 2 and 3"),
     "scatter of another size": (lambda x: lax.psum_scatter(jnp.ones(2), "i"), ValueError, "must match axis size 3"),
-    "groups": (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2]]), NotImplementedError, "axis_index_groups"),
+    "groups of two sizes": (
+        lambda x: lax.all_gather(x, "i", axis_index_groups=[[0, 1], [2]]), ValueError, "must all be of the same size",
+    ),
+    "an empty group": (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1, 2], []]), ValueError, "of the same size"),
+    "groups without a place": (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1]]), ValueError, "exactly once"),
     "axis out of range": (lambda x: lax.all_gather(x, "i", axis=2), ValueError, "axis 2 is out of bounds"),
 }
 

@@ -80,6 +80,16 @@ OWN = {
     "axis_index_groups=[[0, 1], []]), mesh=mesh, in_specs=P('d'), out_specs=P('d'))(x)).splitlines()[0])": (
         "ValueError: axis_index_groups must all be of the same size, got [[0, 1], []]"
     ),
+    "HLOOM_NUM_DEVICES=4: g = [[3, 0, 2], [1]]; f = hloom.shard_map(lambda v: (hloom.lax.psum(v, 'd', "
+    "axis_index_groups=g), hloom.lax.pmean(v, 'd', axis_index_groups=g), v * hloom.lax.psum(2, 'd', "
+    "axis_index_groups=g)), mesh=mesh, in_specs=P('d'), out_specs=P('d')); print(*f(x)); "
+    "print(hloom.grad(lambda v: (f(v)[0] * v).sum())(x))": (
+        "[5. 1. 5. 5.] [1.6666666 1.        1.6666666 1.6666666] [ 0.  2. 12. 18.]\n[10.  2. 10. 10.]"
+    ),
+    "HLOOM_NUM_DEVICES=4: f = hloom.shard_map(lambda v: hloom.lax.ragged_all_to_all(v, jnp.zeros(2), "
+    "*(jnp.array(a) for a in ([0, 0], [1, 1])), jnp.full(2, jnp.array([0, 0, 1, 1])[hloom.lax.axis_index('d')]), "
+    "jnp.ones(2, int), axis_name='d', axis_index_groups=[[0, 3], [1, 2]]), mesh=mesh, in_specs=P('d'), "
+    "out_specs=P('d')); print(f(x))": "[0. 3. 1. 2. 1. 2. 0. 3.]",
     # donated arrays share no memory with others
     "HLOOM_NUM_DEVICES=2: y = put(x, 'd'); hloom.jit(lambda v: v * 2, donate_argnums=0)(y); print(y.is_deleted(), x)": (
         "True [0. 1. 2. 3.]"
@@ -90,8 +100,28 @@ OWN = {
     "pickle.loads(pickle.dumps(y)), pickle.loads(pickle.dumps(hloom.devices()[1])))": (
         "P('d',) [0. 1. 2. 3.] cpu:1"
     ),
-    "HLOOM_NUM_DEVICES=2: print(error(lambda: hloom.shard_map(lambda v: v, mesh=mesh2, in_specs=P('d'), "
-    "out_specs=P('d'), axis_names={'d'})(x)).split(':')[0])": "UnsupportedError",
+    # a function that knows some axes of the mesh: where JAX crashes or has none
+    "HLOOM_NUM_DEVICES=2: f = hloom.shard_map(lambda v: hloom.lax.psum(v.astype(jnp.bfloat16), 'd'), mesh=mesh2, "
+    "in_specs=P('d'), out_specs=P(), axis_names={'d'}); print(f(x).astype(jnp.float32))": "[0. 1. 2. 3.]",
+    "HLOOM_NUM_DEVICES=4: f = hloom.shard_map(lambda n, v: hloom.lax.psum(v, 'd') * n, mesh=square, "
+    "in_specs=(None, P('d')), out_specs=P(), axis_names={'d'}); print(f(3, x))": "[ 6. 12.]",
+    "HLOOM_NUM_DEVICES=4: g = hloom.grad(lambda v: hloom.shard_map(lambda v: hloom.lax.psum(v ** 3, 'd').sum(), "
+    "mesh=square, in_specs=P('d'), out_specs=P(), axis_names={'d'}, check_vma=False)(v)); print(g(x))": (
+        "[ 0.  3. 12. 27.]"
+    ),
+    "HLOOM_NUM_DEVICES=4: g = hloom.grad(lambda v: hloom.shard_map(lambda v: hloom.lax.psum(hloom.shard_map(lambda u: "
+    "hloom.lax.psum((u ** 3).sum(), 'd'), in_specs=P(None, 'd'), out_specs=P())(v), 'e'), mesh=square, "
+    "in_specs=P('e'), out_specs=P(), axis_names={'e'})(v)); print(g(x.reshape(2, 2)).ravel())": "[ 0.  3. 12. 27.]",
+    "HLOOM_NUM_DEVICES=4: f = hloom.shard_map(lambda v: v + 1, mesh=square, in_specs=P('d'), out_specs=P('d'), "
+    "axis_names={'d'})\nwith hloom.disable_jit():\n    print(error(lambda: f(x)).split(':')[0])": "UnsupportedError",
+    "HLOOM_NUM_DEVICES=4: f = hloom.shard_map(lambda v: hloom.debug.print('{}', v) or v, mesh=square, in_specs=P('d'), "
+    "out_specs=P('d'), axis_names={'d'}); print(error(lambda: f(x)).split(',')[0][:16])": "UnsupportedError",
+    "HLOOM_NUM_DEVICES=4: f = hloom.shard_map(lambda v: hloom.shard_map(lambda u: u, in_specs=P('d'), "
+    "out_specs=P('d'), axis_names={'d'})(v), mesh=square, in_specs=P('d'), out_specs=P('d'), axis_names={'d'}); "
+    "print(error(lambda: f(x)).split(': ')[0])": "ValueError",
+    "HLOOM_NUM_DEVICES=4: f = hloom.shard_map(lambda v: jnp.sin(v) @ v.T, mesh=square, in_specs=P('d'), "
+    "out_specs=P('d'), axis_names={'d'}); y = hloom.device_put(jnp.ones((4, 4)), NamedSharding(square, P('d', 'e'))); "
+    "print([w in hloom.jit(f).lower(y).compile().as_text() for w in ('all-reduce', 'all-gather')])": "[True, False]",
     "HLOOM_NUM_DEVICES=2: print(error(lambda: hloom.pmap(lambda v: v)(x)).split(',')[0])": (
         "ValueError: compiling computation that requires 4 logical devices"
     ),
@@ -157,7 +187,9 @@ def printed(root: Path) -> dict[str, str]:
         for case in cases:
             program = case.partition(": ")[2]
             needs = "mesh = made()\n" if "mesh" in program else ""
-            needs += "mesh2 = Mesh(np.array(hloom.devices()).reshape(2, 1), ('e', 'd'))\n" if "mesh2" in program else ""
+            for name, shape in (("mesh2", (2, 1)), ("square", (2, 2))):
+                made = f"{name} = Mesh(np.array(hloom.devices()).reshape{shape}, ('e', 'd'))\n"
+                needs += made if name in program else ""
             programs.append(START + needs + program)
         settings = dict(v.split("=") for v in variables.split())
         outputs = json.loads(ran(root, "-c", EACH, given=json.dumps(programs), **settings))

@@ -40,6 +40,15 @@ class Float0Type(NamedTuple):
         return math.prod(self.shape)
 
 
+class ManualAxisType(NamedTuple):
+    """Along which axes of a mesh values vary from device to device. Sums that are not computed yet, and values whose
+    cotangents are such sums, are not kept here: `unreduced` and `reduced` are empty."""
+
+    varying: frozenset[Any] = frozenset()
+    unreduced: frozenset[Any] = frozenset()
+    reduced: frozenset[Any] = frozenset()
+
+
 class ShapedArray:
     """Shape, dtype and weak type of an array. Each type has one instance: equal means identical.
 
@@ -109,6 +118,11 @@ class ShapedArray:
     def with_weak_type(self, weak_type: bool) -> ShapedArray:
         """The same type, weak or not."""
         return self if weak_type is self.weak_type else ShapedArray(self.shape, self.dtype, weak_type, vma=self.vma)
+
+    @property
+    def mat(self) -> ManualAxisType:
+        """How values vary along the axes of the mesh that `shard_map` maps over."""
+        return ManualAxisType(self.vma)
 
     def with_vma(self, vma: frozenset[Any]) -> ShapedArray:
         """The same type of a value that varies along these axes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .context import current_context
 from .core import thread_state
 from .mesh import CURRENT, EMPTY, AbstractMesh, Mesh
 
@@ -54,8 +55,10 @@ def current_mesh() -> Mesh | AbstractMesh:
 
 
 def current_device_mesh(mesh: AbstractMesh) -> Mesh | None:
-    """The current mesh with devices, if it has the axes of `mesh`; with the types of these."""
-    for found in CURRENT.meshes[1:]:
+    """The current mesh with devices, or that of a `shard_map` around, if it has the axes of `mesh`; with the types of
+    these."""
+    manual = current_context().manual_axes
+    for found in (*CURRENT.meshes[1:], *([] if manual is None else [manual.mesh])):
         if found.shape_tuple == mesh.shape_tuple and not found.empty:
             return Mesh(found.devices, found.axis_names, mesh.axis_types)
     return None

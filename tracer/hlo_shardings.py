@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from .mesh import AbstractMesh, AxisType, Mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 from .shardings import Index, ManualSharding, NamedSharding, Sharding
 
-__all__ = ["GSPMDSharding", "assignment_of", "from_hlo", "open_dimensions", "to_hlo"]
+__all__ = ["GSPMDSharding", "assignment_of", "from_hlo", "manual_hlo", "open_dimensions", "to_hlo"]
 
 Assignment = tuple[CpuDevice, ...]
 
@@ -75,7 +75,7 @@ class GSPMDSharding(Sharding):
 def to_hlo(sharding: Sharding, rank: int, assignment: Assignment) -> HloSharding:
     """The sharding of an array of `rank` dimensions, for a program over the devices of `assignment`."""
     if isinstance(sharding, ManualSharding):
-        return HloSharding.manual()
+        return manual_hlo(NamedSharding(sharding.mesh, PartitionSpec()), rank, sharding.names, assignment)
     if isinstance(sharding, GSPMDSharding):
         return sharding.hlo
     if not isinstance(sharding, NamedSharding) or isinstance(sharding.mesh, AbstractMesh):
@@ -83,15 +83,37 @@ def to_hlo(sharding: Sharding, rank: int, assignment: Assignment) -> HloSharding
     mesh: Mesh = sharding.mesh
     entries = [() if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.partitions]
     by_dimension = [*entries, *[()] * (rank - len(entries))]
-    tile = [math.prod([mesh.shape[a] for a in axes]) for axes in by_dimension]
-    if math.prod(tile) == 1:
-        return HloSharding.replicate()
+    return _of_axes(mesh, by_dimension, (), assignment)
+
+
+def _of_axes(
+    mesh: Mesh, by_dimension: Sequence[Sequence[Any]], manual: Sequence[Any], assignment: Assignment
+) -> HloSharding:
+    def size(axes: Sequence[Any]) -> int:
+        return math.prod([mesh.shape[a] for a in axes])
+
     used = [a for axes in by_dimension for a in axes]
-    rest = [a for a in mesh.axis_names if a not in used]
+    rest = [a for a in mesh.axis_names if a not in used and a not in manual]
     numbers = {d: k for k, d in enumerate(assignment)}
     grid = np.array([numbers[d] for d in mesh.devices.flat]).reshape(mesh.axis_sizes)
-    order = grid.transpose([mesh.axis_names.index(a) for a in (*used, *rest)])
-    return HloSharding.from_tiles(tile, [int(n) for n in order.flat], math.prod([mesh.shape[a] for a in rest]))
+    order = grid.transpose([mesh.axis_names.index(a) for a in (*used, *manual, *rest)])
+    devices = [int(n) for n in order.flat]
+    return HloSharding.from_tiles([size(axes) for axes in by_dimension], devices, size(rest), size(manual))
+
+
+def manual_hlo(
+    sharding: NamedSharding, rank: int, names: Sequence[Any], assignment: Assignment | None = None
+) -> HloSharding:
+    """The sharding of an array of `rank` dimensions that devices along the axes `names` have each their own, and that
+    is divided along the others. If these have one device: manual."""
+    mesh = sharding.mesh
+    assert isinstance(mesh, Mesh), f"{mesh} has no devices"
+    if math.prod([mesh.shape[a] for a in names]) == mesh.size:
+        return HloSharding.manual()
+    entries = [[a for a in axes_of(e) if a not in names] for e in sharding.spec.partitions]
+    own = [a for a in mesh.axis_names if a in names]
+    by_dimension = [*entries, *[[]] * (rank - len(entries))]
+    return _of_axes(mesh, by_dimension, own, assignment or assignment_of(mesh.devices.flat))
 
 
 def open_dimensions(sharding: Sharding) -> list[int]:
@@ -105,6 +127,8 @@ def from_hlo(hlo: HloSharding, rank: int, assignment: Assignment, meshes: Sequen
     devices) whose axes can."""
     if hlo.is_manual:
         return ManualSharding(meshes[0] if meshes else _line(assignment))
+    if hlo.is_partly_manual:
+        return _manual_from_hlo(hlo, rank, assignment, meshes)
     if hlo.is_replicated:
         return NamedSharding(meshes[0] if meshes else _line(assignment), PartitionSpec())
     for mesh in meshes:
@@ -113,6 +137,16 @@ def from_hlo(hlo: HloSharding, rank: int, assignment: Assignment, meshes: Sequen
             if to_hlo(candidate, len(hlo.tile), assignment) == hlo:
                 return candidate
     return GSPMDSharding(assignment, hlo)
+
+
+def _manual_from_hlo(hlo: HloSharding, rank: int, assignment: Assignment, meshes: Sequence[Mesh]) -> ManualSharding:
+    for mesh in meshes:
+        for count in range(len(mesh.axis_names)):
+            for names in combinations(mesh.axis_names, count):
+                found = ManualSharding(mesh, names)
+                if to_hlo(found, rank, assignment) == hlo:
+                    return found
+    raise AssertionError(f"{hlo} is of no mesh of the program")
 
 
 def _line(assignment: Assignment) -> Mesh:

@@ -3,41 +3,55 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from ..hlo.records import dataclass
 from ..hlo.replica_groups import ReplicaGroups
+from ..hlo.sharding import HloSharding
 from .context import current_context
-from .hlo_shardings import assignment_of
+from .hlo_shardings import assignment_of, manual_hlo
 from .mesh import Mesh
+from .partition_spec import PartitionSpec
+from .shardings import NamedSharding
 
 __all__ = ["ManualAxes", "current_manual_axes"]
 
 
 @dataclass(frozen=True, slots=True)
 class ManualAxes:
-    """The mesh of a `shard_map`, all of whose axes its function knows."""
+    """The mesh of a `shard_map`, and which of its axes the function knows."""
 
     mesh: Mesh
     tracks: bool = True
     """Whether types say along which axes values vary (`check_vma`)."""
+    names: tuple[Hashable, ...] | None = None
+    """The axes that the function and those around it know; None: all of the mesh's."""
+
+    @property
+    def axes(self) -> tuple[Hashable, ...]:
+        """The axes along which each device has values of its own."""
+        return self.mesh.axis_names if self.names is None else self.names
+
+    @property
+    def region(self) -> HloSharding | None:
+        """How a scalar there is divided: which devices have one of their own. None if all have."""
+        found = manual_hlo(NamedSharding(self.mesh, PartitionSpec()), 0, self.axes)
+        return None if found.is_manual else found
 
     def owns(self, axes: Sequence[Hashable]) -> bool:
-        """Whether all of the axes are the mesh's."""
-        return all(a in self.mesh.axis_names for a in axes)
+        """Whether the function knows all of the axes."""
+        return all(a in self.axes for a in axes)
 
     def groups(self, axes: Sequence[Hashable], places: Sequence[Sequence[int]] = ()) -> ReplicaGroups:
         """The devices that have the same place along all other axes; in the order of `axes`, the last one fastest.
         `places`: divided further, by their place along the axes."""
         rows = _numbers(self.mesh, tuple(axes))
         if places:
-            rows = np.concatenate([rows[:, list(group)] for group in places])
-        groups = tuple([tuple([int(n) for n in row]) for row in rows])
-        text = ",".join(["{" + ",".join(map(str, g)) + "}" for g in groups])
-        return ReplicaGroups(groups, "{" + text + "}")
+            return _written([row[list(group)] for group in places for row in rows])
+        return _written(rows)
 
     def pairs(self, axis: Hashable, permutation: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         """Pairs of places along an axis as pairs of devices."""
@@ -50,6 +64,12 @@ class ManualAxes:
             for place, number in enumerate(row):
                 found[int(number)] = place
         return found
+
+
+def _written(rows: Iterable[Iterable[int]]) -> ReplicaGroups:
+    groups = tuple([tuple([int(n) for n in row]) for row in rows])
+    text = ",".join(["{" + ",".join(map(str, g)) + "}" for g in groups])
+    return ReplicaGroups(groups, "{" + text + "}")
 
 
 @lru_cache(maxsize=256)

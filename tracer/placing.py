@@ -18,6 +18,7 @@ from .current_mesh import current_device_mesh, current_mesh
 from .devices import CpuDevice
 from .errors import DeletedArrayError
 from .layouts import Format, Layout, Space
+from .manual import current_manual_axes
 from .mesh import AbstractMesh, AxisType, Mesh
 from .operators import Value
 from .overlay import overlaid, storage_of
@@ -240,6 +241,13 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         value = as_value(leaf)
         sharding = None if entry is UNSPECIFIED else completed(entry, "with_sharding_constraint")
         if isinstance(sharding, NamedSharding):
+            manual = current_manual_axes()
+            taken = [a for a in sharding.spec.axes() if manual is not None and manual.owns((a,))]
+            if taken:
+                raise ValueError(
+                    f"with_sharding_constraint: {sharding.spec} contains a manual axes {set(taken)} of mesh "
+                    f"{sharding.mesh}: within shard_map each device has its own part along these\n  at {user_line()}"
+                )
             others = [a for a in sharding.spec.axes() if sharding.mesh.name_to_type[a] is not AxisType.Auto]
             if others:
                 raise ValueError(

@@ -354,10 +354,12 @@ class ManualSharding(Sharding):
     """Each device of a mesh has an array of its own, of the type that the array says: a value from within a function
     that `shard_map` maps, which derivatives hand from one program to the next. Users do not meet it."""
 
-    __slots__ = ("mesh",)
+    __slots__ = ("mesh", "names")
 
-    def __init__(self, mesh: Mesh) -> None:
+    def __init__(self, mesh: Mesh, names: tuple[Any, ...] | None = None) -> None:
         self.mesh = mesh
+        self.names = mesh.axis_names if names is None else names
+        """The axes along which they have arrays of their own; devices along the others share one."""
         self._memory_kind = "device"
 
     @property
@@ -369,13 +371,13 @@ class ManualSharding(Sharding):
         return False
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ManualSharding) and self.mesh is other.mesh
+        return isinstance(other, ManualSharding) and self.mesh is other.mesh and self.names == other.names
 
     def __hash__(self) -> int:
-        return hash((ManualSharding, self.mesh))
+        return hash((ManualSharding, self.mesh, self.names))
 
     def __repr__(self) -> str:
-        return f"ManualSharding(mesh={self.mesh})"
+        return f"ManualSharding(mesh={self.mesh}, names={self.names})"
 
 
 def default_sharding() -> SingleDeviceSharding:

@@ -3,7 +3,7 @@
 import typing as _typing
 
 from ..namespaces import publish as _publish
-from . import core, primitive, protocol, wrapped
+from . import core, primitive, protocol
 from .primitive import Linear, Primitive
 
 if _typing.TYPE_CHECKING:
@@ -11,6 +11,6 @@ if _typing.TYPE_CHECKING:
 
 __all__ = ["Linear", "Primitive", "core", "linear_util", "random", "source_info_util"]
 
-del primitive, protocol, wrapped
+del primitive, protocol
 
 _publish(__name__, "linear_util", "random", "source_info_util")

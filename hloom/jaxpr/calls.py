@@ -70,7 +70,7 @@ def _collective(call: Call, operands: Sequence[Atom]) -> Shown:
     name = call.primitive.name
     assert call.primitive.axes is not None, f"{name} is no collective"
     _define_collective(name)
-    groups = call.params.groups or None
+    groups = getattr(call.params, "groups", None) or None  # pvary has none
     return Shown(name, operands, {"axes": tuple(call.primitive.axes(call)), "axis_index_groups": groups, "call": call})
 
 

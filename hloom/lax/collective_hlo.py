@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..hlo.element_type import element_type_of
-from ..hlo.ir import HloComputation
+from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.ops.collective import CollectiveAttributes
+from ..hlo.passes.rewrite import rewrite_computation
 from ..hlo.records import dataclass
 from ..tracer import dtypes, ops
 from ..tracer.aval import ShapedArray
@@ -47,7 +49,20 @@ class Collective:
 def collective_computation(kind: Collective, operands: tuple[ShapedArray, ...], result: ShapedArray) -> HloComputation:
     """The computation of operands and a result of these types."""
     rule = _RULES[kind.name]
-    return trace_to_computation(lambda values: [rule(kind, values, result)], operands, kind.name).computation
+    found = trace_to_computation(lambda values: [rule(kind, values, result)], operands, kind.name).computation
+    region = kind.manual.region
+    return found if region is None else _in_region(found, region.to_text())
+
+
+def _in_region(computation: HloComputation, region: str) -> HloComputation:
+    """The computation within a `shard_map` over some axes: what is about devices says so, for the partitioner."""
+
+    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        if moved.opcode is not Opcode.PARTITION_ID and not isinstance(moved.attributes, CollectiveAttributes):
+            return moved
+        return replace(moved, frontend_attributes=(("hloom.region", region),))
+
+    return rewrite_computation(computation, visit)
 
 
 on_clear(collective_computation.cache_clear)

@@ -33,7 +33,6 @@ from ..tracer.context import current_context
 from ..tracer.core import Call, Primitive, Value, bind_call, varying
 from ..tracer.errors import UnboundAxisError
 from ..tracer.manual import ManualAxes, current_manual_axes
-from ..tracer.mesh import Mesh
 from ..tracer.recording import trace_to_computation
 from ..tracer.source import user_line
 from ..tracer.varying import PVARY, Pvary, pvary_call
@@ -101,24 +100,22 @@ def _one_name(what: str, axis_name: AxisName) -> AxisName:
     return names[0]
 
 
-def _groups(what: str, axis_name: AxisName, axis_index_groups: Any) -> Groups:
-    """The groups of places along an axis within which a collective is done; () for all places together."""
+def groups_of_places(what: str, axis_name: AxisName, axis_index_groups: Any, is_sum: bool = False) -> Groups:
+    """The groups of places along an axis within which a collective is done; () for all places together. `is_sum`: they
+    may be of different sizes."""
     if axis_index_groups is None:
         return ()
-    name = _one_name(f"{what} with axis_index_groups", axis_name)
-    manual = current_manual_axes()
-    if manual is None or not manual.owns((name,)):
-        raise UnsupportedError(
-            f"{what} with axis_index_groups: under vmap, collectives are over all elements of an axis\n"
-            f"  at {user_line()}"
-        )
+    names, manual = _names(axis_name), current_manual_axes()
+    if manual is None or not manual.owns(names):
+        _one_name(f"{what} with axis_index_groups", axis_name)
     groups = tuple([tuple([int(place) for place in group]) for group in axis_index_groups])
-    if sorted([place for group in groups for place in group]) != list(range(_size(name))):
+    count, named = axis_size(axis_name), ", ".join(map(str, names))
+    if sorted([place for group in groups for place in group]) != list(range(count)):
         raise ValueError(
-            f"axis_index_groups must cover all indices exactly once: {name} has {_size(name)} places, the groups are "
+            f"axis_index_groups must cover all indices exactly once: {named} has {count} places, the groups are "
             f"{[list(group) for group in groups]}\n  at {user_line()}"
         )
-    if len({len(group) for group in groups}) > 1:
+    if len({len(group) for group in groups}) > 1 and not (is_sum and all(groups)):
         raise ValueError(
             f"axis_index_groups must all be of the same size, got {[list(group) for group in groups]}\n"
             f"  at {user_line()}"
@@ -126,8 +123,14 @@ def _groups(what: str, axis_name: AxisName, axis_index_groups: Any) -> Groups:
     return groups
 
 
+def _together(axis_name: AxisName, groups: Groups) -> list[tuple[AxisName, ...]]:
+    """The axes of which one collective after the other is done: groups are of places along all of them."""
+    names = _names(axis_name)
+    return [names] if groups else [(name,) for name in names]
+
+
 def _members(axis_name: AxisName, groups: Groups) -> int:
-    """The number of elements that do a collective together."""
+    """The number of elements that do a collective together: in the first group, of groups of different sizes."""
     return len(groups[0]) if groups else axis_size(axis_name)
 
 
@@ -224,6 +227,8 @@ def _def_batch(primitive: Primitive, mine: Mine) -> None:
             result = _result_type(call)
             whole = ShapedArray((axis.size, *result.shape), result.dtype)
             return [_bind(primitive, replace(use, dims=tuple([d + 1 for d in use.dims])), [x], whole)], [True]
+        if use.groups:
+            return [_in_groups(mine, use, x, is_batched, axis)], [True]
         result_here, still = mine(use, x, is_batched, axis)
         rest = tuple([name for name in use.axes if name != axis.name])
         if not rest:
@@ -232,6 +237,19 @@ def _def_batch(primitive: Primitive, mine: Mine) -> None:
         return [_bind(primitive, others, [result_here], result_here.aval)], [still]
 
     primitive.def_batch(batch)
+
+
+def _in_groups(mine: Mine, use: _Use, x: Value, is_batched: bool, axis: Axis) -> Value:
+    """The batch of what each group of elements makes of its own."""
+    whole = with_batch(axis, x, is_batched)
+    found = []
+    for group in use.groups:
+        own = Axis(axis.name, len(group))
+        made, still = mine(replace(use, groups=(), size=len(group)), _rows(whole, group), True, own)
+        found.append(with_batch(own, made, still))
+    places = [place for group in use.groups for place in group]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    return _rows(ops.concatenate(found, 0), order)
 
 
 def _def_linear(primitive: Primitive, back: Callable[[_Use, Value, ShapedArray], Value]) -> None:
@@ -285,16 +303,21 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     Booleans are summed as int32. A Python number is multiplied by the size of the axis at once, so `psum(1, axis)` is
     an int.
 
+    axis_index_groups: places along the one axis in lists; the sum is within each list. Their sizes may differ.
+
     >>> import hloom
     >>> from hloom import lax, numpy as jnp
     >>> hloom.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([1.0, 3.0]))
     Array([0.25, 0.75], dtype=float32)
+    >>> hloom.vmap(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 2], [1]]), axis_name="i")(jnp.array([1, 2, 3]))
+    Array([4, 2, 4], dtype=int32)
     """
-    groups = _groups("psum", axis_name, axis_index_groups)
+    groups = groups_of_places("psum", axis_name, axis_index_groups, is_sum=True)
     use = _use(_names(axis_name), _members(axis_name, groups), groups=groups)
+    is_even = len({len(group) for group in groups}) < 2
 
     def one(leaf: Any) -> Any:
-        if isinstance(leaf, builtins.int | builtins.float | builtins.complex):
+        if isinstance(leaf, builtins.int | builtins.float | builtins.complex) and is_even:
             return leaf * use.size
         value = as_value(leaf)
         if value.aval.dtype == np.bool_:
@@ -304,10 +327,10 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     return tree.map(one, x)
 
 
-def psum_over_mesh(x: Value, axes: tuple[AxisName, ...], mesh: Mesh) -> Value:
+def psum_over_mesh(x: Value, axes: tuple[AxisName, ...], manual: ManualAxes) -> Value:
     """The sum over axes of a mesh, for rules that run outside of the function that `shard_map` maps."""
-    size = math.prod([mesh.shape[a] for a in axes])
-    return _bind(_PSUM, _Use(axes, size, manual=ManualAxes(mesh)), [x], x.aval.with_weak_type(False))
+    size = math.prod([manual.mesh.shape[a] for a in axes])
+    return _bind(_PSUM, _Use(axes, size, manual=manual), [x], x.aval.with_weak_type(False))
 
 
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
@@ -319,7 +342,7 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     Array([-2., -1.,  3.], dtype=float32)
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
-    size = _members(axis_name, _groups("pmean", axis_name, axis_index_groups))
+    size = psum(1, axis_name, axis_index_groups=axis_index_groups)
     return tree.map(lambda leaf: leaf / size, total)
 
 
@@ -346,7 +369,7 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
 
 def _extremum(primitive: Primitive, x: Any, axis_name: AxisName, groups: Any) -> Any:
-    found = _groups(primitive.name, axis_name, groups)
+    found = groups_of_places(primitive.name, axis_name, groups, is_sum=True)
     use = _use(_names(axis_name), _members(axis_name, found), groups=found)
     return _on_leaves(lambda v: _bind(primitive, use, [v], v.aval.with_weak_type(False)), x)
 
@@ -502,18 +525,19 @@ def all_gather(
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
-    groups = _groups("all_gather", axis_name, axis_index_groups)
+    groups = groups_of_places("all_gather", axis_name, axis_index_groups)
 
     def one(v: Value) -> Value:
         rank = v.aval.ndim
         place = canonical_axis(axis, rank if tiled else rank + 1)
         result = v
-        for name in reversed(_names(axis_name)):
-            sizes, size = list(result.aval.shape), _members(name, groups)
+        together = _together(axis_name, groups)
+        for axes in reversed(together):
+            sizes, size = list(result.aval.shape), _members(axes, groups)
             sizes.insert(place, size)
             gathered = ShapedArray(tuple(sizes), v.aval.dtype)
-            result = _bind(_ALL_GATHER, _use((name,), size, (place,), groups=groups), [result], gathered)
-        count = len(_names(axis_name))
+            result = _bind(_ALL_GATHER, _use(axes, size, (place,), groups=groups), [result], gathered)
+        count = len(together)
         shape = list(result.aval.shape)
         merged = [math.prod(shape[place : place + count])]
         if tiled:
@@ -542,7 +566,7 @@ def psum_scatter(
     >>> hloom.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [30, 40]]))
     Array([31, 42], dtype=int32)
     """
-    groups = _groups("psum_scatter", axis_name, axis_index_groups)
+    groups = groups_of_places("psum_scatter", axis_name, axis_index_groups)
     size = _members(axis_name, groups)
 
     def one(v: Value) -> Value:
@@ -560,13 +584,13 @@ def psum_scatter(
                 f"psum_scatter operand scatter dimension size {shape[d]} must match axis size {size}\n"
                 f"  at {user_line()}"
             )
-        names = _names(axis_name)
-        if len(names) > 1:
+        together = _together(axis_name, groups)
+        if len(together) > 1:
             before, after = v.aval.shape[:d], v.aval.shape[d + 1 :]
-            v = ops.reshape(v, [*before, *(_size(name) for name in names), *after])
-        for name in names:
+            v = ops.reshape(v, [*before, *map(axis_size, together), *after])
+        for axes in together:
             left = [n for k, n in enumerate(v.aval.shape) if k != d]
-            use = _use((name,), _members(name, groups), (d,), groups=groups)
+            use = _use(axes, _members(axes, groups), (d,), groups=groups)
             v = _bind(_PSUM_SCATTER, use, [v], ShapedArray(tuple(left), v.aval.dtype))
         return v
 
@@ -594,7 +618,7 @@ def all_to_all(
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    groups = _groups("all_to_all", axis_name, axis_index_groups)
+    groups = groups_of_places("all_to_all", axis_name, axis_index_groups)
     size = _members(axis_name, groups)
 
     def one(v: Value) -> Value:
@@ -609,27 +633,27 @@ def all_to_all(
             )
         if tiled:
             v = ops.reshape(v, [*shape[:s], size, shape[s] // size, *shape[s + 1 :]])
-            moved = _exchanged(v, _names(axis_name), s, c, groups)
+            moved = _exchanged(v, _together(axis_name, groups), s, c, groups)
             sizes = moved.aval.shape
             return ops.reshape(moved, [*sizes[:c], sizes[c] * sizes[c + 1], *sizes[c + 2 :]])
-        return _exchanged(v, _names(axis_name), s, c, groups)
+        return _exchanged(v, _together(axis_name, groups), s, c, groups)
 
     return _on_leaves(one, x)
 
 
-def _exchanged(v: Value, names: Sequence[AxisName], split: int, concat: int, groups: Groups) -> Value:
+def _exchanged(v: Value, together: Sequence[tuple[AxisName, ...]], split: int, concat: int, groups: Groups) -> Value:
     """`all_to_all`, not tiled. Over several axes: dimension `split` is divided into one for each axis."""
-    if len(names) == 1:
-        (name,), sizes = names, [n for k, n in enumerate(v.aval.shape) if k != split]
-        size = _members(name, groups)
+    if len(together) == 1:
+        (axes,), sizes = together, [n for k, n in enumerate(v.aval.shape) if k != split]
+        size = _members(axes, groups)
         sizes.insert(concat, size)
         result = ShapedArray(tuple(sizes), v.aval.dtype)
-        return _bind(_ALL_TO_ALL, _use((name,), size, (split, concat), groups=groups), [v], result)
+        return _bind(_ALL_TO_ALL, _use(axes, size, (split, concat), groups=groups), [v], result)
     v = _moved(v, split, 0)
     whole, rest = v.aval.shape[0], v.aval.shape[1:]
-    v = ops.reshape(v, [*(_size(name) for name in names), *rest])
-    for k, name in enumerate(names):
-        v = _exchanged(v, [name], k, k, groups)
+    v = ops.reshape(v, [*map(axis_size, together), *rest])
+    for k, axes in enumerate(together):
+        v = _exchanged(v, [axes], k, k, groups)
     return _moved(ops.reshape(v, [whole, *rest]), 0, concat)
 
 

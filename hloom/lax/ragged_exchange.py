@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..hlo.errors import UnsupportedError
+import numpy as np
+
 from ..tracer import ops
 from ..tracer.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
 from .movement import broadcast_in_dim, broadcasted_iota
-from .parallel import AxisName, all_gather, axis_index, axis_size
+from .parallel import AxisName, all_gather, axis_index, axis_size, groups_of_places
 
 __all__ = ["ragged_all_to_all"]
 
@@ -32,9 +33,11 @@ def ragged_all_to_all(
     To element k goes ``operand[input_offsets[k]:][:send_sizes[k]]``, and comes to ``output_offsets[k]`` there. Sizes
     and offsets are integer vectors with an element for each element along the axis; `recv_sizes` say how many rows
     arrive from each, and follow from the senders' sizes. It is computed from the arrays of all elements.
+    axis_index_groups: places along the axis in lists of one size. Rows are exchanged within each list, and "element k"
+    is the one at its k-th place.
 
     Raises:
-      OperandError: types or sizes do not fit. UnsupportedError: `axis_index_groups`.
+      OperandError: types or sizes do not fit.
 
         >>> import hloom, hloom.numpy as jnp
         >>> from hloom import lax
@@ -47,17 +50,20 @@ def ragged_all_to_all(
         Array([[1., 3., 0., 0.],
                [2., 2., 4., 0.]], dtype=float32)
     """
-    if axis_index_groups is not None:
-        raise UnsupportedError(
-            "ragged_all_to_all with axis_index_groups: rows are exchanged between all elements along the axis\n"
-            f"  at {user_line()}"
-        )
+    groups = groups_of_places("ragged_all_to_all", axis_name, axis_index_groups)
     x, found = as_value(operand), as_value(output)
-    count = axis_size(axis_name)
+    count = len(groups[0]) if groups else axis_size(axis_name)
     counts = [as_value(v) for v in (input_offsets, send_sizes, output_offsets, recv_sizes)]
     _check(x, found, counts, count)
     me = axis_index(axis_name)
-    rows, (starts, sizes, targets) = all_gather(x, axis_name), [all_gather(v, axis_name) for v in counts[:3]]
+    if groups:
+        places = np.zeros(axis_size(axis_name), np.int32)
+        for group in groups:
+            places[list(group)] = range(count)
+        me = as_value(places)[me]
+    rows, starts, sizes, targets = (
+        all_gather(v, axis_name, axis_index_groups=axis_index_groups) for v in (x, *counts[:3])
+    )
     place = broadcasted_iota(counts[0].aval.dtype, found.aval.shape[:1], 0)
     for sender in range(count):
         start, size, target = (v[sender, me] for v in (starts, sizes, targets))

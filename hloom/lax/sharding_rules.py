@@ -9,15 +9,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..autodiff.batches import Axis
 from ..autodiff.tangents import Operand, Tangent, instantiate
 from ..tracer import ops
 from ..tracer.core import Call, Primitive, Value, bind_call
+from ..tracer.manual import ManualAxes
 from ..tracer.mesh import AxisType, Mesh
 from ..tracer.partition_spec import UNCONSTRAINED, PartitionSpec
-from ..tracer.sharding_calls import CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL, constrain, full_to_shard, shard_to_full
+from ..tracer.sharding_calls import (
+    CONSTRAINT,
+    FULL_TO_SHARD,
+    SHARD_TO_FULL,
+    Border,
+    constrain,
+    full_to_shard,
+    shard_to_full,
+)
 from ..tracer.shardings import NamedSharding, Sharding
 from .parallel import psum_over_mesh
 
@@ -62,30 +72,30 @@ def _open_batch(sharding: Sharding) -> Sharding:
     return _whole_batch(sharding, UNCONSTRAINED if mesh is not None and AxisType.Auto in mesh.axis_types else None)
 
 
-def _border_of_batch(border: Any) -> Any:
-    return type(border)(_whole_batch(border.sharding), border.shares)
+def _border_of_batch(border: Border) -> Border:
+    found = _whole_batch(border.sharding)
+    assert isinstance(found, NamedSharding)
+    return replace(border, sharding=found)
 
 
-def _sent_back(border: Any, ct: Value) -> Value:
-    sharding: NamedSharding = border.sharding
-    rest = _unnamed(sharding)
+def _sent_back(border: Border, ct: Value) -> Value:
+    rest, mesh = _unnamed(border), border.sharding.mesh
     if border.shares and rest:
-        assert isinstance(sharding.mesh, Mesh), f"{sharding} has no devices"
-        ct = psum_over_mesh(ct, rest, sharding.mesh)
-    return shard_to_full(ct, sharding, border.shares)
+        assert isinstance(mesh, Mesh), f"{mesh} has no devices"
+        ct = psum_over_mesh(ct, rest, ManualAxes(mesh, names=(*border.around, *border.names)))
+    return shard_to_full(ct, border)
 
 
-def _shared(border: Any, ct: Value) -> Value:
-    sharding: NamedSharding = border.sharding
-    part = full_to_shard(ct, sharding, border.shares)
-    count = math.prod([sharding.mesh.shape[a] for a in _unnamed(sharding)])
+def _shared(border: Border, ct: Value) -> Value:
+    part = full_to_shard(ct, border)
+    count = math.prod([border.sharding.mesh.shape[a] for a in _unnamed(border)])
     return ops.scale(part, 1 / count) if border.shares and count > 1 else part
 
 
-def _unnamed(sharding: NamedSharding) -> tuple[Any, ...]:
-    return tuple([a for a in sharding.mesh.axis_names if a not in sharding.spec.axes()])
+def _unnamed(border: Border) -> tuple[Any, ...]:
+    return tuple([a for a in border.names if a not in border.sharding.spec.axes()])
 
 
 _rules(CONSTRAINT, lambda s, x: constrain(x, s), lambda s, ct: constrain(ct, s), _open_batch)
-_rules(FULL_TO_SHARD, lambda b, x: full_to_shard(x, b.sharding, b.shares), _sent_back, _border_of_batch)
-_rules(SHARD_TO_FULL, lambda b, x: shard_to_full(x, b.sharding, b.shares), _shared, _border_of_batch)
+_rules(FULL_TO_SHARD, lambda b, x: full_to_shard(x, b), _sent_back, _border_of_batch)
+_rules(SHARD_TO_FULL, lambda b, x: shard_to_full(x, b), _shared, _border_of_batch)

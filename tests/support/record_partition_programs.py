@@ -93,6 +93,25 @@ def mapped(x: Any, w: Any) -> Any:
     return jax.shard_map(each, mesh=mesh, in_specs=(P("x", "y"), P("y", None)), out_specs=P("x", None))(x * 2, w).sum(0)
 
 
+def mapped_over_some(x: Any, w: Any) -> Any:
+    def each(x: Any, w: Any) -> Any:
+        made = jax.lax.psum(jnp.tanh(x) @ w, "x") + jax.lax.axis_index("x")
+        return made, jax.lax.ppermute(x, "x", [(k, (k + 1) % 4) for k in range(4)])
+
+    specs = (P("x"), P(None, None))
+    return jax.shard_map(each, mesh=mesh, in_specs=specs, out_specs=(P("x"), P("x")), axis_names={"x"})(x * 2, w)
+
+
+def mapped_in_mapped(x: Any) -> Any:
+    def inner(x: Any) -> Any:
+        return jax.lax.psum(jnp.sin(x) * (1 + jax.lax.axis_index("y")), "y")
+
+    def outer(x: Any) -> Any:
+        return x.sum() + jax.shard_map(inner, in_specs=P(None, "y"), out_specs=P(), axis_names={"y"})(x + 1)
+
+    return jax.shard_map(outer, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})(x)
+
+
 def loop(x: Any) -> Any:
     return jax.lax.fori_loop(0, 5, lambda i, x: x.at[i].set(x[i + 1] * 2 + i), x)
 
@@ -137,6 +156,8 @@ PROGRAMS: dict[str, tuple[Any, Any, Any, Any]] = {
     "moves": (moves, (array(8, 16),), (matrix,), None),
     "solve": (solve, (array(8, 4, 4),), (batch,), None),
     "mapped": (mapped, (array(8, 16), array(16, 4)), (batch, whole), None),
+    "mapped_over_some": (mapped_over_some, (array(8, 16), array(16, 4)), (matrix, whole), None),
+    "mapped_in_mapped": (mapped_in_mapped, (array(8, 16),), (matrix,), None),
     "loop_rows": (loop, (array(8, 16),), (sharded(None, "y"),), None),
     "loop": (loop, (array(8, 16),), (matrix,), None),
     "branch": (branch, (array(8, 16), np.float32(1)), (matrix, whole), None),

@@ -192,6 +192,74 @@ CASES = [
     "error(lambda: smap(lambda v: v, P('x'), P())(a))[:46]",
     "error(lambda: smap(lambda v: v, P('x'), P('x'))(jnp.arange(5.0)))[:120]",
     "error(lambda: smap(lambda v: lax.psum(v, 'x'), P('z'), P())(a))[:30]",
+    # some axes: along the others the partitioner divides
+    *[
+        f"jax.jit(smap(lambda v: {e}, P('x'), {out}, axis_names={{'x'}}))({given})"
+        for e, out in (
+            ("lax.psum(jnp.sin(v), 'x') + lax.axis_index('x')", "P('x')"),
+            ("lax.psum(v @ v.T, 'x')", "P()"),
+            ("lax.fori_loop(0, 3, lambda k, c: c + lax.ppermute(c, 'x', [(i, (i + 1) % 4) for i in range(4)]), v)",
+             "P('x')"),
+            ("v.reshape(-1).sum()[None] + lax.psum(jnp.ones(1), 'x')", "P('x')"),
+            ("lax.all_gather(v, 'x', tiled=True) * lax.axis_index('x')", "P('x')"),
+            ("lax.psum_scatter(v, 'x', scatter_dimension=1)", "P('x')"),
+            ("lax.all_to_all(v, 'x', 1, 0, tiled=True)", "P(None, 'x')"),
+            ("jnp.sort(v, 1)[:, ::-1] / lax.axis_size('x')", "P('x')"),
+            ("lax.cond(v.sum() > 40, lambda: v, lambda: -v)", "P('x')"),
+            ("lax.scan(lambda c, r: (c + r, c.sum()), jnp.zeros(4) + 0 * v[0], v)[1]", "P('x')"),
+            ("jax.grad(lambda u: lax.psum((u ** 2).sum(), 'x'))(v)", "P('x')"),
+            ("jnp.concatenate([v, v[:, ::-1]], 1).T[1:3].T", "P('x')"),
+        )
+        for given in ("a", "put(a, 'x', 'y')", "put(a, ('y', 'x'))", "put(a, None, 'y')")
+    ],
+    *[
+        f"(smap(lambda v: {e}, {specs}, axis_names={{'y'}})({given})).sharding"
+        for e, specs in (("v * 2", "P('y'), P('y')"), ("v + v", "P(None, 'y'), P(None, 'y')"))
+        for given in ("put(a, 'x')", "put(a, 'y', 'x')", "put(a, 'x', 'y')")
+    ],
+    *[
+        f"{e}(lambda w, v: smap(lambda w, v: lax.pmean(loss(w, v), 'x'), (P(), P('x')), P(), axis_names={{'x'}}, "
+        f"check_vma={vma})(w, v).sum(){k})(params, a)"
+        for vma, e, k in (
+            *((True, "jax.grad", ""), (True, "jax.jit(jax.grad", ")"), (True, "jax.grad", ", 1")),
+            *((False, "jax.jit(jax.grad", ")"), (False, "jax.jit(jax.grad", ", 1)")),
+        )
+    ],
+    "jax.vmap(smap(lambda v: lax.psum(v @ v.T, 'x'), P('x'), P(), axis_names={'x'}))(jnp.stack([a, 2 * a]))",
+    "smap(lambda v: lax.psum(v, 'x') + jax.random.normal(jax.random.key(0), v.shape), P('x'), P(), axis_names={'x'})"
+    "(put(a, 'x', 'y'))",
+    "error(lambda: smap(lambda v: lax.psum(v, 'y'), P('x'), P('x'), axis_names={'x'})(a))[:10]",
+    "error(lambda: smap(lambda v: v, P('x'), P(), axis_names={'x'})(a))[:46]",
+    "error(lambda: smap(lambda v: v, P('y'), P('y'), axis_names={'x'})(a))[:20]",
+    "smap(lambda v: str(jax.typeof(v)) and v, P('x'), P('x'), axis_names={'x'})(a).shape",
+    "jax.jit(smap(lambda v: v * lax.psum(v, 'o') + lax.axis_index('o') + lax.all_gather(v, 'o', tiled=True), P('o'), "
+    "P('o'), jax.make_mesh((1, 4, 2), ('o', 'x', 'y'), axis_types=(auto,) * 3), axis_names={'o'}, check_vma=False))(a)",
+    "jax.jit(smap(lambda: jnp.zeros(()).reshape(1), (), P('x'), axis_names={'x'}, check_vma=False))()",
+    "jax.jit(smap(lambda: a[:2] + lax.axis_index('x'), (), P('x'), axis_names={'x'}, check_vma=False))()",
+    "jax.jit(smap(lambda: a[:2] * 2, (), P('x'), check_vma=False))()",
+    "error(lambda: smap(lambda v: lax.with_sharding_constraint(v, named(mesh, P('x'))), P('x'), P('x'), "
+    "axis_names={'x'})(a))[:10]",
+    "jax.jit(smap(lambda v: jax.typeof(v).mat.varying == {'x'} and v, P('x'), P('x'), axis_names={'x'}))(a).shape",
+    # one in another
+    *[
+        f"jax.jit(smap(lambda v: lax.psum(jax.shard_map(lambda u: {e}, in_specs=P(None, 'y'), out_specs={out}, "
+        f"axis_names={{'y'}})(v), 'x'), P('x'), P(), axis_names={{'x'}}))({given})"
+        for e, out in (
+            ("lax.psum(u, 'y')", "P()"),
+            ("u * (1 + lax.axis_index('y') + 10 * lax.axis_index('x'))", "P(None, 'y')"),
+            ("lax.psum(u * lax.axis_index('x'), ('x', 'y'))", "P()"),
+        )
+        for given in ("a", "put(a, 'x', 'y')", "put(a, 'y', 'x')")
+    ],
+    *[
+        f"jax.jit(jax.grad(lambda v: smap(lambda v: lax.psum(jax.shard_map(lambda u: lax.psum(jnp.sin(u) @ u.T, 'y'), "
+        f"in_specs=P(None, 'y'), out_specs=P(), axis_names={{'y'}}, check_vma={inner})(v), 'x'), P('x'), P(), "
+        f"axis_names={{'x'}}, check_vma={outer})(v).sum()))(a)"
+        for inner, outer in ((False, False),)
+    ],
+    "jax.jit(smap(lambda v: jax.shard_map(lambda u: lax.fori_loop(0, 2, lambda k, c: lax.psum(c, 'y') + u.sum(), u), "
+    "in_specs=P(), out_specs=P(), axis_names={'y'}, check_vma=False)(v), P('x'), P('x'), axis_names={'x'}, "
+    "check_vma=False))(a)",
     # groups of places along an axis
     "smap(lambda v: lax.psum(v, 'i', axis_index_groups=[[0, 2, 4, 6], [1, 3, 5, 7]]), P('i'), P('i'), line, "
     "check_vma=False)(a)",
@@ -212,6 +280,16 @@ CASES = [
     "P('i'), P('i'), line, check_vma=False)(v) * b.T).sum())(a)",
     "smap(lambda v: lax.psum(v, 'x', axis_index_groups=[[0, 3], [1, 2]]), P('x', 'y'), P('x', 'y'), "
     "check_vma=False)(a)",
+    *[
+        f"smap(lambda v: {e}, P(None, ('x', 'y')), P(None, ('x', 'y')), check_vma=False)(b)"
+        for e in (
+            "lax.psum(v, ('x', 'y'), axis_index_groups=[[0, 2, 4, 6], [1, 3, 5, 7]])",
+            "lax.pmax(v, ('y', 'x'), axis_index_groups=[[0, 2, 4, 6], [1, 3, 5, 7]])",
+            "lax.all_gather(v, ('x', 'y'), axis=1, axis_index_groups=[[0, 7], [2, 5], [4, 3], [6, 1]], tiled=True)",
+            "lax.psum_scatter(v, ('x', 'y'), axis_index_groups=[[0, 2, 4, 6], [1, 3, 5, 7]], tiled=True)",
+            "lax.all_to_all(v, ('x', 'y'), 0, 1, axis_index_groups=[[0, 2, 4, 6], [1, 3, 5, 7]], tiled=True)",
+        )
+    ],
     "jax.pmap(lambda v: lax.psum(v, 'i', axis_index_groups=[[0, 1, 2, 3], [4, 5, 6, 7]]), axis_name='i')(a)",
     # pmap
     "jax.pmap(lambda v: lax.psum(v, 'i'), axis_name='i')(a)",

@@ -1,6 +1,7 @@
 """The SPMD partitioner: of a program of whole arrays with shardings it makes the program of each device on its parts.
 
-    prepare.py      calls become plain instructions; what is one device's own already is left alone
+    prepare.py      calls become plain instructions; what is one device's own already is left alone; what is in a region
+    shardy_regions.py   shard_maps over some axes, from Shardy's form
     values.py       the values of the program, and what its text states about their shardings
     factors.py      how the dimensions of an op's operands and results belong together: the rules of all ops
     propagation.py  stated shardings are carried to all values

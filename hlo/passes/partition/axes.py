@@ -9,7 +9,7 @@ split dimension takes a part of a list. Shardings of one mesh have such a form, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -72,19 +72,29 @@ class DeviceMesh:
             groups.setdefault(tuple([d for a, d in enumerate(digits) if a not in axes]), []).append(device)
         return tuple([tuple(sorted(group, key=part.__getitem__)) for group in groups.values()])
 
-    def sharding(self, spec: Spec) -> HloSharding:
-        """The sharding that a spec stands for."""
+    def sharding(self, spec: Spec, manual: Collection[int] = ()) -> HloSharding:
+        """The sharding that a spec stands for, of an array that devices along the axes `manual` have each their own."""
         used = [a for axes in spec for a in axes]
-        free = tuple([a for a in range(len(self.sizes)) if a not in used])
-        place = self.index((*used, *free))
+        own = tuple([a for a in range(len(self.sizes)) if a in manual])
+        free = tuple([a for a in range(len(self.sizes)) if a not in used and a not in manual])
+        place = self.index((*used, *own, *free))
         devices = sorted(range(self.count), key=place.__getitem__)
-        return HloSharding.from_tiles([self.parts(axes) for axes in spec], devices, self.parts(free))
+        return HloSharding.from_tiles([self.parts(axes) for axes in spec], devices, self.parts(free), self.parts(own))
+
+    def manual_axes(self, sharding: HloSharding) -> frozenset[int]:
+        """The axes along which devices have arrays of their own."""
+        if sharding.is_manual:
+            return frozenset(range(len(self.sizes)))
+        return frozenset(self.spec(sharding.manual_part(), 1)[0]) if sharding.is_partly_manual else frozenset()
 
     def spec(self, sharding: HloSharding, rank: int) -> Spec:
         """The spec of a sharding from which this mesh was made."""
         if not sharding.is_tiled:
             return ((),) * rank
         sharding.require_rank(rank)
+        sharding = sharding.tiled_part()
+        if not sharding.is_tiled:
+            return ((),) * rank
         strides = _strides(sharding, self.order)
         assert strides is not None, f"{sharding} is not of this mesh"
         by_stride = {math.prod(self.sizes[a + 1 :]): a for a in range(len(self.sizes))}
@@ -105,15 +115,11 @@ def mesh_of(shardings: Iterable[HloSharding], count: int) -> DeviceMesh:
     """A mesh of `count` devices in which all these shardings have a spec.
 
     UnsupportedError if there is none: the shardings name other devices, or come from meshes that do not fit together,
-    such as 2 x 3 and 3 x 2; or if a sharding is partly manual, or for one device only.
+    such as 2 x 3 and 3 x 2; or if a sharding is for one device only.
     """
     tiled = []
-    for sharding in dict.fromkeys(shardings):
-        if any(kind == "manual" for kind, _ in sharding.subgroups):
-            raise UnsupportedError(
-                f"the sharding {sharding} is manual along a part of the mesh only: let shard_map take all axes of the "
-                "mesh (leave `axis_names` out)"
-            )
+    both = [p for s in shardings for p in ((s.tiled_part(), s.manual_part()) if s.is_partly_manual else (s,))]
+    for sharding in dict.fromkeys(both):
         if sharding.is_maximal and count > 1:
             raise UnsupportedError(
                 f"the sharding {sharding} puts an array on one of {count} devices: use {{replicated}} instead"

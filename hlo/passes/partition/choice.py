@@ -80,7 +80,7 @@ def choose(mesh: DeviceMesh, node: Node, can_sum: bool, summed_whole: bool) -> A
 
 
 def _assigned(mesh: DeviceMesh, node: Node, order: Sequence[int], with_sums: bool) -> Assignment:
-    assignment = Assignment(mesh, node.factors)
+    assignment = Assignment(mesh, node.factors, own=node.own)
     for k in order:
         assignment.claim(node.factors.arrays[k], node.values[k].spec)
         if not with_sums:

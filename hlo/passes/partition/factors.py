@@ -175,6 +175,14 @@ def _identity(instruction: HloInstruction, table: _Table) -> None:
             table.join(size, (source, d), (target, d))
 
 
+def _along_one(instruction: HloInstruction, table: _Table) -> None:
+    """A collective along one dimension, which is whole; it does the same at each index of the others."""
+    for shape, source, target in zip(instruction.shape.leaves(), table.operands, table.results):
+        for d, size in enumerate(shape.dimensions):
+            if d != instruction.attributes.dimension and len(table.operands) == len(table.results):
+                table.join(size, (source, d), (target, d))
+
+
 def _constant(instruction: HloInstruction, table: _Table) -> None:
     """A constant can be cut if all its elements are equal; another one is written whole, and then cut."""
     literal = instruction.attributes.literal.array
@@ -391,10 +399,15 @@ PASSED_ON = frozenset(
 
 _O = Opcode
 _RULES: dict[Opcode, Rule] = {
+    _O.ALL_GATHER: _along_one,
+    _O.ALL_REDUCE: _identity,
+    _O.ALL_TO_ALL: _along_one,
     _O.BATCH_NORM_GRAD: _batch_norm,
     _O.BATCH_NORM_INFERENCE: _batch_norm,
     _O.BATCH_NORM_TRAINING: _batch_norm,
     _O.BITCAST_CONVERT: _bitcast_convert,
+    _O.COLLECTIVE_BROADCAST: _identity,
+    _O.COLLECTIVE_PERMUTE: _identity,
     _O.CONSTANT: _constant,
     _O.CONVOLUTION: _convolution,
     _O.CUSTOM_CALL: _custom_call,
@@ -405,6 +418,7 @@ _RULES: dict[Opcode, Rule] = {
     _O.DOMAIN: _identity,
     _O.COPY: _identity,
     _O.REDUCE: _reduce,
+    _O.REDUCE_SCATTER: _along_one,
     _O.RESHAPE: _reshape,
     _O.SCATTER: _scatter,
     _O.TUPLE: _identity,

@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 from ...aliases import InputOutputAlias
 from ...builder import with_unique_names
 from ...errors import UnsupportedError
-from ...ir import HloComputation, HloModule
+from ...ir import HloComputation, HloInstruction, HloModule
 from ...shape import Shape
 from ...sharding import HloSharding, ShardingError
 from ...shardy import MESHES
 from .axes import mesh_of
 from .collectives import Collectives
 from .combine import with_combined_all_reduces
-from .prepare import prepared
+from .prepare import Region, prepared
 from .propagation import propagate
 from .records import PartitionRecords
 from .rewriting import Rewriting
+from .shardy_regions import with_regions
 from .values import Statements, Values, is_obeyed
 
 _MARK = "_spmd"
@@ -78,15 +79,16 @@ def partition(
     results = list(module.entry.root.shape.leaves())
     wanted_parameters = _one_each(parameter_shardings, leaves, "parameters")
     wanted_results = _one_each(result_shardings, results, "results")
+    module = with_regions(module)
     statements = Statements.of(module)
     of_root = statements.of_instruction(module.entry.root)
     module = prepared(module)
     values = Values(module, statements)
-    values.collect()
+    values.collect(_given_regions(module, wanted_parameters))
     first = 0
     for parameter in module.entry.parameters:
         count = len(list(parameter.shape.leaves()))
-        if parameter not in values.manual:
+        if parameter not in values.manual and parameter not in values.regions:
             values.state(parameter, wanted_parameters[first : first + count])
         first += count
     wanted_results = [
@@ -165,6 +167,18 @@ def _require_division(values: Values, wanted: Sequence[HloSharding | None], resu
     for sharding, leaf in zip(wanted, results, strict=True):
         if sharding is not None:
             sharding.shard_shape(leaf)
+
+
+def _given_regions(module: HloModule, wanted: Sequence[HloSharding | None]) -> dict[HloInstruction, Region]:
+    """Of the arguments that come from within a shard_map over some axes of the mesh."""
+    found, first = {}, 0
+    for parameter in module.entry.parameters:
+        count = len(list(parameter.shape.leaves()))
+        own = [s.manual_part() for s in wanted[first : first + count] if s is not None and s.is_partly_manual]
+        if own:
+            found[parameter] = frozenset(own)
+        first += count
+    return found
 
 
 def _last_channel(module: HloModule) -> int:

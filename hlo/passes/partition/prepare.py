@@ -4,12 +4,18 @@ What is one device's own program already stays as it is: the inside of a shard_m
 `SPMDFullToShardShape` (or Shardy's `GlobalToLocalShape`) makes parts of whole arrays, and ends where
 `SPMDShardToFullShape` (`LocalToGlobalShape`) makes whole arrays of parts. All that is computed from such parts, or from
 the number of the device, lies between.
+
+A shard_map may take some axes of the mesh only. Along the others, the arrays between its borders are still whole and
+for the partitioner to cut. Such instructions are in a *region*: the devices that share an array there, as a sharding.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
+from ...sharding import HloSharding
 from ...shardy import GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL
 from ..expand.scan import scan
 from ..fuse.flatten_call_graph import FlattenCallGraph
@@ -19,6 +25,7 @@ from ..simplify.dead_code_elimination import DeadCodeElimination
 
 TO_PARTS = frozenset({"SPMDFullToShardShape", GLOBAL_TO_LOCAL})
 TO_WHOLE = frozenset({"SPMDShardToFullShape", LOCAL_TO_GLOBAL})
+BORDERS: Collection[str] = TO_PARTS | TO_WHOLE
 OF_DEVICES = frozenset(
     {
         *(Opcode.ALL_GATHER, Opcode.ALL_GATHER_START, Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START, Opcode.ALL_TO_ALL),
@@ -26,7 +33,7 @@ OF_DEVICES = frozenset(
         *(Opcode.PARTITION_ID, Opcode.RAGGED_ALL_TO_ALL, Opcode.REDUCE_SCATTER, Opcode.REPLICA_ID),
     }
 )
-_BODIES = ("xla.sdy.manual_computation_body", "shmap_body")
+BODIES = ("xla.sdy.manual_computation_body", "shmap_body")
 """How JAX names the computation of a shard_map: its calls need not have operands."""
 
 
@@ -46,37 +53,87 @@ def target_of(instruction: HloInstruction) -> str:
     return target
 
 
+Region = frozenset[HloSharding]
+NOWHERE: Region = frozenset()
+
+
+REGION = "hloom.region"
+"""The attribute in which collectives and the device's number say in which region they are."""
+
+
+def region_named(instruction: HloInstruction) -> Region:
+    """The region that the text of an instruction names: of a border's result, of a collective, of a device's number."""
+    says_so = target_of(instruction) in BORDERS or target_of(instruction) == "Sharding"
+    if not says_so and instruction.opcode not in OF_DEVICES:
+        return NOWHERE
+    texts = [text for key, text in instruction.frontend_attributes if key == REGION]
+    if says_so and not texts:
+        texts = [text for key, text in instruction.annotations if key == "sharding" and "last_tile_dims" in text]
+    found = [HloSharding.parse(text) for text in texts]
+    return frozenset([s.manual_part() if s.is_partly_manual else s for s in found if not s.is_manual])
+
+
 def manual_instructions(computation: HloComputation) -> set[HloInstruction]:
     """The instructions of one device's own program, from those that make parts of whole arrays on."""
-    found: set[HloInstruction] = set()
-    for instruction in computation.instructions:
-        target = target_of(instruction)
-        if target in TO_WHOLE:
+    return sorted_out(computation)[0]
+
+
+def sorted_out(
+    computation: HloComputation, around: Region = NOWHERE, given: dict[HloInstruction, Region] | None = None
+) -> tuple[set[HloInstruction], dict[HloInstruction, Region]]:
+    """The instructions of one device's own program, and those in a region. `around`: the region of all that is here.
+    `given`: those of parameters."""
+    manual: set[HloInstruction] = set()
+    regions: dict[HloInstruction, Region] = {}
+    for i in computation.instructions:
+        target, own = target_of(i), region_named(i) | around
+        if target in TO_PARTS and not region_named(i):
+            manual.add(i)
             continue
-        if target in TO_PARTS or is_own(instruction) or any(operand in found for operand in instruction.operands):
-            found.add(instruction)
-    return found
+        if target not in BORDERS:
+            if any(operand in manual for operand in i.operands):
+                manual.add(i)
+                continue
+            own |= (given or {}).get(i, NOWHERE).union(*(regions.get(o, NOWHERE) for o in i.operands))
+            own = own.union(*map(_regions_inside, i.called_computations()))
+            if not own and is_own(i):
+                manual.add(i)
+                continue
+        if own:
+            regions[i] = own
+    return manual, regions
+
+
+def _regions_inside(computation: HloComputation) -> Region:
+    """Those of a loop or branch that takes nothing from its region but the device's number."""
+    if has_border(computation):
+        return NOWHERE
+    found = NOWHERE.union(*map(region_named, computation.instructions))
+    return found.union(*(_regions_inside(c) for i in computation.instructions for c in i.called_computations()))
+
+
+def has_border(computation: HloComputation) -> bool:
+    """Whether a shard_map begins or ends in it."""
+    return any(i.opcode is Opcode.CUSTOM_CALL and target_of(i) in BORDERS for i in computation.instructions)
 
 
 def is_own(instruction: HloInstruction) -> bool:
     """True for what only one device's own program has: its number, collectives, an argument that is stated to be its
     own, and calls and loops with one of these inside."""
     if instruction.opcode in OF_DEVICES:
-        return True
+        return not region_named(instruction)
     if instruction.opcode is Opcode.PARAMETER:
         return ("sharding", "{manual}") in instruction.annotations
-    if instruction.opcode is Opcode.CALL and instruction.attributes.to_apply.name.startswith(_BODIES):
+    if instruction.opcode is Opcode.CALL and instruction.attributes.to_apply.name.startswith(BODIES):
         return True
     return any(_is_own(called) for called in instruction.called_computations())
 
 
 def _is_own(computation: HloComputation) -> bool:
     """True for a computation with something of one device's own that does not begin and end in it."""
-    instructions = computation.instructions
-    borders = TO_PARTS | TO_WHOLE
-    if any(i.opcode is Opcode.CUSTOM_CALL and target_of(i) in borders for i in instructions):
+    if has_border(computation):
         return False
-    return any(is_own(i) for i in instructions if i.opcode is not Opcode.PARAMETER)
+    return any(is_own(i) for i in computation.instructions if i.opcode is not Opcode.PARAMETER)
 
 
 def _expanded(computation: HloComputation) -> HloComputation:

@@ -30,6 +30,8 @@ class Value:
     spec: Spec
     stated: tuple[bool, ...] | None = None
     """Of a stated sharding: which dimensions are fixed. None: it is not stated."""
+    own: frozenset[int] = frozenset()
+    """Axes along which devices have values of their own, within a shard_map that takes these axes: they cut nothing."""
 
     def is_fixed(self, d: int) -> bool:
         return self.stated is not None and self.stated[d]
@@ -42,6 +44,8 @@ class Assignment:
     mesh: DeviceMesh
     factors: Factors
     axes: dict[int, Axes] = field(default_factory=dict)
+    own: frozenset[int] = frozenset()
+    """Axes that cut nothing here."""
 
     def claim(self, dims: Dimensions, spec: Spec) -> None:
         """Cut the factors as an array with these factors is cut, as far as they are free."""
@@ -50,7 +54,7 @@ class Assignment:
                 has = self.axes.get(factor, ())
                 if factor in self.factors.whole or wanted[: len(has)] != has:
                     continue
-                used = {a for f, others in self.axes.items() if f != factor for a in others}
+                used = {a for f, others in self.axes.items() if f != factor for a in others} | self.own
                 end = len(has)
                 while (
                     end < len(wanted)
@@ -109,6 +113,13 @@ class Node:
     factors: Factors
     operands: tuple[Value, ...]
     results: tuple[Value, ...]
+    fixed: tuple[tuple[int, Axes], ...] = ()
+    """At a border of a shard_map: the factors that its axes cut, and how."""
+
+    @property
+    def own(self) -> frozenset[int]:
+        """The axes that cut nothing here, but for the fixed factors."""
+        return frozenset[int]().union(*(v.own for v in self.values))
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -135,7 +146,7 @@ def _update(mesh: DeviceMesh, node: Node) -> bool:
     """Carry shardings from each of the node's values to the others. True if one changed."""
     if not any(axes for v in node.values for axes in v.spec):
         return False
-    assignment = Assignment(mesh, node.factors)
+    assignment = Assignment(mesh, node.factors, dict(node.fixed), node.own)
     pairs = list(zip(node.factors.arrays, node.values, strict=True))
     for dims, value in sorted(pairs, key=lambda pair: pair[1].stated is None):
         assignment.claim(dims, value.spec)

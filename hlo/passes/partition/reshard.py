@@ -7,7 +7,7 @@ PartitionedHlo::ReshardNoCache.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ...ir import HloInstruction
@@ -28,12 +28,12 @@ class Step(NamedTuple):
     """permute: (source, target)."""
 
 
-def steps_between(mesh: DeviceMesh, source: Spec, target: Spec) -> list[Step]:
-    """The steps from one spec to another."""
+def steps_between(mesh: DeviceMesh, source: Spec, target: Spec, own: Collection[int] = ()) -> list[Step]:
+    """The steps from one spec to another, of arrays that devices along the axes `own` have each their own."""
     if source == target:
         return []
     if all(mesh.parts(a) == mesh.parts(b) for a, b in zip(source, target, strict=True)):
-        return [Step("permute", pairs=_pairs(mesh, source, target))]
+        return [Step("permute", pairs=_pairs(mesh, source, target, own))]
     return _Planner(mesh, source, target).plan()
 
 
@@ -94,11 +94,12 @@ def _common(a: Axes, b: Axes) -> int:
     return count
 
 
-def _pairs(mesh: DeviceMesh, source: Spec, target: Spec) -> tuple[tuple[int, int], ...]:
+def _pairs(mesh: DeviceMesh, source: Spec, target: Spec, own: Collection[int]) -> tuple[tuple[int, int], ...]:
     """Who sends to whom: each device sends once and gets once; those that have their part already send to themselves.
     Each part is on as many devices before as after, so this is possible."""
-    has = list(zip(*(mesh.index(axes) for axes in source), strict=True))
-    wants = list(zip(*(mesh.index(axes) for axes in target), strict=True))
+    place = mesh.index(tuple(sorted(own)))
+    has = list(zip(place, *(mesh.index(axes) for axes in source), strict=True))
+    wants = list(zip(place, *(mesh.index(axes) for axes in target), strict=True))
     givers: dict[tuple[int, ...], list[int]] = {}
     for device, part in enumerate(has):
         if wants[device] != part:
@@ -130,10 +131,11 @@ def cost_of(mesh: DeviceMesh, steps: Sequence[Step], size: float) -> float:
 
 
 def reshard(
-    collectives: Collectives, scope: object, x: HloInstruction, source: Spec, target: Spec, cause: Cause
-) -> HloInstruction:
-    """The device's part in another sharding."""
-    for step in steps_between(collectives.mesh, source, target):
+    collectives: Collectives, scope: object, x: HloInstruction, source: Spec, target: Spec, cause: Cause,
+    own: Collection[int] = (),
+) -> HloInstruction:  # fmt: skip
+    """The device's part in another sharding. `own`: as of `steps_between`."""
+    for step in steps_between(collectives.mesh, source, target, own):
         match step.kind:
             case "cut":
                 x = collectives.cut(scope, x, step.dimension, step.axes)

@@ -8,7 +8,7 @@ device, and its result is cut: that is always right, and a record says where it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,11 +36,11 @@ from ...shape import Shape
 from ...sharding import HloSharding
 from ..patterns import broadcast, convert, make_zeros
 from . import terms
-from .axes import DeviceMesh, Spec
+from .axes import Axes, DeviceMesh, Spec
 from .choice import choose, finish_of
 from .collectives import Cause, Collectives
 from .factors import is_uniform
-from .prepare import TO_PARTS, TO_WHOLE, target_of
+from .prepare import REGION, TO_PARTS, TO_WHOLE, target_of
 from .propagation import Assignment, Node, Value
 from .records import PartitionRecord
 from .reshard import reshard
@@ -81,13 +81,16 @@ class Rewriting:
     def cut(self, shape: Shape, spec: Spec) -> Shape:
         return replace(shape, dimensions=self.mesh.local(shape.dimensions, spec))
 
-    def reshard(self, scope: _Scope, x: HloInstruction, source: Spec, target: Spec, cause: Cause) -> HloInstruction:
+    def reshard(
+        self, scope: _Scope, x: HloInstruction, source: Spec, target: Spec, cause: Cause, own: Collection[int] = ()
+    ) -> HloInstruction:
+        """The device's part in another sharding. `own`: axes along which devices have arrays of their own."""
         if source == target:
             return x
         key = (x, source, target)
         found = scope.resharded.get(key)
         if found is None:
-            found = scope.resharded[key] = reshard(self.collectives, id(scope), x, source, target, cause)
+            found = scope.resharded[key] = reshard(self.collectives, id(scope), x, source, target, cause, own)
         return found
 
     # Computations
@@ -114,7 +117,7 @@ class Rewriting:
         if results:
             cause = Cause(old.root, "the program's result")
             leaves = [
-                self.reshard(scope, x, value.spec, wanted.spec, cause)
+                self.reshard(scope, x, value.spec, wanted.spec, cause, value.own)
                 for x, value, wanted in zip(leaves, self.values.of(old.root), results, strict=True)
             ]
         root = built(old.root.shape, iter(leaves))
@@ -123,7 +126,9 @@ class Rewriting:
     def shardings(self, instruction: HloInstruction, values: Sequence[Value]) -> list[HloSharding]:
         """The shardings of the leaves of an argument, or of the result."""
         return [
-            HloSharding.manual() if self.values.is_own(instruction, k) else self.mesh.sharding(v.spec)
+            HloSharding.manual()
+            if self.values.owner(instruction, k) in self.values.manual
+            else self.mesh.sharding(v.spec, self.values.own_axes(instruction, k))
             for k, v in enumerate(values)
         ]
 
@@ -134,7 +139,11 @@ class Rewriting:
 
     def instruction(self, scope: _Scope, old: HloInstruction) -> None:
         target = target_of(old)
-        if target in TO_PARTS:
+        if target in TO_PARTS and old in self.values.regions:
+            self.begin_region(scope, old)
+        elif target in TO_WHOLE and old.operands[0] in self.values.regions:
+            self.end_region(scope, old)
+        elif target in TO_PARTS:
             self.begin(scope, old)
         elif target in TO_WHOLE:
             self.end(scope, old)
@@ -187,6 +196,42 @@ class Rewriting:
                 )
         scope.parts[old] = given
 
+    def begin_region(self, scope: _Scope, old: HloInstruction) -> None:
+        """The parts that a shard_map over some axes takes, cut further along the others."""
+        cause = Cause(old, "what the shard_map takes")
+        leaves = []
+        given = [x for o in old.operands for x in scope.parts[o]]
+        pairs = zip(given, self.values.of_operands(old), self.values.of(old), strict=True)
+        for k, (x, whole, part) in enumerate(pairs):
+            spec = _joined(self.values.prefixes[old, k], part.spec)
+            leaves.append(self.reshard(scope, x, whole.spec, spec, cause, whole.own))
+        self.checked(scope, old, leaves)
+
+    def end_region(self, scope: _Scope, old: HloInstruction) -> None:
+        """Whole arrays, of parts that may be cut further."""
+        cause = Cause(old, "what the shard_map returns")
+        leaves = []
+        given = [x for o in old.operands for x in scope.parts[o]]
+        pairs = zip(given, self.values.of_operands(old), self.values.of(old), strict=True)
+        for k, (x, part, whole) in enumerate(pairs):
+            prefix = self.values.prefixes[old, k]
+            rest = tuple(
+                [_without(axes[len(first) :], part.own) for axes, first in zip(whole.spec, prefix, strict=True)]
+            )
+            x = self.reshard(scope, x, part.spec, rest, cause, part.own)
+            leaves.append(self.reshard(scope, x, _joined(prefix, rest), whole.spec, cause, whole.own))
+        self.checked(scope, old, leaves)
+
+    def checked(self, scope: _Scope, old: HloInstruction, leaves: list[HloInstruction]) -> None:
+        """What a border makes, which must be of the type that its text says."""
+        for x, value, shape in zip(leaves, self.values.of(old), old.shape.leaves(), strict=True):
+            if not x.shape.compatible(self.cut(shape, value.spec)):
+                raise UnsupportedError(
+                    f"{old.name} makes {shape}, of which a device has {self.cut(shape, value.spec)}, not {x.shape}: "
+                    "state the sharding of the whole array (custom call Sharding)"
+                )
+        scope.parts[old] = leaves
+
     def copy(self, scope: _Scope, old: HloInstruction) -> None:
         if target_of(old) == "Sharding":
             scope.own[old] = self.own_value(scope, old.operands[0])
@@ -204,7 +249,7 @@ class Rewriting:
             return scope.own[old]
         cause = Cause(old, "used whole by one device's own program")
         leaves = [
-            self.reshard(scope, x, v.spec, ((),) * len(v.spec), cause)
+            self.reshard(scope, x, v.spec, ((),) * len(v.spec), cause, v.own)
             for x, v in zip(scope.parts[old], self.values.of(old), strict=True)
         ]
         return built(old.shape, iter(leaves))
@@ -215,7 +260,7 @@ class Rewriting:
         """The leaves of the operands, in these shardings."""
         leaves = [x for o in old.operands for x in scope.parts[o]]
         return [
-            self.reshard(scope, x, value.spec, spec, cause)
+            self.reshard(scope, x, value.spec, spec, cause, value.own)
             for x, value, spec in zip(leaves, self.values.of_operands(old), wanted, strict=True)
         ]
 
@@ -251,6 +296,11 @@ class Rewriting:
     def acting(self, scope: _Scope, old: HloInstruction) -> None:
         """A custom call that acts runs on device 0, with whole arrays. Random numbers from the process's state are
         those of device 0."""
+        if old in self.values.regions:
+            raise UnsupportedError(
+                f"{old.opcode.value} {old.name} acts, within a shard_map over some axes of the mesh: devices along the "
+                "others have parts of what it takes. Let shard_map take all axes (leave `axis_names` out)"
+            )
         cause = Cause(old, "it acts: device 0 does so, with whole arrays")
         values = self.values.of_operands(old)
         leaves = iter(self.given(scope, old, cause, [((),) * len(v.spec) for v in values]))
@@ -303,7 +353,8 @@ class Rewriting:
             if summed and kind is not terms.Kind.GATHERED:
                 x, spec = self.added_up(old, x, spec, value.spec, assignment)
                 x = terms.with_init(old, convert(x, shape.element), operands)
-            found.append(self.reshard(scope, x, spec, value.spec, Cause(old, "the sharding of its result")))
+            cause = Cause(old, "the sharding of its result")
+            found.append(self.reshard(scope, x, spec, value.spec, cause, value.own))
         scope.parts[old] = found
 
     def note_whole(self, node: Node, assignment: Assignment) -> None:
@@ -336,7 +387,8 @@ class Rewriting:
             operands, shape = terms.as_term(old, operands, shape)
         return make_instruction(
             old.opcode, operands, attributes, shape, name=old.name, metadata=old.metadata,
-            frontend_attributes=old.frontend_attributes, annotations=_without_sharding(old),
+            frontend_attributes=tuple([a for a in old.frontend_attributes if a[0] != REGION]),
+            annotations=_without_sharding(old),
         )  # fmt: skip
 
     def attributes(self, old: HloInstruction, operands: Sequence[HloInstruction]) -> Attributes:
@@ -408,6 +460,16 @@ class Rewriting:
         count = len(gathered)
         again = replace(old.attributes, dimensions=(0,))
         return leaves_of(make_instruction(old.opcode, (*gathered, *operands[count:]), again, shape))
+
+
+def _joined(first: Spec, further: Spec) -> Spec:
+    """Cut along `first`, and then further."""
+    return tuple([(*a, *b) for a, b in zip(first, further, strict=True)])
+
+
+def _without(axes: Axes, own: Collection[int]) -> Axes:
+    """The first axes, as far as none is in `own`."""
+    return axes[: next((k for k, a in enumerate(axes) if a in own), len(axes))]
 
 
 def leaves_of(instruction: HloInstruction) -> list[HloInstruction]:

@@ -20,18 +20,16 @@ from ...shardy import (
     GLOBAL_TO_LOCAL,
     IN_SHARDINGS,
     LOCAL_TO_GLOBAL,
-    MANUAL_AXES,
     OUT_SHARDINGS,
     SHARDING,
     NamedMesh,
     attribute,
-    is_all_axes,
     meshes_of,
     shardings_of,
 )
-from .axes import DeviceMesh, Spec
+from .axes import Axes, DeviceMesh, Spec
 from .factors import PASSED_ON, Factors, factors_of
-from .prepare import TO_PARTS, TO_WHOLE, manual_instructions, target_of
+from .prepare import BORDERS, NOWHERE, TO_PARTS, TO_WHOLE, Region, sorted_out, target_of
 from .propagation import Node, Value
 
 SIDE_BY_SIDE = frozenset({Opcode.TUPLE, Opcode.OPT_BARRIER, Opcode.DOMAIN, Opcode.COPY})
@@ -76,7 +74,7 @@ class Statements:
         text = attribute(instruction, SHARDING)
         if text is not None and "?" in text:
             return shardings_of(text, self.meshes)[0].is_open
-        if target_of(instruction) == "Sharding":
+        if target_of(instruction) == "Sharding" or target_of(instruction) in BORDERS:
             match = re.search(r"unspecified_dims=\[([0-9, ]*)\]", instruction.attributes.backend_config)
             if match is not None:
                 numbers = {int(n) for n in match.group(1).split(",") if n.strip()}
@@ -89,14 +87,8 @@ class Statements:
         key = IN_SHARDINGS if begins else OUT_SHARDINGS
         text = attribute(instruction, key)
         if target_of(instruction) in (GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL):
-            manual = attribute(instruction, MANUAL_AXES)
-            if text is None or manual is None:
+            if text is None:
                 raise ShardingError(f"{instruction.name}, {target_of(instruction)}, does not state {key}")
-            if not is_all_axes(manual, self.meshes):
-                raise UnsupportedError(
-                    f"{instruction.name} begins or ends a shard_map over a part of the mesh's axes, {manual}: leave "
-                    "`axis_names` out, so that it takes all"
-                )
             return [Stated(s.sharding) for s in shardings_of(text, self.meshes)]
         if begins:
             return [None] * len(list(instruction.operands[0].shape.leaves()))
@@ -165,6 +157,12 @@ class Values:
     module: HloModule
     statements: Statements
     manual: set[HloInstruction] = field(default_factory=set)
+    regions: dict[HloInstruction, Region] = field(default_factory=dict)
+    """Of each instruction within a shard_map that takes some axes only."""
+    own: dict[Key, frozenset[int]] = field(default_factory=dict)
+    """The axes along which devices have values of their own."""
+    prefixes: dict[Key, Spec] = field(default_factory=dict)
+    """By (border of such a shard_map, leaf): along which of its axes it cuts whole arrays."""
     joined: dict[Key, Key] = field(default_factory=dict)
     values: dict[Key, Value] = field(default_factory=dict)
     borders: dict[Key, Value] = field(default_factory=dict)
@@ -204,13 +202,19 @@ class Values:
                 if caller not in self.manual and caller.opcode in (Opcode.WHILE, Opcode.CONDITIONAL):
                     stack += reversed(caller.called_computations())
 
-    def collect(self) -> None:
-        """Find what is manual, what is joined and what is stated."""
+    def collect(self, given: dict[HloInstruction, Region]) -> None:
+        """Find what is manual, what is joined and what is stated. `given`: the regions of the program's arguments."""
+        around: dict[HloComputation, Region] = {}
         for computation in self.computations():  # the generator looks at `manual` of those before
-            self.manual |= manual_instructions(computation)
+            manual, regions = sorted_out(computation, around.get(computation, NOWHERE), given)
+            self.manual |= manual
+            self.regions |= regions
+            for caller in computation.callers:
+                around |= dict.fromkeys(caller.called_computations(), regions.get(caller, NOWHERE))
             if computation is self.module.entry:
-                if computation.root.opcode is Opcode.TUPLE:
-                    self.manual.discard(computation.root)  # it may have whole arrays beside others
+                if computation.root.opcode is Opcode.TUPLE:  # it may have whole arrays beside others
+                    self.manual.discard(computation.root)
+                    self.regions.pop(computation.root, None)
             elif computation.root in self.manual:
                 raise UnsupportedError(
                     f"the result of {computation.name} is one device's own ({computation.root.name}): end the "
@@ -247,6 +251,11 @@ class Values:
         border = target_of(i) in TO_WHOLE
         found = self.statements.at_border(i) if border else self.statements.of_instruction(i)
         for k, each in enumerate(found):
+            if each is not None and each.sharding.is_partly_manual and i not in self.regions:
+                raise UnsupportedError(
+                    f"{i.name}, sharded as {each.sharding}, belongs to a shard_map over a part of the mesh's axes, and "
+                    "is not within one: begin it with SPMDFullToShardShape"
+                )
             if each is not None and is_obeyed(each):
                 self.stated.setdefault(self.find((i, k)), each)
 
@@ -265,16 +274,23 @@ class Values:
                 for border in self.statements.at_border(i):
                     if border is not None:
                         yield border.sharding
+        yield from dict.fromkeys(s for region in self.regions.values() for s in region)
 
     def make(self, mesh: DeviceMesh, results: Sequence[HloSharding | None]) -> None:
         """The values with their stated shardings, and the nodes. `results`: those that the caller wants."""
+        for i, region in self.regions.items():
+            axes = frozenset([a for sharding in region for a in mesh.spec(sharding, 1)[0]])
+            for k, _ in enumerate(i.shape.leaves()):
+                key = self.find((i, k))
+                self.own[key] = self.own.get(key, frozenset()) | axes
         for computation in self.computations():
             for i in computation.instructions:
                 if i not in self.manual:
                     for k, leaf in enumerate(i.shape.leaves()):
                         key = self.find((i, k))
                         if key not in self.values:
-                            self.values[key] = made(mesh, leaf, self.stated.get(key))
+                            own = self.own.get(key, frozenset())
+                            self.values[key] = made(mesh, leaf, self.stated.get(key), own)
         self._own_values()
         for computation in self.computations():
             for i in computation.instructions:
@@ -292,23 +308,34 @@ class Values:
 
     def is_own(self, instruction: HloInstruction, leaf: int) -> bool:
         """True if a leaf of the program's arguments or results is one device's own, not a part of a whole array."""
-        if instruction in self.manual:
-            return True
+        owner = self.owner(instruction, leaf)
+        return owner in self.manual or owner in self.regions
+
+    def owner(self, instruction: HloInstruction, leaf: int) -> HloInstruction:
+        """The instruction that says whose a leaf is: the operand of the tuple that is the program's result."""
         if instruction.opcode is not Opcode.TUPLE or instruction is not self.module.entry.root:
-            return False
-        owners = [o for o in instruction.operands for _ in o.shape.leaves()]
-        return owners[leaf] in self.manual
+            return instruction
+        return [o for o in instruction.operands for _ in o.shape.leaves()][leaf]
+
+    def own_axes(self, instruction: HloInstruction, leaf: int) -> frozenset[int]:
+        """For a leaf in a region: the axes along which devices have values of their own."""
+        key = (instruction, leaf)
+        owner = self.owner(instruction, leaf)
+        if owner is not instruction:
+            key = (owner, leaf - [o for o in instruction.operands for _ in o.shape.leaves()].index(owner))
+        return self.own.get(self.find(key), frozenset())
 
     def _own_values(self) -> None:
-        """Values for what is one device's own and leaves or enters the program: they are taken as they are."""
+        """Values for what is one device's own and leaves or enters the program: they are taken as they are. Devices
+        that share an array, in a region, each get it whole."""
         root = self.module.entry.root
         for i in (*self.module.entry.parameters, *root.operands, root):
-            if i in self.manual or i is root:
+            if i in self.manual or i is root or (i.opcode is Opcode.PARAMETER and i in self.regions):
                 for k, leaf in enumerate(i.shape.leaves()):
                     if self.is_own(i, k):
                         fixed = (True,) * leaf.rank
                         self.values[self.find((i, k))] = Value(
-                            leaf.dimensions, leaf.byte_size, ((),) * leaf.rank, fixed
+                            leaf.dimensions, leaf.byte_size, ((),) * leaf.rank, fixed, self.own_axes(i, k)
                         )
 
     def _begin(self, mesh: DeviceMesh, i: HloInstruction) -> None:
@@ -321,8 +348,37 @@ class Values:
             if wanted is not value:
                 self.nodes.append(_same(value, wanted))
 
+    def _border(self, i: HloInstruction) -> None:
+        """Between whole arrays and the parts of them that a shard_map over some axes takes: these axes cut first, and
+        what cuts the parts further cuts the arrays, too."""
+        begins = target_of(i) in TO_PARTS
+        for k, (source, target) in enumerate(zip(self.of_operands(i), self.of(i), strict=True)):
+            whole, part = (source, target) if begins else (target, source)
+            taken = part.own - whole.own
+            prefix = tuple([_first_of(axes, taken) for axes in whole.spec])
+            self.prefixes[i, k] = prefix
+            sizes: list[int] = []
+            dims, fixed = [], []
+            for axes, size, of_whole in zip(prefix, part.dimensions, whole.dimensions, strict=True):
+                factors = [len(sizes) + (1 if axes else 0)]
+                if axes:
+                    if of_whole % size:
+                        raise ShardingError(f"{i.name} makes {size} of a dimension of {of_whole}")
+                    fixed.append((len(sizes), axes))
+                    factors.insert(0, len(sizes))
+                    sizes.append(of_whole // size)
+                sizes.append(size)
+                dims.append(tuple(factors))
+            inner = tuple([factors[-1:] for factors in dims])
+            sides = (tuple(dims), inner) if begins else (inner, tuple(dims))
+            factors_ = Factors(tuple(sizes), (sides[0],), (sides[1],))
+            self.nodes.append(Node(i, factors_, (source,), (target,), tuple(fixed)))
+
     def _node(self, i: HloInstruction) -> None:
         if i.opcode in (Opcode.PARAMETER, Opcode.GET_TUPLE_ELEMENT, Opcode.WHILE, Opcode.CONDITIONAL):
+            return
+        if target_of(i) in TO_PARTS or (target_of(i) in TO_WHOLE and i.operands[0] in self.regions):
+            self._border(i)
             return
         if target_of(i) in TO_WHOLE:
             return
@@ -345,17 +401,29 @@ def is_side_by_side(i: HloInstruction) -> bool:
     return len(given) == len(made_) and all(a.compatible(b) for a, b in zip(given, made_))
 
 
-def made(mesh: DeviceMesh, leaf: Shape, stated: Stated | None) -> Value:
-    """A value of the type `leaf`. A stated sharding that does not divide it is not obeyed: such arrays are whole."""
+def _first_of(axes: Axes, taken: frozenset[int]) -> Axes:
+    """The first axes, as far as they are `taken`."""
+    count = next((k for k, a in enumerate(axes) if a not in taken), len(axes))
+    return axes[:count]
+
+
+def made(mesh: DeviceMesh, leaf: Shape, stated: Stated | None, own: frozenset[int] = frozenset()) -> Value:
+    """A value of the type `leaf`. A stated sharding that does not divide it is not obeyed: such arrays are whole.
+    UnsupportedError if it is cut along one of the axes `own`."""
     spec: Spec = ((),) * leaf.rank
     fixed = None
     if stated is not None:
         spec = mesh.spec(stated.sharding, leaf.rank)
+        if any(a in own for axes in spec for a in axes):
+            raise UnsupportedError(
+                f"the sharding {stated.sharding} of {leaf} is along axes that the shard_map around it takes: name the "
+                "others"
+            )
         fixed = tuple([not o for o in stated.is_open]) if stated.is_open is not None else (True,) * leaf.rank
         spec = tuple(
             [axes if size % mesh.parts(axes) == 0 else () for size, axes in zip(leaf.dimensions, spec, strict=True)]
         )
-    return Value(leaf.dimensions, leaf.byte_size, spec, fixed)
+    return Value(leaf.dimensions, leaf.byte_size, spec, fixed, own)
 
 
 def _same(a: Value, b: Value) -> Node:
