@@ -27,6 +27,7 @@ from hloom.hlo.verifier import verify
 from hloom.numba_backend import pipeline
 from hloom.numba_backend.emit import elementwise
 
+import hloom
 from support import guarded
 from support.random_loops import loop_arguments, loop_module
 from tools.fuzz import loop_cases
@@ -259,6 +260,7 @@ def test_a_defect_is_found(
     defect: Callable[[pytest.MonkeyPatch], None], start: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`start`: a seed not long before one that shows it. `most`: instructions of the smallest program, or nearly."""
+    hloom.clear_caches()  # kernels without the defect, and at the end those with it
     defect(monkeypatch)
     for seed in range(start, start + 60):
         case = loop_cases.draw(seed)
@@ -278,6 +280,7 @@ def test_a_defect_is_found(
     loop_cases.minimised(case, shows)
     assert best.program.count(" = ") <= most, best.program
     monkeypatch.undo()
+    hloom.clear_caches()
     assert in_process(best).verdict is Verdict.OK, "found without the defect, too"
 
 

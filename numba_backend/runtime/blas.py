@@ -9,12 +9,11 @@ BLAS is column-major, so it is called for the transpose: C^T = op(B)^T op(A)^T, 
 
 The runtime's threads are used, not those of the BLAS: big products are cut along n or m, whichever is longer (or along
 the batch), and each piece is one single-threaded call. Two halves together take 1.00 to 1.09 times as long as the
-whole; a cut along n costs less than one along m. A vector times a matrix gets one piece a thread: narrower strips of its
-rows are read at two thirds of the speed. OpenBLAS's own threads spin for tens of milliseconds after each
-product, which slows the kernels that follow, and suffer much more on a busy machine. While any product runs, OpenBLAS
-is set to one thread, and afterwards to its previous number, so that a limit from threadpoolctl or
-`OPENBLAS_NUM_THREADS` holds: it also limits the number of pieces. A BLAS without such a setting keeps its own threads
-and gets whole products.
+whole; a cut along n costs less than one along m. A vector times a matrix gets one piece a thread: narrower strips of
+its rows are read at two thirds of the speed. OpenBLAS's own threads spin for tens of milliseconds after each product,
+which slows the kernels that follow, and suffer much more on a busy machine. While any product runs, OpenBLAS is set to
+one thread, and afterwards to its previous number, so that a limit from threadpoolctl or `OPENBLAS_NUM_THREADS` holds:
+it also limits the number of pieces. A BLAS without such a setting keeps its own threads and gets whole products.
 
 A row may have kernels that follow the product row by row (epilogue.py says which can). Where the product is cut along m
 or the batch, they run on each piece of rows right after it, in the same thread. A product with too few rows for that is
