@@ -14,18 +14,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Collection, Hashable, Sequence
-from contextlib import ExitStack
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any, ParamSpec, TypeVar
 
 from ..hlo.tracebacks import boundary
 from ..tracer import ops, tree
+from ..tracer.arguments import ArgumentSpec
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.context import Override, current_context
 from ..tracer.core import Value, current_trace, set_current_trace, thread_state, track_varying, varying
 from ..tracer.current_mesh import current_device_mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
-from ..tracer.jit import jit
+from ..tracer.jit import JitFunction, jit
 from ..tracer.manual import ManualAxes, current_manual_axes
 from ..tracer.mesh import AbstractMesh, AxisType, Mesh
 from ..tracer.overlay import overlaid, storage_of
@@ -34,12 +36,16 @@ from ..tracer.placing import check_runs_here, placed, reshard
 from ..tracer.sharding_calls import Border, full_to_shard, shard_to_full
 from ..tracer.shardings import NamedSharding
 from ..tracer.source import function_line, user_line
+from ..tracer.traced import Traced
+from ..tracer.tracer import Tracer
 from .batches import Axis
 from .batching import BatchTrace, named
 
 __all__ = ["Infer", "auto_axes", "call_over_mesh", "call_with_axes", "explicit_axes", "shard_map", "smap"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class _Infer:
@@ -97,34 +103,68 @@ def call_over_mesh(
     axes values vary. `names`: the axes that `fun` knows, beside those that functions around it know; None: all. Runs
     while a program is traced.
     """
-    outer = current_manual_axes()
-    around = () if outer is None else outer.axes
-    own = tuple([a for a in mesh.axis_names if (names is None or a in names) and a not in around])
-    manual = ManualAxes(mesh, tracks, tuple([a for a in mesh.axis_names if a in own or a in around]))
-    if tracks:
-        track_varying()
-    elif outer is not None and outer.tracks:
-        values = [v if s is None or v is None else varying(v, frozenset(around), outer) for v, s in zip(values, specs)]
-    axes = (*current_context().axis_names, *((a, mesh.shape[a]) for a in own))
-    inner = mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual.axes, AxisType.Manual))
-    before = get_abstract_mesh()
-
-    def border(spec: PartitionSpec) -> Border:
-        return Border(NamedSharding(mesh, spec), not tracks, own, around)
-
-    with ExitStack() as stack:
-        if before.empty or before.size == inner.size:
-            stack.enter_context(use_abstract_mesh(inner))
-        stack.enter_context(Override(manual_axes=manual, axis_names=axes))
-        parts = [
-            v if s is None or v is None else _border(full_to_shard, v, border(s))
-            for v, s in zip(values, specs, strict=True)
-        ]
+    with _within(mesh, tracks, names) as enter:
+        parts = [v if s is None or v is None else enter(v, s) for v, s in zip(values, specs, strict=True)]
         result = fun(parts)
         leaves, structure = tree.flatten(result)
         found = [as_value(leaf) for leaf in leaves]
     wholes = zip(found, out_specs(result, found), strict=True)
-    return tree.unflatten(structure, [_border(shard_to_full, v, border(s)) for v, s in wholes])
+    return tree.unflatten(structure, [_border(shard_to_full, v, enter.border(s)) for v, s in wholes])
+
+
+class _Entrance:
+    """The way in to what is mapped over a mesh."""
+
+    def __init__(self, mesh: Mesh, tracks: bool, names: Collection[Hashable] | None) -> None:
+        self.mesh, self.tracks, self.outer = mesh, tracks, current_manual_axes()
+        self.around = () if self.outer is None else self.outer.axes
+        self.own = tuple([a for a in mesh.axis_names if (names is None or a in names) and a not in self.around])
+
+    def border(self, spec: PartitionSpec) -> Border:
+        """That of an array which is divided so outside."""
+        return Border(NamedSharding(self.mesh, spec), not self.tracks, self.own, self.around)
+
+    def __call__(self, value: Value, spec: PartitionSpec) -> Value:
+        """Each device's part of a value."""
+        if not self.tracks and self.outer is not None and self.outer.tracks:
+            value = varying(value, frozenset(self.around), self.outer)
+        return _border(full_to_shard, value, self.border(spec))
+
+
+@contextmanager
+def _within(mesh: Mesh, tracks: bool, names: Collection[Hashable] | None) -> Iterator[_Entrance]:
+    """The context in which a mapped function is traced."""
+    found = _Entrance(mesh, tracks, names)
+    if tracks:
+        track_varying()
+    manual = ManualAxes(mesh, tracks, tuple([a for a in mesh.axis_names if a in found.own or a in found.around]))
+    axes = (*current_context().axis_names, *((a, mesh.shape[a]) for a in found.own))
+    inner = mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual.axes, AxisType.Manual))
+    before = get_abstract_mesh()
+    with ExitStack() as stack:
+        if before.empty or before.size == inner.size:
+            stack.enter_context(use_abstract_mesh(inner))
+        stack.enter_context(Override(manual_axes=manual, axis_names=axes))
+        yield found
+
+
+class _MappedProgram(JitFunction[P, R]):
+    """The program of a mapped function. Traced values that the function uses from outside come in as arguments do that
+    all devices have: their derivatives leave it again."""
+
+    def __init__(self, fun: Callable[P, R], mesh: Mesh, tracks: bool, names: Collection[Hashable]) -> None:
+        none = ArgumentSpec(frozenset(), frozenset())
+        super().__init__(fun, none, none, inline=False)
+        self._where = mesh, tracks, names
+
+    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Traced:
+        traced = super()._trace(key, args, kwargs)
+        if traced.is_closed:
+            return traced
+        with _within(*self._where) as enter:
+            return replace(traced, captured=tuple([
+                enter(v, PartitionSpec()) if isinstance(v, Tracer) else v for v in traced.captured
+            ]))  # fmt: skip
 
 
 def _border(cross: Callable[..., Value], value: Value, border: Border) -> Value:
@@ -245,7 +285,7 @@ def _shard_map(
             return with_python_values(here, names, specs, args)
         program = programs.get((here, names))
         if program is None:
-            program = programs[here, names] = jit(on_several(here, names))
+            program = programs[here, names] = _MappedProgram(on_several(here, names), here, check_vma, names)
         return program(*args)
 
     def with_python_values(here: Mesh, names: frozenset[Any], specs: Sequence[Any], args: tuple[Any, ...]) -> Any:

@@ -82,7 +82,7 @@ def _sent_back(border: Border, ct: Value) -> Value:
     rest, mesh = _unnamed(border), border.sharding.mesh
     if border.shares and rest:
         assert isinstance(mesh, Mesh), f"{mesh} has no devices"
-        ct = psum_over_mesh(ct, rest, ManualAxes(mesh, names=(*border.around, *border.names)))
+        ct = psum_over_mesh(ct, rest, ManualAxes(mesh, tracks=False, names=(*border.around, *border.names)))
     return shard_to_full(ct, border)
 
 

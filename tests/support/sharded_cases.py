@@ -51,6 +51,13 @@ def environment(library: str) -> dict[str, Any]:
     def mean_loss(params: Any, x: Any) -> Any:
         return lax.pmean(loss(params, x), ("x", "y"))
 
+    def scaled(closes: bool, check: bool) -> Any:
+        """A function of a number that all devices need: it is closed over, or an argument."""
+        if closes:
+            return lambda y: smap(lambda v: jnp.sin(v) * jnp.cos(y), P("x"), P("x"), check_vma=check)(a).sum()
+        spread = smap(lambda v, y: jnp.sin(v) * jnp.cos(y), (P("x"), P()), P("x"), check_vma=check)
+        return lambda y: spread(a, y).sum()
+
     def ring_product(left: Any, right: Any) -> Any:
         """A product whose parts go round, as in the notebook on shard_map."""
         size = lax.axis_size("i")
@@ -304,6 +311,18 @@ CASES = [
     "jax.pmap(lambda p, v: lax.pmean(jax.grad(loss)(p, v), 'i'), axis_name='i', in_axes=(None, 0))"
     "(params, a.reshape(8, 1, 4))['b']",
     "jax.pmap(lambda v: v.sum(), axis_name='i')(a).sharding",
+    # what is closed over, and second derivatives
+    *[
+        f"{transformed}(3.0)".replace("f(", f"scaled({closes}, {check})(")
+        for closes in (True, False)
+        for check in (True, False)
+        for transformed in (
+            "jax.grad(lambda y: f(y))", "jax.jit(jax.grad(lambda y: f(y)))", "jax.grad(jax.grad(lambda y: f(y)))",
+            "jax.jit(jax.grad(jax.jit(jax.grad(lambda y: f(y)))))", "jax.jit(lambda y: f(y))",
+            "(lambda y: jax.jvp(lambda u: f(u), (y,), (1.0,)))",
+            "(lambda y: jax.vmap(jax.grad(lambda u: f(u)))(y + a[0]))",
+        )
+    ],
 ]
 
 
