@@ -55,6 +55,7 @@ def test_as_jax_answers(found: dict[str, Any], case: str) -> None:
     assert same(wanted, ours), f"{ours}\n  JAX: {wanted}"
 
 
+BAD = "FloatingPointError: invalid value"
 OWN = {
     # how many devices there are
     "HLOOM_NUM_DEVICES=3: print(hloom.device_count())": "3",
@@ -128,6 +129,24 @@ OWN = {
     "HLOOM_NUM_DEVICES=2: hloom.debug.visualize_array_sharding(put(x, 'd'), max_width=30)": (
         "┌──────────────┬──────────────┐\n│    CPU 0     │    CPU 1     │\n└──────────────┴──────────────┘"
     ),
+    # NaN as an error: on one device alone, from an argument, in a loop, made by a collective, in a move (which is none)
+    **{
+        f"HLOOM_NUM_DEVICES=2: y = {x}; f = {f}\nwith hloom.debug_{kind}s(True):\n"
+        "    print(error(lambda: f(y)).split(' <lambda>')[0])": answer
+        for kind, x, f, answer in (
+            ("nan", "put(x - 2.5, 'd')", "jnp.log", f"{BAD} (nan) encountered in log of (f32[2]) giving f32[2]"),
+            ("nan", "put(x - 2.5, 'd')", "hloom.jit(lambda v: hloom.lax.fori_loop(0, 3, lambda k, u: jnp.sqrt(u) - k, "
+             "v).sum())", f"{BAD} (nan) encountered in sqrt of (f32[2]) giving f32[2]"),
+            ("nan", "put(x * jnp.nan, 'd')", "hloom.jit(lambda v: v * 2)", f"{BAD} (nan) encountered in multiply of "
+             "(f32[2], f32[2]) giving f32[2]"),
+            ("inf", "put(x + 3e38, 'd')", "hloom.jit(hloom.shard_map(lambda v: hloom.lax.psum(v, 'd'), mesh=made(), "
+             "in_specs=P('d'), out_specs=P()))", f"{BAD} (inf) encountered in all-reduce of (f32[2]) giving f32[2]"),
+            ("inf", "x * jnp.inf", "hloom.jit(lambda v: put(v, 'd'))", f"{BAD} (inf) encountered in a result of "
+             "jit of"),
+            ("inf", "x * jnp.inf", "lambda v: put(v, 'd').sharding.spec == P('d') and 1 / 0",
+             "ZeroDivisionError: division by zero"),
+        )
+    },
     # the program of each device
     "HLOOM_NUM_DEVICES=2: f = hloom.shard_map(lambda v: hloom.lax.psum(v, 'd'), mesh=mesh, in_specs=P('d'), "
     "out_specs=P()); t = hloom.jit(f).lower(x).as_text(); print([w in t for w in "
@@ -263,6 +282,25 @@ def in_processes(root: Path, *command: str, **variables: str) -> str:
 
 def mpi_version() -> str:
     return subprocess.run(["mpiexec", "--version"], capture_output=True, text=True, timeout=60).stdout
+
+
+def test_a_nan_on_one_device_names_the_line(root: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    lines = [
+        "@hloom.jit",
+        "def f(x):",
+        "    y = x - 1",
+        "    return jnp.log(y).sum()",
+        "with hloom.debug_nans(True):",
+        "    try:",
+        "        f(put(x, 'd'))",
+        "    except FloatingPointError as error:",
+        "        print(error)",
+    ]
+    script.write_text("\n".join([START, *lines]))
+    message = ran(root, str(script), HLOOM_NUM_DEVICES="2")
+    number = START.count("\n") + 1 + lines.index("    return jnp.log(y).sum()") + 1
+    assert "(nan) encountered in log of (f32[2])" in message and f"script.py:{number}" in message
 
 
 @pytest.mark.slow

@@ -7,15 +7,18 @@ its line. Programs are compiled under these settings (they are part of the conte
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
+from ..hlo.collectives import run_on_devices
 from ..hlo.effects import effects_of
 from ..hlo.ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..hlo.loading import load
 from ..hlo.opcode import Opcode
+from ..hlo.records import dataclass
 from ..hlo.value_tree import leaves_of, value_of
 from . import tree
 from .array import Array
@@ -83,12 +86,65 @@ def _numbers(leaves: Iterable[Any]) -> Iterator[Any]:
     return (x._view for x in leaves if isinstance(x, Array) and not x.aval.is_extended)
 
 
-class _Found(Exception):
+@dataclass(frozen=True, slots=True)
+class _Found:
     """The first instruction whose result is bad."""
 
-    def __init__(self, instruction: HloInstruction, kind: str, was_given: bool) -> None:
-        self.instruction, self.kind, self.was_given = instruction, kind, was_given
-        """`was_given`: an operand is bad already. No operation made it, so it is an argument or a constant."""
+    instruction: HloInstruction
+    kind: str
+    was_given: bool
+    """An operand is bad already. No operation made it, so it is an argument or a constant."""
+    time: int
+    """How many instructions came before it."""
+
+
+class _Search:
+    """An observer of an evaluation that remembers the first instruction whose result is bad."""
+
+    def __init__(self, computation: HloComputation, arguments: Iterable[Any], context: Context) -> None:
+        source = iter(arguments)
+        self.values = [value_of(p.shape, source) for p in computation.parameters]
+        self._computation, self._context, self._time = computation, context, 0
+        parameters = zip(computation.parameters, self.values, strict=True)
+        self._given = {p for p, v in parameters if fault(leaves_of(v), context)}
+        self.origin = "in an input" if self._given else "a literal"
+        self.found: _Found | None = None
+
+    @property
+    def has_given(self) -> bool:
+        """Whether an argument or a constant is bad."""
+        return bool(self._given)
+
+    def run(self) -> None:
+        """Evaluate the computation, up to its end: other devices may wait for what comes later."""
+        load("..hlo.evaluator", __package__).evaluate_computation(self._computation, self.values, self)
+
+    def __call__(self, instruction: HloInstruction, value: Any) -> None:
+        if self.found is not None:
+            return
+        self._time += 1
+        kind = fault(leaves_of(value), self._context)
+        if kind is not None and instruction.opcode not in _GIVEN:
+            self.found = _Found(instruction, kind, not self._given.isdisjoint(instruction.operands), self._time)
+        elif kind is not None:
+            self._given.add(instruction)
+
+
+class _FirstOnly(_Search):
+    """A search that stops at what it finds."""
+
+    def run(self) -> None:
+        with contextlib.suppress(_Stop):
+            super().run()
+
+    def __call__(self, instruction: HloInstruction, value: Any) -> None:
+        super().__call__(instruction, value)
+        if self.found is not None:
+            raise _Stop
+
+
+class _Stop(Exception):
+    """The search is over."""
 
 
 def blame(
@@ -96,45 +152,67 @@ def blame(
     is_library: bool = False,
 ) -> NoReturn:  # fmt: skip
     """Raise FloatingPointError for a computation whose results were bad: for the first instruction that was."""
-    where = f"  in {what}\n  called at {user_line() or '<unknown>'}\n{_SETTINGS}"
-    evaluator = load("..hlo.evaluator", __package__)
-    if not all(map(evaluator.is_silent, _acting(computation))):
+    where = _where(what)
+    _refuse_effects(computation, found, what, where)
+    search = _FirstOnly(computation, arguments, context)
+    search.run()
+    raise _error([search], found, what, where, is_library)
+
+
+def blame_on_devices(
+    module: HloModule, arguments: Sequence[Sequence[Any]], devices: Sequence[int], found: str, context: Context,
+    what: str, is_library: bool = False,
+) -> NoReturn:  # fmt: skip
+    """As `blame`, for a program over several devices: all of them evaluate it again, and the instruction that is first
+    on any of them is named. `arguments`: of each device. Other processes do not know that results are bad here, so they
+    would not come to the collectives: with some of the devices there, the operation is not looked for."""
+    where = _where(what)
+    _refuse_effects(module.entry, found, what, where)
+    if len(arguments) < module.replica_count * module.num_partitions:
+        raise FloatingPointError(
+            f"invalid value ({found}) encountered in a result of {what}: it runs on several processes, so it is not "
+            f"run again to find the operation\n{where}"
+        )
+    searches = [_Search(module.entry, each, context) for each in arguments]
+
+    run_on_devices(lambda d: searches[d.device].run(), module.replica_count, module.num_partitions, devices, module)
+    raise _error(searches, found, what, where, is_library)
+
+
+def _where(what: str) -> str:
+    return f"  in {what}\n  called at {user_line() or '<unknown>'}\n{_SETTINGS}"
+
+
+def _refuse_effects(computation: HloComputation, found: str, what: str, where: str) -> None:
+    if not all(map(load("..hlo.evaluator", __package__).is_silent, _acting(computation))):
         raise FloatingPointError(
             f"invalid value ({found}) encountered in a result of {what}: it acts on the world (io_callback), so it is "
             f"not run again to find the operation\n{where}"
         )
 
-    source = iter(arguments)
-    values = [value_of(p.shape, source) for p in computation.parameters]
-    given = {p for p, v in zip(computation.parameters, values, strict=True) if fault(leaves_of(v), context)}
-    origin = "in an input" if given else "a literal"
 
-    def observe(instruction: HloInstruction, value: Any) -> None:
-        kind = fault(leaves_of(value), context)
-        if kind is not None and instruction.opcode not in _GIVEN:
-            raise _Found(instruction, kind, not given.isdisjoint(instruction.operands))
-        if kind is not None:
-            given.add(instruction)
-
-    try:
-        evaluator.evaluate_computation(computation, values, observe)
-    except _Found as error:
-        bad, kind, was_given = error.instruction, error.kind, error.was_given
-    else:
-        if given:
-            raise FloatingPointError(
-                f"invalid value ({found}) encountered in a result of {what}: the de-optimized function did not produce "
-                f"it, it is {origin}\n{where}"
-            )
-        raise FloatingPointError(
+def _error(searches: Sequence[_Search], found: str, what: str, where: str, is_library: bool) -> FloatingPointError:
+    """What the searches on all devices tell."""
+    given = [s for s in searches if s.has_given]
+    origin = given[0].origin if given else "a literal"
+    first = min([s.found for s in searches if s.found], key=lambda f: (f.time, not f.was_given), default=None)
+    if first is None and given:
+        return FloatingPointError(
+            f"invalid value ({found}) encountered in a result of {what}: the de-optimized function did not produce "
+            f"it, it is {origin}\n{where}"
+        )
+    if first is None:
+        return FloatingPointError(
             f"invalid value ({found}) encountered in a result of {what}, but operation by operation there is none: the "
             f"compiled program computes in another order\n{where}"
         )
+    bad = first.instruction
     line = (user_line() if is_library else _line(bad.metadata)) or "<unknown>"
     operands = ", ".join([str(o.shape) for o in bad.operands])
-    raise FloatingPointError(
-        f"invalid value ({kind}) encountered in {bad.opcode.value} of ({operands}) giving {bad.shape}\n"
-        + (f"  an operand was bad before: the de-optimized function did not produce it, it is {origin}\n" * was_given)
+    return FloatingPointError(
+        f"invalid value ({first.kind}) encountered in {bad.opcode.value} of ({operands}) giving {bad.shape}\n"
+        + ("  an operand was bad before: the de-optimized function did not produce it, it is " + origin + "\n")
+        * first.was_given
         + f"  at {line}\n{where}"
     )
 

@@ -395,9 +395,12 @@ class JitFunction(SharedValue, Generic[P, R]):
         asked = none, outs
         if self._shardings is not None:
             asked = self._shardings.check(args, kwargs, key[1], traced)
+        what = self._name if self._is_library else f"jit of {function_line(self._fun)}"
         if len(known_devices()) > 1:
             labels = functools.partial(self._leaf_names, args, kwargs, key[2])
-            found = runner_over_devices(traced, captured, places or none, asked, self._name, labels)
+            found = runner_over_devices(
+                traced, captured, places or none, asked, self._name, labels, what, self._is_library
+            )
             if found is not None:
                 self._programs.runners[runner_key] = found
                 return found
@@ -405,7 +408,6 @@ class JitFunction(SharedValue, Generic[P, R]):
         executable = compile_module(module, donated=traced.donated)
         run = runner(executable, captured, traced.out_avals, traced.out_tree, traced.donated)
         if is_checking(key[3]):
-            what = self._name if self._is_library else f"jit of {function_line(self._fun)}"
             run = checked(run, module, captured, bool(traced.donated), what, is_library=self._is_library)
         outs = asked[1]
         if len(known_devices()) > 1 and any(places):
@@ -527,7 +529,8 @@ class JitFunction(SharedValue, Generic[P, R]):
         if self._shardings is not None:
             asked = self._shardings.check(args, kwargs, traced.in_avals, traced)
         labels = functools.partial(self._leaf_names, args, kwargs, statics)
-        return compiled_over_devices(traced, captured, places, asked, self._name, labels)
+        what = f"jit of {function_line(self._fun)}"
+        return compiled_over_devices(traced, captured, places, asked, self._name, labels, what)
 
     @boundary
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:

@@ -25,6 +25,7 @@ from .array import Array, on_several, slot_is_set, with_storage
 from .aval import ShapedArray, aval_of_shape
 from .borders import with_open_borders
 from .caches import on_clear
+from .checks import blame_on_devices, fault, is_checking
 from .context import Context, current_context
 from .core import CheckedEvalTrace, Value, call_of, refine_eval, run_meaning
 from .devices import CpuDevice, process_index, when_several
@@ -187,9 +188,28 @@ class Spmd:
 
     def call(self, arrays: Sequence[Array]) -> list[Array]:
         """The results for arrays in the places that the program is for, strongly typed."""
+        return self._joined(self.executable.call_on_devices(self._divided(arrays), self.ids))
+
+    def call_checked(self, arrays: Sequence[Array], what: str, is_library: bool = False) -> list[Array]:
+        """`call`. FloatingPointError if a result is NaN or infinite, where that is an error. See `checks.blame`."""
+        context = current_context()
+        if not is_checking(context):
+            return self.call(arrays)
+        parts = self._divided(arrays)
+        found = self.executable.call_on_devices(parts, self.ids)
+        kind = fault((r.__array__() for results in found for r in results), context)
+        if kind is not None:
+            given = [[a.__array__() for a in row] for row in parts]
+            blame_on_devices(self.partitioned.module, given, self.ids, kind, context, what, is_library)
+        return self._joined(found)
+
+    def _divided(self, arrays: Sequence[Array]) -> list[list[DeviceBuffer]]:
+        """Each device's parts."""
         columns = [_parts(a, how, self._count) for a, how in zip(arrays, self._arguments, strict=True)]
-        rows = [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in range(self._count)]
-        found = self.executable.call_on_devices(rows, self.ids)
+        return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in range(self._count)]
+
+    def _joined(self, found: Sequence[Sequence[DeviceBuffer]]) -> list[Array]:
+        """The arrays that devices' results are parts of."""
         return [
             Array.from_shards(r.aval, [found[k][n] for k in r.order], r.sharding) for n, r in enumerate(self.results)
         ]
@@ -256,7 +276,7 @@ def run_placed(computation: HloComputation, arrays: Sequence[Array], name: str) 
     key = ("spmd", assignment, places, current_context())
     found = assignment
     program = kept_by(computation, key, lambda: spmd(module_of(computation.name, computation), found, places))
-    return program.call(arrays)
+    return program.call_checked(arrays, name)
 
 
 def is_several(assignment: Assignment) -> bool:
@@ -307,7 +327,7 @@ class PlacedEvalTrace(CheckedEvalTrace):
             return _put(super().process(opcode, operands, attributes, shape), places)
         shapes = tuple([a.aval.hlo for a in arrays])
         program = _program_of_op(opcode, shapes, attributes, shape, assignment, places, current_context())
-        results = program.call(arrays)
+        results = program.call_checked(arrays, opcode.value, is_library=True)
         return list(results) if shape.is_tuple else results[0]
 
     def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:

@@ -49,9 +49,11 @@ def runner_over_devices(
     asked: tuple[Places, Places],
     name: str,
     labels: Callable[[], Sequence[str]],
+    what: str,
+    is_library: bool = False,
 ) -> Callable[[Sequence[Array]], Any] | None:
     """A function from the arrays of a call, which are in `places`, to its result. See `compiled_over_devices`."""
-    found = compiled_over_devices(traced, captured, places, asked, name, labels)
+    found = compiled_over_devices(traced, captured, places, asked, name, labels, what, is_library)
     return None if found is None else found.run
 
 
@@ -62,10 +64,13 @@ def compiled_over_devices(
     asked: tuple[Places, Places],
     name: str,
     labels: Callable[[], Sequence[str]],
+    what: str,
+    is_library: bool = False,
 ) -> OverDevices | None:
     """The program of a call whose arrays are in `places`; None if it runs on one device of this process.
 
-    asked: the shardings of arguments and of results that jit was given. ValueError if devices or shardings disagree.
+    asked: the shardings of arguments and of results that jit was given. what, is_library: for `checks.blame`.
+    ValueError if devices or shardings disagree.
     """
     wanted, results = asked
     for place, want, aval in zip(places, wanted, traced.in_avals, strict=True):
@@ -92,7 +97,8 @@ def compiled_over_devices(
         given = list(arrays)
         for k, place in moves:
             given[k] = move(given[k], place)
-        found = program.call([a._storage if a.aval.is_extended else a for a in (*given, *held)])
+        stored = [a._storage if a.aval.is_extended else a for a in (*given, *held)]
+        found = program.call_checked(stored, what, is_library)
         for k in donated:
             if not arrays[k].is_deleted():
                 arrays[k].delete()
