@@ -137,10 +137,10 @@ class Executable(SharedValue, ABC):
         and no result shares memory with them.
         """
 
-    def direct_call(self) -> tuple[Callable[[], DeviceBuffer], Callable[[list[int]], None]] | None:
-        """`call` for a program of one result, with less around it: a function that makes a buffer for the result, and
-        one that runs the program, given the addresses of the arguments' buffers and of that one, in a list that it may
-        change. The caller holds the buffers meanwhile. None where there is none."""
+    def direct_call(self) -> tuple[Sequence[Callable[[], DeviceBuffer]], Callable[[list[int]], None]] | None:
+        """`call` with less around it: for each result a function that makes a buffer, and one function that runs the
+        program, given the addresses of the arguments' buffers and of these, in a list that it may change. The caller
+        holds the buffers meanwhile. None where there is none."""
         return None
 
     @abstractmethod

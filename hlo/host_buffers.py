@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .array_address import DATA_OFFSET, WORD, WORDS, address_of
+from .array_address import address_of
 from .backend import DeviceBuffer, NDArray
 from .memory_pressure import allocating
 from .physical_array import from_physical, to_physical
@@ -197,16 +197,34 @@ class HostBuffer(HostMemory):
         return self._array.base is None and held_alone(self, "_array")
 
 
-def host_buffer(array: NDArray, shape: Shape) -> HostBuffer:
-    """`HostBuffer(array, shape)`, sooner if the array can be used as it is."""
-    flags = array.flags
-    if not (flags.c_contiguous and flags.aligned):
-        return HostBuffer(array, shape)
-    buffer = _new(HostBuffer)
-    buffer._array = array
+USABLE = 0x0001 | 0x0100
+"""NumPy's NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED, bits of `array.flags.num`: a HostBuffer uses such an array as
+it is."""
+
+
+class BytesBuffer(HostMemory):
+    """The memory of a bytes object, to which nobody writes: a number of Python takes a sixth of the time that it takes
+    as a NumPy array. It is given to no one: a program that may overwrite an argument gets a copy."""
+
+    __slots__ = ("_memory", "address", "shape")
+    _memory: bytes
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        return array_in(np.frombuffer(self._memory, np.uint8), self.shape, dtype, copy)
+
+
+def bytes_buffer(memory: bytes, shape: Shape) -> BytesBuffer:
+    """A buffer over `memory`, which has the `byte_size` of `shape`."""
+    buffer = _new_bytes(BytesBuffer)
+    buffer._memory = memory
     buffer.shape = shape
-    buffer.address = WORDS[(id(array) + DATA_OFFSET) // WORD]
+    buffer.address = id(memory) + _BYTES_OFFSET
     return buffer
 
 
-_new = HostBuffer.__new__
+_new_bytes = BytesBuffer.__new__
+_BYTES_OFFSET = bytes.__basicsize__ - 1
+"""Where the bytes of a bytes object begin: after its head, and before the zero at their end."""
+_probe = b"hloom: a probe"
+assert ctypes.string_at(id(_probe) + _BYTES_OFFSET, len(_probe)) == _probe, "bytes objects have another layout"
+assert (id(_probe) + _BYTES_OFFSET) % 8 == 0, "bytes objects are not aligned"

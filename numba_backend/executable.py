@@ -111,8 +111,6 @@ class NumbaExecutable(Executable):
         self._arena_size = arena_size
         self._fresh = tuple(map(result_maker, frame.results))
         """What makes each result's buffer."""
-        self._only = self._fresh[0] if len(frame.results) == 1 and not frame.donated and not arena_size else None
-        """The same of the result, if there is only one, in fresh memory, and the program needs no other memory."""
         self._retyped = tuple(k for k, p in self._donated if self._results[k] != self._parameters[p])
         """Results that have another type or layout than the parameter whose memory they take over."""
 
@@ -164,8 +162,8 @@ class NumbaExecutable(Executable):
         self._run(bases)
         return results
 
-    def direct_call(self) -> tuple[Callable[[], DeviceBuffer], Callable[[list[int]], None]] | None:
-        return None if self._only is None else (self._only, self._run)
+    def direct_call(self) -> tuple[Sequence[Callable[[], DeviceBuffer]], Callable[[list[int]], None]] | None:
+        return None if self._donated or self._arena_size else (self._fresh, self._run)
 
     def _call_with_donation(self, arguments: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
         reused = dict(self._donated)

@@ -147,3 +147,87 @@ def test_what_is_dropped_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> N
     assert jitted._cache_size() <= 2
     assert sum(len(entries) for entries in jitted._fast.values()) <= 2
     assert f.times == 5  # the traces are kept
+
+
+NUMBERS = [
+    *(True, False, 0, 7, -(2**31), 2**31 - 1, 0.0, -0.0, 0.1, -2.5, 1e300, -1e300),
+    *(3.4028235677973366e38, 1e-45, 1e-320, float("inf"), float("-inf"), float("nan"), -float("nan")),
+    *(1.5 - 2j, complex("nan+infj")),
+]
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("number", NUMBERS, ids=repr)
+def test_numbers_of_python_are_weakly_typed_arrays(number: complex, x64: bool) -> None:
+    """Bit for bit what an array of the number is, at the first call and at later ones."""
+    with hloom.enable_x64(x64):
+        expected = jnp.asarray(number)
+        f, added = hloom.jit(lambda n: n), hloom.jit(lambda a, n: a + n)
+        for _ in range(3):
+            result = f(number)
+            assert (result.dtype, result.weak_type) == (expected.dtype, type(number) is not bool)
+            assert np.asarray(result).tobytes() == np.asarray(expected).tobytes()
+            if number == number:
+                half = jnp.ones(2, jnp.bfloat16)
+                assert added(half, number).dtype == (half + number).dtype
+
+
+@pytest.mark.parametrize("x64, number", [(False, 2**31), (False, -(2**31) - 1), (True, 2**63)])
+def test_integers_that_do_not_fit_are_refused(x64: bool, number: int) -> None:
+    f = hloom.jit(lambda n: n + 1)
+    with hloom.enable_x64(x64):
+        assert f(1) == 2
+        for _ in range(2):
+            with pytest.raises(OverflowError):
+                f(number)
+
+
+def test_settings_change_between_calls_with_numbers() -> None:
+    f = hloom.jit(lambda n: n)
+    for _ in range(3):
+        assert f(1.5).dtype == np.float32
+        with hloom.enable_x64():
+            assert f(1.5).dtype == np.float64
+            assert f(2**40) == 2**40
+
+
+def test_donated_numbers_are_copied() -> None:
+    """The memory of a number belongs to Python: no result takes it over."""
+    f = hloom.jit(lambda n: n + 1, donate_argnums=0)
+    results = [f(k / 2) for k in range(5)]
+    assert [float(r) for r in results] == [1.0, 1.5, 2.0, 2.5, 3.0]
+    assert hloom.jit(lambda n: ~n, donate_argnums=0)(True) == False  # noqa: E712
+
+
+def test_arrays_of_numpy_in_any_order() -> None:
+    base = np.arange(48, dtype=np.float32)
+    frozen = base[:8].copy()
+    frozen.flags.writeable = False
+    shifted = np.frombuffer(b"\0" + base[:8].tobytes(), np.uint8)[1:].view(np.float32)
+    cases = [base[:8], base[1:9], base[::2][:8], base[8:0:-1], frozen, shifted, base.reshape(6, 8)[:, 1][:6]]
+    f, g = hloom.jit(lambda a: a * 2), hloom.jit(lambda a, b: (a - b, {"sum": a + b}))
+    for _ in range(3):
+        for a in cases:
+            np.testing.assert_array_equal(f(a), a * 2)
+            difference, rest = g(a, jnp.asarray(a))
+            np.testing.assert_array_equal(difference, a - a)
+            np.testing.assert_array_equal(rest["sum"], a + a)
+
+
+def test_programs_of_several_results() -> None:
+    """With values that the function closes over, arguments that are results, no elements, no arguments, none at all."""
+    closed = jnp.arange(4, dtype=jnp.float32)
+    f = hloom.jit(lambda t: {"a": t["a"] + closed, "b": (t["b"], None), "c": closed})
+    empty = hloom.jit(lambda a, b: (a + b, b))
+    for k in range(12):  # containers are flattened by a function of their own after a while
+        given = {"a": X + k, "b": jnp.asarray(X - k)}
+        got = f(given)
+        np.testing.assert_array_equal(got["a"], X + k + X)
+        np.testing.assert_array_equal(got["b"][0], X - k)
+        np.testing.assert_array_equal(got["c"], X)
+        assert [r.shape for r in empty(jnp.zeros((0, 3)), jnp.zeros(3))] == [(0, 3), (3,)]
+        assert [float(r) for r in hloom.jit(lambda: (jnp.float32(1), jnp.float32(2)))()] == [1, 2]
+        assert hloom.jit(lambda x: ())(X) == ()
+    given["b"].delete()
+    with pytest.raises(RuntimeError, match="delete"):
+        f(given)

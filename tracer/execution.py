@@ -99,6 +99,11 @@ def runner(
     call, extra, device = executable.call, [a._buffer for a in captured], executable.device
     new, avals, count = Array.__new__, tuple(out_avals), len(out_avals)
     unflatten = None if out_tree == _TUPLE_OF.get(len(avals)) else out_tree.unflatten
+    direct = None if donated else executable.direct_call()
+    makers, run_program = direct or ((), _no_program)
+    if direct is not None and len(makers) != count:
+        raise ValueError(f"the program has {count} results, the backend has {len(makers)}")
+    made_of = tuple(zip(avals, makers))
 
     def run(arrays: Sequence[Array]) -> Any:
         buffers = donations(arrays, donated, device) if donated else [array._buffer for array in arrays]
@@ -111,6 +116,21 @@ def runner(
             leaf.aval = aval
             leaf._buffer = buffer
             leaves.append(leaf)
+        return tuple(leaves) if unflatten is None else unflatten(leaves)
+
+    def run_to_many(arrays: Sequence[Array]) -> Any:
+        buffers = [array._buffer for array in arrays]
+        if extra:
+            buffers += extra
+        addresses = [buffer.address for buffer in buffers]
+        leaves = []
+        for aval, make in made_of:
+            leaf = new(Array)
+            leaf.aval = aval
+            leaf._buffer = made = make()
+            addresses.append(made.address)
+            leaves.append(leaf)
+        run_program(addresses)
         return tuple(leaves) if unflatten is None else unflatten(leaves)
 
     def run_to_one(arrays: Sequence[Array]) -> Array:
@@ -147,12 +167,16 @@ def runner(
         return result
 
     if len(avals) == 1 and not extra and not donated and tree.treedef_is_leaf(out_tree):
-        only, direct = avals[0], executable.direct_call()
+        only = avals[0]
         if direct is None:
             return run_to_one
-        make, run_program = direct
+        (make,) = makers
         return {1: run_from_one, 2: run_from_two}.get(len(executable.parameter_shapes), run_from_many)
-    return run
+    return run if direct is None else run_to_many
+
+
+def _no_program(addresses: list[int]) -> None:
+    raise AssertionError("a program that is called with buffers")
 
 
 _TUPLE_OF = {n: tree.structure((0,) * n) for n in range(32)}

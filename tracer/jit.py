@@ -84,6 +84,7 @@ Run: TypeAlias = Callable[[Sequence[Array]], Any]
 _avals = attrgetter("aval")
 _HELD = (Array, PendingArray, Ref)
 """The types of leaves that a call takes as they are."""
+_ALL_ARRAYS = {Array}
 _LEAVES = frozenset({np.ndarray, float, int, bool, complex})
 """The types of arguments, other than Array, that are no containers."""
 
@@ -247,7 +248,7 @@ class JitFunction(SharedValue, Generic[P, R]):
                 statics = (*map(type, values), *values)
         treedef: Any = None  # or the places of arguments that are None, which have no leaves: bits of a number
         arrays: list[Any] = []
-        avals: list[Any] = []
+        avals: Any = []
         try:
             for argument in dynamic:
                 kind = type(argument)
@@ -279,7 +280,7 @@ class JitFunction(SharedValue, Generic[P, R]):
             return self._call(args, kwargs)
         return self._call(args, kwargs, table, key) if run is None else run(arrays)
 
-    def _flattened(self, dynamic: Sequence[Any]) -> tuple[list[Any], list[Any], Any]:
+    def _flattened(self, dynamic: Sequence[Any]) -> tuple[list[Any], Sequence[Any], Any]:
         """The leaves of arguments as arrays, their types, and what stands for their structure in the key of a call.
 
         AttributeError if a leaf is nothing that a program takes."""
@@ -287,6 +288,8 @@ class JitFunction(SharedValue, Generic[P, R]):
         if pattern is not None:
             leaves = pattern.leaves(dynamic)
             if leaves is not None:
+                if {*map(type, leaves)} == _ALL_ARRAYS:
+                    return leaves, tuple(map(_avals, leaves)), pattern
                 arrays: list[Any] = [x if type(x) in _HELD else temporary(x) for x in leaves]
                 try:
                     return arrays, [x.aval for x in arrays], pattern
