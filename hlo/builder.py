@@ -5,7 +5,7 @@ Everything that creates IR (the tracer, passes, the parser, autodiff) creates it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from .errors import ShapeError
@@ -143,11 +143,15 @@ class _Namer:
 
 
 def with_unique_names(
-    module: HloModule, changed: dict[HloInstruction, HloInstruction] | None = None
+    module: HloModule,
+    changed: dict[HloInstruction, HloInstruction] | None = None,
+    is_own: Callable[[HloInstruction], bool] | None = None,
 ) -> HloModule:
     """The module with every instruction and computation named, no name twice. The same object if that holds already.
 
-    `changed` receives each instruction that had to be replaced, and its replacement.
+    `changed` receives each instruction that had to be replaced, and its replacement. `is_own`: True for an instruction
+    that the caller has made for this module and that nobody else has seen, nor a computation of which it is the root.
+    Both get their names where they are: a copy would need copies of all users, too.
     """
     instructions, computations = _Namer(), _Namer()
     used = instructions.used
@@ -175,12 +179,16 @@ def with_unique_names(
                 used.add(name)
             else:
                 name = instructions.unique(name or old.opcode.value)
+                if is_own is not None and is_own(old):
+                    object.__setattr__(old, "name", name)
             if name != old.name or attributes is not old.attributes or operands != old.operands:
                 mapping[old] = HloInstruction(
                     old.opcode, old.shape, operands, attributes, name, old.metadata, old.frontend_attributes,
                     old.annotations,
                 )  # fmt: skip
         name = computations.unique(computation.name or "computation")
+        if not mapping and name != computation.name and is_own is not None and is_own(computation.root):
+            object.__setattr__(computation, "name", name)
         if mapping or name != computation.name:
             order = tuple([mapping.get(i, i) for i in computation.instructions])
             renamed[computation] = HloComputation(name, order, mapping.get(computation.root, computation.root))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloInstruction
@@ -69,10 +70,13 @@ def _group(sizes: Sequence[int], strides: Sequence[int], dimensions: Sequence[in
     return total, stride
 
 
+@lru_cache(maxsize=1024)
 def _matrices(
-    operand: HloInstruction, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
-) -> _Matrices | None:
-    sizes, strides = operand.shape.dimensions, operand.shape.strides()
+    sizes: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ...], rows: tuple[int, ...],
+    columns: tuple[int, ...],
+) -> _Matrices | None:  # fmt: skip
+    """An operand with these sizes and strides. Each product is asked many times, by passes and by all who choose its
+    kernel."""
     if 0 in sizes:
         row_count, column_count = (math.prod(sizes[d] for d in group) for group in (rows, columns))
         return _Matrices(row_count, column_count, max(column_count, 1), 1, tuple(strides[d] for d in batch))
@@ -84,16 +88,19 @@ def _matrices(
 
 
 def _operands(dot: HloInstruction) -> tuple[_Matrices | None, _Matrices | None]:
+    lhs, rhs = (o.shape for o in dot.operands)
     attributes = dot.attributes
-    lhs, rhs = dot.operands
-    lhs_used = {*attributes.lhs_batch_dims, *attributes.lhs_contracting_dims}
-    rhs_used = {*attributes.rhs_batch_dims, *attributes.rhs_contracting_dims}
-    lhs_free = [d for d in range(lhs.shape.rank) if d not in lhs_used]
-    rhs_free = [d for d in range(rhs.shape.rank) if d not in rhs_used]
-    return (
-        _matrices(lhs, attributes.lhs_batch_dims, lhs_free, attributes.lhs_contracting_dims),
-        _matrices(rhs, attributes.rhs_batch_dims, attributes.rhs_contracting_dims, rhs_free),
-    )
+    batch, contracting = attributes.lhs_batch_dims, attributes.lhs_contracting_dims
+    free = _free(lhs.rank, tuple(batch), tuple(contracting))
+    left = _matrices(lhs.dimensions, lhs.strides(), tuple(batch), free, tuple(contracting))
+    batch, contracting = attributes.rhs_batch_dims, attributes.rhs_contracting_dims
+    free = _free(rhs.rank, tuple(batch), tuple(contracting))
+    return left, _matrices(rhs.dimensions, rhs.strides(), tuple(batch), tuple(contracting), free)
+
+
+@lru_cache(maxsize=256)
+def _free(rank: int, batch: tuple[int, ...], contracting: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([d for d in range(rank) if d not in batch and d not in contracting])
 
 
 def is_matrix(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> bool:

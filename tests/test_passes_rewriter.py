@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hloom.hlo import optimize
 from hloom.hlo.builder import make_instruction
+from hloom.hlo.element_type import ElementType
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.expand.expand import Expand
@@ -20,8 +21,10 @@ from hloom.hlo.passes.rule_check import RuleCheckError
 from hloom.hlo.passes.rules import Rule, RuleSet, rule
 from hloom.hlo.passes.simplify import control_flow_simplifier
 from hloom.hlo.passes.simplify.algebraic_simplifier import RULES, AlgebraicSimplifier
+from hloom.hlo.passes.simplify.reducers import binary_reducer
 from hloom.hlo.text.parser import parse
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS as EXPANSIONS
+from hloom.numba_backend.pipeline import pipeline
 
 from hloom.backend_check.op_case import build_module
 from hloom.backend_check.op_table import CASES
@@ -253,3 +256,16 @@ def test_computations_are_told_apart_by_identity() -> None:
     map_each_computation(again, look)
     assert {*map(id, seen)} == {id(other), id(body), id(again.entry)}
     assert np.size(seen) == 3
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_was_there_before_a_pass_keeps_its_name(seed: int) -> None:
+    module = random_module(random.Random(seed))
+    before, names = module.to_text(), [i.name for i in module.instructions()]
+    kept: list[tuple[HloModule, str]] = []
+    pipeline("cpu").run(module, observer=lambda each, old, new: kept.extend([(old, old.to_text())]))
+    assert [i.name for i in module.instructions()] == names
+    assert module.to_text() == before
+    assert all(old.to_text() == text for old, text in kept)
+    reducer = binary_reducer(Opcode.ADD, ElementType.F32)
+    assert [i.name for i in reducer.instructions] == ["x", "y", "add"]

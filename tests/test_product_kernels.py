@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 from hloom.hlo import parse
 from hloom.hlo.evaluator import evaluate
+from hloom.hlo.opcode import Opcode
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.emit.blocked import emit_blocked
+from hloom.numba_backend.emit.kernel import EmittedKernel
+from hloom.numba_backend.loops.statements import SizeParameter
 from hloom.numba_backend.runtime import threads
 
 import hloom
@@ -193,3 +197,17 @@ def test_infinities_nans_and_signs_of_zeros() -> None:
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(actual, x @ y)
     assert not np.signbit(actual[2:, :2]).any()
+
+
+def test_products_of_one_form_have_one_program_and_their_own_sizes() -> None:
+    def emitted(*sizes: int, batch: tuple[int, ...] = (), kind: str = "f32") -> EmittedKernel:
+        module = parse(program((kind, kind, kind), *sizes, batch=batch))
+        return emit_blocked(next(i for i in module.entry.instructions if i.opcode is Opcode.DOT))
+
+    first, second = emitted(300, 64, 256), emitted(500, 128, 320)
+    assert first.program is second.program
+    for kernel, sizes in ((first, (300, 256, 64)), (second, (500, 320, 128))):
+        named = {p.name: p.value for p in kernel.parameters if isinstance(p, SizeParameter)}
+        assert (named["m"], named["n"], named["k"]) == sizes
+    others = [emitted(300, 64, 256, batch=(3,)), emitted(5, 64, 256), emitted(300, 64, 256, kind="f64")]
+    assert len({id(k.program) for k in (first, *others)}) == 4

@@ -128,10 +128,12 @@ def map_each_computation(
     *,
     inside_fusions: bool = False,
     renamed: dict[HloInstruction, HloInstruction] | None = None,
+    shown: bool = False,
 ) -> HloModule:
     """`map_computations` for a function that needs the original computations: function(old, current).
 
-    `old` is the computation in `module`, and `current` is the same one, calling the new computations.
+    `old` is the computation in `module`, and `current` is the same one, calling the new computations. `shown`: new
+    instructions will be shown as the function made them, without names, so that copies get the names.
     """
     fused = set() if inside_fusions else fused_computations(module)
     new: dict[HloComputation, HloComputation] = {}
@@ -141,7 +143,15 @@ def map_each_computation(
         if changed is not old:
             new[old] = changed
     entry = new.get(module.entry, module.entry)
-    return module if entry is module.entry else with_unique_names(replace(module, entry=entry), renamed)
+    if entry is module.entry:
+        return module
+    return with_unique_names(replace(module, entry=entry), renamed, None if shown else _is_new)
+
+
+def _is_new(instruction: HloInstruction) -> bool:
+    """True for what a rewrite has made: all others have names. What outlives a pass, as a reducer that is made once for
+    all modules, must have them too."""
+    return not instruction.name
 
 
 def fused_computations(module: HloModule) -> set[HloComputation]:

@@ -105,7 +105,8 @@ def apply_rules(
         new_computations[old] = changed = _Walk(old, rules, log, in_a_row, ranges, new_computations).result()
         return changed
 
-    new = map_each_computation(module, rewrite, inside_fusions=fused, renamed=renamed)
+    shown = log.keep or log.check is not None
+    new = map_each_computation(module, rewrite, inside_fusions=fused, renamed=renamed, shown=shown)
     settled = log.settled
     settled.update([named for old, named in renamed.items() if old in settled])
     return new

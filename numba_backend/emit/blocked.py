@@ -36,16 +36,19 @@ Source of the scheme: Goto, van de Geijn: Anatomy of high-performance matrix mul
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 from ...hlo.analyses.bands import EVERYTHING, Band
+from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
+from ...hlo.memory_pressure import on_pressure
 from ..dot import Strides, strides_of
 from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
-from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
+from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.typing import is_float, pointer_to
 from ..loops.writer import Writer, cast
-from .batch import starts_in_batch
+from .batch import batch_sizes, starts_in_batch
 from .kernel import HI, LO, EmittedKernel, memory_type, program_of
 
 _ROWS = 6
@@ -78,7 +81,7 @@ def tile_of(byte_width: int) -> tuple[int, int]:
 
 def emit_blocked(dot: HloInstruction) -> EmittedKernel:
     """The kernel of a product. Operands and result are dense, and lie as BLAS needs them."""
-    return _Emitter(dot, strides_of(dot)).emit()
+    return _kernel(_types(dot), strides_of(dot))
 
 
 def emit_blocked_rows(
@@ -87,70 +90,147 @@ def emit_blocked_rows(
     """The kernel of a product of floats with a turn for each block of rows, in the order of the result: `rows` each,
     and the rest in the last. The result has at least the size of a tile. Of the result only the band `wanted` matters;
     `given` says what is known of the left-hand side."""
-    return _Emitter(dot, strides_of(dot), rows, wanted, given).emit()
+    return _kernel(_types(dot), strides_of(dot), rows, wanted, given)
+
+
+Types = tuple[ElementType, ElementType, ElementType]
+"""Of the operands and the result."""
+
+
+def _types(dot: HloInstruction) -> Types:
+    lhs, rhs = dot.operands
+    return lhs.shape.element, rhs.shape.element, dot.shape.element
+
+
+class _Form(NamedTuple):
+    """All that the text of a kernel depends on: products of other sizes have the same."""
+
+    types: Types
+    batch: int
+    """The number of its dimensions."""
+    is_whole: bool
+    """Tiles are never cut."""
+    is_deep: bool
+    """Their sums are computed in parts."""
+    has_wanted: bool
+    """Only a band of the result is computed."""
+    by_columns: bool | None
+    """Of a `GivenBand`; None: there is none."""
+    ones: frozenset[str]
+    """The strides that are 1 in the text."""
+
+
+def _kernel(
+    types: Types, strides: Strides, given_rows: int | None = None, wanted: Band = EVERYTHING,
+    given: GivenBand | None = None,
+) -> EmittedKernel:  # fmt: skip
+    result = types[2]
+    m, n, k = strides.m, strides.n, strides.k
+    kind = _kind_of_sums(result)
+    columns, depth = _panel_of(result)
+    fits = m >= _ROWS and n >= columns
+    is_whole = fits and (k <= min(depth, DEPTH) or given_rows is not None)
+    is_deep = is_whole and k > min(depth, DEPTH)
+    sizes = {"m": m, "n": n, "k": k, **batch_sizes(strides)}
+    has_wanted = wanted != EVERYTHING and not is_deep
+    bands = [("wanted", wanted, n)] if has_wanted else []
+    if given is not None:
+        bands.append(("dense", given.band, k))
+    for name, band, most in bands:  # of infinities, the numbers that have the same elements
+        sizes[f"{name}_low"], sizes[f"{name}_high"] = (int(max(-m, min(bound, most))) for bound in band)
+    steps = {"a0": strides.a[0], "a1": strides.a[1], "b0": strides.b[0], "b1": strides.b[1]}
+    sizes |= steps
+    # A stride of 1 is written into the text only for integers: one kernel serves floats in all orders.
+    converts = memory_type(types[0]) != kind
+    ones = frozenset(name for name, step in steps.items() if step == 1 and converts)
+
+    batch = math.prod(d.count for d in strides.batch)
+    rows = given_rows or -(-m // (-(-m // _BLOCK) * _ROWS)) * _ROWS
+    blocks = max(1, m // rows)  # the last one has the rest too, so that each has a whole tile
+    panels = max(1, n // columns)
+    pieces = 1 if given_rows else min(panels, -(-_ITEMS // (blocks * batch)))
+    wide = -(-panels // pieces) * columns
+    strips = max(1, n // wide)
+    sizes |= {"block": rows, "blocks": blocks, "strip": wide, "strips": strips}
+
+    by_columns = None if given is None else given.by_columns
+    form = _Form(types, len(strides.batch), is_whole, is_deep, has_wanted, by_columns, ones)
+    program, pointers, names = _text(form)
+    parameters: tuple[KernelParameter, ...] = (*pointers, *[SizeParameter(name, sizes[name]) for name in names])
+    cost = 0.02 * min(m, rows) * wide * k * result.byte_width / 4
+    return EmittedKernel(program, parameters, blocks * strips * batch, cost)
+
+
+def _kind_of_sums(result: ElementType) -> str:
+    """The type of sums."""
+    name = memory_type(result)
+    signed = "int" if result.is_signed else "uint"
+    return name if is_float(name) else f"{signed}{8 * max(result.byte_width, 2)}"
+
+
+def _panel_of(result: ElementType) -> tuple[int, int]:
+    """The columns of a panel, and the most rows of one."""
+    columns = _PANEL_BYTES // max(result.byte_width, 2)
+    return columns, _PANEL_ELEMENTS // columns
+
+
+_Text = tuple[LoopProgram, tuple[PointerParameter, ...], tuple[str, ...]]
+"""A program, the buffers that it has, and the names of its sizes."""
+
+
+@lru_cache(maxsize=64)
+def _text(form: _Form) -> _Text:
+    return _Emitter(form).emit()
+
+
+def _forget() -> int:
+    """Forget the programs. Nobody knows how much memory that is."""
+    _text.cache_clear()
+    return 0
+
+
+on_pressure(_forget)
 
 
 class _Emitter:
-    def __init__(
-        self, dot: HloInstruction, strides: Strides, block: int | None = None, wanted: Band = EVERYTHING,
-        given: GivenBand | None = None,
-    ) -> None:  # fmt: skip
-        self.strides = strides
-        self.rows_of_block = block
-        self.types = [i.shape.element for i in (*dot.operands, dot)]
+    """It sees no size, only the form: so a program is right for all sizes that have its form."""
+
+    def __init__(self, form: _Form) -> None:
+        self.form, self.types = form, form.types
         self.writer = Writer()
-        self.sizes: list[SizeParameter] = []
+        self.sizes: list[str] = []
         self.result = memory_type(self.types[2])
-        width = max(self.types[2].byte_width, 2)
-        signed = "int" if self.types[2].is_signed else "uint"
-        self.kind = self.result if is_float(self.result) else f"{signed}{8 * width}"
+        self.kind = _kind_of_sums(self.types[2])
         """The type of sums."""
-        self.columns = _PANEL_BYTES // width
-        self.depth = _PANEL_ELEMENTS // self.columns
-        fits = strides.m >= _ROWS and strides.n >= self.columns
-        self.is_whole = fits and (strides.k <= min(self.depth, DEPTH) or block is not None)
-        """Tiles are never cut."""
-        self.is_deep = self.is_whole and strides.k > min(self.depth, DEPTH)
-        """Their sums are computed in parts."""
+        self.columns, self.depth = _panel_of(self.types[2])
+        self.is_whole, self.is_deep = form.is_whole, form.is_deep
         self.converts = memory_type(self.types[0]) != self.kind
         """The rows of a tile are copied too, as elements of that type: whole vectors are converted, not each factor."""
         self.x, self.y, self.out = (
             Name(name, pointer_to(memory_type(t))) for name, t in zip(("x0", "x1", "out"), self.types, strict=True)
         )
-        named = ((strides.m, "m"), (strides.n, "n"), (strides.k, "k"))
-        self.m, self.n, self.k = (self._size(value, name) for value, name in named)
-        self.wanted = None if wanted == EVERYTHING or self.is_deep else self._bounds("wanted", wanted, strides.n)
+        self.m, self.n, self.k = map(self._size, "mnk")
+        self.wanted = self._bounds("wanted") if form.has_wanted else None
         """Of the result, as (low, high)."""
-        self.given = given
-        self.dense = None if given is None else self._bounds("dense", given.band, strides.k)
+        self.dense = None if form.by_columns is None else self._bounds("dense")
         """Of the left-hand side."""
-        self.a_row, self.a_step = (self._stride(s, f"a{number}") for number, s in enumerate(strides.a))
-        self.b_step, self.b_column = (self._stride(s, f"b{number}") for number, s in enumerate(strides.b))
+        self.a_row, self.a_step = (self._stride(name) for name in ("a0", "a1"))
+        self.b_step, self.b_column = (self._stride(name) for name in ("b0", "b1"))
 
-    def _size(self, value: int, name: str) -> Expr:
-        self.sizes.append(SizeParameter(name, value))
+    def _size(self, name: str) -> Expr:
+        self.sizes.append(name)
         return Name(name)
 
-    def _bounds(self, name: str, band: Band, columns: int) -> tuple[Expr, Expr]:
-        """A band, as numbers: of infinities, those that have the same elements."""
-        low, high = (int(max(-self.strides.m, min(bound, columns))) for bound in band)
-        return self._size(low, f"{name}_low"), self._size(high, f"{name}_high")
+    def _bounds(self, name: str) -> tuple[Expr, Expr]:
+        return self._size(f"{name}_low"), self._size(f"{name}_high")
 
-    def _stride(self, value: int, name: str) -> Expr:
-        """A stride of 1 is written into the text only for integers: one kernel serves floats in all orders."""
-        return Number(1) if value == 1 and self.converts else self._size(value, name)
+    def _stride(self, name: str) -> Expr:
+        return Number(1) if name in self.form.ones else self._size(name)
 
-    def emit(self) -> EmittedKernel:
-        strides, writer, columns = self.strides, self.writer, self.columns
-        batch = math.prod(d.count for d in strides.batch)
-        rows = self.rows_of_block or -(-strides.m // (-(-strides.m // _BLOCK) * _ROWS)) * _ROWS
-        blocks = max(1, strides.m // rows)  # the last one has the rest too, so that each has a whole tile
-        panels = max(1, strides.n // columns)
-        pieces = 1 if self.rows_of_block else min(panels, -(-_ITEMS // (blocks * batch)))
-        wide = -(-panels // pieces) * columns
-        strips = max(1, strides.n // wide)
-        block, block_count = self._size(rows, "block"), self._size(blocks, "blocks")
-        strip, strip_count = self._size(wide, "strip"), self._size(strips, "strips")
+    def emit(self) -> _Text:
+        writer, columns = self.writer, self.columns
+        block, block_count = self._size("block"), self._size("blocks")
+        strip, strip_count = self._size("strip"), self._size("strips")
         deepest = min(self.depth, DEPTH) if self.is_whole else self.depth
         self.panel = writer.local_array("panel", deepest * columns, self.kind)
         self.sums = [writer.local_array(f"sums{r}", columns, self.kind) for r in range(_ROWS)]
@@ -169,7 +249,7 @@ class _Emitter:
             self.below = writer.assign("below", self.top + block)
             with writer.if_(part.eq(block_count - 1)):
                 writer.assign(self.below, self.m)
-            self.at_a, self.at_b, self.at_c = starts_in_batch(writer, self.strides, self._size, rest)
+            self.at_a, self.at_b, self.at_c = starts_in_batch(writer, self.form.batch, self._size, rest)
             self._test_outside()
             with writer.loop("column", left, right, step=columns) as column:
                 if self.is_whole:
@@ -182,13 +262,13 @@ class _Emitter:
                     self.first = column
                     self.wide = writer.assign("wide", call("minimum", Number(columns), self.n - column))
                     self._parts()
-        parameters: tuple[KernelParameter, ...] = (
+        pointers = (
             PointerParameter("x0", self.types[0], 0, None), PointerParameter("x1", self.types[1], 1, None),
-            PointerParameter("out", self.types[2], None, 0), *self.sizes,
+            PointerParameter("out", self.types[2], None, 0),
         )  # fmt: skip
-        cost = 0.02 * min(strides.m, rows) * wide * strides.k * self.types[2].byte_width / 4
         name = ("deep_product" if self.is_deep else "shallow_product") if self.is_whole else "blocked_product"
-        return EmittedKernel(program_of(name, parameters, writer), parameters, blocks * strips * batch, cost)
+        sizes = [SizeParameter(name, 0) for name in self.sizes]  # their values are each product's own
+        return program_of(name, (*pointers, *sizes), writer), pointers, tuple(self.sizes)
 
     def _whole(self) -> None:
         """A panel of the result whose sums are computed at once."""
@@ -215,13 +295,13 @@ class _Emitter:
                 if x0[i * a0] != 0:
                     outside = 1
         """
-        if self.given is None or self.dense is None:
+        if self.dense is None:
             return
         writer, (low, high) = self.writer, self.dense
         self.outside = writer.assign("outside", 0)
         start: Expr = self.top
         stop: Expr = self.below
-        if self.given.by_columns:
+        if self.form.by_columns:
             start, stop, last = ZERO, self.k, self.m - 1
             low, high = -high, -low
         else:
@@ -230,7 +310,7 @@ class _Emitter:
         at_first = (ZERO, call("maximum", start, 1 - low), stop)
         for column, first, end in (at_last, at_first):
             with writer.loop("i", first, end) as i:
-                row, p = (column, i) if self.given.by_columns else (i, column)
+                row, p = (column, i) if self.form.by_columns else (i, column)
                 value = self.x[self.at_a + times(row, self.a_row) + times(p, self.a_step)]
                 with writer.if_(value.ne(cast(self.result, 0))):
                     writer.assign(self.outside, 1)

@@ -47,7 +47,7 @@ from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
 from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
 from ..loops.typing import is_float, pointer_to
 from ..loops.writer import Writer, cast
-from .batch import starts_in_batch
+from .batch import batch_sizes, starts_in_batch
 from .kernel import HI, LO, EmittedKernel, memory_type, program_of
 
 _LANES = 16
@@ -175,7 +175,10 @@ class _Emitter:
             rest = writer.assign("rest", above // block_count)
             self.top = writer.assign("top", times(above - times(rest, block_count), block))
             self.below = writer.assign("below", call("minimum", self.m, self.top + block))
-            self.at_a, self.at_b, self.at_c = starts_in_batch(writer, self.strides, self._size, rest)
+            of_batch = batch_sizes(strides)
+            self.at_a, self.at_b, self.at_c = starts_in_batch(
+                writer, len(strides.batch), lambda name: self._size(of_batch[name], name), rest
+            )
             if self.looks:
                 self.least = writer.assign("least", cast("uint32", 0xFFFFFFFF))
             with writer.loop("k0", 0, self.k, step=_WORDS * form.per_word) as k0:

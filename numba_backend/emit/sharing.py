@@ -26,8 +26,12 @@ class Sharing:
         return roots_of(self.body)
 
     @lazy_property
-    def _reductions(self) -> RowNest | ColumnNest | None:
-        return reduction_nest(self.fused, {}) if reductions_of(self.body).main else None
+    def _has_reductions(self) -> bool:
+        return bool(reductions_of(self.body).main)
+
+    @lazy_property
+    def _reductions(self) -> RowNest | ColumnNest:
+        return reduction_nest(self.fused, {})
 
     @lazy_property
     def _elsewhere(self) -> set[HloInstruction]:
@@ -44,9 +48,9 @@ class Sharing:
         body, root = self.body, self._roots[output]
         parameter = body.parameters[operand]
         same_place = self.fused.parameter_places.get(operand) == self.fused.root_places.get(output)
-        if self._reductions is not None:
+        if self._has_reductions:
             alike = parameter.shape == root.shape and same_place
-            return alike and self._reductions.may_overwrite(parameter, output)
+            return alike and self._reductions.may_overwrite(parameter, output)  # to make the nest takes long
         if is_update(self.fused, root):
             return root.operands[0] is parameter and root.operands.count(parameter) == 1 and (
                 root.operands[1].shape.num_elements == 1

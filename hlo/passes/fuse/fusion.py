@@ -52,7 +52,10 @@ class Fusion:
             ordered, in_place = in_place_of(computation, overwriting.get(computation), computation is not module.entry)
             fused[computation] = _fuse(_with_calls(ordered, fused), self.limits, in_place)
         entry = fused[module.entry]
-        return module if entry is module.entry else with_unique_names(replace(module, entry=entry))
+        if entry is module.entry:
+            return module
+        before = set(module.instructions())  # all others were made here
+        return with_unique_names(replace(module, entry=entry), is_own=lambda i: i not in before)
 
 
 def _scalar_computations(module: HloModule) -> set[HloComputation]:

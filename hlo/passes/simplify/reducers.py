@@ -16,5 +16,5 @@ def binary_reducer(opcode: Opcode, element_type: ElementType) -> HloComputation:
     """The computation of two scalars that is one binary op."""
     scalar = Shape.array(element_type)
     x, y = make_parameter(0, scalar, "x"), make_parameter(1, scalar, "y")
-    root = make_instruction(opcode, (x, y))
+    root = make_instruction(opcode, (x, y), name=opcode.value)
     return HloComputation(f"{opcode.value}_{element_type.value}", (x, y, root), root)
