@@ -104,22 +104,18 @@ def columns_text(first: int | None, kinds: tuple[int, ...], last: int, block: in
     body += [f"count = minimum({block}, inner - c)", "at_x = 2 * (item * n * inner + c)", "at_out = at_x"]
     body += ["m = n", "table = 2"]
     if first is None:
-        for condition, count in ((f"if count == {block}:", str(block)), ("else:", "count")):
-            text = _butterflies(last, _X, _OUT, ["q", *[f"q + inner * {k}" for k in range(1, last)]], None, scaled=True)
-            body += [condition, *indented([f"for q in independent({count}):", *indented(text)])]
+        apart = ["0", *[f"inner * {k}" for k in range(1, last)]]
+        body += _columns(last, _X, _OUT, apart, None, "count", scaled=True)
         return (*lines, *indented(body))
     body.append(f"m = m // {first}")
-    for condition, count in ((f"if count == {block}:", str(block)), ("else:", "count")):
-        body += [condition, *indented(_pass(first, block, _X, _WORK, scaled=True, count=count, apart="inner"))]
+    body += _pass(first, block, _X, _WORK, scaled=True, count="count", apart="inner")
     body.append(f"table = table + {2 * (first - 1)} * m")
     body += _loop(kinds, block * first, _WORK, f"{2 * block} * n")
     body += [f"rows = n // {last}", *[f"d{k} = rows * {k * block}" for k in range(1, last)]]
     body += [*[f"e{k} = rows * inner * {k}" for k in range(1, last)], "for row in range(rows):"]
-    sources = [f"q + {block} * row", *[f"q + {block} * row + d{k}" for k in range(1, last)]]
-    targets = ["q + inner * row", *[f"q + inner * row + e{k}" for k in range(1, last)]]
-    inner = _butterflies(last, Place("work", "at"), _OUT, sources, None, targets=targets)
-    for condition, count in ((f"if count == {block}:", str(block)), ("else:", "count")):
-        body += indented([condition, *indented([f"for q in independent({count}):", *indented(inner)])])
+    sources = [f"{block} * row", *[f"{block} * row + d{k}" for k in range(1, last)]]
+    targets = ["inner * row", *[f"inner * row + e{k}" for k in range(1, last)]]
+    body += indented(_columns(last, Place("work", "at"), _OUT, sources, None, "count", targets=targets))
     return (*lines, *indented(body))
 
 
@@ -144,11 +140,10 @@ def _loop(kinds: Sequence[int], s: int, buffer: Place, length: str) -> list[str]
 def _last(p: int, s: str, source: Place, target: Place, scaled: bool = False) -> list[str]:
     """The last pass, whose m is 1."""
     if s == "s":
-        sets, places = [f"d{k} = s * {k}" for k in range(1, p)], ["q", *[f"q + d{k}" for k in range(1, p)]]
+        places = ["0", *[f"s * {k}" for k in range(1, p)]]
     else:
-        sets, places = [], ["q", *[f"q + {int(s) * k}" for k in range(1, p)]]
-    text = _butterflies(p, source, target, places, None, scaled=scaled)
-    return [*sets, f"for q in independent({s}):", *indented(text)]
+        places = [str(int(s) * k) for k in range(p)]
+    return _columns(p, source, target, places, None, s, scaled=scaled)
 
 
 def _pass(
@@ -164,29 +159,46 @@ def _pass(
     for r in range(1, p):
         at = f"table + 2 * (m * {r - 1} + j)"
         lines += [f"    wr{r} = w[{at}]", f"    wi{r} = w[{at} + 1]"]
-    start = "j" if s == 1 else f"q + {distance} * j"
+    start = "j" if s == 1 else f"{distance} * j"
     sources = [start, *[f"{start} + d{k}" for k in range(1, p)]]
-    start = f"{p} * j" if s == 1 else "q + wide * j" if s == "s" else f"q + {int(s) * p} * j"
+    start = f"{p} * j" if s == 1 else "wide * j" if s == "s" else f"{int(s) * p} * j"
     targets = [start, *[f"{start} + e{r}" if s == "s" else f"{start} + {int(s) * r}" for r in range(1, p)]]
-    text = _butterflies(p, source, target, sources, "w", targets=targets, scaled=scaled)
     if s == 1:
-        return [*lines, *indented(text)]
-    return [*lines, f"    for q in independent({count or s}):", *indented(text, 2)]
+        return [*lines, *indented(_butterflies(p, source, target, sources, "w", targets=targets, scaled=scaled))]
+    text = _columns(p, source, target, sources, "w", count or str(s), targets=targets, scaled=scaled)
+    return [*lines, *indented(text)]
+
+
+def _columns(
+    p: int, source: Place, target: Place, sources: Sequence[str], roots: str | None, count: str, *,
+    targets: Sequence[str] | None = None, scaled: bool = False,
+) -> list[str]:  # fmt: skip
+    """Transforms of `count` columns. `sources` and `targets`: where their rows begin in the places."""
+    lines = [f"row{k} = {source.start} + 2 * ({at})" for k, at in enumerate(sources)]
+    lines += [f"to_row{r} = {target.start} + 2 * ({at})" for r, at in enumerate(targets or sources)]
+    begins = [f"row{k} + 2 * q" for k in range(p)], [f"to_row{r} + 2 * q" for r in range(p)]
+    text = _butterflies(p, source, target, begins[0], roots, targets=begins[1], scaled=scaled, absolute=True)
+    return [*lines, f"for q in independent({count}):", *indented(text)]
 
 
 def _butterflies(
     p: int, source: Place, target: Place, sources: Sequence[str], roots: str | None, *,
-    targets: Sequence[str] | None = None, scaled: bool = False,
+    targets: Sequence[str] | None = None, scaled: bool = False, absolute: bool = False,
 ) -> list[str]:  # fmt: skip
-    """One transform of length p, and its products with the roots. With roots, these have the scale as a factor."""
+    """One transform of length p, and its products with the roots. With roots, these have the scale as a factor.
+    `absolute`: sources and targets are indices of the pointers, in real numbers."""
+
+    def pair(place: Place, at: str) -> tuple[str, str]:
+        return (f"{place.pointer}[{at}]", f"{place.pointer}[{at} + 1]") if absolute else place.at(at)
+
     lines = []
     for k, at in enumerate(sources):
-        re, im = source.at(at)
+        re, im = pair(source, at)
         lines += [f"ar{k} = {re}", f"ai{k} = {im}"]
     lines += butterfly_lines(p)
     by = " * scale" if scaled else ""
     for r, at in enumerate(targets or sources):
-        re, im = target.at(at)
+        re, im = pair(target, at)
         if roots is None or not r:
             values = f"br{r}{by}", f"bi{r}{by}"
         else:

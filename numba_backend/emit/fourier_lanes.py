@@ -189,6 +189,11 @@ def _number(index: str, lanes: int, buffer: str = "at") -> tuple[str, str]:
     return f"work[({buffer} + 2 * ({index})) * {lanes} + l]", f"work[({buffer} + 2 * ({index}) + 1) * {lanes} + l]"
 
 
+def _row(row: str, lanes: int) -> tuple[str, str]:
+    """The real and the imaginary parts that begin at `row` of the memory."""
+    return f"work[({row}) * {lanes} + l]", f"work[({row} + 1) * {lanes} + l]"
+
+
 def _roots(p: int) -> list[str]:
     """The roots by which the results of a pass are multiplied."""
     lines = []
@@ -202,14 +207,22 @@ def _pass(p: int, lanes: int) -> list[str]:
     """One pass of a small length, from one buffer to the other."""
     body = []
     for k in range(p):
-        re, im = _number(f"q + s * (j + m * {k})", lanes)
+        re, im = _row(f"here + d{k}" if k else "here", lanes)
         body += [f"ar{k} = {re}", f"ai{k} = {im}"]
     body += butterfly_lines(p)
     for r in range(p):
-        re, im = _number(f"q + s * ({p} * j + {r})", lanes, "to")
+        re, im = _row(f"there + e{r}" if r else "there", lanes)
         values = f"br{r} * wr{r} - bi{r} * wi{r}", f"bi{r} * wr{r} + br{r} * wi{r}"
         body += [f"{re} = {values[0] if r else 'br0'}", f"{im} = {values[1] if r else 'bi0'}"]
-    return ["for j in range(m):", *indented(_roots(p)), "    for q in range(s):", *indented(_each(body, lanes), 2)]
+    return [
+        *[line for k in range(1, p) for line in (f"d{k} = 2 * s * m * {k}", f"e{k} = 2 * s * {k}")],
+        "for j in range(m):",
+        *indented(_roots(p)),
+        "    for q in independent(s):",
+        "        here = at + 2 * (q + s * j)",
+        f"        there = to + 2 * (q + s * {p} * j)",
+        *indented(_each(body, lanes), 2),
+    ]
 
 
 def _sums(lanes: int) -> list[str]:
@@ -260,7 +273,8 @@ def _sums(lanes: int) -> list[str]:
     return [*head, *indented(body, 2)]
 
 
-_TURN = ["wr = w[2 + 2 * k]", "wi = w[2 + 2 * k + 1]"]
+_INNER = ["for before in independent(n - 1):"]
+_TURN = ["k = before + 1", "wr = w[2 + 2 * k]", "wi = w[2 + 2 * k + 1]"]
 
 
 def _separated(lanes: int) -> list[str]:
@@ -276,7 +290,7 @@ def _separated(lanes: int) -> list[str]:
         "tr = R(0.5) * (ar + br)", "ti = R(0.5) * (ai - bi)", "dr = R(0.5) * (ar - br)", "di = R(0.5) * (ai + bi)",
         f"{target[0]} = tr + (wr * di + wi * dr)", f"{target[1]} = ti + (wi * di - wr * dr)",
     ]  # fmt: skip
-    return [*_each(ends, lanes), "for k in range(1, n):", *indented([*_TURN, *_each(each, lanes)])]
+    return [*_each(ends, lanes), *_INNER, *indented([*_TURN, *_each(each, lanes)])]
 
 
 def _joined(lanes: int) -> list[str]:
@@ -292,7 +306,7 @@ def _joined(lanes: int) -> list[str]:
         "tr = ar + br", "ti = ai - bi", "dr = ar - br", "di = ai + bi",
         f"{target[0]} = tr - (wr * di - wi * dr)", f"{target[1]} = ti + (wr * dr + wi * di)",
     ]  # fmt: skip
-    return [*_each(ends, lanes), "for k in range(1, n):", *indented([*_TURN, *_each(each, lanes)])]
+    return [*_each(ends, lanes), *_INNER, *indented([*_TURN, *_each(each, lanes)])]
 
 
 def _mirrored(lanes: int) -> list[str]:

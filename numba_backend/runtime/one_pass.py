@@ -55,6 +55,7 @@ from .loop_hints import LoopHints
 from .mixing import opaque_zero, sums_of_counters
 from .operators import operation
 from .repeated_sections import Section, repeated_sections
+from .row_starts import starts_of_rows
 from .rows_of_words import Rows, multiplies_words, row_of
 
 _BINARY: dict[str, Callable[..., Any]] = {
@@ -110,7 +111,7 @@ class OnePass:
         self._hints = LoopHints(module)
         self._repeated: frozenset[str] = frozenset()
         self._hidden: frozenset[int] = frozenset()
-        """Additions whose result LLVM must not see through: mixing.py."""
+        """Additions whose result LLVM must not see through: mixing.py, row_starts.py."""
         self._zero: Any = None
         self._rows: set[str] | None = None
         """The local arrays of a program that multiplies words; None for others."""
@@ -145,7 +146,7 @@ class OnePass:
             self._assign(name, Value(type_, value))
         start = self._builder.block
         self._repeated = _often_called(program)
-        self._hidden = sums_of_counters(program)
+        self._hidden = sums_of_counters(program) | starts_of_rows(program)
         self._rows = set() if multiplies_words(program.body) else None
         if self._of_sections is not None and self._rows is None:
             self._sections = repeated_sections(program)
