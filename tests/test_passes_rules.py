@@ -358,6 +358,15 @@ CASES = [
     fires("slice_of_broadcast", "ROOT r = f32[1,3] slice(ma), slice={[1:2], [0:3]}", "broadcast(d){1}:f32[1,3]"),
     misses("slice_of_broadcast", "ROOT r = f32[2,1] slice(ma), slice={[0:2], [1:2]}"),
     fires(
+        "slice_of_reverse",
+        "a = f32[2,3] reverse(m), dimensions={1}  ROOT r = f32[2,1] slice(a), slice={[0:2], [0:2:2]}",
+        "slice(m){0:2:1,2:3:2}:f32[2,1]",
+    ),
+    misses(
+        "slice_of_reverse",
+        "a = f32[2,3] reverse(m), dimensions={1}  ROOT r = f32[1,2] slice(a), slice={[0:1], [0:2]}",
+    ),
+    fires(
         "slice_of_concatenate",
         "a = f32[8] concatenate(x, y), dimensions={0}  ROOT r = f32[2] slice(a), slice={[5:7]}",
         "slice(y){1:3:1}:f32[2]",

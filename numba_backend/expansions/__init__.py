@@ -1,5 +1,5 @@
 """The rules of the pass `expand` for this backend: those of `hlo/passes/expand/`, and those for types and forms that
-its kernels, BLAS and LAPACK do not support. A rule that helps every backend belongs in `hlo/passes/expand/`. """
+its kernels, BLAS and LAPACK do not support. A rule that helps every backend belongs in `hlo/passes/expand/`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .linalg import half_in_f32
 from .power import small_power
 from .product import dot_in_type_of_blas, small_dot_of_integers
 from .sort import large_topk
+from .stencil import convolution_as_stencil
 
 NUMBA_EXPANSIONS = RuleSet(
     (
@@ -22,6 +23,7 @@ NUMBA_EXPANSIONS = RuleSet(
         rule(half_in_f32, Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE),
         rule(batch_groups, Opcode.CONVOLUTION),
         rule(not_reversed, Opcode.CONVOLUTION),
+        rule(convolution_as_stencil, Opcode.CONVOLUTION),
         rule(canonical_dimensions, Opcode.CONVOLUTION),
         rule(dot_in_type_of_blas, Opcode.DOT),
         rule(small_dot_of_integers, Opcode.DOT),

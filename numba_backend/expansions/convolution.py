@@ -67,9 +67,7 @@ def gradient_numbers(spatial: int, channels_last: bool) -> ConvolutionDimensionN
     """The dimension numbers of the derivative by the kernel of a canonical convolution."""
     if channels_last:
         array, kernel = tuple(range(1, spatial + 1)), tuple(range(spatial))
-        return ConvolutionDimensionNumbers(
-            spatial + 1, 0, array, 0, spatial + 1, array, spatial, spatial + 1, kernel
-        )
+        return ConvolutionDimensionNumbers(spatial + 1, 0, array, 0, spatial + 1, array, spatial, spatial + 1, kernel)
     rest = tuple(range(2, spatial + 2))
     return ConvolutionDimensionNumbers(1, 0, rest, 0, 1, rest, 1, 0, rest)
 

@@ -207,6 +207,19 @@ def slice_of_broadcast(i: Instruction) -> Instruction | None:
     return broadcast(x.operands[0], i.shape, x.attributes.dimensions)
 
 
+def slice_of_reverse(i: Instruction) -> Instruction | None:
+    """A slice of one element along all dimensions that are reversed is one of what is reversed, from the other end."""
+    (x,) = i.operands
+    if x.opcode is not Opcode.REVERSE or any(i.shape.dimensions[d] != 1 for d in x.attributes.dimensions):
+        return None
+    starts, limits = list(i.attributes.start_indices), list(i.attributes.limit_indices)
+    for d in x.attributes.dimensions:
+        starts[d] = x.shape.dimensions[d] - 1 - starts[d]
+        limits[d] = starts[d] + 1
+    attributes = SliceAttributes(tuple(starts), tuple(limits), i.attributes.strides)
+    return make_instruction(Opcode.SLICE, x.operands, attributes, i.shape)
+
+
 def slice_of_concatenate(i: Instruction) -> Instruction | None:
     """A slice that lies within one operand of a concatenate is a slice of that operand."""
     (x,) = i.operands
@@ -407,6 +420,7 @@ MOVEMENT_RULES = (
     rule(slice_nothing, _O.SLICE),
     rule(slice_of_slice, _O.SLICE, operands={_O.SLICE}),
     rule(slice_of_broadcast, _O.SLICE, operands={_O.BROADCAST}),
+    rule(slice_of_reverse, _O.SLICE, operands={_O.REVERSE}),
     rule(slice_of_concatenate, _O.SLICE, operands={_O.CONCATENATE}),
     rule(pad_nothing, _O.PAD),
     rule(pad_negative, _O.PAD),

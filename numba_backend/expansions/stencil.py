@@ -1,0 +1,116 @@
+"""Expansion of a convolution in which each result has one channel of the input: a stencil.
+
+Filters of images and signals, cellular automata, equations of diffusion, and depthwise convolutions are of this kind.
+Nothing that is read is read for several channels of results, so tiles of sums in registers gain nothing. The input is
+padded, and the result is the sum of its slices, each multiplied by its weight. This is element-wise, and becomes one
+loop together with what follows, within loops of the program too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from ...hlo.builder import make_instruction
+from ...hlo.ir import HloInstruction
+from ...hlo.opcode import Opcode
+from ...hlo.ops.convolution import ConvolutionAttributes
+from ...hlo.ops.movement import PadAttributes, SliceAttributes
+from ...hlo.passes.patterns import binary, broadcast, make_splat, make_zeros, reshape, transpose
+from ...hlo.shape import Shape
+from ...hlo.window import WindowDimension
+from ..emit.convolution_tiles import SUPPORTED
+
+MOST_TAPS, MOST_ALONG_ROW = 16, 9
+"""The loop's body has a multiplication for each element of the window: longer ones take long to compile. A window along
+one dimension needs few: it wastes nothing of a tile."""
+UNROLLED, VECTOR_BYTES, MOST_STEPS = 16, 64, 0.3
+"""A row of results of a size up to the first is unrolled. Another one is made of whole vectors, and of single elements
+for the rest: the most steps for each result that are still faster than tiles."""
+
+
+def convolution_as_stencil(convolution: HloInstruction) -> HloInstruction | None:
+    """Slices of the padded input, multiplied by their weights and added up."""
+    if not _is_stencil(convolution):
+        return None
+    attributes: ConvolutionAttributes = convolution.attributes
+    numbers, window = attributes.dimension_numbers, attributes.window
+    array, kernel = convolution.operands
+    sizes = convolution.shape.dimensions
+    order = [0] * len(sizes)  # the input's dimensions, as they lie in the result
+    order[numbers.output_batch], order[numbers.output_feature] = numbers.input_batch, numbers.input_feature
+    parts: list[WindowDimension | None] = [None] * len(sizes)
+    for target, source, part in zip(numbers.output_spatial, numbers.input_spatial, window, strict=True):
+        order[target], parts[target] = source, part
+    array = transpose(array, order)
+    kept = [d for d, part in enumerate(parts) if part is not None or sizes[d] > 1]
+    array = _padded(reshape(array, [array.shape.dimensions[d] for d in kept]), [parts[d] for d in kept])
+    shape = Shape.array(convolution.shape.element, [sizes[d] for d in kept])
+    features = [kept.index(d) for d in (numbers.output_feature,) if d in kept]
+    each = [shape.dimensions[d] for d in features]
+    weights = transpose(kernel, (numbers.kernel_input_feature, numbers.kernel_output_feature, *numbers.kernel_spatial))
+    weights = reshape(weights, [*each, *(part.size for part in window)])
+    total = make_zeros(shape)
+    for tap in itertools.product(*(range(part.size) for part in window)):
+        at = dict(zip(numbers.output_spatial, tap, strict=True))
+        read = _read(array, shape, [parts[d] for d in kept], [at.get(d, 0) for d in kept])
+        weight = reshape(_slice(weights, [*(0 for _ in each), *tap], [*each, *(n + 1 for n in tap)]), each)
+        total = binary(Opcode.ADD, total, binary(Opcode.MULTIPLY, read, broadcast(weight, shape, features)))
+    return reshape(total, sizes)
+
+
+def _is_stencil(convolution: HloInstruction) -> bool:
+    """True for one channel of the input and one of results a group, few taps, and neighbours that are read side by
+    side."""
+    attributes: ConvolutionAttributes = convolution.attributes
+    numbers, window = attributes.dimension_numbers, attributes.window
+    kernel = convolution.operands[1].shape.dimensions
+    if attributes.batch_group_count > 1 or not window or not convolution.shape.num_elements:
+        return False
+    if kernel[numbers.kernel_input_feature] != 1:
+        return False
+    if kernel[numbers.kernel_output_feature] != attributes.feature_group_count:
+        return False
+    if any(o.shape.element is not convolution.shape.element for o in convolution.operands):
+        return False
+    if any(part.reversed or part.base_dilation != 1 or part.stride != 1 for part in window):
+        return False
+    if attributes.feature_group_count > 1 and numbers.output_feature == len(window) + 1:
+        return False  # tiles along the features
+    element, sizes = convolution.shape.element, convolution.shape.dimensions
+    several = sizes[numbers.output_batch] * sizes[numbers.output_feature] > 1  # one image stands in a loop, as a rule
+    if several and element in SUPPORTED and not _has_good_rows(sizes[-1], element.byte_width):
+        return False
+    taps = math.prod(part.size for part in window)
+    return taps <= (MOST_TAPS if sum(part.size > 1 for part in window) > 1 else MOST_ALONG_ROW)
+
+
+def _has_good_rows(size: int, width: int) -> bool:
+    """True if vectors make most of a row."""
+    lanes = VECTOR_BYTES // width
+    return size <= UNROLLED or size // lanes + size % lanes <= MOST_STEPS * size
+
+
+def _padded(array: HloInstruction, parts: Sequence[WindowDimension | None]) -> HloInstruction:
+    low = tuple(0 if part is None else part.padding_low for part in parts)
+    high = tuple(0 if part is None else part.padding_high for part in parts)
+    if not any(low) and not any(high):
+        return array
+    zero = make_splat(0, Shape.array(array.shape.element, ()))
+    return make_instruction(Opcode.PAD, (array, zero), PadAttributes(low, high, (0,) * len(low)))
+
+
+def _read(
+    array: HloInstruction, shape: Shape, parts: Sequence[WindowDimension | None], tap: Sequence[int]
+) -> HloInstruction:
+    """What the results read of the padded array for an element of the window."""
+    starts = [0 if part is None else n * part.window_dilation for n, part in zip(tap, parts, strict=True)]
+    return _slice(array, starts, [start + size for start, size in zip(starts, shape.dimensions, strict=True)])
+
+
+def _slice(operand: HloInstruction, starts: Sequence[int], limits: Sequence[int]) -> HloInstruction:
+    if not any(starts) and tuple(limits) == operand.shape.dimensions:
+        return operand
+    attributes = SliceAttributes(tuple(starts), tuple(limits), (1,) * len(starts))
+    return make_instruction(Opcode.SLICE, (operand,), attributes)
