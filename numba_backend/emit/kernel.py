@@ -6,7 +6,7 @@ in which the emitter meets things, not on names that a user or a file chose, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -15,6 +15,7 @@ from ...hlo.lazy import lazy_property
 from ...hlo.memory_pressure import on_pressure
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import Name
+from ..loops.past_caches import past_caches
 from ..loops.printer import to_text
 from ..loops.side_by_side import side_by_side
 from ..loops.split import split_loops
@@ -58,18 +59,23 @@ class EmittedKernel:
 _texts: WeakKeyDictionary[LoopProgram, str] = WeakKeyDictionary()
 
 
-def program_of(name: str, parameters: Iterable[KernelParameter], writer: Writer) -> LoopProgram:
+def program_of(
+    name: str, parameters: Iterable[KernelParameter], writer: Writer, large: Mapping[str, int] | None = None
+) -> LoopProgram:
     """``def name(lo, hi, parameters):`` with all that was written, its loops split where a test changes its answer.
+    `large`: results that are written past the caches, with the bytes of an element.
 
     Of what has been written before, the program is known: with other sizes most kernels are the same.
     """
     parameters = tuple(parameters)
     whole, names = writer.body(), ("lo", "hi", *[p.name for p in parameters])
     types = tuple([None if isinstance(p, SizeParameter) else (type(p), p.element_type) for p in parameters])
-    key = to_text(LoopProgram(name, names, whole)), types
+    key = to_text(LoopProgram(name, names, whole)), types, tuple((large or {}).items())
     program = _made.get(key)
     if program is None:
         parts = split_loops(whole)
+        if large:
+            parts = past_caches(parts, large, writer.fresh)
         body = side_by_side(whole if parts is whole else without_dead_variables(parts), writer.fresh)
         program = LoopProgram(name, names, body)
         if len(_made) >= _MOST_MADE:
@@ -78,8 +84,8 @@ def program_of(name: str, parameters: Iterable[KernelParameter], writer: Writer)
     return program
 
 
-_made: dict[tuple[str, tuple[object, ...]], LoopProgram] = {}
-"""Programs by what was written, and by the types of their parameters, which the text does not tell."""
+_made: dict[tuple[str, tuple[object, ...], tuple[tuple[str, int], ...]], LoopProgram] = {}
+"""Programs by what was written, the types of their parameters, which the text does not tell, and large results."""
 _MOST_MADE = 256
 
 

@@ -39,6 +39,7 @@ from .collapse import FusedBody
 from .copies import LINE, STREAMED
 from .element import ElementEmitter, loaded, stored
 from .kernel import HI, LO, EmittedKernel, memory_type, pointer_of, program_of
+from .large_results import large_result
 from .movement import clamped_starts
 from .place_index import LoopDigit, Spot, TileLoops, guide_of, loop_digits, reached_parameters
 from .places import Place
@@ -158,7 +159,9 @@ class NestEmitter:
         inputs = [p for number, p in sorted(e.pointers.items()) if number in e.used]
         fresh = [p for k, p in enumerate(self.outputs) if k not in self.sharing]
         parameters: tuple[KernelParameter, ...] = (*inputs, *fresh, *self.sizes.parameters, *e.scalars)
-        program = program_of(kernel_name(self.body), parameters, self.writer)
+        single = len(self.roots) == 1 and not self.sharing and not self.fused.root_places
+        large = large_result(self.body, self.outputs[0].name) if single else None
+        program = program_of(kernel_name(self.body), parameters, self.writer, large)
         cost = elements_per_iteration * self._element_cost()
         return EmittedKernel(program, parameters, extent, cost, is_serial=packed and not whole_bytes)
 

@@ -14,6 +14,12 @@ shuffles turn all rows, and each row of the result is stored whole. The first ro
 A plain store reads the line that it writes, and the result of a large transpose drives everything else out of the
 caches. A whole line can be written to memory directly, if it begins at a multiple of its size; where it does not, these
 are plain stores. What is written so is seen by other threads after a fence, with which the kernel ends.
+
+    for l in range(12):                                    load <8 x i8>, load <4 x i8>, store <8 x i8>, store <4 x i8>
+        out[at + l] = x[from + l]                          of bytes
+
+LLVM does not make vectors of straight code with narrow integers (see llvm_backend.py), so a short run of bytes would
+move one by one.
 """
 
 from __future__ import annotations
@@ -195,3 +201,55 @@ def write_streamed(builder: Any, loop: Streamed, register: int, scalar: Scalar) 
                 stored.set_metadata("nontemporal", past)
         builder.branch(done)
     builder.position_at_end(done)
+
+
+class ShortRun(NamedTuple):
+    """A loop over a few neighbours that are narrow, copied from another buffer."""
+
+    variable: str
+    side: int
+    width: int
+    store: Store
+    load: Load
+
+
+_NARROW = 2
+"""Bytes of the widest elements that are copied so: LLVM does it for wider ones."""
+
+
+def short_run(loop: For, local_arrays: Mapping[str, int]) -> ShortRun | None:
+    """The loop as a few moves; None if it is none. Two buffers do not overlap where one is written."""
+    count, body = trip_count(loop), [s for s in loop.body if not isinstance(s, Comment)]
+    if count < 2 or len(body) != 1 or not isinstance(body[0], Store):
+        return None
+    store, variable = body[0], loop.variable.name
+    load, type_ = store.value, store.pointer.type
+    if not isinstance(load, Load) or load.pointer.type != type_ or _WIDTHS.get(type_[:-1], _LINE) > _NARROW:
+        return None
+    width = _WIDTHS[type_[:-1]]
+    if load.pointer.name == store.pointer.name or {load.pointer.name, store.pointer.name} & set(local_arrays):
+        return None
+    if count * width > _LINE or not follows(store.index, variable) or not follows(load.index, variable):
+        return None
+    return ShortRun(variable, count, width, store, load)
+
+
+def write_run(builder: Any, run: ShortRun, register: int, scalar: Scalar) -> None:
+    """The moves of a short run: halves of a register, quarters and so on for what is left over. All is read first."""
+    at = {run.variable: 0}
+    to = builder.gep(scalar(run.store.pointer, at), [scalar(run.store.index, at)])
+    source = builder.gep(scalar(run.load.pointer, at), [scalar(run.load.index, at)])
+    lanes = register // run.width
+    moves: list[tuple[int, Any, Any]] = []
+    done = 0
+    while done < run.side:
+        while lanes > run.side - done:
+            lanes //= 2
+        kind = llir.VectorType(llir.IntType(8 * run.width), lanes).as_pointer()
+        offset = [llir.Constant(_I64, done)]
+        value = builder.load(builder.bitcast(builder.gep(source, offset), kind), align=run.width)
+        moves.append((done, kind, value))
+        done += lanes
+    for first, kind, value in moves:
+        place = builder.bitcast(builder.gep(to, [llir.Constant(_I64, first)]), kind)
+        builder.store(value, place, align=run.width)

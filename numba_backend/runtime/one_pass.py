@@ -46,7 +46,7 @@ from ..loops.statements import (
     walk,
 )
 from .assigned_once import assigned_once
-from .block_moves import streamed_line, turned_block, write_streamed, write_turn
+from .block_moves import short_run, streamed_line, turned_block, write_run, write_streamed, write_turn
 from .dialect_define import Cast, DialectFunction, Kind
 from .dialect_memory import MOST_ELEMENTS, stack_array
 from .lane_loops import LaneLoop, LaneWriter, lane_loop, names_of_bodies
@@ -307,7 +307,7 @@ class OnePass:
     def _moved(self, node: For) -> bool:
         """Write a loop that only moves elements as moves of whole vectors; False for another loop."""
         arrays = self._hints.local_arrays
-        turn, line = turned_block(node, arrays), streamed_line(node, arrays)
+        turn, line, run = turned_block(node, arrays), streamed_line(node, arrays), short_run(node, arrays)
         names: tuple[str, ...]
         if turn is not None:
             names, last = (turn.outer, turn.inner), turn.side - 1
@@ -318,6 +318,10 @@ class OnePass:
             with self._counters(names) as scalar:
                 write_streamed(self._builder, line, self._register, scalar)
             self._streams = True
+        elif run is not None:
+            names, last = (run.variable,), run.side - 1
+            with self._counters(names) as scalar:
+                write_run(self._builder, run, self._register, scalar)
         else:
             return False
         for name in names:

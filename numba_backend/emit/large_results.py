@@ -1,0 +1,43 @@
+"""Which results of nests are written past the caches, by rows (`loops/past_caches.py`).
+
+Large ones of fusions that only move elements. A result of which most elements are not read but repeated or made up, as
+zeros, is not: memory takes lines no faster past the caches, and of such a result the caches keep a part.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...hlo.ir import HloComputation
+from ...hlo.opcode import Opcode
+
+LARGE_RESULT = 32 << 20
+"""Bytes of a large result. Of a smaller one a good part is still in the caches when the next result takes its memory,
+and is written faster so."""
+
+LEAST_ROW = 2048
+"""Bytes of a row."""
+
+_TOGETHER = 16
+"""A last dimension of so many elements is no row: those of the one before join it."""
+
+_MOVES = frozenset(
+    (
+        Opcode.PARAMETER, Opcode.CONSTANT, Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE, Opcode.BITCAST, Opcode.SLICE,
+        Opcode.REVERSE, Opcode.PAD, Opcode.CONCATENATE, Opcode.DYNAMIC_SLICE, Opcode.TRANSPOSE, Opcode.COPY,
+    )
+)  # fmt: skip
+
+
+def large_result(body: HloComputation, name: str) -> dict[str, int] | None:
+    """For the one result of a fusion, whose pointer is `name`: its name and the bytes of an element, if it is to be
+    written past the caches."""
+    shape = body.root.shape
+    if not shape.is_array or not shape.rank or not all(i.opcode in _MOVES for i in body.instructions):
+        return None
+    sizes, width = shape.dimensions, shape.element.byte_width
+    elements = math.prod(sizes)
+    if elements * width < LARGE_RESULT or 2 * sum(p.shape.num_elements for p in body.parameters) < elements:
+        return None
+    row = sizes[-1] * (sizes[-2] if len(sizes) > 1 and sizes[-1] <= _TOGETHER else 1)
+    return {name: width} if row * width >= LEAST_ROW else None
