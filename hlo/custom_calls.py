@@ -21,7 +21,7 @@ import numpy as np
 
 from .custom_call_targets.call import Call, Run, Value
 from .custom_call_targets.config import read_config
-from .custom_call_targets.table import BUILT_IN, UNAVAILABLE
+from .custom_call_targets.table import BUILT_IN, UNAVAILABLE, UNWRITTEN
 from .errors import CustomCallError, UnsupportedError
 from .forking import Order, fork_lock
 from .memory_pressure import allocating
@@ -186,6 +186,11 @@ def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result:
 def is_built_in(name: str) -> bool:
     """True for a target of this library: it works on elements, whatever their layout."""
     return name in BUILT_IN and name not in _registered
+
+
+def is_unwritten(name: str) -> bool:
+    """True for a target whose result is memory that nobody has written: its calls do nothing."""
+    return name in UNWRITTEN and is_built_in(name)
 
 
 def is_batched_target(name: str) -> bool:

@@ -22,6 +22,7 @@ from ..hlo.passes.fuse.spare_state import SpareLoopState
 from ..hlo.passes.fuse.split_reductions import SplitReductions
 from ..hlo.passes.fuse.unroll_rotation import UnrollRotation
 from ..hlo.passes.fuse.unshare_loop_state import UnshareLoopState
+from ..hlo.passes.fuse.unwritten_state import UnwrittenState
 from ..hlo.passes.fuse.vector_dots import VectorDots
 from ..hlo.passes.layout.buffer_layouts import BufferLayouts
 from ..hlo.passes.layout.dot_canonicalizer import DotCanonicalizer
@@ -120,6 +121,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None, tuning:
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
             DeadCodeElimination(),
             SlicesOfUpdates(),  # after the last simplification, which would make static slices of these
+            UnwrittenState(),  # after all that merges or moves equal values: each loop gets memory of its own
             MarkInBounds(),  # what is known of an index may not hold outside of its loop: nothing moves from here on
             UnshareLoopState(),  # after the last pass that merges equal values
             Fusion(KERNEL_LIMITS),  # the last pass that changes where values are computed

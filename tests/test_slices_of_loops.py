@@ -118,6 +118,7 @@ def test_results_and_copies(name: str) -> None:
         for i in optimised.entry.instructions
         if i.opcode is Opcode.FUSION and i.shape.is_array and 2 * i.shape.byte_size > X.nbytes
         and not i.attributes.calls.name.startswith("native")
+        and i.attributes.calls.root.opcode is not Opcode.DYNAMIC_UPDATE_SLICE  # which writes its slice alone
     ]  # fmt: skip
     assert len(made) <= copies, [i.name for i in made]
     found = compiled(*arguments)

@@ -102,13 +102,16 @@ def _built_in() -> dict[str, BuiltIn]:
     for name in ("TopK", "mhlo.topk"):
         table[name] = BuiltIn("ordering", "topk")
     table["hloom.trace"] = BuiltIn("trace", "trace")
-    for name in ("AllocateBuffer", "CreateBuffer"):
+    for name in UNWRITTEN:
         table[name] = BuiltIn("annotations", "unwritten")
     table["dce_sink"] = BuiltIn("annotations", "identity")  # it stays: what computes its operand must not vanish
     for name in IDENTITIES:
         table[name] = BuiltIn("annotations", "identity")
     return table
 
+
+UNWRITTEN = ("AllocateBuffer", "CreateBuffer")
+"""Targets whose results are memory that nobody has written."""
 
 IDENTITIES = (
     "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding",

@@ -1,11 +1,12 @@
 """custom-call: a row that calls the registered function; a native function is called without Python. LAPACK's
-factorisations of small matrices are kernels, of others rows that call LAPACK."""
+factorisations of small matrices are kernels, of others rows that call LAPACK. Memory that nobody has written is there
+already: no row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...hlo.custom_calls import NativeFunction, bind_custom_call, call_of, is_built_in, native_function
+from ...hlo.custom_calls import NativeFunction, bind_custom_call, call_of, is_built_in, is_unwritten, native_function
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.value_tree import leaves_of, value_of
@@ -34,9 +35,9 @@ to them (a tuple) or to be the only one, the operands' addresses, the results' a
 
 @register(Opcode.CUSTOM_CALL, how="JAX's targets: LAPACK, for small matrices a kernel; else what is registered")
 def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
-    if add_small(context, instruction):
-        return
     attributes = instruction.attributes
+    if is_unwritten(attributes.custom_call_target) or add_small(context, instruction):
+        return
     call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)
     native = native_function(call.target) if call.function is None else None
     if native is not None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...analyses.in_bounds import window_sizes, with_in_bounds
-from ...analyses.trip_count import body_results, state_element
+from ...analyses.trip_count import state_element
 from ...builder import make_constant, make_get_tuple_element, make_instruction, make_parameter, make_tuple
 from ...effects import needed_by
 from ...element_type import ElementType
@@ -28,7 +28,7 @@ from ...ops.movement import ConcatenateAttributes, SliceAttributes
 from ...shape import Shape
 from ..patterns import splat_value
 from ..rewrite import map_computations, rewrite_computation
-from .loops import has_tuple_state, initial_element, unchanged_elements
+from .loops import has_tuple_state, initial_element, is_only_written, unchanged_elements
 
 _INDICES = (ElementType.S32, ElementType.S64)
 
@@ -179,23 +179,13 @@ def _joins(computation: HloComputation, loop: HloInstruction, least: int) -> dic
 
 def _is_only_written(loop: HloInstruction, k: int, least: int) -> bool:
     """True for an element that starts as one number everywhere, and of which each step replaces a window."""
-    body: HloComputation = loop.attributes.body
-    results = body_results(body)
-    assert results is not None
-    update = results[k]
-    if update.opcode is not Opcode.DYNAMIC_UPDATE_SLICE or state_element(update.operands[0]) != k:
+    if not is_only_written(loop, k):
         return False
-    elements = [i for i in body.instructions if state_element(i) == k]
-    users = [u for i in elements for u in body.users[i]]
+    update = loop.attributes.body.root.operands[k]
     return (
-        users == [update]
-        and update.operands.count(update.operands[0]) == 1
-        and list(body.users[update]) == [body.root]
-        and results.count(update) == 1
-        and update.shape.num_elements >= least
+        update.shape.num_elements >= least
         and all(o.shape.element in _INDICES for o in update.operands[2:])
         and splat_value(initial_element(loop, k)) is not None
-        and not any(state_element(i) == k for i in loop.attributes.condition.instructions)
     )
 
 
