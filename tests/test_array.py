@@ -191,7 +191,9 @@ def test_delete() -> None:
     x.delete()
     assert x.is_deleted()
     assert x.shape == (2, 3)
-    assert "deleted" in repr(x)
+    for use in (lambda: repr(x), lambda: str(x), lambda: f"{x}"):
+        with pytest.raises(DeletedArrayError, match=r"deleted with shape=float32\[2,3\]"):
+            use()
     for use in (lambda: x + 1, lambda: np.asarray(x), lambda: x[0], lambda: hloom.jit(lambda v: v)(x), x.tolist):
         with pytest.raises(DeletedArrayError, match=r"deleted with shape=float32\[2,3\]"):
             use()

@@ -45,6 +45,8 @@ MASKS = {
     "a = s32[7,9] add(i, huge)\n b = s32[7,9] add(j, huge)\n p = pred[7,9] compare(a, b), direction=GE": EVERYTHING,
     "p = pred[7,9] compare(i, i), direction=GT": EVERYTHING,
     "p = pred[7,9] compare(i, two), direction=GT": EVERYTHING,
+    "p = pred[7,9] compare(y, inf), direction=LT": EVERYTHING,
+    "p = pred[7,9] compare(nan, y), direction=NE": EVERYTHING,
 }
 
 HEAD = """
@@ -55,6 +57,10 @@ HEAD = """
   two = s32[7,9] broadcast(c2), dimensions={}
   large = s32[] constant(2147483640)
   huge = s32[7,9] broadcast(large), dimensions={}
+  cinf = f32[] constant(inf)
+  inf = f32[7,9] broadcast(cinf), dimensions={}
+  cnan = f32[] constant(nan)
+  nan = f32[7,9] broadcast(cnan), dimensions={}
 """
 
 

@@ -265,3 +265,11 @@ def test_dtypes_and_arguments_in_error() -> None:
     for call, kind, message in calls:
         with pytest.raises(kind, match=message):
             call()
+
+
+def test_bernoulli_ppf_of_numbers_is_weakly_typed() -> None:
+    assert stats.bernoulli.ppf(0.3, 0.5).weak_type
+    result = stats.bernoulli.ppf(jnp.asarray([0.3, 0.9, 2.0, np.nan]), 0.5)
+    assert not result.weak_type
+    assert result.dtype == np.float32
+    np.testing.assert_array_equal(result, [0, 1, np.nan, np.nan])

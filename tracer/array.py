@@ -353,8 +353,8 @@ class Array(ArrayBase):
         >>> import hloom.numpy as jnp
         >>> x = jnp.ones(2)
         >>> x.delete()
-        >>> x
-        <deleted Array of float32[2]>
+        >>> x.is_deleted()
+        True
         """
         self._clear()
 
@@ -610,7 +610,7 @@ class _Gone:
 
 
 class DeletedArray(Array):
-    """The class of a deleted array: every use of its elements raises DeletedArrayError."""
+    """The class of a deleted array: every use of its elements, printing too, raises DeletedArrayError."""
 
     __slots__ = ()
     _buffer = _Gone()
@@ -626,7 +626,7 @@ class DeletedArray(Array):
         return
 
     def __repr__(self) -> str:
-        return f"<deleted Array of {self.aval.str_short()}>"
+        raise DeletedArrayError(_deleted(self))
 
     __str__ = __repr__
 

@@ -293,7 +293,7 @@ def _sum(value: _Value) -> _Sum | None:
 def _unlimited(value: _Value) -> _Sum | None:
     instruction = value.instruction
     match instruction.opcode:
-        case Opcode.CONSTANT if instruction.shape.rank == 0:
+        case Opcode.CONSTANT if instruction.shape.rank == 0 and instruction.shape.element in _LIMIT:
             return _Sum(0, 0, int(instruction.attributes.literal.array[()]))
         case Opcode.IOTA:
             along = instruction.attributes.iota_dimension

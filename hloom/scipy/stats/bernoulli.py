@@ -82,7 +82,7 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Value:
     """
     level, share = real("bernoulli.ppf", q, p)
     valid = (level >= 0) & (level <= 1) & (share >= 0) & (share <= 1)
-    return jnp.where(valid, jnp.where(level <= 1 - share, 0, 1), math.nan).astype(level.dtype)
+    return jnp.where(valid, jnp.where(level <= 1 - share, jnp.zeros_like(level), jnp.ones_like(level)), math.nan)
 
 
 _publish(__name__)
