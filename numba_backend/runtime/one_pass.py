@@ -52,6 +52,7 @@ from .dialect_memory import MOST_ELEMENTS, stack_array
 from .lane_loops import LaneLoop, LaneWriter, lane_loop, names_of_bodies
 from .llvm_values import allow_contraction, cast, constant, truth, value_type
 from .loop_hints import LoopHints
+from .math.called import CalledFunction
 from .mixing import opaque_zero, sums_of_counters
 from .operators import operation
 from .repeated_sections import Section, repeated_sections
@@ -109,7 +110,8 @@ class OnePass:
         self._once: frozenset[str] = frozenset()
         self._loops: list[_Loop] = []
         self._hints = LoopHints(module)
-        self._repeated: frozenset[str] = frozenset()
+        self._repeated: dict[str, bool] = {}
+        """Functions that the program calls often, and whether loops do."""
         self._hidden: frozenset[int] = frozenset()
         """Additions whose result LLVM must not see through: mixing.py, row_starts.py."""
         self._zero: Any = None
@@ -548,14 +550,11 @@ class OnePass:
         own = self._written.get((name, kinds))
         if own is None:
             types_ = [argument.value.type for argument in arguments]
-            returned = value_type(found.result)
-            own = llir.Function(self._module, llir.FunctionType(returned, types_), f"{name}_{len(self._written)}")
-            own.linkage = "internal"
-            own.attributes.add("noinline")
-            builder = llir.IRBuilder(own.append_basic_block("entry"))
-            builder.ret(found.emit(builder, list(own.args)))
-            self._written[name, kinds] = own
-        return Value(found.result, self._builder.call(own, [argument.value for argument in arguments]))
+            own = self._written[name, kinds] = CalledFunction(
+                self._module, f"{name}_{len(self._written)}", found.emit, types_, value_type(found.result),
+                self._repeated[name], self._of_sections or (),
+            )  # fmt: skip
+        return Value(found.result, own.call(self._builder, [argument.value for argument in arguments]))
 
     # Helpers
 
@@ -590,18 +589,29 @@ class OnePass:
 
 
 _OFTEN = 24
-"""From so many calls on, an elementary function is compiled once and called. Its code is not widened then; loops that
-could be have few calls. A kernel of 180 sines compiles in a fifth of the time."""
+"""From so many calls on, an elementary function is compiled once and called: a kernel of 180 sines compiles in a fifth
+of the time."""
 
-def _often_called(program: LoopProgram) -> frozenset[str]:
-    calls = Counter(
+
+def _often_called(program: LoopProgram) -> dict[str, bool]:
+    """The functions that a program calls often, and whether loops call them."""
+    calls = _calls_in(program.body)
+    often = [name for name, count in calls.items() if count >= _OFTEN]
+    if not often:
+        return {}
+    in_loops = {name for loop in walk(program.body) if isinstance(loop, For) for name in _calls_in(loop.body)}
+    return {name: name in in_loops for name in often}
+
+
+def _calls_in(block: Block) -> Counter[str]:
+    """How often the text calls each long function."""
+    return Counter(
         part.function
-        for statement in walk(program.body)
+        for statement in walk(block)
         for whole in expressions_of(statement)
         for part in whole.walk()
         if isinstance(part, Call) and part.function in LONG
     )
-    return frozenset(name for name, count in calls.items() if count >= _OFTEN)
 
 
 _STATEMENTS: dict[type[Statement], Callable[..., None]] = {

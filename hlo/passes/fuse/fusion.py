@@ -28,6 +28,7 @@ from ...opcode import Opcode
 from ...ops import Trait, has_trait
 from ...ops.structure import FusionAttributes, FusionKind
 from .clusters import Cluster, FusionLimits, is_full_in, is_kept_in
+from .early_order import with_early_uses
 from .fuser import Fuser
 from .fusible import is_free
 from .in_place import InPlace, in_place_of
@@ -49,7 +50,12 @@ class Fusion:
             if computation in scalar:
                 fused[computation] = computation
                 continue
-            ordered, in_place = in_place_of(computation, overwriting.get(computation), computation is not module.entry)
+            found = overwriting.get(computation)
+            if found is None and len(computation.instructions) > self.limits.members:  # several kernels
+                early = with_early_uses(computation)
+                fused[computation] = _fuse(_with_calls(early, fused), self.limits, InPlace())
+                continue
+            ordered, in_place = in_place_of(computation, found, computation is not module.entry)
             fused[computation] = _fuse(_with_calls(ordered, fused), self.limits, in_place)
         entry = fused[module.entry]
         if entry is module.entry:

@@ -15,7 +15,7 @@ four small loops.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -25,7 +25,7 @@ from .value import Boolean, Float, call_intrinsic
 # The widths that LLVM picks for loops over f32 and f64 with 256-bit registers (also on AVX-512 machines, where it
 # prefers them), and with 128-bit ones elsewhere. For another width the vectoriser handles the lanes one by one, or uses
 # one of these widths.
-_WIDTHS = (4, 8) if platform.machine().lower() in ("x86_64", "amd64") else (2, 4)
+WIDTHS = (4, 8) if platform.machine().lower() in ("x86_64", "amd64") else (2, 4)
 _I64 = ir.IntType(64)
 
 
@@ -41,14 +41,19 @@ def rare_call(
     scalar = module.globals.get(name)
     if scalar is None:
         scalar = _scalar_version(module, name, is_rare, compute, arguments)
-        variants = [_vector_version(scalar, width, is_rare) for width in _WIDTHS]
-        _keep(module, variants)
+        variants = [_vector_version(scalar, width, is_rare) for width in WIDTHS]
+        keep(module, variants)
     call = builder.call(scalar, [argument.raw for argument in arguments])
     # On the call, not on the function: the vector versions call it too, and must not become calls of themselves.
-    parameters = "v" * len(arguments)
-    mappings = ",".join(f"_ZGV_LLVM_N{width}{parameters}_{name}({name}.v{width})" for width in _WIDTHS)
-    _add_attribute(call, f'"vector-function-abi-variant"="{mappings}"')
+    add_attribute(call, variants_of(name, len(arguments), WIDTHS))
     return Float(builder, call)
+
+
+def variants_of(name: str, parameters: int, widths: Sequence[int]) -> str:
+    """The attribute of a call that names the vector versions of a function, which end in ``.v4`` for width 4."""
+    kinds = "v" * parameters
+    mappings = ",".join(f"_ZGV_LLVM_N{width}{kinds}_{name}({name}.v{width})" for width in widths)
+    return f'"vector-function-abi-variant"="{mappings}"'
 
 
 def _function(module: Any, name: str, type_: Any, count: int) -> Any:
@@ -56,12 +61,13 @@ def _function(module: Any, name: str, type_: Any, count: int) -> Any:
     function.linkage = "internal"
     for attribute in ("noinline", "nounwind"):
         function.attributes.add(attribute)
-    _add_attribute(function, "memory(none)")
-    _add_attribute(function, "willreturn")
+    add_attribute(function, "memory(none)")
+    add_attribute(function, "willreturn")
     return function
 
 
-def _add_attribute(function_or_call: Any, text: str) -> None:
+def add_attribute(function_or_call: Any, text: str) -> None:
+    """Add an attribute that llvmlite may not know."""
     # llvmlite checks names against a list that is older than these attributes; the set itself accepts and prints them.
     set.add(function_or_call.attributes, text)
 
@@ -72,7 +78,7 @@ def _scalar_version(
     type_ = like[0].raw.type
     function = _function(module, name, type_, len(like))
     # Rarely run: LLVM need not spend a quarter of the kernel's compile time on it.
-    _add_attribute(function, "optnone")
+    add_attribute(function, "optnone")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     rare_block, usual_block = function.append_basic_block("rare"), function.append_basic_block("usual")
     arguments = [Float(builder, argument) for argument in function.args]
@@ -114,7 +120,7 @@ def _vector_version(scalar: Any, width: int, is_rare: Callable[..., Boolean]) ->
     return function
 
 
-def _keep(module: Any, functions: list[Any]) -> None:
+def keep(module: Any, functions: list[Any]) -> None:
     """Nothing calls the vector versions until the vectoriser does; this list keeps LLVM from dropping them before."""
     pointer = ir.IntType(8).as_pointer()
     used = module.globals.get("llvm.compiler.used")
