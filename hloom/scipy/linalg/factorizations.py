@@ -16,6 +16,7 @@ from ...lax.linalg.eigen import eigh_of
 from ...lax.linalg.lapack import fail, matrices
 from ...lax.linalg.lu import lu_solve as solve_by_factors
 from ...lax.linalg.lu import permuted
+from ...lax.linalg.positive import solve_positive
 from ...lax.movement import broadcast_shapes
 from ...numpy import linalg as np_linalg
 from ...numpy.choose import where
@@ -185,6 +186,8 @@ def solve(
 ) -> Value:
     """x of a x = b; with `assume_a` "pos" by Cholesky factors, else ("gen", "sym", "her") by LU.
 
+    Its derivatives use the factors that it finds. `lower` does not matter: the mean of a and its adjoint is factored.
+
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
     >>> a, b = jnp.array([[4.0, 2.0], [2.0, 5.0]]), jnp.array([6.0, 7.0])
@@ -196,9 +199,7 @@ def solve(
     if assume_a != "pos":
         return np_linalg.solve(a, b)
     x, y, is_vector = _system("solve", a, b)
-    factor = linalg.cholesky(x if lower else adjoint(x))
-    first = solve_with_triangle(factor, y, lower=True)
-    return _result(solve_with_triangle(factor, first, lower=True, kind=ADJOINT), is_vector)
+    return _result(solve_positive(x, y), is_vector)
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Value:
