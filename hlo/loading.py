@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
 from importlib import import_module
 from importlib.util import resolve_name
 from types import ModuleType
+
+BEGAN = time.time_ns()
+"""When this process began to import the library: this file is the first. Whatever of it changes later, it may have
+imported before or after."""
 
 
 def load(name: str, package: str | None = None) -> ModuleType:

@@ -125,7 +125,7 @@ class _Lowering:
         self.tuning = tuning_of(assignment.module)
         self.bodies = bodies
         self.kernels: list[KernelUse] = []
-        self._sources: dict[str, KernelSource] = {}
+        self._sources: dict[tuple[str, tuple[Parameter, ...]], KernelSource] = {}
         self._constants = [self.builder.constant(values) for values in assignment.constant_bytes()]
         self._outputs = len(assignment.parameters)
         self._arena = self._outputs + len(assignment.outputs)
@@ -393,12 +393,11 @@ class _Lowering:
         return math.ceil(wanted / max(nanoseconds, 0.1))
 
     def _source(self, kernel: EmittedKernel) -> KernelSource:
-        found = self._sources.get(kernel.source)
-        parameters = tuple(_declared(p) for p in kernel.parameters)
-        if found is None or found.parameters != parameters:
-            text = with_vectors_of(self.tuning.vector_bits or kernel.vector_bits, kernel.source)
-            source = KernelSource(kernel.program.name, text, parameters, program=kernel.program)
-            found = self._sources[kernel.source] = source
+        text = with_vectors_of(self.tuning.vector_bits or kernel.vector_bits, kernel.source)
+        declared = text, tuple(_declared(p) for p in kernel.parameters)
+        found = self._sources.get(declared)
+        if found is None:
+            found = self._sources[declared] = KernelSource(kernel.program.name, *declared, program=kernel.program)
         return found
 
     def _dot(self, instruction: HloInstruction) -> None:

@@ -2,7 +2,8 @@
 
 A program is found by a hash of all that decides it: what the unoptimised HLO computes (hlo/content_key.py: without
 names and lines of the user's program), the target, the number of threads, the settings, and what `environment_key`
-collects: the CPU, the versions of the libraries, the files of this library. So entries never become stale, only unused.
+collects: the CPU, the versions of the libraries, the files of this library (`runtime/installation.py`). So entries
+never become stale, only unused.
 
 What is kept (`runtime/portable.py`) is data: words, names of kernels in the store, bytes of constants, shapes as text.
 It is trusted as kernels are (`runtime/store_disk.py`) and deleted with them. Of a program that calls Python, or holds
@@ -17,8 +18,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import sys
 from collections.abc import Callable
-from pathlib import Path
+
+import ml_dtypes
+import numpy as np
 
 from ..hlo.content_key import NoKey, content_key, data_key
 from ..hlo.ir import HloModule
@@ -27,6 +31,7 @@ from ..hlo.target import Target
 from ..hlo.targets import TARGETS
 from .executable import Details, Frame, NumbaExecutable
 from .runtime import program as programs
+from .runtime.installation import installation
 from .runtime.portable import PortableProgram, from_bytes, to_bytes
 from .runtime.store import default_store, environment_description, version_of
 from .runtime.threads import get_num_threads
@@ -115,29 +120,10 @@ def _settings() -> list[tuple[str, str]]:
 
 @functools.cache
 def environment_key() -> str | None:
-    """What a program depends on besides its module and settings. None where the files of this library cannot be seen.
-
-    Of its files the time and the size count, as for Python itself, which runs a `.pyc` if they are those of the source.
-    """
-    found: list[tuple[str, int, int]] = []
-    own = Path(__file__).parent
-    try:
-        for folder in (own.parent / "hlo", own):
-            _files(str(folder), found)
-    except OSError:
+    """What a program depends on besides its module and settings: the machine, the versions of what constants are
+    computed with, this library. None where the state of its files is not known."""
+    own = installation()
+    if own is None:
         return None
-    return repr((environment_description(), version_of("scipy", "version.py"), sorted(found)))
-
-
-_OTHER_FOLDERS = frozenset({"__pycache__", "ahead", "bisection", "client", "pictures", "timeline"})
-"""What is in them takes no part in making a program of this process."""
-
-
-def _files(folder: str, found: list[tuple[str, int, int]]) -> None:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(".py"):
-                status = entry.stat()
-                found.append((f"{os.path.basename(folder)}/{entry.name}", status.st_mtime_ns, status.st_size))
-            elif "." not in entry.name and entry.name not in _OTHER_FOLDERS and entry.is_dir():
-                _files(entry.path, found)
+    versions = sys.version, np.__version__, ml_dtypes.__version__, version_of("scipy", "version.py")
+    return repr((environment_description(), versions, own))

@@ -87,7 +87,7 @@ def test_the_folder_is_private_and_its_sources_are_readable(tmp_path: Path) -> N
     text = (store.folder / f"{store.key(ADD)}.py").read_text()
     assert text.startswith("# kernel add(pointer f32, pointer f32, pointer f32)\n# llvmlite ") and ADD.source in text
     assert object_file(store, ADD).read_bytes()[:4] == b"\x7fELF"
-    assert sorted(path.suffix for path in store.folder.iterdir()) == [".o", ".py"]
+    assert sorted(path.suffix for path in store.folder.iterdir()) == [".digest", ".o", ".py"]
 
 
 def truncate(data: bytes) -> bytes:
@@ -250,7 +250,7 @@ def test_a_folder_that_is_deleted_is_made_again(tmp_path: Path) -> None:
 def test_what_a_killed_writer_left_is_deleted(tmp_path: Path) -> None:
     store = KernelStore(tmp_path, max_bytes=80_000)
     store.get(ADD)
-    old, new = tmp_path / "x.o.1.tmp", tmp_path / "y.o.2.tmp"
+    old, new = (tmp_path / f"{64 * name}.o.{16 * name}.tmp" for name in "ab")
     for path in (old, new):
         path.write_bytes(b"part")
     os.utime(old, (1, 1))
@@ -291,7 +291,7 @@ def test_a_folder_that_others_can_write_to_is_refused(mode: int, tmp_path: Path)
         store.get(ADD)
         store.get(numbered(3))
     assert len(told) == 1 and store.statistics.compiled == 2
-    assert len(list((tmp_path / "s").iterdir())) == 2
+    assert len(list((tmp_path / "s").glob("*.o"))) == 1
 
 
 def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -408,6 +408,35 @@ def test_the_folder_is_bounded(tmp_path: Path) -> None:
     used = sum(path.stat().st_size for path in tmp_path.iterdir())
     assert used <= 6000 + 3000
     assert object_file(store, numbered(29)).exists() and not object_file(store, numbered(20)).exists()
+
+
+KEY, SUFFIX = "0a" * 32, "0123456789abcdef"
+OWN = [f"{KEY}.o", f"{KEY}.py", f"{KEY}.program", f"{KEY}.digest", f"{KEY}-2.tuning", f"machine-{SUFFIX}.json"]
+OF_USERS = [
+    "my_source.py", "library.o", "results.tmp", "model.program", "notes.tuning", "machine-1.json", "state.digest",
+    f"{KEY}", f"{KEY[1:]}.o", f"{KEY}.o.tmp", f"{KEY}.o.txt", f"{KEY.upper()}.o", f"x{KEY}.o", f"{KEY}.o\n",
+    f"{KEY}-2.program", f"{KEY}-.tuning", f"{KEY}.o.{SUFFIX}", f"{SUFFIX}.tmp", f"{KEY}.json",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*OWN, f"{KEY}.o.{SUFFIX}.tmp", f"machine-{SUFFIX}.json.{SUFFIX}.tmp", *OF_USERS])
+def test_only_names_of_the_store_are_deleted(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"x" * 1000)
+    (tmp_path / f"{KEY}.folder").mkdir()
+    os.utime(tmp_path / name, (1e9, 1e9))
+    store = KernelStore(tmp_path, max_bytes=2000)
+    for number in range(4):
+        store.keep_program(f"{number:064}", bytes(700))
+    assert (tmp_path / name).exists() is (name in OF_USERS)
+    assert (tmp_path / f"{KEY}.folder").exists()
+
+
+def test_the_store_gives_no_other_names(tmp_path: Path) -> None:
+    for name in OWN:
+        KernelStore(tmp_path).keep_note(name, "text")
+        assert KernelStore(tmp_path).note(name) == "text"
+    with pytest.raises(AssertionError):
+        KernelStore(tmp_path).keep_note("notes.tuning", "text")
 
 
 def test_a_forked_child_uses_the_store(tmp_path: Path) -> None:

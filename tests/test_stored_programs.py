@@ -27,6 +27,7 @@ from hloom.numba_backend.runtime.errors import KernelStoreWarning
 from hloom.numba_backend.runtime.portable import NotPortable
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer, size
 from hloom.numba_backend.runtime.store import KernelStore, default_store
+from hloom.numba_backend.runtime.store_disk import PROGRAM
 
 import hloom
 import hloom.numpy as jnp
@@ -285,22 +286,6 @@ def test_a_users_target_is_not_known(in_memory: InMemory) -> None:
     assert key(target=Own()) is None
 
 
-def test_files_of_the_library_matter(tmp_path: Path) -> None:
-    def seen() -> list[tuple[str, int, int]]:
-        found: list[tuple[str, int, int]] = []
-        stored_programs._files(str(tmp_path), found)
-        return sorted(found)
-
-    (tmp_path / "passes").mkdir()
-    file = tmp_path / "passes" / "fold.py"
-    file.write_text("a = 1\n")
-    (tmp_path / "notes.txt").write_text("")
-    first = seen()
-    assert [name for name, _, _ in first] == ["passes/fold.py"]
-    os.utime(file, ns=(1, 1))
-    assert seen() != first
-
-
 # ---- what is not kept
 
 
@@ -414,14 +399,14 @@ def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelStore:
 
 def _of_folder(store: KernelStore, folder: KernelStore, key: str) -> bytes | None:
     assert folder._disk is not None
-    found = folder._disk.read_program(key)
+    found = folder._disk.read_data("program", key, PROGRAM)
     folder._disk.warn()
     return found
 
 
 def _into_folder(store: KernelStore, folder: KernelStore, key: str, data: bytes) -> None:
     assert folder._disk is not None
-    folder._disk.write_program(key, data)
+    folder._disk.write_data("the program", key, PROGRAM, data)
     folder._disk.warn()
 
 
@@ -440,8 +425,9 @@ def _sealed_elsewhere(path: Path) -> bytes:
     """A whole file, but under another name."""
     other = KernelStore(path.parent.parent / "other")
     assert other._disk is not None
-    other._disk.write_program("other", b"data")
-    return (path.parent.parent / "other" / "other.program").read_bytes()
+    key = "f" * 64
+    other._disk.write_data("the program", key, PROGRAM, b"data")
+    return (path.parent.parent / "other" / f"{key}{PROGRAM}").read_bytes()
 
 
 @pytest.mark.parametrize("name", DAMAGE)
@@ -483,20 +469,20 @@ def test_a_folder_that_is_read_only_or_off(
 def test_programs_are_evicted(tmp_path: Path) -> None:
     store = KernelStore(tmp_path / "store", max_bytes=8000)
     for number in range(20):
-        store.keep_program(f"program{number}", bytes(1000))
-        os.utime(tmp_path / "store" / f"program{number}.program", (number, number))
-    left = sorted(int(path.stem.removeprefix("program")) for path in (tmp_path / "store").iterdir())
+        store.keep_program(f"{number:064}", bytes(1000))
+        os.utime(tmp_path / "store" / f"{number:064}.program", (number, number))
+    left = sorted(int(path.stem) for path in (tmp_path / "store").iterdir())
     assert 0 < len(left) <= 8
     assert left[-1] == 19
-    assert store.program("program19") == bytes(1000)
-    assert store.program("program0") is None
+    assert store.program(f"{19:064}") == bytes(1000)
+    assert store.program(f"{0:064}") is None
 
 
 def test_writers_meet_no_half_written_program(tmp_path: Path) -> None:
     """A writer that died leaves a file with another name."""
-    store = KernelStore(tmp_path / "store")
-    store.keep_program("a", b"first")
-    (tmp_path / "store" / "a.program.0123.tmp").write_bytes(b"half")
-    assert store.program("a") == b"first"
-    store.keep_program("a", b"second")
-    assert KernelStore(tmp_path / "store").program("a") == b"second"
+    key, store = "a" * 64, KernelStore(tmp_path / "store")
+    store.keep_program(key, b"first")
+    (tmp_path / "store" / f"{key}.program.0123456789abcdef.tmp").write_bytes(b"half")
+    assert store.program(key) == b"first"
+    store.keep_program(key, b"second")
+    assert KernelStore(tmp_path / "store").program(key) == b"second"

@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, cast
 
 from .kernel import KernelSource, StoredKernel
 from .loader import LINKS, Image
@@ -34,7 +35,8 @@ def delivered(kernel: KernelSource | StoredKernel) -> Image | None:
 
 @functools.cache
 def _images() -> dict[str, Image]:
-    return {identity: image for _, identity, image in read(PATH.read_text())}
+    text: bytes = cast(Any, __spec__).loader.get_data(str(PATH))  # the file may be in a zip archive
+    return {identity: image for _, identity, image in read(text.decode())}
 
 
 def write(made_by: str, functions: Iterable[tuple[KernelSource, Image]]) -> str:

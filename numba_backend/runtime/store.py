@@ -28,15 +28,17 @@ from pathlib import Path
 from typing import cast
 
 from ...hlo.forking import Order, fork_lock
+from ...hlo.lazy import lazy_property
 from ...hlo.memory_pressure import on_pressure
 from ...hlo.records import dataclass
 from ...hlo.timeline.spans import Track, spanning
 from . import compile as compiler
 from .cpus import cpu_description
+from .installation import compiler_digest, installation, is_unchanged
 from .kernel import KernelSource, StoredKernel, digest
 from .loader import Code, link, load_images, load_objects
 from .native_code import delivered
-from .store_disk import Disk, Entry
+from .store_disk import DIGEST, PROGRAM, Disk, Entry
 from .uninterrupted import uninterrupted
 
 _lock = fork_lock(Order.STORE)
@@ -76,23 +78,14 @@ def default_folder() -> Path | None:
 
 @functools.cache
 def environment_description() -> str:
-    """What a kernel's code depends on besides its text: the CPU, Numba's, llvmlite's and our own compiler's versions.
+    """What machine code depends on besides its text and our own compiler: the CPU, Numba's and llvmlite's versions.
 
     Neither Numba nor LLVM is imported for it: a process whose kernels are all stored never needs them.
     """
-    folder = Path(__file__).parent
-    compiler_files = (
-        "assigned_once", "executor", "frontend", "kernel", "lane_loops", "llvm_backend", "llvm_values", "loader",
-        "loop_hints", "machine", "mixing", "numba_dialect", "numba_frontend", "numba_internals", "one_pass",
-        "operators", "repeated_sections", "rows_of_words", "store_disk",
-    )  # fmt: skip
-    own = [folder / f"{name}.py" for name in compiler_files]
-    own += [folder.parent / "loops" / f"{name}.py" for name in ("expressions", "reader", "statements", "typing")]
-    own += [*sorted(folder.glob("dialect*.py")), *sorted(folder.glob("math/**/*.py"))]
     cpu = cpu_description()
     if cpu is None:
         cpu = import_module(".llvm_backend", __package__).target_description()
-    return digest([cpu, version_of("numba"), version_of("llvmlite"), *(path.read_text() for path in own)])
+    return digest([cpu, version_of("numba"), version_of("llvmlite")])
 
 
 def version_of(package: str, file: str = "_version.py") -> str:
@@ -112,7 +105,8 @@ class KernelStore:
 
     def __init__(self, folder: Path | str | None, max_bytes: int = 512 << 20) -> None:
         """`max_bytes` limits the folder; above it, the entries unused for longest are deleted."""
-        self._disk = None if folder is None else Disk(Path(folder), max_bytes)
+        self._folder = None if folder is None else Path(folder)
+        self._max_bytes = max_bytes
         self._codes: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
         self._recent: OrderedDict[str, Code] = OrderedDict()
         self._recent_bytes = 0
@@ -123,7 +117,27 @@ class KernelStore:
     @property
     def folder(self) -> Path | None:
         """The folder on disk, if any."""
-        return None if self._disk is None else self._disk.folder
+        return self._folder
+
+    @lazy_property
+    def _disk(self) -> Disk | None:
+        """The folder, unless what is in it cannot be told from what another version of this library has put there."""
+        if self._folder is None or installation() is None:
+            return None
+        return Disk(self._folder, self._max_bytes)
+
+    @lazy_property
+    def _environment(self) -> str:
+        """What a kernel's code depends on besides its text."""
+        disk, state = self._disk, installation()
+        if disk is None or state is None:
+            return digest([environment_description(), compiler_digest()])
+        key = digest(["compiler", state])
+        compiler = disk.read_data("digest of the compiler", key, DIGEST)
+        if compiler is None:
+            compiler = compiler_digest().encode()
+            disk.write_data("the digest of the compiler", key, DIGEST, compiler)
+        return digest([environment_description(), compiler.decode()])
 
     @property
     def statistics(self) -> StoreStatistics:
@@ -183,14 +197,14 @@ class KernelStore:
         """What was kept by `keep_program`; None if there is nothing that can be trusted."""
         if self._disk is None:
             return None
-        found = self._disk.read_program(key)
+        found = self._disk.read_data("program", key, PROGRAM)
         self._disk.warn()
         return found
 
     def keep_program(self, key: str, data: bytes) -> None:
         """Keep a program on disk, if there is a folder that can be written to."""
-        if self._disk is not None:
-            self._disk.write_program(key, data)
+        if self._disk is not None and is_unchanged():
+            self._disk.write_data(f"the program {key}", key, PROGRAM, data)
             self._disk.warn()
 
     def note(self, name: str) -> str | None:
@@ -226,7 +240,7 @@ class KernelStore:
 
     def key(self, kernel: KernelSource | StoredKernel) -> str:
         """The name of the kernel's entry on disk."""
-        return digest([kernel.identity, environment_description()])
+        return digest([kernel.identity, self._environment])
 
     def _obtain(self, kernels: list[KernelSource | StoredKernel]) -> dict[str, Code]:
         """The codes of kernels that are not in memory."""
@@ -247,7 +261,7 @@ class KernelStore:
         objects = compiler.compile_kernels(sources)
         entries = [Entry(code, link(kernel.symbol, code)) for kernel, code in zip(sources, objects)]
         codes.update(self._load(sources, entries))
-        if self._disk is not None:
+        if self._disk is not None and is_unchanged():
             for kernel, entry in zip(sources, entries):
                 self._disk.write(self.key(kernel), kernel, entry)
             self._disk.evict()

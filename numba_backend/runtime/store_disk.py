@@ -2,7 +2,9 @@
 
 `<key>.o` is a kernel's object file. After the object's own bytes, which linkers and disassemblers ignore there, come
 the object's linked image (loader.py) and a checksum over everything and the key. `<key>.py` is the kernel's source, for
-people. `<key>.program` is a whole program (stored_programs.py), with such a checksum.
+people. `<key>.program` is a whole program (stored_programs.py), with such a checksum, `<key>.digest` the hash of the
+compiler's files for one state of the installation (installation.py). `<key>-<threads>.tuning` (autotuning.py) and
+`machine-<key>.json` (machine_speed.py) are short texts. Files with other names are not the store's, and stay.
 
 The code in the folder runs with this user's rights, and the checksum is no signature. So what is trusted is: this user,
 root, and nobody else. The folder must belong to this user and be writable by no other. Every folder above it must
@@ -18,6 +20,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import stat
 import struct
 import time
@@ -36,7 +39,11 @@ _LENGTHS = struct.Struct("<QQ")
 _DAY = 86400.0
 _MOST_BYTES = 1 << 28
 """A larger file is no entry: the largest objects have a few MiB."""
-PROGRAM = ".program"
+PROGRAM, DIGEST = ".program", ".digest"
+_OWN_NAME = re.compile(
+    r"([0-9a-f]{64}(\.o|\.py|\.program|\.digest|-[0-9]+\.tuning)|machine-[0-9a-f]{16}\.json)(\.[0-9a-f]{16}\.tmp)?"
+)
+"""The names that the store gives to files. All else in the folder is somebody's, who gave it to the store as well."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -76,14 +83,14 @@ class Disk:
         data = self._read("kernel", key, ".o")
         return None if data is None else Entry.from_bytes(data)
 
-    def read_program(self, key: str) -> bytes | None:
-        """What `write_program` stored under `key`; None when there is nothing, or nothing that can be trusted."""
-        return self._read("program", key, PROGRAM) if self._usable() else None
+    def read_data(self, what: str, key: str, suffix: str) -> bytes | None:
+        """What `write_data` stored under `key`; None when there is nothing, or nothing that can be trusted."""
+        return self._read(what, key, suffix) if self._usable() else None
 
-    def write_program(self, key: str, data: bytes) -> None:
-        """Store a program: whole or not at all, also when other processes use the folder."""
+    def write_data(self, what: str, key: str, suffix: str, data: bytes) -> None:
+        """Store some bytes: whole or not at all, also when other processes use the folder."""
         if self._usable() and self._state != "readable":
-            self._write(f"the program {key}", {f"{key}{PROGRAM}": _sealed(key, data)})
+            self._write(what, {f"{key}{suffix}": _sealed(key, data)})
             self.evict()
 
     def _read(self, what: str, key: str, suffix: str) -> bytes | None:
@@ -98,10 +105,14 @@ class Disk:
         if data[-_SEAL_BYTES:] != _seal(key, data[:-_SEAL_BYTES]):
             self._problem(f"the stored {what} {path} is damaged; compiled it again")
             return None
+        self._used(path, status)
+        return data[:-_SEAL_BYTES]
+
+    def _used(self, path: Path, status: os.stat_result) -> None:
+        """A file's time says when it was used last, to the day."""
         if time.time() - status.st_mtime > _DAY:
             with contextlib.suppress(OSError):
                 os.utime(path)
-        return data[:-_SEAL_BYTES]
 
     def _write(self, what: str, files: dict[str, bytes]) -> None:
         try:
@@ -128,7 +139,9 @@ class Disk:
         if not self._usable():
             return None
         try:
-            return _content(self.folder / name)[1].decode()
+            status, data = _content(self.folder / name)
+            self._used(self.folder / name, status)
+            return data.decode()
         except (OSError, UnicodeDecodeError):
             return None
 
@@ -151,7 +164,7 @@ class Disk:
             entries = []
             with os.scandir(self.folder) as there:
                 for entry in there:
-                    if entry.name.endswith((".o", ".py", PROGRAM, ".tuning", ".tmp")):
+                    if _OWN_NAME.fullmatch(entry.name):
                         status = entry.stat(follow_symlinks=False)
                         entries.append((status.st_mtime, status.st_size, entry.path))
         except OSError:
@@ -213,6 +226,7 @@ class Disk:
     def _replace(self, name: str, data: bytes) -> None:
         # A process in another container may have the same number: hence the random name, and O_EXCL.
         temporary = self.folder / f"{name}.{os.urandom(8).hex()}.tmp"
+        assert _OWN_NAME.fullmatch(temporary.name), name  # or it would never be evicted
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             try:

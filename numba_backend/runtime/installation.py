@@ -1,0 +1,143 @@
+"""Which library this is: what the keys of stored programs and kernels say of the code that made them.
+
+A program depends on every file of `hlo` and `numba_backend`. `installation()` names their state without reading them:
+where they are, and of each file the size and the times of its last modification and its last change. A copy, a package
+manager or an archive may set the first time as it likes (`cp -p`, SOURCE_DATE_EPOCH), but not the second, which the
+system sets whenever a file is written, replaced or renamed. Of a file whose change time is a whole second the content
+counts, since a file system without such times (an image that is only read) shows something else there.
+
+A kernel depends on its text and on the compiler, so that an edit of a pass compiles no kernel anew. `compiler_digest()`
+is a hash of the files that the store imports, directly or not, as their own import statements say. It is computed once
+for each state of the installation, and kept in the store.
+
+A process may outlive the files that it began with: somebody upgrades the library meanwhile. Then parts of it are of the
+old version and parts of the new one, and it stores nothing and takes nothing from the store.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ...hlo.loading import BEGAN
+from .kernel import digest
+
+_PACKAGE = Path(__file__).parents[2]
+_SECOND = 1_000_000_000
+
+
+@functools.cache
+def installation() -> str | None:
+    """The state of the library's files. None where they cannot be seen, as in a zip archive, and where one of them has
+    changed since this process began to import them."""
+    return _state()
+
+
+def is_unchanged() -> bool:
+    """True if the files are still as `installation()` found them. Ask before anything is stored, after all imports that
+    it took; a second call looks again only if modules were imported since."""
+    global _looked
+    loaded = len(sys.modules)
+    if loaded != _looked.modules:
+        _looked = _Looked(loaded, _looked.same and installation() is not None and _state() == installation())
+    return _looked.same
+
+
+class _Looked(NamedTuple):
+    modules: int
+    same: bool
+
+
+_looked = _Looked(0, True)
+
+
+def _state() -> str | None:
+    found: list[str] = []
+    try:
+        for name in ("hlo", "numba_backend"):
+            folder = os.path.realpath(_PACKAGE / name)
+            found.append(folder)
+            if _look(folder, found) > BEGAN:
+                return None
+    except OSError:
+        return None
+    return digest(found)
+
+
+def _look(folder: str, found: list[str]) -> int:
+    """Add what is to be known of the files in a folder; returns the latest change time, in nanoseconds."""
+    latest = 0
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            name = entry.name
+            if name.endswith(".py"):
+                status = entry.stat()
+                changed = status.st_ctime_ns
+                latest = max(latest, changed)
+                found.append(f"{name} {status.st_size} {status.st_mtime_ns} {changed}")
+                if changed % _SECOND == 0:
+                    found.append(Path(entry.path).read_text())
+            elif "." not in name and name != "__pycache__" and entry.is_dir():
+                found.append(name)
+                latest = max(latest, _look(entry.path, found))
+                found.append("..")
+    return latest
+
+
+_STATEMENT = re.compile(r"from (\.[\w.]*) import (\([^)]*\)|.*)")
+_CALL = re.compile(r"import_module\(([^()]*)\)")
+_NAMED = re.compile(r'"(\.[\w.]+)"')
+
+
+def compiler_digest() -> str:
+    """A hash of the files that decide what machine code becomes of a kernel's text."""
+    found = _closure(str(_PACKAGE / "numba_backend" / "runtime" / "store.py"))
+    return digest([part for path in sorted(found) for part in (os.path.relpath(path, _PACKAGE), found[path])])
+
+
+def imported_files(start: Path) -> list[Path]:
+    """A file of this library and those that it imports, directly or not, when it is imported or later.
+
+    The `__init__.py` of the folders on the way count only where something is imported from them.
+    """
+    return [Path(path) for path in sorted(_closure(str(start)))]
+
+
+def _closure(start: str) -> dict[str, str]:
+    """The files with their texts."""
+    found: dict[str, str] = {}
+    left = [start]
+    while left:
+        path = left.pop()
+        if path not in found:
+            with open(path, encoding="utf-8") as file:
+                found[path] = file.read()
+            left += _imports(path, found[path])
+    return found
+
+
+def _imports(path: str, text: str) -> Iterator[str]:
+    folder = os.path.dirname(path)
+    for module, names in _STATEMENT.findall(text):
+        yield from _files(folder, module, names)
+    for called in _CALL.findall(text):
+        for module in _NAMED.findall(called):
+            yield from _files(folder, module, "")
+
+
+def _files(folder: str, module: str, names: str) -> Iterator[str]:
+    """The files of a module that is named relative to a folder, and of its parts of these names."""
+    steps = module.lstrip(".")
+    up = len(module) - len(steps) - 1
+    base = os.path.normpath(os.path.join(folder, *[".."] * up, *steps.split(".")))
+    if os.path.isfile(f"{base}.py"):
+        yield f"{base}.py"
+        return
+    for part in ("", *re.findall(r"\w+", names)):
+        place = os.path.join(base, part)
+        yield from filter(os.path.isfile, (f"{place}.py", os.path.join(place, "__init__.py")))
