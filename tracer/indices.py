@@ -1,6 +1,9 @@
 """The indices of gathers and scatters: where their windows begin, clamped so that these fit, or tested whether they do.
 
 A gather clamps its indices, a scatter drops the windows that do not fit. Derivatives and `hloom.lax` need both of both.
+
+What counts is an index's value, whatever its type: `holding` and `as_index` give it a type in which it can be compared
+and counted with sizes of dimensions.
 """
 
 from __future__ import annotations
@@ -45,6 +48,29 @@ def iota(dtype: np.dtype[Any], sizes: Sequence[int], d: int) -> Value:
 def index_dtype(largest: int) -> np.dtype[Any]:
     """The integer type of indices up to `largest`."""
     return np.dtype(np.int32 if largest < 1 << 31 else np.int64)
+
+
+def holding(index: Value, size: int) -> Value:
+    """The index, of any integer type, in one that holds all its values and `size`: itself, or a signed one."""
+    if element_type_of(index.aval.dtype).limits[1] >= size:
+        return index
+    return convert(index, index_dtype(size), False)
+
+
+def index_dtype_of(given: np.dtype[Any], size: int) -> np.dtype[Any]:
+    """The signed type for indices of type `given` into a dimension of `size`: see `as_index`."""
+    return np.dtype(np.int64) if given.itemsize == 8 else index_dtype(size)
+
+
+def as_index(index: Value, dtype: np.dtype[Any]) -> Value:
+    """The index in a signed type. A number beyond that type is its largest or smallest: no dimension has a place there
+    either, as it is of a type from `index_dtype`."""
+    own, wanted = (element_type_of(d).limits for d in (index.aval.dtype, dtype))
+    if own[0] < wanted[0]:
+        index = clamp(scalar(wanted[0], index.aval.dtype), index, scalar(wanted[1], index.aval.dtype))
+    elif own[1] > wanted[1]:
+        index = bind(_O.MINIMUM, (index, full_like(index, wanted[1])))
+    return convert(index, dtype, False)
 
 
 def take_along(x: Value, indices: Value, d: int) -> Value:

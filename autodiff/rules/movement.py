@@ -22,6 +22,7 @@ from ...hlo.ops.movement import (
 from ...hlo.shape import Shape
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value, bind
+from ...tracer.indices import holding
 from ...tracer.ops import (
     add,
     clamp,
@@ -281,7 +282,7 @@ def _dynamic_update_slice_batch(
     moving = _moving(shape.dimensions, sizes)
     inside = []
     for d in moving:  # a scatter leaves out what does not fit; dynamic-update-slice moves it inside
-        start = starts[d]
+        start = holding(starts[d], shape.dimensions[d])
         last = scalar_like(start, shape.dimensions[d] - sizes[d])
         inside.append(clamp(scalar_like(start, 0), start, last))
     indices = _indices(axis, inside, [batched[2 + d] for d in moving])

@@ -24,7 +24,7 @@ from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, UnsupportedError
-from ..tracer.indices import clamped, gather_of, where_fits
+from ..tracer.indices import clamped, gather_of, holding, where_fits
 from ..tracer.ops import convert, full, last_of_two, reinterpret_weak
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.source import function_line, user_line
@@ -138,6 +138,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Value:
     x, places = as_value(src), [canonical_axis(axis, as_value(src).aval.ndim) for axis in axes]
     columns = []
     for index, axis in zip(map(as_value, idxs), places, strict=True):
+        index = holding(index, x.aval.shape[axis])
         size = full_like(index, x.aval.shape[axis])
         rest = rem(index, size)
         columns.append(expand_dims(select(lt(rest, full_like(rest, 0)), add(rest, size), rest), [1]))

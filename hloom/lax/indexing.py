@@ -17,8 +17,9 @@ from ..tracer import dtypes
 from ..tracer.array import array_from_scalar, as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
+from ..tracer.indices import as_index, index_dtype_of
 from ..tracer.operators import ArrayBase
-from ..tracer.ops import convert, read_block, write_block
+from ..tracer.ops import read_block, write_block
 from ..tracer.source import user_line
 from .instructions import add, lt, select
 from .movement import canonical_axis, canonical_shape, expand_dims, slice_in_dim, squeeze
@@ -200,16 +201,19 @@ def _start_indices(x: Value, starts: Any, negative: Negative) -> list[Value]:
             f"allow_negative_indices has {len(from_end)} entries for {len(starts)} dimensions\n  at {user_line()}",
             "dynamic-slice_c2",
         )
+    dtype = index_dtype_of(dtype, builtins.max(x.aval.shape))
     return [start_index(i, size, dtype, n) for i, size, n in zip(starts, x.aval.shape, from_end, strict=True)]
 
 
 def start_index(start: Any, size: int, dtype: np.dtype[Any], from_end: bool = True) -> Value:
-    """An index into a dimension as a scalar of `dtype`, counted from the end where it is negative and `from_end`."""
+    """Indices into a dimension in `dtype`, a signed type that holds `size`; where they are negative and `from_end`,
+    they are counted from the end. Numbers beyond the type are its largest, which is out of bounds, too."""
     if isinstance(start, int | np.integer):
         number = int(start) + size if start < 0 and from_end else int(start)
         return array_from_scalar(builtins.max(0, builtins.min(number, size)), dtype)
-    index = convert(as_value(start), dtype, False)
-    if dtypes.is_unsigned(dtype) or not from_end:
+    given = as_value(start)
+    index = as_index(given, dtype)
+    if dtypes.is_unsigned(given.aval.dtype) or not from_end:
         return index
     zero, end = (array_from_scalar(n, dtype) for n in (0, size))
     return select(lt(index, zero), add(index, end), index)

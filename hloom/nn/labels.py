@@ -15,6 +15,7 @@ from ..tracer import dtypes
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError
+from ..tracer.indices import holding
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
@@ -55,7 +56,11 @@ def _one_hot(value: Any, num_classes: int, *, dtype: Any, axis: Any) -> Value:
     place = canonical_axis(int(axis), value.ndim + 1)
     shape = list(value.shape)
     shape.insert(place, num_classes)
-    index_dtype = value.dtype if value.dtype != np.bool_ else np.dtype(np.int32)
+    if value.dtype == np.bool_:
+        value = convert(value, np.dtype(np.int32), False)
+    elif dtypes.is_integer(value.dtype):
+        value = holding(value, num_classes)
+    index_dtype = value.dtype
     classes = lax.broadcasted_iota(index_dtype, shape, place)
     others = [d for d in range(len(shape)) if d != place]
     wanted = lax.broadcast_in_dim(convert(value, index_dtype, False), shape, others)

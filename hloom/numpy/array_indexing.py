@@ -16,11 +16,14 @@ import numpy as np
 from .. import lax
 from ..hlo.records import dataclass
 from ..lax.indexing import GatherScatterMode, start_index
+from ..tracer import dtypes
 from ..tracer.array import Array, as_value
 from ..tracer.context import current_context
 from ..tracer.core import Value
 from ..tracer.dslice import Slice
 from ..tracer.errors import OperandError
+from ..tracer.extended_ops import filled
+from ..tracer.indices import index_dtype
 from ..tracer.operators import ArrayBase
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
@@ -152,14 +155,17 @@ def gathered(block: Value, index: ArrayIndex, wrap: bool, mode: GatherScatterMod
     """The elements of the block that the arrays choose."""
     shape = block.aval.shape
     result = index.result_shape(shape)
+    empty = [axis for d, axis in zip(index.dimensions, index.axes, strict=True) if not shape[d]]
+    if empty and 0 not in index.joint:  # every integer is out of bounds of an empty dimension
+        if mode is GatherScatterMode.FILL_OR_DROP:
+            return filler(lax.full_like(block, 0, shape=result), fill_value)
+        raise index_of_nothing(empty[0])
     if 0 in result:
-        _refuse_empty(index, shape)
         return lax.full_like(block, 0, shape=result)
     numbers = lax.GatherDimensionNumbers(
         index.window_dimensions(len(shape)), index.dimensions, index.dimensions
     )  # fmt: skip
     sizes = [1 if d in index.dimensions else size for d, size in enumerate(shape)]
-    _refuse_empty(index, shape)
     return lax.gather(block, _starts(index, shape, wrap), numbers, sizes, mode=mode, fill_value=fill_value)
 
 
@@ -171,25 +177,40 @@ def scattered(
 ) -> Value:
     """The block with `new`, of the shape of the result, at what the arrays choose."""
     shape = block.aval.shape
-    if 0 in new.aval.shape:
+    if 0 in new.aval.shape or 0 in shape:
         return block
-    _refuse_empty(index, shape)
     numbers = lax.ScatterDimensionNumbers(
         index.window_dimensions(len(shape)), index.dimensions, index.dimensions
     )  # fmt: skip
     return scatter(block, _starts(index, shape, wrap), new, numbers, mode=mode)
 
 
-def _refuse_empty(index: ArrayIndex, shape: tuple[int, ...]) -> None:
-    for d, axis in zip(index.dimensions, index.axes, strict=True):
-        if not shape[d] and 0 not in index.joint:
-            raise IndexError(f"index is out of bounds for axis {axis} with size 0\n  at {user_line()}")
+def filler(like: Value, fill_value: Any) -> Value:
+    """An array of what is read out of bounds: NaN, the least signed or largest unsigned integer, or True."""
+    dtype = like.aval.dtype
+    if dtypes.is_extended(dtype):
+        return filled(np.iinfo(np.uint32).max, like.aval)
+    if fill_value is None:
+        if dtypes.is_inexact(dtype):
+            fill_value = np.nan
+        elif dtype.kind == "b":
+            fill_value = True
+        else:
+            signed = dtypes.issubdtype(dtype, np.signedinteger)
+            fill_value = int(dtypes.iinfo(dtype).min if signed else dtypes.iinfo(dtype).max)
+    return lax.full_like(like, fill_value)
+
+
+def index_of_nothing(axis: int) -> IndexError:
+    """The error of an integer that reads along an empty dimension."""
+    return IndexError(f"index is out of bounds for axis {axis} with size 0\n  at {user_line()}")
 
 
 def _starts(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> Value:
     """The arrays, counted from 0, as vectors along a new last dimension."""
-    wide = any(isinstance(a, Tracer) and a.aval.dtype.itemsize == 8 for a in index.arrays)
-    dtype = np.dtype(np.int64 if wide else np.int32)
+    dtype = index_dtype(max([shape[d] for d in index.dimensions]))
+    if any(isinstance(a, Tracer) and a.aval.dtype.itemsize == 8 for a in index.arrays):
+        dtype = np.dtype(np.int64)
     columns = [
         _counted(array, shape[d], dtype, wrap) for array, d in zip(index.arrays, index.dimensions, strict=True)
     ]  # fmt: skip
@@ -202,11 +223,10 @@ def _starts(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> Value:
 def _counted(array: Any, size: int, dtype: np.dtype[Any], wrap: bool) -> Any:
     """Indices as a tracer, or as a NumPy array where they are known."""
     if isinstance(array, Tracer):
-        wrap = wrap and array.aval.dtype.kind != "u"
-        if array.aval.dtype.itemsize < 4:
-            array = lax.convert_element_type(array, np.int32)
         return start_index(array, size, dtype, wrap)
     known = np.asarray(array)
+    if known.dtype.itemsize < dtype.itemsize:
+        known = known.astype(dtype)
     limit = np.iinfo(dtype)
     if known.dtype.kind == "i" and wrap:
         known = np.where(known < 0, known + size, known)
@@ -220,7 +240,7 @@ def report_bounds(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> None
     from ..autodiff.checks import check_index  # with it come transformations: only checkify needs them
 
     for array, axis in zip(index.arrays, index.axes, strict=True):
-        values = as_value(_counted(array, shape[axis], np.dtype(np.int32), wrap))
+        values = as_value(_counted(array, shape[axis], index_dtype(shape[axis]), wrap))
         flat = lax.reshape(values, (values.aval.size,))
         for end in (lax.reduce_min(flat, (0,)), lax.reduce_max(flat, (0,))):
             check_index(shape, axis, end)

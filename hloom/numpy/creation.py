@@ -559,10 +559,7 @@ def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: 
     if min(shape) < 0:
         raise OperandError(f"eye: sizes must not be negative: {shape}\n  at {user_line()}", "eye_shape")
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
-    offset = diagonal_number("eye", k)
-    if isinstance(offset, int):  # any integer is the number of a diagonal: most are outside of the matrix
-        offset = max(-shape[0], min(offset, shape[1]))
-    mask = row + offset == column
+    mask = row + diagonal_number("eye", k, shape) == column
     return lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
 
 

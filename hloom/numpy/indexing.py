@@ -33,7 +33,7 @@ from ..tracer.errors import (
     NonConcreteSliceError,
     OperandError,
 )
-from ..tracer.extended_ops import filled
+from ..tracer.indices import index_dtype, index_dtype_of
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert, read_block, write_block
 from ..tracer.overlay import overlaid
@@ -46,7 +46,9 @@ from .array_indexing import (
     ArrayIndex,
     Scatter,
     check_static_index,
+    filler,
     gathered,
+    index_of_nothing,
     is_array_index,
     is_flag,
     report_bounds,
@@ -147,10 +149,6 @@ def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index
             continue
         size = shape[len(entries)]
         entry = _entry(item, size, wrap)
-        if not size and not isinstance(item, slice | Slice):
-            raise IndexError(
-                f"index is out of bounds for axis {len(entries)} with size 0\n  at {user_line()}"
-            )
         if strict and isinstance(entry, _Range) and not isinstance(item, slice | Slice):
             check_static_index(item, entry.start, len(entries), size)
         entries.append(entry)
@@ -237,10 +235,14 @@ def _window(item: Slice, size: int, wrap: bool) -> _Range | _Window:
         start += size if start < 0 and wrap else 0
         if 0 <= start <= size - item.size:
             return _Range(start, item.size, 1)
-        return _Window(array_from_scalar(start, _INDEX), item.size)
+        outside = max(-1, min(start, size))  # any number out of bounds does
+        return _Window(array_from_scalar(outside, index_dtype(size)), item.size)
     _check(start)
-    dtype = start.aval.dtype if start.aval.dtype.itemsize >= 4 else _INDEX
-    return _Window(start_index(start, size, dtype) if wrap else convert(start, dtype, False), item.size)
+    return _computed(start, size, item.size, wrap)
+
+
+def _computed(start: Value, size: int, count: int, wrap: bool) -> _Window:
+    return _Window(start_index(start, size, index_dtype_of(start.aval.dtype, size), wrap), count)
 
 
 def _entry(item: Any, size: int, wrap: bool) -> _Range | _Window:
@@ -259,8 +261,7 @@ def _entry(item: Any, size: int, wrap: bool) -> _Range | _Window:
         start, stop, step = slice(*bounds).indices(size)
         return _Range(start, len(range(start, stop, step)), step)
     if isinstance(item, Tracer) and item.to_concrete_value() is None:
-        dtype = item.aval.dtype if item.aval.dtype.itemsize >= 4 else _INDEX
-        return _Window(start_index(item, size, dtype) if wrap else convert(item, dtype, False))
+        return _computed(item, size, 1, wrap)
     number = operator.index(item)
     return _Range(number + size if number < 0 and wrap else number, 1, 1)
 
@@ -335,33 +336,22 @@ def _block_of(x: Value, index: ArrayIndex) -> Value:
 
 
 def _get(x: Value, index: _Index, mode: GatherScatterMode, fill_value: Any) -> Value:
-    """The elements at the index."""
+    """The elements at the index. Every integer is out of bounds of an empty dimension."""
     shape = x.aval.shape
+    empty = [axis for axis, (size, dropped) in enumerate(zip(shape, index.dropped)) if dropped and not size]
+    if empty:
+        if mode is GatherScatterMode.FILL_OR_DROP:
+            return filler(lax.full_like(x, 0, shape=index.result_shape), fill_value)
+        raise index_of_nothing(empty[0])
     if 0 in index.result_shape:  # also where a boolean index is false
         return lax.full_like(x, 0, shape=index.result_shape)
     found = lax.reshape(_block(x, _clamped(index, shape)), index.result_shape)
     if mode is not GatherScatterMode.FILL_OR_DROP:
         return found
     if not _in_bounds(index, shape):
-        return _filler(found, fill_value)
+        return filler(found, fill_value)
     inside = _dynamic_in_bounds(index, shape)
-    return found if inside is None else lax.select(inside, found, _filler(found, fill_value))
-
-
-def _filler(like: Value, fill_value: Any) -> Value:
-    """An array of what is read out of bounds: NaN, the least signed or largest unsigned integer, or True."""
-    dtype = like.aval.dtype
-    if dtypes.is_extended(dtype):
-        return filled(np.iinfo(np.uint32).max, like.aval)
-    if fill_value is None:
-        if dtypes.is_inexact(dtype):
-            fill_value = np.nan
-        elif dtype.kind == "b":
-            fill_value = True
-        else:
-            signed = dtypes.issubdtype(dtype, np.signedinteger)
-            fill_value = int(dtypes.iinfo(dtype).min if signed else dtypes.iinfo(dtype).max)
-    return lax.full_like(like, fill_value)
+    return found if inside is None else lax.select(inside, found, filler(found, fill_value))
 
 
 def _check_fill(fill_value: Any) -> Any:
@@ -451,9 +441,10 @@ def _block(x: Value, index: _Index) -> Value:
 
 
 def _starts(entries: tuple[_Range | _Window, ...]) -> list[Value]:
-    """Start indices as scalars of one dtype: int64 if one of them is 64 bits wide, else int32."""
-    wide = any(isinstance(e, _Window) and e.start.aval.dtype.itemsize == 8 for e in entries)
-    dtype = np.dtype(np.int64 if wide else np.int32)
+    """Start indices as scalars of one dtype: int64 if one of them is 64 bits wide or beyond int32, else int32."""
+    dtype = index_dtype(max([e.low for e in entries if isinstance(e, _Range)], default=0))
+    if any(isinstance(e, _Window) and e.start.aval.dtype.itemsize == 8 for e in entries):
+        dtype = np.dtype(np.int64)
     return [
         array_from_scalar(e.start, dtype) if isinstance(e, _Range) else convert(e.start, dtype, False) for e in entries
     ]
@@ -673,7 +664,7 @@ class IndexUpdate:
         new = _at_shape(new, index.result_shape)
         if clips:
             index = _clamped(index, x.aval.shape)
-        if 0 in index.result_shape or not _in_bounds(index, x.aval.shape):
+        if 0 in x.aval.shape or 0 in index.result_shape or not _in_bounds(index, x.aval.shape):
             return x
         new = lax.reshape(new, index.sizes)
         return _changed(x, _forward(index), lax.rev(new, index.reversed_dimensions), combine, clips)

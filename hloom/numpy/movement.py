@@ -20,6 +20,7 @@ from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
+from ..tracer.indices import as_index, holding
 from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.placing import asked_place
 from ..tracer.source import user_line
@@ -523,7 +524,7 @@ def _constant_shifts(shift: Any) -> tuple[int, ...] | None:
 
 def _roll_by_values(x: Value, shift: Any, axes: Sequence[int]) -> Value:
     """Each axis twice in a row, and the part of it that begins where the shift says."""
-    distances = lax.convert_element_type(shift, np.int32)
+    distances = as_value(shift)
     if distances.aval.ndim > 1:
         raise _unmatched_shifts(distances.aval.shape, axes)
     try:
@@ -534,7 +535,7 @@ def _roll_by_values(x: Value, shift: Any, axes: Sequence[int]) -> Value:
     for k, place in enumerate(list(axes) * (count if len(axes) == 1 else 1)):
         size = x.aval.shape[place]
         if size:
-            distance = mod(lax.index_in_dim(distances, k, 0, False), np.int32(size))
+            distance = mod(holding(lax.index_in_dim(distances, k, 0, False), size), size)
             x = lax.dynamic_slice_in_dim(lax.concatenate([x, x], place), size - distance, size, place)
     return x
 
@@ -613,18 +614,20 @@ def triangle(name: str, rows: int, columns: int, k: Any) -> Value:
     if min(shape) < 0:
         raise OperandError(f"{name}: sizes must not be negative: {shape}\n  at {user_line()}", f"{name}_shape")
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
-    mask: Value = row + diagonal_number(name, k) >= column
+    mask: Value = row + diagonal_number(name, k, shape) >= column
     return mask
 
 
-def diagonal_number(name: str, k: Any) -> Any:
-    """The number of a diagonal: a Python integer, or an integer scalar that the program computes."""
+def diagonal_number(name: str, k: Any, shape: Sequence[int]) -> Any:
+    """The number of a diagonal of a matrix: a Python integer, or an int32 scalar that the program computes. Beyond the
+    corners all diagonals are alike: their numbers are limited, so that they can be counted with rows and columns."""
+    rows, columns = shape[-2:]
     if isinstance(k, Tracer) and k.to_concrete_value() is None:
         if k.aval.shape or not dtypes.is_integer(k.aval.dtype):
             raise _no_diagonal(name, k.aval.str_short())
-        return k if k.aval.dtype.itemsize >= 4 else lax.convert_element_type(k, np.int32)
+        return lax.clamp(np.int32(-rows), as_index(k, np.dtype(np.int32)), np.int32(columns))
     try:
-        return operator.index(k)
+        return max(-rows, min(operator.index(k), columns))
     except TypeError:
         raise _no_diagonal(name, repr(k)) from None
 
@@ -657,7 +660,7 @@ def triu(m: ArrayLike, k: Any = 0) -> Value:
            [0, 0]], dtype=int32)
     """
     x = _matrix("triu", m)
-    mask = triangle("triu", x.aval.shape[-2], x.aval.shape[-1], diagonal_number("triu", k) - 1)
+    mask = triangle("triu", x.aval.shape[-2], x.aval.shape[-1], diagonal_number("triu", k, x.aval.shape) - 1)
     return lax.select(broadcast_to_shape(mask, x.aval.shape), lax.full_like(x, 0), x)
 
 

@@ -18,6 +18,7 @@ from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
+from ..tracer.indices import as_index
 from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.ops import convert
 from ..tracer.source import user_line
@@ -191,7 +192,7 @@ def _without(x: Value, index: Value, axis: int) -> Value:
     """The place of a slice that remains is its rank, plus the number of deleted ones that are not behind it."""
     size = x.aval.shape[axis]
     deleted = lax.sort(
-        lax.clamp(np.int32(0), convert(from_end(index, size), np.dtype(np.int32), False), np.int32(size))
+        lax.clamp(np.int32(0), as_index(from_end(index, size), np.dtype(np.int32)), np.int32(size))
     )
     before = deleted - lax.iota(np.int32, index.aval.size)
     rank = lax.iota(np.int32, size - index.aval.size)
@@ -240,7 +241,7 @@ def _inserted(x: Value, places: Value, values: Value, axis: int) -> Value:
         places = lax.broadcast(lax.reshape(places, ()), (new.aval.shape[axis],))
     count = lax.broadcast_shapes(places.aval.shape, (new.aval.shape[axis],))[0]
     new = broadcast_to_shape(new, (*x.aval.shape[:axis], count, *x.aval.shape[axis + 1 :]))
-    places = lax.clamp(np.int32(0), convert(from_end(places, size), np.dtype(np.int32), False), np.int32(size))
+    places = lax.clamp(np.int32(0), as_index(from_end(places, size), np.dtype(np.int32)), np.int32(size))
     places = broadcast_to_shape(places, (count,))
     keys = lax.concatenate([places, lax.iota(np.int32, size)], 0)
     order = lax.sort_key_val(keys, lax.iota(np.int32, size + count))[1]

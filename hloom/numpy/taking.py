@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..lax.indexing import GatherScatterMode
+from ..hlo.element_type import element_type_of
+from ..lax.indexing import GatherScatterMode, start_index
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import UnsupportedError
+from ..tracer.indices import holding, index_dtype_of
 from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
@@ -48,14 +50,10 @@ _FILL = GatherScatterMode.FILL_OR_DROP
 
 
 def from_end(indices: Value, size: int) -> Value:
-    """Indices with those that are negative counted from the end."""
+    """Indices with those that are negative counted from the end, in a type that holds the size."""
     if dtypes.is_unsigned(indices.aval.dtype):
-        return indices
-    if indices.aval.dtype.itemsize < 4:
-        indices = lax.convert_element_type(indices, np.int32)
-    return lax.select(
-        lax.lt(indices, lax.full_like(indices, 0)), lax.add(indices, lax.full_like(indices, size)), indices
-    )
+        return holding(indices, size)
+    return start_index(indices, size, index_dtype_of(indices.aval.dtype, size))
 
 
 def no_out_argument(name: str, out: None) -> None:
@@ -106,6 +104,7 @@ def take(
         x, axis = ravel(x), 0
     axis = canonical_axis(operator.index(axis), x.aval.ndim)
     size, shape = x.aval.shape[axis], x.aval.shape
+    index = holding(index, size)
     handled = _FILL
     if not size:
         if index.aval.size:
@@ -177,8 +176,7 @@ def take_along_axis(
     result = lax.broadcast_shapes(index.aval.shape, (*x.aval.shape[:axis], 1, *x.aval.shape[axis + 1 :]))
     if not size or 0 in result:
         return lax.full(result, 0, x.aval.dtype)
-    if index.aval.dtype.itemsize < 4:
-        index = lax.convert_element_type(index, np.int32)
+    index = holding(index, size)
     promised = mode in ("promise_in_bounds", GatherScatterMode.PROMISE_IN_BOUNDS)
     if not promised if wrap_negative_indices is None else wrap_negative_indices:
         index = from_end(index, size)
@@ -285,6 +283,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
     x, index, values = as_value(a), ravel(check_integers("put", "ind", ind)), ravel(as_value(v))
     if not x.aval.size or not index.aval.size or not values.aval.size:
         return x
+    index = holding(index, x.aval.size)
     if mode == "clip":
         index = clip(index, 0, x.aval.size - 1)
     elif mode == "wrap":
@@ -355,6 +354,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
 
 @compound(static=("mode",))
 def _chosen(number: Value, choices: list[Any], mode: str) -> Value:
+    number = holding(number, len(choices))
     index = mod(number, len(choices)) if mode == "wrap" else clip(number, 0, len(choices) - 1)
     arrays = [as_value(index), *promote_dtypes(*choices)]
     shape = lax.broadcast_shapes(*[x.aval.shape for x in arrays])
@@ -418,6 +418,8 @@ def _unraveled_known(rest: Value, sizes: tuple[int, ...]) -> tuple[Value, ...]:
 
 def _unraveled(rest: Value, sizes: tuple[Any, ...]) -> tuple[Value, ...]:
     found: list[Value] = []
+    if not any(isinstance(size, Tracer) for size in sizes):
+        rest = holding(rest, max(sizes, default=0))
     for size in reversed(sizes):
         found.insert(0, mod(rest, size))
         rest = floor_divide(rest, size)
@@ -449,7 +451,12 @@ def ravel_multi_index(
         )
     sizes = [operator.index(d) for d in dims]
     columns = [check_integers("ravel_multi_index", "indices", i) for i in multi_index]
-    kind = dtypes.result_type(int, *columns) if dtype is None else dtypes.requested_dtype(dtype, "ravel_multi_index")
+    if dtype is not None:
+        kind = dtypes.requested_dtype(dtype, "ravel_multi_index")
+    else:
+        kind = dtypes.result_type(int, *columns)
+        if math.prod(sizes) - 1 > element_type_of(kind).limits[1]:
+            kind = dtypes.result_type(np.int32, kind)
     if not dtypes.is_integer(kind):
         raise ValueError(f"ravel_multi_index: dtype={dtype!r} is not an integer type\n  at {user_line()}")
     if math.prod(sizes) - 1 > dtypes.iinfo(kind).max:
@@ -479,6 +486,7 @@ def _flat_index(columns: list[Value], sizes: tuple[int, ...], mode: str, order: 
     strides = [math.prod(sizes[:d] if order == "F" else sizes[d + 1 :]) for d in range(len(sizes))]
     found: Value = lax.full((), 0, kind)
     for index, size, stride in zip(columns, sizes, strides, strict=True):
+        index = holding(index, size)
         if mode == "clip":
             index = clip(index, 0, size - 1)
         elif mode == "wrap":
