@@ -183,6 +183,11 @@ def hermitian(x: Value, lower: bool) -> Value:
     return add(add(strict, adjoint(strict)), on_diagonal)
 
 
+def symmetric(x: Value, lower: bool) -> Value:
+    """The symmetric matrix of which x has one triangle."""
+    return add(triangle(x, lower), transposed(triangle(x, lower, strict=True)))
+
+
 def symmetrized(x: Value) -> Value:
     """The mean of x and its adjoint."""
     return scale(add(x, adjoint(x)), 0.5)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...extend.primitive import Linear, Primitive
 from ...tracer.core import Value
-from ...tracer.matrices import ADJOINT, conjugated, matmul, solve_triangular, symmetrized
+from ...tracer.matrices import ADJOINT, conjugated, matmul, solve_triangular
 from ...tracer.ops import neg, sub, zeros
 from ..structure import stop_gradient
 from .lapack import takes_batches
@@ -20,13 +20,12 @@ __all__ = ["solve_positive"]
 
 
 def solve_positive(a: Value, b: Value) -> Value:
-    """x of h x = b, where h is the mean of a and its adjoint; NaN if h is not positive definite.
+    """x of a x = b; NaN if a is not positive definite.
 
-    a: [..., n, n], b: [..., n, k], of one dtype and with the same batch dimensions.
+    a: [..., n, n], Hermitian in both triangles; b: [..., n, k], of one dtype and with the same batch dimensions.
     """
-    hermitian = symmetrized(a)
-    factor = cholesky(stop_gradient(hermitian), symmetrize_input=False)
-    found: Value = _solve.bind(hermitian, factor, b)
+    factor = cholesky(stop_gradient(a), symmetrize_input=False)
+    found: Value = _solve.bind(a, factor, b)
     return found
 
 

@@ -21,6 +21,7 @@ from ...tracer.matrices import (
     solve_triangular,
     symmetrized,
     transposed,
+    upper_part,
 )
 from ...tracer.ops import add, convert, reshape, select
 from .lapack import fail, inexact, matrices
@@ -88,7 +89,8 @@ def triangular_solve(
 
 @compound()
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Value:
-    """The upper triangular factor of R^T R + w w^T; r_matrix: R [n, n], upper triangular; w_vector: [n]. Real.
+    """The upper triangular factor of R^T R + w w^T; r_matrix: R [n, n], of which the upper triangle is read;
+    w_vector: [n]. Real.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.linalg.cholesky_update(jnp.array([[3.0]]), jnp.array([4.0])).round(3)  # sqrt(3**2 + 4**2)
@@ -99,6 +101,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Value:
         fail("cholesky_update", [r, w], "it takes one square matrix and a vector of its size", "shape")
     if r.aval.dtype is not w.aval.dtype or r.aval.dtype.kind == "c":
         fail("cholesky_update", [r, w], "both must be real and have one dtype", "dtype")
+    r = upper_part(r)
     row = reshape(w, (1, w.aval.shape[0]))
     updated = add(matmul(transposed(r), r), matmul(transposed(row), row))
     return transposed(cholesky(updated, symmetrize_input=False))

@@ -16,6 +16,7 @@ from ...lax.linalg.eigen import eigh_of
 from ...lax.linalg.lapack import fail, matrices
 from ...lax.linalg.lu import lu_solve as solve_by_factors
 from ...lax.linalg.lu import permuted
+from ...lax.linalg.lu import solve as solve_by_lu
 from ...lax.linalg.positive import solve_positive
 from ...lax.movement import broadcast_shapes
 from ...numpy import linalg as np_linalg
@@ -31,10 +32,12 @@ from ...tracer.matrices import (
     TRANSPOSE,
     adjoint,
     batch_of,
+    hermitian,
     identity,
     lower_part,
     matmul,
     sizes,
+    symmetric,
     symmetrized,
     upper_part,
 )
@@ -74,7 +77,8 @@ def _given(name: str, a: ArrayLike, *, square: bool = False) -> Value:
 def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Value:
     """The upper triangular U of a = U^H U, or with `lower` L of a = L L^H. NaN if a is not positive definite.
 
-    a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
+    a: [..., n, n], of which only the triangle of the factor is read; integers become floats. `overwrite_a` and
+    `check_finite` are ignored.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -82,7 +86,8 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
     Array([[2., 0.],
            [1., 2.]], dtype=float32)
     """
-    return np_linalg.cholesky(_given("cholesky", a, square=True), upper=not lower)
+    x = _given("cholesky", a, square=True)
+    return np_linalg.cholesky(x, upper=not lower, symmetrize_input=False)
 
 
 def cho_factor(
@@ -90,7 +95,8 @@ def cho_factor(
 ) -> tuple[Value, bool]:
     """What `cho_solve` takes: (the factor of `cholesky`, lower).
 
-    a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
+    a: [..., n, n], of which only one triangle is read; integers become floats. `overwrite_a` and `check_finite` are
+    ignored.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -104,7 +110,7 @@ def cho_factor(
 def cho_solve(
     c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
 ) -> Value:
-    """x of a x = b, from `cho_factor` of a; b: [n], or [..., n, k].
+    """x of a x = b, from `cho_factor` of a; b: [n], or [..., n, k]. Of the factor one triangle is read.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -186,7 +192,9 @@ def solve(
 ) -> Value:
     """x of a x = b; with `assume_a` "pos" by Cholesky factors, else ("gen", "sym", "her") by LU.
 
-    Its derivatives use the factors that it finds. `lower` does not matter: the mean of a and its adjoint is factored.
+    a: [..., n, n]; b: [n], or [..., n, k]. Unless "gen", one triangle of a is read, the upper one or with `lower` the
+    lower one; the other one is its transpose ("sym") or its adjoint ("her", "pos"), and has no derivative.
+    Derivatives use the factors that are found.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -196,10 +204,14 @@ def solve(
     """
     if assume_a not in _ASSUMED:
         raise ValueError(f"Expected assume_a to be one of {list(_ASSUMED)}; got {assume_a!r}\n  at {user_line()}")
-    if assume_a != "pos":
+    if assume_a == "gen":
         return np_linalg.solve(a, b)
     x, y, is_vector = _system("solve", a, b)
-    return _result(solve_positive(x, y), is_vector)
+    if assume_a == "sym":
+        x = symmetric(x, bool(lower))
+    else:
+        x = hermitian(x, bool(lower))
+    return _result(solve_positive(x, y) if assume_a == "pos" else solve_by_lu(x, y), is_vector)
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Value:
@@ -418,6 +430,7 @@ def eigh(
 ) -> Any:
     """(w, v) of Hermitian matrices, w ascending; w alone with `eigvals_only`.
 
+    One triangle of a (and of b) is read, the lower one unless `lower` is false.
     With b, positive definite, of a v = b v w (`type` 1), a b v = v w (2) or b a v = v w (3); then v^H b v = 1, in type
     3 v^H b^-1 v = 1.
 
@@ -434,16 +447,16 @@ def eigh(
     if type not in (1, 2, 3):
         raise ValueError(f"'type' must be 1, 2, or 3, not {type}\n  at {user_line()}")
     if b is None:
-        x = _given("eigh", a, square=True)
-        found = eigh_of(symmetrized(x), lower=lower, vectors=not eigvals_only)
+        found = eigh_of(_given("eigh", a, square=True), lower=bool(lower), vectors=not eigvals_only)
         return found[0] if eigvals_only else (found[1], found[0])
     x, y, _ = _system("eigh", a, b)
-    factor = linalg.cholesky(y)
+    x, y = hermitian(x, bool(lower)), hermitian(y, bool(lower))
+    factor = linalg.cholesky(y, symmetrize_input=False)
     if type == 1:
-        reduced = solve_with_triangle(factor, symmetrized(x), lower=True)
+        reduced = solve_with_triangle(factor, x, lower=True)
         reduced = solve_with_triangle(factor, reduced, left=False, lower=True, kind=ADJOINT)
     else:
-        reduced = matmul(adjoint(factor), matmul(symmetrized(x), factor))
+        reduced = matmul(adjoint(factor), matmul(x, factor))
     if eigvals_only:
         return eigh_of(symmetrized(reduced), vectors=False)[0]
     v, w = eigh_of(symmetrized(reduced))
