@@ -68,7 +68,7 @@ def complex_power(z: complex, w: complex) -> complex:
     """What XLA's code comes to."""
     if w == 0 or z == 1:
         return 1
-    if z == 0 and w.imag == 0 and w.real > 0:
+    if z == 0 and w.real > 0 and (w.imag == 0 or np.isfinite(w)):
         return 0
     if z.real == INF and z.imag == 0 and w.imag == 0 and w.real != 0 and not np.isnan(w.real):
         return INF if w.real > 0 else 0

@@ -18,7 +18,6 @@ from ...tracer.ops import (
     add,
     broadcast,
     compare,
-    conjugate,
     convert,
     div,
     full_like,
@@ -35,6 +34,7 @@ from ...tracer.ops import (
     unary,
     zeros,
 )
+from ...tracer.plane import direction, inversion
 from ..tangents import Linear, Operand, Tangent, Zero, add_tangents, instantiate
 from .tables import JVP, TRANSPOSE, not_linear, zero_derivative
 
@@ -121,14 +121,13 @@ for _opcode, _coefficient in _COEFFICIENTS.items():
 
 @JVP.register(_O.ABS)
 def _abs_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
-    """Real: +1 at zero, as JAX. Complex: Re(t * conj(x) / |x|), zero at zero."""
+    """Real: +1 at zero, as JAX. Complex: Re(t * conj(x) / |x|), zero at zero, and at infinity a direction too."""
     (x,), t = primals, instantiate(tangents[0])
     ans = bind(_O.ABS, (x,))
     if not is_complex(x):
         return ans, mul(t, _abs(x, ans))
-    modulus = select(compare(ans, "EQ", zeros(ans.aval)), full_like(ans, 1), ans)
-    direction = div(conjugate(x), make_complex(modulus, zeros(modulus.aval)))
-    return ans, unary(_O.REAL, mul(t, direction))
+    across, up = direction(unary(_O.REAL, x), unary(_O.IMAG, x))
+    return ans, add(mul(unary(_O.REAL, t), across), mul(unary(_O.IMAG, t), up))
 
 
 not_linear(_O.ABS)
@@ -358,9 +357,13 @@ def _atan2_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes
     x, y = primals
     s, t = tangents
     ans = bind(_O.ATAN2, primals)
-    squares = add(square(x), square(y))
-    first = None if isinstance(s, Zero) else mul(s, div(y, squares))
-    second = None if isinstance(t, Zero) else mul(t, neg(div(x, squares)))
+    if is_complex(x):
+        squares = add(square(x), square(y))
+        by_y, by_x = div(x, squares), div(y, squares)
+    else:
+        by_y, by_x = inversion(x, y)
+    first = None if isinstance(s, Zero) else mul(s, by_x)
+    second = None if isinstance(t, Zero) else mul(t, neg(by_y))
     return ans, _sum_of(ans, first, second)
 
 

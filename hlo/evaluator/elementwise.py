@@ -126,8 +126,7 @@ def _sign(x: NDArray) -> Any:
     if x.dtype.kind in _INTEGER_KINDS:
         return np.sign(x)
     if x.dtype.kind == "c":
-        magnitude = np.abs(x)
-        return np.where(magnitude == 0, x.dtype.type(0), x / magnitude)
+        return special.complex_sign(x)
     return np.where((x == 0) | np.isnan(x), x, np.copysign(x.dtype.type(1), x))
 
 
@@ -170,7 +169,7 @@ def _log1p(x: NDArray) -> Any:
     t = a * (2 + a) + b * b
     is_near = (np.maximum(np.abs(a), np.abs(b)) < 2) & (t > -0.5)
     size = np.where(is_near, np.log1p(np.where(is_near, t, 0)) / 2, np.log(np.hypot(a + 1, b)))
-    return _joined(size, np.arctan2(b, a + 1)).astype(x.dtype)
+    return special.joined(size, np.arctan2(b, a + 1)).astype(x.dtype)
 
 
 def _expm1(x: NDArray) -> Any:
@@ -179,15 +178,17 @@ def _expm1(x: NDArray) -> Any:
         return np.expm1(x)
     a, b = x.real, x.imag
     imaginary = np.where(b == 0, b, np.exp(a) * np.sin(b))
-    found = _joined(np.expm1(a) * np.cos(b) - 2 * np.sin(b / 2) ** 2, imaginary)
+    found = special.joined(np.expm1(a) * np.cos(b) - 2 * np.sin(b / 2) ** 2, imaginary)
     without_angle = np.isinf(a) & ~np.isfinite(b)
     return np.where(without_angle, np.exp(x) - x.dtype.type(1), found)
 
 
-def _joined(real: NDArray, imaginary: NDArray) -> NDArray:
-    result = np.empty(real.shape, np.result_type(real, np.complex64))
-    result.real, result.imag = real, imaginary
-    return result
+def _logistic(x: NDArray) -> Any:
+    return special.complex_logistic(x) if x.dtype.kind == "c" else 1 / (1 + np.exp(-x))
+
+
+def _rsqrt(x: NDArray) -> Any:
+    return special.complex_quotient(x.dtype.type(1), np.sqrt(x)) if x.dtype.kind == "c" else 1 / np.sqrt(x)
 
 
 _arithmetic(Opcode.ABS, lambda x: special.complex_magnitude(x) if x.dtype.kind == "c" else np.abs(x))
@@ -218,8 +219,8 @@ _function(Opcode.EXP, np.exp)
 _function(Opcode.EXPM1, _expm1)
 _function(Opcode.LOG, np.log)
 _function(Opcode.LOG1P, _log1p)
-_function(Opcode.LOGISTIC, lambda x: 1 / (1 + np.exp(-x)))
-_function(Opcode.RSQRT, lambda x: 1 / np.sqrt(x))
+_function(Opcode.LOGISTIC, _logistic)
+_function(Opcode.RSQRT, _rsqrt)
 _function(Opcode.SIN, np.sin)
 _function(Opcode.SINH, np.sinh)
 _function(Opcode.TAN, np.tan)
@@ -232,7 +233,7 @@ _function(Opcode.TANH, np.tanh)
 def _divide(x: NDArray, y: NDArray) -> Any:
     """Integers: towards zero; x / 0 is -1 (all bits set), and the quotient that does not fit, MIN / -1, is MIN."""
     if x.dtype.kind not in _INTEGER_KINDS:
-        return np.true_divide(x, y)
+        return special.complex_quotient(x, y) if x.dtype.kind == "c" else np.true_divide(x, y)
     by_zero = y == 0
     divisor = np.where(by_zero, y.dtype.type(1), y)
     quotient = np.floor_divide(x - np.fmod(x, divisor), divisor)

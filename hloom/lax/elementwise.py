@@ -144,7 +144,8 @@ _square = Primitive("square")
 def _square_meaning(z: Value) -> Value:
     x, y = real(z), imag(z)
     diagonal = eq(abs(x), abs(y))
-    difference = select(diagonal, full_like(x, 0), mul(sub(x, y), add(x, y)))
+    nothing = sub(abs(x), abs(y))  # 0, or NaN of two infinities
+    difference = select(diagonal, nothing, mul(sub(x, y), add(x, y)))
     product = mul(x, y)
     return make_complex(difference, add(product, product))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..extend.primitive import Primitive
 from ..numpy.promotion import Axis, canonical_axes, check_arraylike, promote_inexact
+from ..tracer import dtypes
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.operators import ArrayLike
@@ -116,7 +117,7 @@ def logsumexp(
     return_sign: bool = False,
     where: ArrayLike | None = None,
 ) -> Any:
-    """log(sum(b * exp(a))) over `axis` without overflow, of elements where `where` is true.
+    """log(sum(b * exp(a))) over `axis` without overflow, of elements where `where` is true and b is not zero.
 
     With `return_sign`: (log of the modulus, sign).
 
@@ -127,20 +128,108 @@ def logsumexp(
     Array([1.099, 1.946], dtype=float32)
     """
     check_arraylike("logsumexp", a)
-    (x,) = promote_inexact("logsumexp", a)
-    axes = canonical_axes(axis, x.ndim)
-    top = jnp.max(lax.stop_gradient(jnp.real(x)), axes, keepdims=True, initial=-math.inf, where=where)
-    top = jnp.where(jnp.isfinite(top), top, 0)
-    terms = jnp.exp((x if where is None else jnp.where(where, x, top)) - top)
-    if b is not None:
-        terms = jnp.where(jnp.equal(b, 0), 0, terms * b)
-    if where is not None:
-        terms = jnp.where(where, terms, 0)
-    total = jnp.sum(terms, axes, keepdims=keepdims)
-    top = top if keepdims else lax.squeeze(top, axes)
+    values = promote_inexact("logsumexp", *((a,) if b is None else (a, b)))
+    axes = canonical_axes(axis, max(v.ndim for v in values))
+    kept: Any = _logsumexp.bind(*values, *_masks(where), axes=axes, is_weighted=b is not None, signed=return_sign)
     if return_sign:
-        return jnp.log(abs(total)) + top, jnp.sign(total)
-    return jnp.log(total) + top
+        logarithm, sign = kept
+        return (logarithm, sign) if keepdims else (lax.squeeze(logarithm, axes), lax.squeeze(sign, axes))
+    return kept if keepdims else lax.squeeze(kept, axes)
+
+
+_logsumexp = Primitive("logsumexp")
+"""Operands: the exponents, the weights if `is_weighted`, the mask if there is one. Sizes along `axes` become 1.
+
+Result: the logarithm of the sum; with `signed` that of its modulus, and its sign.
+"""
+
+
+class _Sum(NamedTuple):
+    """exp(top) * total is the sum. `counts`: which elements take part (None: all of them)."""
+
+    x: Any
+    counts: Any
+    top: Any
+    terms: Any
+    total: Any
+
+
+def _weighted_sum(x: Any, weights: Any, where: Any, axes: tuple[int, ...]) -> _Sum:
+    """An element of weight zero takes no part, whatever it is, as one that `where` leaves out.
+
+    A largest element that is infinite is not subtracted.
+    """
+    counts = where
+    if weights is not None:
+        x, weights = jnp.broadcast_arrays(x, weights)
+        is_weighted = weights != 0
+        counts = is_weighted if where is None else is_weighted & where
+    if counts is not None:
+        x, counts = jnp.broadcast_arrays(x, counts)
+        x = jnp.where(counts, x, 0)
+    top = jnp.max(lax.stop_gradient(jnp.real(x)), axes, keepdims=True, initial=-math.inf, where=counts)
+    terms = jnp.exp(x - jnp.where(jnp.isfinite(top), top, 0).astype(x.dtype))
+    if weights is not None:
+        terms = terms * weights
+    if counts is not None:
+        terms = jnp.where(counts, terms, 0)
+    return _Sum(x, counts, top, terms, jnp.sum(terms, axes, keepdims=True))
+
+
+def _logarithm(found: _Sum, signed: bool) -> Any:
+    top = jnp.where(jnp.isfinite(found.top), found.top, 0)
+    if signed:
+        return jnp.log(abs(found.total)) + top, jnp.sign(found.total)
+    return jnp.log(found.total) + top.astype(found.total.dtype)
+
+
+def _weights_and_mask(others: Any, is_weighted: bool) -> tuple[Any, Any]:
+    weights, *mask = others if is_weighted else (None, *others)
+    return weights, mask[0] if mask else None
+
+
+@_logsumexp.def_meaning
+def _logsumexp_meaning(x: Any, *others: Any, axes: tuple[int, ...], is_weighted: bool, signed: bool) -> Any:
+    return _logarithm(_weighted_sum(x, *_weights_and_mask(others, is_weighted), axes), signed)
+
+
+def _logsumexp_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...], is_weighted: bool, signed: bool) -> Any:
+    """The sum of b exp(a) da + exp(a) db, over the sum.
+
+    Where the largest of real exponents is infinite, those that are equal to it share the derivative, as they do in
+    `logaddexp`. The derivative by a weight of zero is exp(a) over the sum, too.
+    """
+    x, *others = primals
+    weights, where = _weights_and_mask(others, is_weighted)
+    found = _weighted_sum(x, weights, where, axes)
+    counts, total, is_complex = found.counts, found.total, dtypes.is_complex(found.total.dtype)
+    is_infinite = jnp.isinf(found.top) & (not is_complex)
+    if counts is not None:
+        is_infinite = is_infinite & jnp.any(counts, axes, keepdims=True)
+    is_shared = (found.x == found.top) & is_infinite
+    terms = found.terms
+    shares = is_shared.astype(terms.dtype) if weights is None else jnp.where(is_shared & counts, weights, 0)
+    terms = jnp.where(is_infinite, shares, terms)
+    shared = jnp.where(jnp.isnan(total), total, jnp.sum(shares, axes, keepdims=True))
+    total = jnp.where(is_infinite, shared, total)
+    moved: Any = 0
+    if tangents[0] is not None:
+        divisor = total if counts is None else jnp.where(jnp.any(counts, axes, keepdims=True), total, 1)
+        moved = jnp.sum(terms * tangents[0], axes, keepdims=True) / divisor
+    if is_weighted and tangents[1] is not None:
+        finite_top = jnp.where(jnp.isfinite(found.top), found.top, 0).astype(x.dtype)
+        scale = jnp.where(is_infinite, x == found.top, jnp.exp(jnp.where(is_infinite, 0, x) - finite_top))
+        part = scale * tangents[1] if where is None else jnp.where(where, scale * tangents[1], 0)
+        moved = moved + jnp.sum(part, axes, keepdims=True) / total
+    if not signed:
+        return _logarithm(found, signed), moved
+    logarithm, sign = _logarithm(found, signed)
+    if not is_complex:
+        return (logarithm, sign), (moved, None)
+    return (logarithm, sign), (jnp.real(moved), lax.complex(lax.full_like(moved.real, 0), jnp.imag(moved)) * sign)
+
+
+_logsumexp.def_jvp(_logsumexp_jvp, symbolic_zeros=True)
 
 
 @compound(static=("axis", "keepdims"))

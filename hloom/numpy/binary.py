@@ -20,6 +20,7 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase, ArrayLike
+from ..tracer.plane import direction
 from ..tracer.source import user_line
 from .elementwise import abs, exp, exp2, isfinite, isinf, isnan, log1p, numbers, real_only, signbit, to_bool
 from .promotion import (
@@ -540,11 +541,29 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Value:
             f"  at {user_line()}\n  Take abs(x) first.",
             "hypot",
         )
+    found: Value = _hypot.bind(a, b)
+    return strong_array(found)
+
+
+_hypot = Primitive("hypot")
+
+
+@_hypot.def_meaning
+def _hypot_meaning(a: Any, b: Any) -> Value:
     a, b = abs(a), abs(b)
     large, small = maximum(a, b), minimum(a, b)
     ratio = small / lax.select(large == 0, lax.full_like(large, 1), large)
     length = large * lax.sqrt(1 + lax.square(ratio))
-    return strong_array(lax.select(isinf(a) | isinf(b), lax.full_like(length, math.inf), length))
+    return lax.select(isinf(a) | isinf(b), lax.full_like(length, math.inf), length)
+
+
+@_hypot.def_jvp
+def _hypot_jvp(primals: Any, tangents: Any) -> tuple[Value, Value]:
+    """At the origin 1/2 and 1/2, as in JAX; there is no derivative there."""
+    a, b = primals
+    is_origin = (a == 0) & (b == 0)
+    by_a, by_b = (lax.select(is_origin, lax.full_like(d, 0.5), d) for d in direction(a, b))
+    return _hypot.bind(a, b), tangents[0] * by_a + tangents[1] * by_b
 
 
 @compound()

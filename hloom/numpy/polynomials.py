@@ -145,8 +145,8 @@ def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Value, Value]:
         quotient, rest = state
         factor = rest[k] / lead
         part = lax.dynamic_slice_in_dim(rest, k, divisor.aval.size) - factor * divisor
-        # exactly 0: the factor is rounded
-        part = part.at[0].set(0)
+        first = part[0]  # 0 but for the rounding of the factor; NaN where the factor is not finite
+        part = part.at[0].set(lax.select(lax.is_finite(first), lax.full_like(first, 0), first))
         return quotient.at[k].set(factor), lax.dynamic_update_slice_in_dim(rest, part, k, 0)
 
     start = lax.full((steps,), 0, rest.aval.dtype), rest

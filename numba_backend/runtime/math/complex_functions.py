@@ -139,7 +139,7 @@ def exp(z: Complex) -> Complex:
     sine, cosine = sin_cos(z.imag)
     # With an infinite real part an infinite or NaN imaginary part gives no direction: +-inf + i NaN, or zero.
     cosine = choose(_is_infinite(z.real) & cosine.is_nan(), 1.0, cosine, cosine)
-    sine = choose(z.real.equals(-INFINITY) & sine.is_nan(), 0.0, sine, sine)
+    sine = select(z.real.equals(-INFINITY) & sine.is_nan(), copysign(sine.constant(0.0), z.imag), sine)
     imag = select(z.imag.equals(0.0), z.imag, e * sine * factor)
     return Complex(e * cosine * factor, imag)
 
@@ -239,8 +239,11 @@ def tanh(z: Complex) -> Complex:
     s, r = sinh_cosh(choose(far, 0.0, x, x))
     divisor = fma(b, s * s, 1.0)
     real = choose(far, 1.0, absolute(b * r * s / divisor), x)
+    real = choose(t.is_nan() & ~_is_infinite(x), NAN, real, real)
+    real = choose(x.equals(0.0), 0.0, real, real)
     imag = select(far, t / b * real_exp(absolute(x) * -2.0) * 4.0, t / divisor)
-    imag = select(_is_infinite(x) | y.equals(0.0), copysign(x.constant(0.0), select(y.equals(0.0), y, t)), imag)
+    nothing = copysign(x.constant(0.0), select(y.equals(0.0) | t.is_nan(), y, t))
+    imag = select(_is_infinite(x) | y.equals(0.0), nothing, imag)
     return Complex(copysign(real, x), imag)
 
 
@@ -257,8 +260,8 @@ def sinh(z: Complex) -> Complex:
 
 
 def cosh(z: Complex) -> Complex:
-    """cos(i z)."""
-    return cos(Complex(-z.imag, z.real))
+    """cos(-i z)."""
+    return cos(Complex(z.imag, -z.real))
 
 
 def _sinh_cosh_in_two_factors(y: Float) -> tuple[Float, Float, Float]:
@@ -278,19 +281,25 @@ def _exp_half(y: Float) -> Float:
 
 
 def sin(z: Complex) -> Complex:
-    """sin x cosh y + i cos x sinh y."""
+    """sin x cosh y + i cos x sinh y. If x is no number, sinh y is 0 or infinite all the same."""
     sine, cosine = sin_cos(z.real)
     sinh, cosh, factor = _sinh_cosh_in_two_factors(z.imag)
     real = select(sine.equals(0.0), sine, sine * cosh * factor)
-    return Complex(real, cosine * sinh * factor)
+    imag = cosine * sinh * factor
+    imag = select(cosine.is_nan() & z.imag.equals(0.0), z.imag, imag)
+    imag = choose(cosine.is_nan() & _is_infinite(z.imag), INFINITY, imag, imag)
+    return Complex(real, imag)
 
 
 def cos(z: Complex) -> Complex:
-    """cos x cosh y - i sin x sinh y."""
+    """cos x cosh y - i sin x sinh y. If x is no number, cosh y may be infinite and sinh y 0 all the same."""
     sine, cosine = sin_cos(z.real)
     sinh, cosh, factor = _sinh_cosh_in_two_factors(z.imag)
     imag = select(sine.equals(0.0), copysign(sine, -sine) * copysign(sinh.constant(1.0), sinh), -(sine * sinh * factor))
-    return Complex(cosine * cosh * factor, imag)
+    imag = select(sine.equals(0.0) & z.imag.is_nan(), sine, imag)
+    imag = choose(sine.is_nan() & z.imag.equals(0.0), 0.0, imag, imag)
+    real = cosine * cosh * factor
+    return Complex(choose(cosine.is_nan() & _is_infinite(z.imag), INFINITY, real, real), imag)
 
 
 def logistic(z: Complex) -> Complex:
@@ -303,8 +312,9 @@ def logistic(z: Complex) -> Complex:
 
 
 def power(z: Complex, w: Complex) -> Complex:
-    """exp(w log z), c64 by way of c128. z**0 == 1**w == 1. Real powers of 0 and of positive infinity are 0 or infinite,
-    except negative powers of 0; all else with a zero base or a part that is not finite is NaN. So it is in XLA."""
+    """exp(w log z), c64 by way of c128. z**0 == 1**w == 1. Powers of 0 are 0 if the exponent's real part is positive;
+    real powers of positive infinity are 0 or infinite; all else with a zero base or a part that is not finite is NaN.
+    So it is in XLA, which has NaN for all powers of 0 that are not real."""
     if z.real.format is F32:
         wide = power(_to_format64(z), _to_format64(w))
         return Complex(wide.real.to_format(F32), wide.imag.to_format(F32))
@@ -312,7 +322,8 @@ def power(z: Complex, w: Complex) -> Complex:
     zero_base = z.real.equals(0.0) & z.imag.equals(0.0)
     infinite_base = z.real.equals(INFINITY) & z.imag.equals(0.0)
     is_real = w.imag.equals(0.0)
-    gives_zero = is_real & ((zero_base & (w.real > 0.0)) | (infinite_base & (w.real < 0.0)))
+    of_zero = zero_base & (w.real > 0.0) & (is_real | _is_finite(w))
+    gives_zero = of_zero | (is_real & infinite_base & (w.real < 0.0))
     gives_infinity = is_real & infinite_base & (w.real > 0.0)
     gives_one = (w.real.equals(0.0) & is_real) | (z.real.equals(1.0) & z.imag.equals(0.0))
     undefined = zero_base | ~(_is_finite(z) & _is_finite(w))

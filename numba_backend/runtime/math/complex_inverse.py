@@ -14,8 +14,9 @@ from .inverse_trigonometric import PI_4_HIGH
 from .inverse_trigonometric import atan2 as real_atan2
 from .logarithm import asinh as real_asinh
 from .logarithm import log1p as real_log1p
-from .value import F32, F64, INFINITY, Boolean, Float, absolute, choose, copysign, fma, select
+from .value import F32, F64, INFINITY, NAN, Boolean, Float, absolute, choose, copysign, fma, select
 
+_HALF_PI = {f: 2.0 * quarter for f, quarter in PI_4_HIGH.items()}
 # From here on sqrt(1 + z**2) equals z in all bits.
 _FAR = {F32: 2.0**14, F64: 2.0**28}
 # Below this a square is no normal number; then the power of two that scales such numbers up.
@@ -47,7 +48,7 @@ def asin(z: Complex) -> Complex:
     real = real_atan2(z.real, select(far, absolute(z.imag), product))
     imag = real_asinh(a.real * b.imag - a.imag * b.real)
     imag = select(far, copysign(_log_twice_size(z), z.imag), copysign(imag, z.imag))
-    return Complex(real, imag)
+    return Complex(select(z.real.equals(0.0), z.real, real), imag)
 
 
 def acos(z: Complex) -> Complex:
@@ -56,6 +57,7 @@ def acos(z: Complex) -> Complex:
     a, b = _roots(z)
     angle = real_atan2(select(far, absolute(z.imag), a.real), select(far, z.real, b.real))
     real = angle * choose(far, 1.0, 2.0, angle)
+    real = choose(z.real.equals(0.0), _HALF_PI[real.format], real, real)
     imag = real_asinh(b.real * a.imag - b.imag * a.real)
     imag = select(far, copysign(_log_twice_size(z), -z.imag), copysign(imag, -z.imag))
     return Complex(real, imag)
@@ -75,7 +77,8 @@ def acosh(z: Complex) -> Complex:
     a, b = sqrt(Complex(x - 1.0, y)), sqrt(Complex(x + 1.0, y))
     real = select(far, _log_twice_size(z), real_asinh(a.real * b.real + a.imag * b.imag))
     angle = real_atan2(select(far, z.imag, a.imag), select(far, z.real, b.real))
-    return Complex(real, angle * choose(far, 1.0, 2.0, angle))
+    angle = angle * choose(far, 1.0, 2.0, angle)
+    return Complex(real, choose(z.real.equals(0.0) & z.imag.is_nan(), _HALF_PI[angle.format], angle, angle))
 
 
 def atanh(z: Complex) -> Complex:
@@ -98,7 +101,8 @@ def atanh(z: Complex) -> Complex:
     imag = real_atan2(near_y + near_y, fma(rest, near_x + 1.0, -(near_y * near_y))) * 0.5
     reciprocal = divide(Complex(x.constant(1.0), x.constant(0.0)), Complex(x, y))
     real = select(far, reciprocal.real, real)
-    imag = select(far, copysign(x.constant(2.0 * PI_4_HIGH[f]), y) + reciprocal.imag, imag)
+    imag = select(far, copysign(x.constant(_HALF_PI[f]), y) + reciprocal.imag, imag)
+    imag = choose(y.is_nan(), NAN, imag, imag)
     # An imaginary argument gives an imaginary result, even if the other part is NaN.
     real = choose(x.equals(0.0) | x.equals(INFINITY), 0.0, real, real)
     return Complex(copysign(real, z.real), imag)
