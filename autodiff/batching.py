@@ -59,6 +59,9 @@ class BatchTracer(Tracer):
     def origin(self) -> str:
         return self.value.origin() if isinstance(self.value, Tracer) else ""
 
+    def argument_names(self) -> list[str]:
+        return self.value.argument_names() if isinstance(self.value, Tracer) else []
+
 
 class BatchTrace(Trace):
     """Runs each op on whole batches under the parent trace."""

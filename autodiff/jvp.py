@@ -61,6 +61,9 @@ class JVPTracer(Tracer):
     def origin(self) -> str:
         return self.primal.origin() if isinstance(self.primal, Tracer) else ""
 
+    def argument_names(self) -> list[str]:
+        return self.primal.argument_names() if isinstance(self.primal, Tracer) else []
+
 
 class JVPTrace(Trace):
     """Runs each op on primals and tangents under the parent trace.

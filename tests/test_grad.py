@@ -230,7 +230,7 @@ def test_python_control_flow_on_concrete_values() -> None:
     assert float(grad(grad(f))(f32(3))) == 2.0
 
     def loop(x: Any) -> Any:
-        while float(x) < 100:
+        while lax.lt(x, f32(100)):
             x = lax.mul(x, x)
         return x
 

@@ -174,8 +174,13 @@ def test_fill_value() -> None:
     assert int(x.at[9].get(fill_value=7)) == 3  # not in this mode
     with pytest.raises(ValueError, match="must be a scalar"):
         x.at[9].get(mode="fill", fill_value=jnp.ones(2))
-    with pytest.raises(hloom.errors.ConcretizationTypeError, match=r"fill_value[\s\S]*test_index_modes"):
-        hloom.jit(lambda v: x.at[9].get(mode="fill", fill_value=v))(1)
+    assert int(hloom.jit(lambda v: x.at[9].get(mode="fill", fill_value=v))(5)) == 5
+    y = jnp.arange(3.0)
+    for read in (
+        lambda v: y.at[9].get(mode="fill", fill_value=v),
+        lambda v: jnp.take(y, jnp.array([1, 9]), fill_value=v)[1],
+    ):
+        assert float(hloom.grad(read)(5.0)) == float(hloom.jit(hloom.grad(read))(5.0)) == 1
 
 
 def test_keys_are_filled_with_ones() -> None:

@@ -350,7 +350,7 @@ def test_ensure_compile_time_eval() -> None:
 def test_small_functions() -> None:
     assert core.valid_jaxtype(1.5) and core.valid_jaxtype(X) and not core.valid_jaxtype("x")
     assert core.concrete_or_error(int, jnp.asarray(3)) == 3 and core.concrete_or_error(None, 4) == 4
-    with pytest.raises(hloom.errors.ConcretizationTypeError, match=r"is traced while tracing.*the size"):
+    with pytest.raises(hloom.errors.ConcretizationTypeError, match=r"(?s)is traced while tracing.*the size"):
         hloom.jit(lambda x: core.concrete_or_error(int, x, "the size"))(3)
     aval = hloom.core.ShapedArray((2, 3), np.float32)
     assert core.mapped_aval(3, 1, aval).shape == (2,) and core.unmapped_aval(5, 0, aval).shape == (5, 2, 3)

@@ -21,6 +21,7 @@ from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ..hlo.ops.movement import IotaAttributes
 from .aval import ShapedArray
 from .core import Value, bind
+from .operators import ArrayBase
 from .ops import (
     array_shape,
     broadcast,
@@ -153,7 +154,11 @@ def where_fits(found: Value, indices: Value, sizes: Sequence[int], attributes: G
         return found
     shape = found.aval.shape
     batch = [d for d in range(len(shape)) if d not in attributes.offset_dims]
-    return select(broadcast(inside, shape, batch), found, full_like(found, fill))
+    if isinstance(fill, ArrayBase):
+        fills = broadcast(convert(fill, found.aval.dtype, found.aval.weak_type), shape, ())
+    else:
+        fills = full_like(found, fill)
+    return select(broadcast(inside, shape, batch), found, fills)
 
 
 def starts(indices: Value, attributes: ScatterAttributes, rank: int) -> Value:

@@ -749,13 +749,13 @@ def block_until_ready(x: Any) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """x (a pytree) with all arrays as NumPy arrays; keys stay as they are.
+    """x (a pytree) with all arrays as NumPy arrays; keys and traced values stay as they are.
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.device_get({"w": jnp.ones(2), "n": 3})
     {'w': array([1., 1.], dtype=float32), 'n': 3}
     """
     def one(leaf: Any) -> Any:
-        return np.asarray(leaf) if isinstance(leaf, ArrayBase) and not leaf.aval.is_extended else leaf
+        return np.asarray(leaf) if isinstance(leaf, Array) and not leaf.aval.is_extended else leaf
 
     return tree.map(one, x)

@@ -95,6 +95,10 @@ class HloTracer(RecordedTracer):
 
     __slots__ = ()
 
+    def argument_names(self) -> list[str]:
+        assert isinstance(self._trace, HloTrace), f"{self._trace} records no HLO"
+        return self._trace.argument_names(self.instruction)
+
 
 class Recorder(Trace):
     """A trace that turns operations into instructions."""
@@ -204,6 +208,23 @@ class HloTrace(Recorder):
         if isinstance(inner, HloTracer) and inner._trace is self:
             return value
         return overlaid_all([HloTracer(self, inner.aval, self.lift(inner))], [value.aval])[0]
+
+    def argument_names(self, result: HloInstruction) -> list[str]:
+        """The labels of the parameters from which `result` is computed, in their order. A captured value has those of
+        the function around."""
+        needed, waiting = {result}, [result]
+        while waiting:
+            new = [o for o in waiting.pop().operands if o not in needed]
+            needed.update(new)
+            waiting += new
+        outside = {self._known[id(v)]: v for v in self.captured if isinstance(v, Tracer) and id(v) in self._known}
+        found: list[str] = []
+        for p in self.parameters:
+            if p in needed and p.metadata is not None and p.metadata.op_name:
+                found.append(p.metadata.op_name)
+            elif p in needed and p in outside:
+                found += outside[p].argument_names()
+        return list(dict.fromkeys(found))
 
     def captured_reference(self, reference: Any) -> Value:
         """The array of a reference from outside, as a hidden parameter."""

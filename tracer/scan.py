@@ -28,7 +28,7 @@ from .body_types import Body, arguments_of, avals_of, leaf_names, require_functi
 from .context import current_context
 from .control_flow import run_loop, runs_in_python
 from .core import Call, Primitive, Tracer, Value, bind_call, bind_while, current_metadata
-from .errors import ConcretizationTypeError, NonArrayArgumentError, TreeStructureError
+from .errors import NonArrayArgumentError, TreeStructureError
 from .execution import run_call
 from .ops import convert, read_block, scalar_like, write_block
 from .overlay import storages
@@ -181,9 +181,8 @@ def _bind_scan(
 def _check_unroll(name: str, unroll: Any) -> None:
     """ValueError or TypeError unless `unroll` is a boolean or a number of steps, which is known."""
     if isinstance(unroll, Tracer):
-        raise ConcretizationTypeError(
-            f"The `unroll` argument to `{name}` expects a concrete `int` or `bool` value, "
-            f"but {unroll.aval.str_short()} is traced\n  at {user_line()}"
+        raise unroll.unknown(
+            f"The `unroll` argument to `{name}` expects a concrete `int` or `bool` value", "Make it static."
         )
     try:
         steps = operator.index(unroll)
@@ -223,9 +222,9 @@ def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
 
 def _concrete_length(length: Any) -> int:
     if isinstance(length, Tracer) and length.to_concrete_value() is None:
-        raise ConcretizationTypeError(
-            f"The `length` argument to `scan` expects a concrete `int` value, but {length.aval.str_short()} is traced\n"
-            f"  at {user_line()}\n  Loops with a length that is computed: hloom.lax.fori_loop, hloom.lax.while_loop."
+        raise length.unknown(
+            "The `length` argument to `scan` expects a concrete `int` value",
+            "Loops with a length that is computed: hloom.lax.fori_loop, hloom.lax.while_loop.",
         )
     if isinstance(length, float) and length.is_integer():
         length = int(length)

@@ -8,6 +8,7 @@ Tracer raises when its numbers are needed are here too; the functions that bind 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -120,12 +121,20 @@ class Tracer(ArrayBase):
         raise leaked(self)
 
     def to_concrete_value(self) -> Array | None:
-        """The value if it is known while tracing (as a JVP's primal outside of jit is), else None."""
+        """The value if it is known while tracing (as a JVP's primal outside of jit is), else None.
+
+        Only what has no derivative may depend on it: truth values, integers, the sizes of results. Anything else that
+        is computed from it would have a derivative that is zero, and wrong.
+        """
         return None
 
     def origin(self) -> str:
         """The user's line that made this value, for messages; "" if unknown."""
         return ""
+
+    def argument_names(self) -> list[str]:
+        """The arguments of traced functions from which this value was computed, where their names are known."""
+        return []
 
     def told_origin(self) -> str:
         """A line for messages about where this value comes from; "" if unknown."""
@@ -142,80 +151,97 @@ class Tracer(ArrayBase):
                 f"{self._trace.described()}: it is about an array that exists. hloom.typeof(x) gives the type."
             )
         if name in _OF_CONCRETE:
-            self._require(
-                ConcretizationTypeError,
-                f"x.{name}: a place, or the memory of the elements, was asked for",
+            raise self.unknown(
+                f"the '{name}' attribute, which is about an array that exists, was asked for",
                 "Ask outside of the traced function.",
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _require(self, error: type[ConcretizationTypeError], need: str, advice: str) -> Array:
-        """The concrete value; else raises `error`, which says where it was needed and what to do."""
-        found = self.to_concrete_value()
-        if found is not None:
-            return found
-        origin = self.origin()
-        lines = [f"{need}, but {self.aval.str_short()} is traced{self._trace.described()}: it has no value yet."]
+    def unknown(
+        self, need: str, advice: str, error: type[ConcretizationTypeError] = ConcretizationTypeError
+    ) -> ConcretizationTypeError:
+        """The error where `need`, a clause, needs the value: which value, where, and what to do."""
+        reason = "it has no value yet" if self.to_concrete_value() is None else "its value alone has no derivative"
+        lines = [f"{need}, but {self.aval.str_short()} is traced{self._trace.described()}: {reason}."]
+        if error is ConcretizationTypeError:
+            lines[0] = f"Abstract tracer value encountered where concrete value is expected: {lines[0]}"
         lines.append(f"  at {user_line() or '<unknown>'}")
-        if origin:
+        if origin := self.origin():
             lines.append(f"  the value was made at {origin}")
-        raise error("\n".join([*lines, f"  {advice}"]))
+        if names := self.argument_names():
+            lines.append(f"  it depends on the value of the {_listed(names)}")
+        return error("\n".join([*lines, f"  {advice}"]))
 
     def __bool__(self) -> bool:
-        return bool(
-            self._require(
-                TracerBoolConversionError,
-                "Attempted boolean conversion of traced array: Python's if, while, and, or, not or assert needs a "
-                "truth value",
-                "Use hloom.numpy.where, hloom.lax.cond or hloom.lax.while_loop (and &, |, ~ instead of and, or, not); "
-                "or make the argument it depends on static (static_argnums, static_argnames).",
-            )
+        known = self.to_concrete_value()
+        if known is not None:
+            return bool(known)
+        raise self.unknown(
+            "Attempted boolean conversion of traced array: Python's if, while, and, or, not or assert needs a truth "
+            "value",
+            "Use hloom.numpy.where, hloom.lax.cond or hloom.lax.while_loop (and &, |, ~ instead of and, or, not); "
+            "or make the argument it depends on static (static_argnums, static_argnames).",
+            TracerBoolConversionError,
         )
 
-    def _number(self, what: str) -> Array:
-        return self._require(
-            ConcretizationTypeError,
-            f"a Python {what} was asked for",
+    def _no_number(self, what: str) -> ConcretizationTypeError:
+        return self.unknown(
+            f"{what} was asked for",
             "Keep it an array (try using `x.astype(float)`, hloom.numpy functions), or make the argument it depends on "
             "static.",
         )
 
     def __int__(self) -> int:
-        return int(self._number("int"))
+        known = self.to_concrete_value()
+        if known is not None:
+            return int(known)  # a whole number does not change with what it was rounded from
+        raise self._no_number("a Python int")
 
     def __float__(self) -> float:
-        return float(self._number("float"))
+        raise self._no_number("a Python float")
 
     def __complex__(self) -> complex:
-        return complex(self._number("complex"))
+        raise self._no_number("a Python complex")
 
     def __index__(self) -> int:
-        return self._require(
-            TracerIntegerConversionError,
+        known = self.to_concrete_value()
+        if known is not None:
+            return known.__index__()
+        raise self.unknown(
             "The __index__() method was called on traced array: an integer (a size, an index into a Python sequence, a "
             "range) was asked for",
             "Sizes must be known while tracing: make the argument static, or use hloom.lax.dynamic_slice, "
             "hloom.lax.dynamic_index_in_dim or hloom.lax.fori_loop.",
-        ).__index__()
+            TracerIntegerConversionError,
+        )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return self._require(
-            TracerArrayConversionError,
-            "NumPy (or other code outside of the traced program) asked for the numbers",
+        raise self.unknown(
+            "The numpy.ndarray conversion method __array__() was called on traced array: NumPy (or other code outside "
+            "of the traced program) asked for the numbers",
             "Use the function of the same name in hloom.numpy, or call NumPy outside of the traced function.",
-        ).__array__(dtype, copy)
+            TracerArrayConversionError,
+        )
 
     def item(self, *args: int) -> Any:
-        return self._number("scalar (item)").item(*args)
+        raise self._no_number("a Python number (item)")
 
     def tolist(self) -> Any:
-        return self._number("list (tolist)").tolist()
+        raise self._no_number("a list (tolist)")
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        raise self._no_number("the memory (tobytes)")
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._number("DLPack capsule").__dlpack__(**options)
+        raise self._no_number("a DLPack capsule")
 
     def __format__(self, spec: str) -> str:
-        return format(repr(self), spec) if not spec else format(self._number("formatted number"), spec)
+        if not spec:
+            return repr(self)
+        known = self.to_concrete_value()
+        if known is not None:
+            return format(known, spec)  # to look at: no derivative is taken of text
+        raise self._no_number("a formatted number")
 
     def __reduce__(self) -> Any:
         raise ConcretizationTypeError(f"{self!r} cannot be pickled: it has no value while tracing")
@@ -240,6 +266,16 @@ _OF_CONCRETE = frozenset(
 )
 """What arrays have, and for which tracers raise the error of a value that is not known yet."""
 boundaries(Tracer, "__getattr__", *READERS)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """``argument x and of the argument y``; of many, the first ones."""
+    shown = [f"argument {name}" for name in names[:_MOST_NAMES]]
+    more = len(names) - len(shown)
+    return " and of the ".join(shown) + (f" and of {more} more" if more else "")
+
+
+_MOST_NAMES = 4
 
 
 def shallow_copy(tracer: T) -> T:

@@ -16,7 +16,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.context import current_context
 from ..tracer.core import EVAL, current_trace
 from ..tracer.core import set_current_trace as set_current_trace
-from ..tracer.errors import ConcretizationTypeError, JaxprTypeError, NonArrayArgumentError
+from ..tracer.errors import JaxprTypeError, NonArrayArgumentError
 from ..tracer.float0 import float0
 from ..tracer.jit import eval_shape
 from ..tracer.recording import HloTrace
@@ -110,11 +110,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
     if isinstance(val, Tracer):
         known = val.to_concrete_value()
         if known is None:
-            origin = f"\n  the value was made at {val.origin()}" if val.origin() else ""
-            raise ConcretizationTypeError(
-                f"a concrete value is needed, but {val.aval.str_short()} is traced{val._trace.described()}: it has no "
-                f"value yet. {context}{origin}"
-            )
+            raise val.unknown("a concrete value is needed", context)
         val = known
     return val if force is None else force(val)
 

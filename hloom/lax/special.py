@@ -136,6 +136,21 @@ def nextafter(x1: Any, x2: Any) -> Value:
     _require_floats("nextafter", x, target)
     shape = broadcast_shapes(x.aval.shape, target.aval.shape)
     x, target = (broadcast_in_dim(v, shape, range(len(shape) - v.aval.ndim, len(shape))) for v in (x, target))
+    result: Value = _nextafter.bind(x, target)
+    return result
+
+
+_nextafter = Primitive("nextafter")
+
+
+@_nextafter.def_jvp
+def _nextafter_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """It moves with x1: the distance is constant between powers of two."""
+    return nextafter(*primals), tangents[0]
+
+
+@_nextafter.def_meaning
+def _nextafter_meaning(x: Any, target: Any) -> Any:
     integers = np.dtype(f"uint{8 * x.aval.dtype.itemsize}")
     bits = bitcast_convert_type(x, integers)
     one = full_like(bits, 1)

@@ -14,7 +14,6 @@ from ..lax.movement import canonical_axis
 from ..tracer import dtypes
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import ConcretizationTypeError
 from ..tracer.indices import holding
 from ..tracer.ops import convert
 from ..tracer.source import user_line
@@ -35,10 +34,9 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> V
            [0., 0., 0.]], dtype=float32)
     """
     if isinstance(num_classes, Tracer):
-        raise ConcretizationTypeError(
-            "a Python integer was asked for in jax.nn.one_hot argument `num_classes`, which decides a shape, but "
-            f"{num_classes.aval.str_short()} is traced\n  at {user_line()}\n"
-            "  Make it a static argument: hloom.jit(..., static_argnames=...)."
+        raise num_classes.unknown(
+            "a Python integer was asked for in jax.nn.one_hot argument `num_classes`, which decides a shape",
+            "Make it a static argument: hloom.jit(..., static_argnames=...).",
         )
     value = jnp.asarray(x)
     if not jnp.issubdtype(value.dtype, np.integer):

@@ -24,6 +24,8 @@ from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.pending import PendingArray
 from ..tracer.placing import in_asked_place
 from ..tracer.source import user_line
+from ..tracer.tracer import Tracer
+from .known import known_array
 from .movement import diagonal_number, stack
 from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
 
@@ -407,7 +409,7 @@ def arange(
             "arange",
         )
     bounds = [0 if stop is None else start, start if stop is None else stop, 1 if step is None else step]
-    numbers = [b.item() if hasattr(b, "item") else b for b in bounds]
+    numbers = [_known_number(b) for b in bounds]
     if all(isinstance(n, int) for n in numbers) and target.kind in "iu":
         first, last, distance = numbers
         if distance == 0:
@@ -417,7 +419,18 @@ def arange(
         return in_asked_place(scaled if first == 0 else scaled + first, device, out_sharding, "arange")
     if any(math.isinf(n) for n in numbers):
         raise OverflowError(f"arange: {numbers} has no end\n  at {user_line()}")
+    if any(isinstance(b, Tracer) for b in bounds):  # bounds that are differentiated: the numbers move with them
+        first, _, distance = (as_value(b) for b in bounds)
+        steps = lax.iota(dtypes.to_inexact(target), len(np.arange(*numbers)))
+        moving: Value = lax.convert_element_type(first + steps * distance, target)
+        return in_asked_place(moving, device, out_sharding, "arange")
     return in_asked_place(array_from_numpy(np.arange(*numbers).astype(target)), device, out_sharding, "arange")
+
+
+def _known_number(bound: Any) -> Any:
+    if isinstance(bound, Tracer):
+        bound = known_array("arange", bound, "Give its bounds as static arguments.")
+    return bound.item() if hasattr(bound, "item") else bound
 
 
 def _check_bound(bound: Any) -> None:

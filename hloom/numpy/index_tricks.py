@@ -170,9 +170,9 @@ def mask_indices(
         first, second = _indices(found)
         return first, second
     if size is None:
-        raise ConcretizationTypeError(
-            f"mask_indices: how many elements the mask keeps is traced, so that size is needed\n  at {user_line()}"
-        )
+        assert isinstance(kept, Tracer), f"{kept!r} is concrete"
+        need = "mask_indices: how many elements the mask keeps must be known, or size is needed"
+        raise kept.unknown(need, "Give size=.")
     flat = ravel(kept)
     place = lax.cumsum(lax.convert_element_type(flat, np.int32)) - 1
     place = lax.select(flat, place, lax.full_like(place, size))

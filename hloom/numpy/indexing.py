@@ -27,7 +27,6 @@ from ..tracer.context import current_context
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.dslice import Slice
 from ..tracer.errors import (
-    ConcretizationTypeError,
     IndexKindError,
     NonConcreteBooleanIndexError,
     NonConcreteSliceError,
@@ -203,9 +202,10 @@ def _check(item: Any) -> None:
         )
     if isinstance(item, ArrayBase | np.ndarray):
         if item.dtype == np.bool_ and isinstance(item, Tracer):
-            raise NonConcreteBooleanIndexError(
-                "the size of x[mask] depends on the mask's values, which are traced: use hloom.numpy.where(mask, x, 0) "
-                f"or the like\n  at {user_line()}"
+            raise item.unknown(
+                "Array boolean indices must be concrete: the size of x[mask] depends on the mask's values",
+                "Use hloom.numpy.where(mask, x, 0) or the like.",
+                NonConcreteBooleanIndexError,
             )
         if item.dtype == np.bool_:
             return
@@ -251,11 +251,12 @@ def _entry(item: Any, size: int, wrap: bool) -> _Range | _Window:
     if isinstance(item, slice):
         for bound in (item.start, item.stop, item.step):
             if isinstance(bound, Tracer) and bound.to_concrete_value() is None:
-                raise NonConcreteSliceError(
+                raise bound.unknown(
                     "Array slice indices must have static start/stop/step: the bounds of a slice must be known while "
-                    f"tracing, and {bound.aval.str_short()} is traced{bound._trace.described()}\n"
-                    f"  at {user_line()}\n  Use x[hloom.ds(start, size)] or hloom.lax.dynamic_slice_in_dim(x, start, "
-                    "size), of a constant size, or make the bound static."
+                    "tracing",
+                    "Use x[hloom.ds(start, size)] or hloom.lax.dynamic_slice_in_dim(x, start, size), of a constant "
+                    "size, or make the bound static.",
+                    NonConcreteSliceError,
                 )
         bounds = [None if v is None else operator.index(v) for v in (item.start, item.stop, item.step)]
         start, stop, step = slice(*bounds).indices(size)
@@ -355,12 +356,7 @@ def _get(x: Value, index: _Index, mode: GatherScatterMode, fill_value: Any) -> V
 
 
 def _check_fill(fill_value: Any) -> Any:
-    """A fill value as a concrete scalar; ValueError if it is no scalar, ConcretizationTypeError if it is traced."""
-    if isinstance(fill_value, Tracer) and fill_value.to_concrete_value() is None:
-        raise ConcretizationTypeError(
-            f"fill_value of x.at[...].get() must be known while tracing, not {fill_value.aval.str_short()}\n"
-            f"  at {user_line()}\n  Read with mode='clip', and choose with hloom.numpy.where."
-        )
+    """A fill value, which is a scalar; ValueError if it is not."""
     if np.ndim(fill_value):
         raise ValueError(f"fill_value of x.at[...].get() must be a scalar\n  at {user_line()}")
     return fill_value

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..tracer.array import as_value
-from ..tracer.errors import ConcretizationTypeError
-from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 
 
@@ -18,10 +16,7 @@ def known_array(what: str, x: Any, advice: str) -> np.ndarray[Any, Any]:
     if isinstance(x, Tracer):
         found = x.to_concrete_value()
         if found is None:
-            raise ConcretizationTypeError(
-                f"{what} needs the values of an array which is traced ({x.aval.str_short()})\n  at {user_line()}\n"
-                f"  {advice}"
-            )
+            raise x.unknown(f"{what} needs the values of an array", advice)
         x = found
     return np.asarray(as_value(x))
 
@@ -29,9 +24,9 @@ def known_array(what: str, x: Any, advice: str) -> np.ndarray[Any, Any]:
 def known_size(name: str, size: Any) -> int:
     """The argument `size` of a function. ConcretizationTypeError if it is traced, TypeError if it is no integer."""
     if isinstance(size, Tracer) and size.to_concrete_value() is None:
-        raise ConcretizationTypeError(
-            f"{name}: the size of the result must be known while tracing, and {size.aval.str_short()} is traced\n"
-            f"  at {user_line()}\n  Make it static: static_argnums, static_argnames."
+        raise size.unknown(
+            f"{name}: the size of the result must be known while tracing",
+            "Make it static: static_argnums, static_argnames.",
         )
     return operator.index(size)
 

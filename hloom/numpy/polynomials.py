@@ -16,14 +16,14 @@ from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.errors import ConcretizationTypeError, OperandError
+from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
-from ..tracer.tracer import Tracer
 from .assembling import vander
 from .binary import add, subtract
 from .convolution import convolve
 from .dot import matmul, outer
+from .known import known_array
 from .movement import atleast_1d, roll, transpose
 from .promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact, strong
 from .reduce import sum
@@ -104,13 +104,8 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 def _trimmed(name: str, p: Value, tolerance: float) -> Value:
     """Without the coefficients in front whose absolute value is not above the tolerance; one is left."""
-    concrete = p.to_concrete_value() if isinstance(p, Tracer) else p
-    if concrete is None:
-        raise ConcretizationTypeError(
-            f"{name}: how many leading coefficients are 0 is traced, and so the result has no constant size\n"
-            f"  at {user_line()}\n  Use trim_leading_zeros=False under jit."
-        )
-    above = np.flatnonzero(np.abs(np.asarray(concrete)) > tolerance)
+    known = known_array(f"{name}, whose size depends on leading zeros,", p, "Use trim_leading_zeros=False under jit.")
+    above = np.flatnonzero(np.abs(known) > tolerance)
     first = int(above[0]) if above.size else max(0, p.aval.size - 1)
     return lax.slice_in_dim(p, first, p.aval.size)
 
@@ -278,13 +273,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Value:
         return lax.full((0,), 0, target)
     if not strip_zeros:
         return _roots_with_zeros(x)
-    concrete = x.to_concrete_value() if isinstance(x, Tracer) else x
-    if concrete is None:
-        raise ConcretizationTypeError(
-            f"roots: how many leading coefficients are 0 is traced, and so the result has no constant size\n"
-            f"  at {user_line()}\n  Use strip_zeros=False under jit."
-        )
-    other = np.flatnonzero(np.asarray(concrete))
+    known = known_array("roots, whose size depends on leading zeros,", x, "Use strip_zeros=False under jit.")
+    other = np.flatnonzero(known)
     if not other.size:
         return lax.full((0,), 0, target)
     first, last = int(other[0]), int(other[-1])

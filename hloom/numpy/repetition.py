@@ -20,11 +20,11 @@ from ..lax.movement import canonical_axis
 from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.core import Value, bind
-from ..tracer.errors import ConcretizationTypeError, OperandError
+from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayLike
 from ..tracer.ops import scalar_reducer
 from ..tracer.source import user_line
-from ..tracer.tracer import Tracer
+from .known import known_array
 from .movement import ravel
 from .promotion import broadcast_to_shape, check_arraylike
 
@@ -68,12 +68,10 @@ def repeat(
     axis = canonical_axis(axis, x.aval.ndim)
     if total_repeat_length is not None:
         return _to_length(x, _counts_of(as_value(repeats), x, axis), axis, operator.index(total_repeat_length))
-    if isinstance(repeats, Tracer) and repeats.to_concrete_value() is None:
-        raise ConcretizationTypeError(
-            f"repeat: the size of the result depends on `repeats`, which is traced ({repeats.aval.str_short()})\n"
-            f"  at {user_line()}\n  Give total_repeat_length, the size of the result, or make repeats static."
-        )
-    counts = np.asarray(repeats)
+    counts = known_array(
+        "repeat: the size of the result depends on `repeats`. It", repeats,
+        "Give total_repeat_length, the size of the result, or make repeats static.",
+    )  # fmt: skip
     if counts.dtype.kind not in "iu":
         raise OperandError(f"repeat: repeats must be integers, not {counts.dtype.name}\n  at {user_line()}", "repeat")
     if counts.size and counts.min() < 0:
