@@ -7,10 +7,13 @@ import time
 from collections.abc import Callable
 
 import pytest
+from hloom.numba_backend.runtime import compile
 from hloom.numba_backend.runtime import uninterrupted as module
+from hloom.numba_backend.runtime.kernel import KernelSource
 from hloom.numba_backend.runtime.uninterrupted import Unwanted, uninterrupted
 
 from support.interrupts import at_every_point
+from support.runtime_kernels import F32, python
 
 
 def test_the_result_comes_from_another_thread() -> None:
@@ -81,18 +84,113 @@ def test_interrupts_at_every_point_leave_no_call_behind() -> None:
 def test_what_waits_for_the_lock_does_not_begin_after_an_interrupt() -> None:
     lock, began = threading.RLock(), []
 
-    call = module._Call(lambda _: began.append(1), lock)
+    call = module.Call(lambda _: began.append(1), lock)
     with lock:
         thread = threading.Thread(target=call.run)
         thread.start()
         assert call.withdraw()
     thread.join()
-    assert not began and not call.ended.locked()
+    assert not began and call.done
 
 
-def test_without_threads_it_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none_left(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
+def no_thread(*_: object) -> None:
+    raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(module._thread, "start_new_thread", none_left)
+
+def no_memory_for_a_thread(*_: object) -> None:
+    raise MemoryError
+
+
+def no_memory_in_the_thread(*_: object) -> None:
+    """The thread ends before the function's first line."""
+
+
+def one_thread() -> Callable[[Callable[[], None], tuple[()]], object]:
+    start, left = module._thread.start_new_thread, [1]
+    return lambda *call: start(*call) if left and left.pop() else no_thread()
+
+
+NO_THREADS: dict[str, Callable[..., object]] = {
+    "no thread": no_thread, "no memory for a thread": no_memory_for_a_thread,
+    "no memory in the thread": no_memory_in_the_thread,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_THREADS)
+def test_without_threads_it_runs_here(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", 0.01)
+    monkeypatch.setattr(module._thread, "start_new_thread", NO_THREADS[name])
     assert uninterrupted(lambda _: threading.get_ident()) == threading.get_ident()
+
+
+def test_a_thread_that_begins_late_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Callable[[], None]] = []
+    monkeypatch.setattr(module, "_PATIENCE", 0.01)
+    monkeypatch.setattr(module._thread, "start_new_thread", lambda run, _: calls.append(run))
+    began: list[int] = []
+    uninterrupted(lambda _: began.append(1))
+    (run,) = calls
+    run()
+    assert began == [1]
+
+
+class Full(dict[int, object]):
+    """A table for which there is no more memory."""
+
+    def __setitem__(self, key: int, value: object) -> None:
+        raise MemoryError
+
+
+def test_no_memory_at_the_beginning_is_an_error_and_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_calls", Full())
+        with pytest.raises(MemoryError):
+            uninterrupted(lambda _: 1)
+    assert uninterrupted(lambda _: 1) == 1
+
+
+KERNELS = [
+    KernelSource(f"k{n}", f"def k{n}(lo, hi, x):\n    for i in range(lo, hi):\n        x[i] = {n}\n", (F32,))
+    for n in range(3)
+]
+
+
+@pytest.mark.parametrize("name", [*NO_THREADS, "one thread"])
+def test_kernels_are_compiled_without_threads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", 0.01)
+    monkeypatch.setattr(module._thread, "start_new_thread", NO_THREADS.get(name) or one_thread())
+    monkeypatch.setattr(compile, "available_cpus", lambda: 2)
+    for code in (compile.compile_kernels(KERNELS), uninterrupted(lambda _: compile.compile_kernels(KERNELS))):
+        assert [object_file[:4] for object_file in code] == [b"\x7fELF"] * 3
+
+
+def test_an_error_of_a_thread_that_compiles_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object, **__: object) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(compile, "spanning", exhausted)
+    monkeypatch.setattr(compile, "_text_of", lambda *_: "")
+    with pytest.raises(SystemExit):
+        compile.compile_kernels(KERNELS)
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+import hloom, hloom.numpy as jnp
+hloom.jit(lambda x: jnp.sin(x) * 2 + jnp.sort(x))(jnp.ones(7))
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[1]), -1))
+try:
+    hloom.jit(lambda x: jnp.cumsum(jnp.tanh(x) * 3.5) + jnp.sort(x))(np.arange(9.0, dtype=np.float32))
+except MemoryError:
+    pass
+resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+print(hloom.jit(lambda x: x + 1)(2.0))
+"""
+
+
+@pytest.mark.parametrize("left", [0, 100_000, 1_000_000])
+def test_no_address_space(left: int) -> None:
+    """Of threads that found no memory for their first frame Python prints a line."""
+    assert python(LIMITED, str(left), environment={"HLOOM_CACHE_DIR": "off"}, timeout=60) == "3.0\n"

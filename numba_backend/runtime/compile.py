@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from queue import SimpleQueue
@@ -10,7 +9,7 @@ from queue import SimpleQueue
 from ...hlo.timeline.spans import Track, spanning
 from .cpus import available_cpus
 from .kernel import KernelSource, Parameter
-from .uninterrupted import Unwanted, uninterrupted
+from .uninterrupted import NO_LOCK, Call, Unwanted, uninterrupted
 
 
 def compile_kernel(source: str, name: str, parameters: Sequence[Parameter]) -> bytes:
@@ -39,6 +38,7 @@ def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> l
     objects: list[bytes | Exception] = [Unwanted()] * len(kernels)
 
     def work() -> None:
+        """Take texts until None comes."""
         while (found := texts.get()) is not None:
             number, text = found
             if not unwanted():
@@ -48,10 +48,10 @@ def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> l
                 except Exception as error:
                     objects[number] = error
 
-    workers = [threading.Thread(target=work, name="hloom-llvm") for _ in range(min(available_cpus(), len(kernels)))]
-    for worker in workers:
-        worker.start()
+    # A fork must not find a thread in LLVM that nobody waits for, so nothing comes between `start` and `wait`.
+    workers = [Call(lambda _: work(), NO_LOCK) for _ in range(min(available_cpus(), len(kernels)))]
     try:
+        workers = [worker for worker in workers if worker.start()]
         for number in sorted(range(len(kernels)), key=lambda k: len(kernels[k].source), reverse=True):
             if unwanted():
                 break
@@ -59,8 +59,13 @@ def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> l
     finally:
         for _ in workers:
             texts.put(None)
-        for worker in workers:  # a fork must not find a thread in LLVM that nobody waits for
-            worker.join()
+        for worker in workers:
+            worker.wait()
+    for worker in workers:
+        if worker.error is not None:
+            raise worker.error
+    texts.put(None)
+    work()  # what is left, where there are no threads
     return [_object(found) for found in objects]
 
 

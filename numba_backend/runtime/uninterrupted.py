@@ -21,31 +21,64 @@ class Unwanted(Exception):
     """Raised by a function that ends early because nobody waits for its result; nobody sees it."""
 
 
-class _Call(Generic[T]):
-    """One call. Its thread, when it has the lock, and a caller that does not want it any more take `_token`; who comes
-    first decides."""
+_PATIENCE = 1.0
+"""Seconds in which a thread begins, or never: where there is no memory for its first frame, Python drops it."""
+
+
+class Call(Generic[T]):
+    """A function for another thread. The thread, when it has the lock, and whoever does not want the call any more, or
+    finds that no thread begins it, say so in `_claims`; who comes first decides."""
 
     def __init__(self, function: Callable[[Callable[[], bool]], T], lock: AbstractContextManager[Any]) -> None:
         self._function = function
         self._lock = lock
-        self._token = [True]
+        self._claims: list[bool] = []
+        """True: it begins; False: it shall not."""
         self._unwanted = False
-        self.ended = _thread.allocate_lock()
-        self.ended.acquire()
+        self._begun = False
+        self.done = False
+        """Set before `_ended` is released: who waits may lose what its wait returned, by an exception."""
+        self._ended = _thread.allocate_lock()
+        self._ended.acquire()
         self.result: T | None = None
         self.error: BaseException | None = None
 
-    def run(self) -> None:
-        _calls[_thread.get_ident()] = self
+    def start(self) -> bool:
+        """Start a thread for it; False where the system has no more, or Python starts none any more."""
         try:
-            with self._lock:
-                self._token.pop()
-                self.result = self._function(self.is_unwanted)
+            _thread.start_new_thread(self.run, ())
+        except (RuntimeError, MemoryError):
+            return False
+        return True
+
+    def run(self) -> None:
+        # Any statement may raise MemoryError. The last two take no memory.
+        try:
+            self._begun = True
+            own = _thread.get_ident()
+            _calls[own] = self
+            try:
+                with self._lock:
+                    self._claims.append(True)
+                    if not self._claims[0]:
+                        raise Unwanted
+                    self.result = self._function(self.is_unwanted)
+            finally:
+                del _calls[own]
         except BaseException as error:
             self.error = error
         finally:
-            del _calls[_thread.get_ident()]
-            self.ended.release()
+            self.done = True
+            self._ended.release()
+
+    def wait(self) -> bool:
+        """Wait until it has ended; False if no thread has begun it, and none will."""
+        while not self.done:
+            if self._begun:
+                self._ended.acquire()
+            elif not self._ended.acquire(timeout=_PATIENCE) and not self._begun and self.withdraw():
+                return False
+        return True
 
     def is_unwanted(self) -> bool:
         return self._unwanted
@@ -53,53 +86,49 @@ class _Call(Generic[T]):
     def withdraw(self) -> bool:
         """The result is not wanted any more; True if it will not begin."""
         self._unwanted = True
-        try:
-            self._token.pop()
-        except IndexError:
-            return False
-        return True
+        self._claims.append(False)
+        return not self._claims[0]
 
 
-_NO_LOCK = nullcontext()
-_calls: dict[int, _Call[Any]] = {}
+NO_LOCK = nullcontext()
+_calls: dict[int, Call[Any]] = {}
 """What each thread that was made for a call runs."""
 
 
-def uninterrupted(function: Callable[[Callable[[], bool]], T], lock: AbstractContextManager[Any] = _NO_LOCK) -> T:
+def uninterrupted(function: Callable[[Callable[[], bool]], T], lock: AbstractContextManager[Any] = NO_LOCK) -> T:
     """`function(unwanted)`, run in another thread to its end, with the lock held there.
 
     What is raised meanwhile in this thread comes out when the function has ended, which may be early, by raising
     Unwanted, since `unwanted()` is true then; or at once, while it waits for the lock, and then it does not begin.
-    Within such a call, another one runs at once, in the same thread. Where the system has no more threads, or Python
-    starts none any more, since it is about to exit, the function runs in this one.
+    Within such a call, another one runs at once, in the same thread. Where the system has no more threads, or no memory
+    for one, or Python starts none any more, since it is about to exit, the function runs in this one.
     """
     outer = _calls.get(_thread.get_ident())
     if outer is not None:
         with lock:
             return function(outer.is_unwanted)
-    call = _Call(function, lock)
+    call = Call(function, lock)
     raised: BaseException | None = None
     try:
+        here = False
         try:
-            _thread.start_new_thread(call.run, ())
-        except RuntimeError:
-            if call.withdraw():
-                with lock:
-                    return function(lambda: False)
+            here = not call.start()
         except BaseException as error:  # of a signal's handler, as below
             raised = error
             if call.withdraw():
                 raise
-        while call.ended.locked():
+        while not (here or call.done):
             try:
-                with call.ended:
-                    pass
+                here = not call.wait()
             except BaseException as error:
                 raised = error
                 if call.withdraw():
                     raise
         if raised is not None:
             raise raised
+        if here:
+            with lock:
+                return function(lambda: False)
         if call.error is not None:
             raise call.error
         return cast(T, call.result)
