@@ -79,6 +79,15 @@ class CustomCallError(ExecutionError):
     """The function of a custom call raised an error, or returned a result that is not of the declared type."""
 
 
+class EmptyQueueError(ExecutionError):
+    """A program waits for data that do not come. `queue`: of infeed, or of a channel; `instruction`: its name in the
+    program that runs, "" where that is not known."""
+
+    def __init__(self, message: str, queue: str, instruction: str = "") -> None:
+        super().__init__(message)
+        self.queue, self.instruction = queue, instruction
+
+
 class CollectiveError(ExecutionError):
     """Devices that run a program together cannot go on: one failed, finished early, runs something else, or does not
     come in time. The message says at which collective, and what each device does."""

@@ -8,13 +8,17 @@ TransferLiteralFromOutfeed).
 from __future__ import annotations
 
 import queue
+from collections.abc import Iterable, Iterator, Set
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from .element_type import element_type_of
-from .errors import ExecutionError
+from .errors import EmptyQueueError, ExecutionError
 from .forking import Order, fork_lock
+from .instruction import HloInstruction
+from .opcode import Opcode
 from .shape import Shape
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
@@ -30,19 +34,34 @@ class HostQueues:
         self.timeout = DEFAULT_TIMEOUT
         """Seconds that `take` waits for something to arrive."""
         self._queues: dict[str, queue.SimpleQueue[tuple[Shape, Tree]]] = {}
+        self._closed: Set[str] = frozenset()
         self._lock = fork_lock(Order.LEAF)
 
     def put(self, name: str, value: Any) -> None:
         """Add an array or a (nested) tuple of arrays to a queue; the arrays are copied."""
         self._queue(name).put((_shape_of(value), _copied(value)))
 
-    def take(self, name: str, shape: Shape) -> Any:
-        """Remove and return the first value. ExecutionError if none arrives in time, or if it has another type."""
+    @contextmanager
+    def closed(self, names: Iterable[str]) -> Iterator[None]:
+        """Within the block no program waits for these queues: what is not there already will not come."""
+        before = self._closed
+        self._closed = before | set(names)
         try:
-            found, value = self._queue(name).get(timeout=self.timeout)
+            yield
+        finally:
+            self._closed = before
+
+    def take(self, name: str, shape: Shape, instruction: str = "") -> Any:
+        """Remove and return the first value, for an instruction. EmptyQueueError if none arrives in time,
+        ExecutionError if it has another type."""
+        closed = name in self._closed
+        try:
+            found, value = self._queue(name).get(timeout=0.0 if closed else self.timeout)
         except queue.Empty:
-            why = f"nothing arrived in the queue of {name} for {self.timeout:g} s; a value of type {shape} was expected"
-            raise ExecutionError(why) from None
+            arrived = "is in the queue of" if closed else "arrived in the queue of"
+            while_ = ", and nothing will come" if closed else f" for {self.timeout:g} s"
+            why = f"nothing {arrived} {name}{while_}; a value of type {shape} was expected"
+            raise EmptyQueueError(why, name, instruction) from None
         if not found.compatible(shape):
             raise ExecutionError(f"the next value in the queue of {name} is {found}, not {shape}")
         return value
@@ -66,6 +85,13 @@ INFEED, OUTFEED = "infeed", "outfeed"
 def channel(number: int | None) -> str:
     """The name of the queue between the send and the recv of a channel."""
     return f"channel {0 if number is None else number}"
+
+
+def queue_of(instruction: HloInstruction) -> str | None:
+    """The queue that an instruction takes from; a recv does so at its done. None for all others."""
+    if instruction.opcode is Opcode.INFEED:
+        return INFEED if any(instruction.shape.elements[0].leaves()) else None
+    return channel(instruction.attributes.channel_id) if instruction.opcode is Opcode.RECV else None
 
 
 def transfer_to_infeed(value: Any) -> None:

@@ -445,7 +445,7 @@ WRONG_COMMANDS: list[tuple[list[str], int, str]] = [
     (["m.hlo", "-o", "file/below"], 2, "cannot write to file/below: Not a directory"),
     (["m.hlo", "-o", "taken"], 2, "cannot write to taken: is a folder (taken/m.h)"),
     (["m.hlo", "--freeze", "none.npz"], 1, "freeze: there is no file none.npz"),
-    (["m.hlo", "--freeze", "text.npz"], 1, "freeze: text.npz cannot be read as .npz"),
+    (["m.hlo", "--freeze", "text.npz"], 1, "freeze: text.npz holds no arrays that NumPy can load"),
     (["m.hlo", "--freeze", "file"], 1, "neither a .npz nor a .safetensors"),
 ]
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import pickle
 import re
 import shlex
+import struct
 import subprocess
 import sys
 import tomllib
+import zipfile
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -144,9 +148,7 @@ TOO_LARGE = {  # the type of an argument and of the result
     "command", ["run --random", "run --random --backend evaluator", "check --compare", "bisect", "opt"]
 )
 @pytest.mark.parametrize("shape", TOO_LARGE)
-def test_sizes_that_no_memory_has(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, shape: str, command: str
-) -> None:
+def test_sizes_that_no_memory_has(capsys: pytest.CaptureFixture[str], tmp_path: Path, shape: str, command: str) -> None:
     path = tmp_path / "large.hlo"
     path.write_text(f"HloModule m\nENTRY e {{\n x = {shape} parameter(0)\n ROOT r = {shape} copy(x) }}\n")
     name, *options = command.split()
@@ -228,7 +230,6 @@ def test_opt_says_what_passes_did_on_stderr(capsys: pytest.CaptureFixture[str], 
     assert code == 0 and out.startswith("HloModule")
     found = ["pass", "spmd-partitioner", "known-composites", "call-inliner", "layout-erasure", "dce", "all"]
     assert [line.split()[0] for line in err.splitlines()] == found
-
 
 
 def test_opt_without_the_lines_of_the_source(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -389,6 +390,142 @@ def test_a_command_line_that_is_wrong(
     code, out, err = hloom(capsys, *[argument.format_map(names) for argument in arguments])
     assert (code, out) == (2, "")
     assert message.format_map(names) in err
+
+
+# Damaged files
+
+
+def npy(header: str, data: bytes = bytes(16)) -> bytes:
+    """A file of NumPy's format."""
+    line = header.encode() + b"\n"
+    return b"\x93NUMPY\x02\x00" + struct.pack("<I", len(line)) + line + data
+
+
+def described(descr: str = "'<f4'", order: str = "False", shape: str = "(4,)") -> str:
+    return f"{{'descr':{descr},'fortran_order':{order},'shape':{shape}}}"
+
+
+def npz(change: Callable[[bytearray], object], method: int = zipfile.ZIP_STORED) -> bytes:
+    """An archive, changed."""
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w", method) as archive:
+        archive.writestr("x.npy", npy(described()))
+    data = bytearray(memory.getvalue())
+    change(data)
+    return bytes(data)
+
+
+def put(at: bytes, offset: int, value: int) -> Callable[[bytearray], object]:
+    """Another byte so far behind some bytes."""
+    return lambda data: data.__setitem__(data.index(at) + offset, value)
+
+
+ARRAY_FILES = {
+    "empty": b"",
+    "parentheses": npy("(" * 9000),
+    "lists": npy("[" * 9000),
+    "a tebibyte": npy(described(shape="(274877906944,)")),
+    "a product beyond 64 bits": npy(described(shape="(4611686018427387904, 8)")),
+    "a size beyond 64 bits": npy(described(shape="(99999999999999999999,)")),
+    "a size of 5,000 digits": npy(described(shape="(" + "9" * 5000 + ",)")),
+    "a negative size": npy(described(shape="(-4,)")),
+    "too little data": npy(described(shape="(400,)")),
+    "no dictionary": npy("3"),
+    "no text": npy("'\x00"),
+    "other keys": npy("{'a': 1}"),
+    "an unknown type": npy(described("'<q9'")),
+    "an odd type": npy(described("[('a', '<f4', 3, 4)]")),
+    "nested types": npy(described("[('a'," * 500 + "'<f4'" + ")]" * 500)),
+    "objects": npy(described("'|O'")),
+    "another version": b"\x93NUMPY\x09\x00" + bytes(100),
+    "a long header": b"\x93NUMPY\x02\x00\xff\xff\xff\xff",
+    "an archive of half": npz(lambda data: data.__delitem__(slice(60, None))),
+    "an archive with another sum": npz(lambda data: data.__setitem__(105, data[105] ^ 1)),
+    "an encrypted archive": npz(put(b"PK\x01\x02", 8, 1)),
+    "an unknown compression": npz(put(b"PK\x01\x02", 10, 99)),
+    "compressed nonsense": npz(lambda data: data.__setitem__(slice(35, 45), b"\xff" * 10), zipfile.ZIP_DEFLATED),
+    "a pickle": pickle.dumps([1, 2]),
+}
+
+
+@pytest.mark.parametrize("name", ARRAY_FILES)
+def test_damaged_arrays(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+    (tmp_path / "m.hlo").write_text("HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] sine(x)\n}\n")
+    path = tmp_path / "x.npz"
+    path.write_bytes(ARRAY_FILES[name])
+    code, out, err = hloom(capsys, "run", f"{tmp_path}/m.hlo", "--input", str(path))
+    assert (code, out) == (2, "") and f"{path} holds no arrays that NumPy can load: " in err and err.count("\n") == 1
+    code, out, err = hloom(capsys, "aot", f"{tmp_path}/m.hlo", "--freeze", str(path), "-o", str(tmp_path))
+    assert (code, out) == (1, "") and str(path) in err and err.count("\n") == 1
+
+
+LONG = "9" * 5000
+CONFIGURATIONS = {
+    "digits.pbtxt": (
+        '\nfeed { id { node_name: "x" } shape { dim { size: ' + LONG + " } } }",
+        ":2: a number of 5000 digits",
+    ),
+    "output.pbtxt": ('feed { id { node_name: "x" output_index: -9223372036854775809 } }', ":1: a number of 20 digits"),
+    "deep.pbtxt": ("feed {" * 5000, ":1: messages are nested more than 100 deep"),
+    "open.pbtxt": ("feed { id {", ":1: expected a field or '}', found 'the end'"),
+    "digits.toml": (f"feeds = [{LONG}]", ": Exceeds the limit"),
+    "deep.toml": ("feeds = " + "[" * 5000, ": maximum recursion depth exceeded"),
+    "shape.toml": ("shapes = {x = 5}", ": the shape of x must be a list of numbers, not 5"),
+    "size.toml": ("shapes = {x = [4.5]}", ": the shape of x must be a list of numbers, not [4.5]"),
+    "null.toml": ('source = "\\u0000"', "embedded null byte"),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_damaged_configurations(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+    (tmp_path / "m.hlo").write_text("HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] sine(x)\n}\n")
+    text, message = CONFIGURATIONS[name]
+    (tmp_path / name).write_text(text)
+    subject = [f"{tmp_path}/m.hlo", "--config"] if name.endswith(".pbtxt") else []
+    code, out, err = hloom(capsys, "aot", *subject, f"{tmp_path}/{name}", "-o", str(tmp_path))
+    assert code in (1, 2) and out == ""
+    assert (f"{name}{message}" if message.startswith(":") else message) in err and err.count("\n") == 1
+
+
+# Modules that ask for more than there is
+
+_ONE = "ENTRY e {\n  ROOT c = f32[] constant(1)\n}"
+_TOKEN = "ENTRY e {\n  t = token[] after-all()\n  "
+_RECV = "r = (f32[4], u32[], token[]) recv(t), channel_id=7\n  ROOT d = (f32[4], token[]) recv-done(r), channel_id=7"
+WANTING = {
+    "replicas": (f"HloModule m, replica_count=1000000\n{_ONE}", "1:28", "1,024 devices"),
+    "partitions": (f"HloModule m,\n  num_partitions=2147483647\n{_ONE}", "2:18", "1,024 devices"),
+    "infeed": (f"HloModule m\n{_TOKEN}ROOT i = (f32[4], token[]) infeed(t)\n}}", "4:8", "infeed"),
+    "infeed of a function": (
+        "HloModule m\nf {\n  t = token[] parameter(0)\n  ROOT i = (f32[4], token[]) infeed(t)\n}\nENTRY e {\n"
+        "  t = token[] after-all()\n  ROOT c = (f32[4], token[]) call(t), to_apply=f\n}", "4:8", "infeed",
+    ),
+    "recv": (f"HloModule m\n{_TOKEN}{_RECV}\n}}", "5:8", "channel 7"),
+    "recv on two devices": (
+        f"HloModule m, replica_count=2\n{_TOKEN}{_RECV}\n}}", "5:8", "channel 7",
+    ),
+    "recv before its send": (
+        f"HloModule m\n{_TOKEN}x = f32[4] constant({{1,2,3,4}})\n"
+        "  r = (f32[4], u32[], token[]) recv(t), channel_id=7\n  d = (f32[4], token[]) recv-done(r), channel_id=7\n"
+        "  u = token[] get-tuple-element(d), index=1\n  s = (f32[4], u32[], token[]) send(x, u), channel_id=7\n"
+        "  ROOT e = token[] send-done(s), channel_id=7\n}", "6:3", "channel 7",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["run", "run --backend evaluator", "check --compare"])
+@pytest.mark.parametrize("name", WANTING)
+def test_what_nobody_gives(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, command: str
+) -> None:
+    text, place, what = WANTING[name]
+    path = tmp_path / "m.hlo"
+    path.write_text(text)
+    monkeypatch.setattr(import_module("hloom.hlo.collectives.world"), "_local_devices", 1)
+    subcommand, *options = command.split()
+    code, out, err = hloom(capsys, subcommand, str(path), *options)
+    assert code == 1 and err.startswith(f"{path}:{place}: ") and what in err
+    assert (path.name in out) is (subcommand == "check")
 
 
 def test_pickles_are_not_loaded(capsys: pytest.CaptureFixture[str], axpy: str, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import llvmlite.binding as llvm
 import ml_dtypes
 import numpy as np
 import pytest
-from hloom.numba_backend.runtime import dialect
 from hloom.numba_backend.runtime.compile import compile_kernel, compile_kernels
 from hloom.numba_backend.runtime.errors import KernelCompilationError
 from hloom.numba_backend.runtime.kernel import Parameter
@@ -457,11 +456,6 @@ def test_objects_stand_alone(dtype: str) -> None:
     if dtype == "f64":
         expressions += [f"convert_{t}_f64(convert_f64_{t}(x[i]))" for t in ("f16", "bf16", "u64", "s8", "pred")]
     assert undefined_symbols(compile_kernels([kernel_of(expressions, [dtype, dtype], dtype)])[0]) == []
-
-
-def test_version_is_a_hash_of_the_sources() -> None:
-    assert len(dialect.DIALECT_VERSION) == 16
-    assert int(dialect.DIALECT_VERSION, 16) >= 0
 
 
 def test_importing_the_library_does_not_import_the_dialect() -> None:

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -218,7 +219,7 @@ def test_runs_within_runs_and_beside_each_other() -> None:
 
 
 def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ExecutionError, match="at least one device"):
+    with pytest.raises(ExecutionError, match="1 to 1024 devices, not"):
         set_local_device_count(0)
     hloom.config.update("hloom_collective_timeout", 12)
     assert hloom.config.hloom_collective_timeout == 12.0 == collective_timeout()
@@ -226,3 +227,26 @@ def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         hloom.config.update("hloom_collective_timeout", 0)
     with pytest.raises(TypeError, match="number of seconds"):
         hloom.config.update("hloom_collective_timeout", "soon")
+
+
+def test_a_system_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No device begins: it would wait for those that have no thread."""
+    workers = import_module("hloom.hlo.collectives.workers")
+    monkeypatch.setattr(workers, "_idle", [])
+    start, left = threading.Thread.start, [1]
+
+    def limited(self: threading.Thread) -> None:
+        if not left:
+            raise RuntimeError("can't start new thread")
+        left.pop()
+        start(self)
+
+    began: list[int] = []
+    set_local_device_count(3)
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(ExecutionError, match=r"needs as many threads; the system gave 1 \(can't start new thread\)"):
+        run_on_devices(lambda device: began.append(device.device), num_replicas=3)
+    assert not began and len(workers._idle) == 1
+    left.extend([1, 1])
+    run_on_devices(lambda device: began.append(device.device), num_replicas=3)
+    assert sorted(began) == [0, 1, 2]

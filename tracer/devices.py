@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..hlo.collectives import World, set_local_device_count, world
+from ..hlo.collectives.world import MAX_LOCAL_DEVICES
 from ..hlo.errors import UnsupportedError
 
 __all__ = [
@@ -121,14 +122,10 @@ def _count_asked() -> int | None:
         ("XLA_FLAGS: --xla_force_host_platform_device_count", flags[-1] if flags else None),
     ):
         if text and text != "-1":
-            if not text.isdecimal() or not 1 <= int(text) <= MAX_DEVICES:
-                raise ValueError(f"{name} must be a number of devices, 1 to {MAX_DEVICES}, not {text!r}")
+            if not text.isdecimal() or not 1 <= int(text) <= MAX_LOCAL_DEVICES:
+                raise ValueError(f"{name} must be a number of devices, 1 to {MAX_LOCAL_DEVICES}, not {text!r}")
             return int(text)
     return None
-
-
-MAX_DEVICES = 1024
-"""Of a process: each is a thread while a program runs."""
 
 
 class Client:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
-from ..errors import CollectiveError
+from ..errors import CollectiveError, ExecutionError
 from .communicator import Communicator, as_device
 
 T = TypeVar("T")
@@ -27,8 +27,6 @@ left alone."""
 
 class _Stopped(BaseException):
     """Ends a device's program when another device has failed."""
-
-
 
 
 class Outcome(Protocol):
@@ -98,8 +96,8 @@ def run_in_threads(
 
         return run
 
+    _take_workers(devices, workers)
     for device in devices:
-        workers[device.device] = _idle.pop() if _idle else _Worker()
         workers[device.device].tasks.put(task(device))
     running = set(workers)
     try:
@@ -118,6 +116,19 @@ def run_in_threads(
     if outcome.failed:
         _raise_first(outcome.failed)
     return [results[device.device] for device in devices]
+
+
+def _take_workers(devices: Sequence[Communicator], workers: dict[int, _Worker]) -> None:
+    """A thread for each device, before any of them begins: they would wait for those that have none."""
+    try:
+        for device in devices:
+            workers[device.device] = _idle.pop() if _idle else _Worker()
+    except (RuntimeError, MemoryError) as error:
+        _idle.extend(workers.values())
+        raise ExecutionError(
+            f"a program for {len(devices)} devices of this process needs as many threads; the system gave "
+            f"{len(workers)} ({error})"
+        ) from error
 
 
 def _in_this_thread(outcome: Outcome, function: Callable[[Communicator], T], device: Communicator) -> T:

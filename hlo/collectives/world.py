@@ -138,6 +138,8 @@ def _checked(num_replicas: int, num_partitions: int, assignment: Sequence[int] |
     return assignment
 
 
+MAX_LOCAL_DEVICES = 1024
+"""Of one process: each is a thread."""
 _local_devices: int | None = None
 _timeout = 0.0
 _DEFAULT_TIMEOUT = 40.0
@@ -163,7 +165,7 @@ def set_world(new: World | None) -> None:
 def local_device_count() -> int:
     """The number of devices of this process: that of HLOOM_NUM_DEVICES when first asked, until another is set; else 1.
 
-    ExecutionError if the variable holds no number from 1.
+    ExecutionError if the variable holds no number from 1 to 1024.
 
     >>> set_local_device_count(4)
     >>> local_device_count()
@@ -172,17 +174,17 @@ def local_device_count() -> int:
     global _local_devices
     if _local_devices is None:
         text = os.environ.get("HLOOM_NUM_DEVICES", "1")
-        if not text.isascii() or not text.isdigit() or int(text) < 1:
-            raise ExecutionError(f"HLOOM_NUM_DEVICES must be a number from 1, not {text!r}")
+        if not text.isascii() or not text.isdigit() or len(text) > 9 or not 1 <= int(text) <= MAX_LOCAL_DEVICES:
+            raise ExecutionError(f"HLOOM_NUM_DEVICES must be a number from 1 to {MAX_LOCAL_DEVICES}, not {text[:40]!r}")
         _local_devices = int(text)
     return _local_devices
 
 
 def set_local_device_count(count: int) -> None:
-    """Give this process another number of devices. ExecutionError unless it is from 1."""
+    """Give this process another number of devices. ExecutionError unless it is from 1 to 1024."""
     global _local_devices
-    if count < 1:
-        raise ExecutionError(f"a process has at least one device, not {count}")
+    if not 1 <= count <= MAX_LOCAL_DEVICES:
+        raise ExecutionError(f"a process has 1 to {MAX_LOCAL_DEVICES} devices, not {count}")
     _local_devices = count
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..collectives.communicator import ALONE, as_device, current_communicator
 from ..effects import ACTING, has_side_effect, live_instructions
-from ..errors import ExecutionError
+from ..errors import EmptyQueueError, ExecutionError
 from ..ir import Attributes, HloComputation, HloInstruction, HloModule
 from ..memory_pressure import relieve
 from ..opcode import Opcode
@@ -155,6 +155,9 @@ def _value(instruction: HloInstruction, operands: list[Value]) -> Value:
             if has_side_effect(instruction) or not relieve():
                 raise
             value = rule(instruction.shape, instruction.attributes, *operands)
+    except EmptyQueueError as error:
+        error.instruction = error.instruction or instruction.name
+        raise
     except ValueError as error:
         if any(is_beyond_numpy(shape) for shape in (instruction.shape, *(o.shape for o in instruction.operands))):
             what = f"{instruction.opcode.value} of {instruction.shape}"

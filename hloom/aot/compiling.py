@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..array_files import ArrayFileError, read_arrays
 from ..hlo.buffers.assignment import ALIGNMENT
 from ..hlo.effects import has_side_effect
 from ..hlo.errors import UnsupportedError
@@ -161,16 +161,18 @@ def _read_values(path: Path) -> dict[str, Any]:
         raise FeedError(f"freeze: there is no file {path}")
     if path.suffix == ".npz":
         try:
-            with np.load(path, allow_pickle=False) as file:
-                return dict(file)
-        except (ValueError, OSError, zipfile.BadZipFile, TypeError) as error:
-            raise FeedError(f"freeze: {path} cannot be read as .npz: {error}") from None
+            return read_arrays(str(path))
+        except ArrayFileError as error:
+            raise FeedError(f"freeze: {error}") from None
     if path.suffix == ".safetensors":
         try:
             load_file = import_module("safetensors.numpy").load_file
         except ImportError:
             raise ImportError(f"{path}: to read safetensors files, pip install safetensors") from None
-        values: dict[str, Any] = load_file(path)
+        try:
+            values: dict[str, Any] = load_file(path)
+        except Exception as error:  # of its own class, or of NumPy's
+            raise FeedError(f"freeze: {path} cannot be read as .safetensors: {error}") from None
         return values
     raise FeedError(f"freeze: {path} is neither a .npz nor a .safetensors file")
 

@@ -1,10 +1,10 @@
 """Specifications of what to compile: TOML, and the text form of tfcompile's Config.
 
-    name = "matmul"                          feed {
-    source = "matmul.hlo"                      id { node_name: "x_hold" }
-    cpp_class = "foo::bar::MatMulComp"         shape { dim { size: 2 } dim { size: 3 } }
-    feeds = ["x_hold", "y_hold"]             }
-    fetches = ["x_y_prod"]                   fetch { id { node_name: "x_y_prod" } }
+name = "matmul"                          feed {
+source = "matmul.hlo"                      id { node_name: "x_hold" }
+cpp_class = "foo::bar::MatMulComp"         shape { dim { size: 2 } dim { size: 3 } }
+feeds = ["x_hold", "y_hold"]             }
+fetches = ["x_y_prod"]                   fetch { id { node_name: "x_y_prod" } }
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _from_toml(text: str, path: str) -> Spec:
         raise SpecError(f"{path}: TOML needs Python 3.11") from None
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number may be longer than Python reads
         raise SpecError(f"{path}: {error}") from None
     known = [f.name for f in fields(Spec)]
     for key, value in values.items():
@@ -84,6 +84,9 @@ def _from_toml(text: str, path: str) -> Spec:
         for item in values.get(key, ()):
             if not isinstance(item, (str, int)):
                 raise SpecError(f"{path}: {key} has names and numbers, not {item!r}")
+    for name, shape in values.get("shapes", {}).items():
+        if not isinstance(shape, list) or not all(isinstance(size, int) for size in shape):
+            raise SpecError(f"{path}: the shape of {name} must be a list of numbers, not {shape!r}")
     return Spec(**values)
 
 
@@ -92,6 +95,8 @@ _TOKEN = re.compile(
     | (?P<text>"(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*')""",
     re.VERBOSE,
 )
+_LONGEST, _DEEPEST = 20, 100
+"""Characters of a number; messages in messages."""
 _Message = list[tuple[str, Any, int]]
 """The fields of a message in order: name, value, line."""
 
@@ -125,8 +130,8 @@ class _Proto:
         self._at += 1
         return token
 
-    def message(self, end: str = "the end") -> _Message:
-        """Fields up to `end`."""
+    def message(self, end: str = "the end", depth: int = 0) -> _Message:
+        """Fields up to `end`. `depth`: of how many messages it is a part."""
         found: _Message = []
         while True:
             kind, text, line = self._next()
@@ -134,17 +139,21 @@ class _Proto:
                 return found
             if kind != "name":
                 raise self.error(line, f"expected a field or {end!r}, found {text!r}")
-            found.append((text, self._value(), line))
+            found.append((text, self._value(depth), line))
             if self._tokens[self._at][1] in (";", ",") and self._tokens[self._at][0] == "mark":
                 self._at += 1
 
-    def _value(self) -> Any:
+    def _value(self, depth: int) -> Any:
         kind, text, line = self._next()
         if text == ":" and kind == "mark":
             kind, text, line = self._next()
         if kind == "mark" and text in "{<":
-            return self.message("}" if text == "{" else ">")
+            if depth == _DEEPEST:
+                raise self.error(line, f"messages are nested more than {_DEEPEST} deep")
+            return self.message("}" if text == "{" else ">", depth + 1)
         if kind == "number":
+            if len(text) > _LONGEST or not -(2**63) <= int(text) < 2**63:
+                raise self.error(line, f"a number of {len(text)} digits does not fit in 64 bits")
             return int(text)
         if kind == "text":
             return re.sub(r"\\(.)", r"\1", text[1:-1])

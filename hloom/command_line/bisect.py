@@ -23,7 +23,7 @@ _SHOWN = 64
 def execute(options: Namespace) -> int:
     """Print the culprit, or that all results agree."""
     target = target_of(options)
-    with read_module(options.file).within_memory() as module:
+    with read_module(options.file).within_means() as module:
         return _execute(module, target, options)
 
 

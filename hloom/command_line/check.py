@@ -9,10 +9,9 @@ from .. import backends  # noqa: F401  # makes the backends known
 from ..hlo.backend import get_compiler
 from ..hlo.comparing import compare
 from ..hlo.errors import HloError
-from ..hlo.ir import HloModule
 from ..hlo.passes.partitioning import compiled, with_partitions
 from ..hlo.verifier import verify
-from .files import arguments_of_devices, read_module, target_of, with_devices_for
+from .files import ModuleFile, arguments_of_devices, read_module, target_of
 from .outcome import BAD, FINE, UsageError, report
 
 
@@ -26,21 +25,22 @@ def execute(options: Namespace) -> int:
 
 def _check(name: str, options: Namespace) -> int:
     try:
-        with read_module(name).within_memory() as module:
+        file = read_module(name)
+        with file.within_means() as module:
             verify(module)
             instructions = sum(len(computation.instructions) for computation in module.computations)
             found = f"{len(module.computations)} computations, {instructions} instructions"
             print(f"{name}: module {module.name}, {found}: ok")
-            return FINE if not options.compare or _compare(name, module, options) else BAD
+            return FINE if not options.compare or _compare(file, options) else BAD
     except (HloError, MemoryError) as error:
         return report(error)
 
 
-def _compare(name: str, module: HloModule, options: Namespace) -> bool:
+def _compare(file: ModuleFile, options: Namespace) -> bool:
     if not options.input:
         options.random = True
-    given = with_partitions(module)
-    with_devices_for(given)
+    given = with_partitions(file.module)
+    file.with_devices(given)
     module, evaluator = compiled(given, get_compiler("evaluator").compile)
     _, executable = compiled(given, partial(get_compiler("numba").compile, target=options.target))
     arguments = arguments_of_devices(module, options)
@@ -52,5 +52,5 @@ def _compare(name: str, module: HloModule, options: Namespace) -> bool:
         for number, (a, e, shape) in enumerate(zip(found, wanted, executable.result_shapes, strict=True)):
             difference = compare(a, e, shape.element, options.tolerance)
             fine &= difference.is_fine
-            print(f"{name}: {where}result {number}: {shape}: {difference}")
+            print(f"{file.name}: {where}result {number}: {shape}: {difference}")
     return fine

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import zipfile
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,16 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_files import ArrayFileError, read_arrays
 from ..hlo.backend import default_target
-from ..hlo.collectives.world import local_device_count, set_local_device_count
+from ..hlo.collectives.world import MAX_LOCAL_DEVICES, local_device_count, set_local_device_count
 from ..hlo.comparing import random_array
-from ..hlo.errors import UnsupportedError
-from ..hlo.ir import HloModule
+from ..hlo.errors import EmptyQueueError, UnsupportedError
+from ..hlo.host_queues import HOST_QUEUES, INFEED, channel, queue_of
+from ..hlo.ir import HloInstruction, HloModule
+from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from ..hlo.target import Target
 from ..hlo.targets import target_named
 from ..hlo.text.parser import parse
-from .outcome import OutOfMemoryError, UsageError
+from .outcome import ModuleError, UsageError
 
 NDArray = np.ndarray[Any, Any]
 
@@ -35,23 +37,56 @@ class ModuleFile(NamedTuple):
     module: HloModule
 
     @contextmanager
-    def within_memory(self) -> Iterator[HloModule]:
-        """Gives the module. A MemoryError becomes an OutOfMemoryError that says which array is the largest."""
+    def within_means(self) -> Iterator[HloModule]:
+        """Gives the module. If it needs more memory than there is, or data that nobody gives, a ModuleError says which
+        instruction that is."""
+        unfed = {queue for i in self.module.instructions() if (queue := self._unfed(i))}
         try:
-            yield self.module
+            with HOST_QUEUES.closed(unfed):
+                yield self.module
         except MemoryError:
             largest = max(self.module.instructions(), key=lambda i: i.shape.byte_size)
             size = f"{largest.shape.byte_size / 2**30:,.1f} GiB"
             what = f"there is not enough memory: the largest array, {largest.name}, is {largest.shape}, {size}"
-            raise OutOfMemoryError(f"{self._position(largest.name)}: {what}") from None
+            raise ModuleError(f"{self._position(largest.name)}: {what}") from None
+        except EmptyQueueError as error:
+            position = self._position(error.instruction)
+            if position == self.name:  # a pass gave it another name
+                first = next(i for i in self.module.instructions() if queue_of(i) == error.queue)
+                position = self._position(first.name)
+            raise ModuleError(f"{position}: {error}") from None
+
+    def _unfed(self, instruction: HloInstruction) -> str | None:
+        """The queue that the instruction takes from, if nothing but the instructions before it can have put something
+        there: a command runs a program and feeds none."""
+        queue = queue_of(instruction)
+        alone = self.module.replica_count * self.module.num_partitions == 1
+        if queue == INFEED or alone:
+            return queue
+        sent = (i for i in self.module.instructions() if i.opcode is Opcode.SEND)
+        return None if any(channel(i.attributes.channel_id) == queue for i in sent) else queue
+
+    def with_devices(self, module: HloModule) -> None:
+        """Give the process, which runs nothing else, as many devices as a module needs, if it has fewer. `module`: this
+        one, perhaps partitioned. ModuleError for more than a process can have."""
+        count = module.replica_count * module.num_partitions
+        if count > MAX_LOCAL_DEVICES:
+            what = f"a process has at most {MAX_LOCAL_DEVICES:,} devices, not {count:,}"
+            place = _place(self.text, re.search(r"\b(replica_count|num_partitions)=|\bsharding=", self.text))
+            raise ModuleError(f"{self.name}{place}: module {module.name} is for {_devices(module)}: {what}")
+        set_local_device_count(max(local_device_count(), count))
 
     def _position(self, instruction: str) -> str:
         """`file:line:column` of an instruction; the file alone if the text gives it another name."""
-        found = re.search(rf"^\s*(?:ROOT\s+)?(%?{re.escape(instruction)})\s*=", self.text, re.MULTILINE)
-        if found is None:
-            return self.name
-        before = self.text[: found.start(1)]
-        return f"{self.name}:{before.count(chr(10)) + 1}:{found.start(1) - before.rfind(chr(10))}"
+        found = re.search(rf"^\s*(?:ROOT\s+)?(?=%?{re.escape(instruction)}\s*=)", self.text, re.MULTILINE)
+        return f"{self.name}{_place(self.text, found)}"
+
+
+def _place(text: str, found: re.Match[str] | None) -> str:
+    """`:line:column` of what comes after a match, "" without one."""
+    if found is None:
+        return ""
+    return f":{text.count(chr(10), 0, found.end()) + 1}:{found.end() - text.rfind(chr(10), 0, found.end())}"
 
 
 def read_module(name: str) -> ModuleFile:
@@ -66,6 +101,8 @@ def read_text(name: str) -> str:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
+    except ValueError as error:  # a name that no file has
+        raise UsageError(f"cannot read {name!r}: {error}") from None
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -111,11 +148,6 @@ def arguments_of_devices(module: HloModule, options: Namespace) -> list[list[NDA
     return [fitting[k * len(leaves) : (k + 1) * len(leaves)] for k in range(count)]
 
 
-def with_devices_for(module: HloModule) -> None:
-    """Give the process, which runs nothing else, as many devices as the module needs, if it has fewer."""
-    set_local_device_count(max(local_device_count(), module.replica_count * module.num_partitions))
-
-
 def _devices(module: HloModule) -> str:
     return f"{module.replica_count} replicas and {module.num_partitions} partitions"
 
@@ -129,15 +161,9 @@ def _types(leaves: Sequence[Shape], module: HloModule) -> str:
 
 def _load(name: str) -> list[NDArray]:
     try:
-        loaded = np.load(name, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return [loaded]
-        with loaded:
-            return [loaded[key] for key in loaded.files]
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror or error}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise UsageError(f"{name} holds no arrays that NumPy can load: {error}") from None
+        return list(read_arrays(name).values())
+    except ArrayFileError as error:
+        raise UsageError(str(error)) from None
 
 
 def _fitting(array: NDArray, leaf: Shape, number: int) -> NDArray:

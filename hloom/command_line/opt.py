@@ -47,7 +47,7 @@ def execute(options: Namespace) -> int:
         explain=options.explain,
         check_rules=options.check_rules or settings.check_rules,
     )
-    with read_module(options.file).within_memory() as module:
+    with read_module(options.file).within_means() as module:
         module, records = chosen.run(with_partitions(module), settings)
     if options.stats:
         print(PassRecords(records), file=sys.stderr)
@@ -103,4 +103,3 @@ def _explained(records: Sequence[PassRecord]) -> str:
             for application in record.applications:
                 lines += [f"  {line}" for line in str(application).splitlines()]
     return "\n".join(lines)
-

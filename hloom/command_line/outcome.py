@@ -14,8 +14,8 @@ class UsageError(Exception):
     """The command line makes no sense; the message says what to do instead."""
 
 
-class OutOfMemoryError(HloError):
-    """There is not enough memory for a module. The message begins with the position of its largest array."""
+class ModuleError(HloError):
+    """A module asks for more than there is: memory, devices, data. The message begins with a position in its file."""
 
 
 def report(error: UsageError | HloError | MemoryError) -> int:
@@ -23,6 +23,6 @@ def report(error: UsageError | HloError | MemoryError) -> int:
     if isinstance(error, MemoryError):
         print(f"hloom: there is not enough memory: {error}".rstrip(": "), file=sys.stderr)
     else:
-        has_position = isinstance(error, HloParseError | OutOfMemoryError)
+        has_position = isinstance(error, HloParseError | ModuleError)
         print(error if has_position else f"hloom: {error}", file=sys.stderr)
     return USAGE if isinstance(error, UsageError) else BAD

@@ -19,7 +19,7 @@ from ..hlo.shape import Shape
 from ..hlo.target import Target
 from ..hlo.timeline import spans
 from ..hlo.timeline.timeline import timeline_of
-from .files import NDArray, arguments_of_devices, read_module, store_results, target_of, with_devices_for
+from .files import ModuleFile, NDArray, arguments_of_devices, read_module, store_results, target_of
 from .outcome import FINE, UsageError
 from .profile import write_timeline
 
@@ -29,16 +29,17 @@ def execute(options: Namespace) -> int:
     target = target_of(options)
     if options.mpi and (options.output or "").endswith(".npz"):
         raise UsageError("with --mpi each process stores its devices' results: give --output a folder, not one file")
-    with read_module(options.file).within_memory() as module:
-        return _execute(module, target, options)
+    file = read_module(options.file)
+    with file.within_means():
+        return _execute(file, target, options)
 
 
-def _execute(module: HloModule, target: Target, options: Namespace) -> int:
-    module = with_partitions(module)
+def _execute(file: ModuleFile, target: Target, options: Namespace) -> int:
+    module = with_partitions(file.module)
     if options.mpi:
         initialize()
     else:
-        with_devices_for(module)
+        file.with_devices(module)
     if not options.timeline:
         return _run(module, target, options)
     recorder = spans.Recorder()

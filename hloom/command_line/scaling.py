@@ -19,7 +19,7 @@ from .outcome import FINE, UsageError
 def execute(options: Namespace) -> int:
     """Print a line for each number of devices; with --collectives, what each one sends."""
     cluster = Cluster(options.flops, Link(*options.inside), Link(*options.between), options.devices_per_host)
-    with read_module(options.file).within_memory() as module:
+    with read_module(options.file).within_means() as module:
         programs = _programs(module, options)
         if options.collectives:
             for count, (program, records) in programs.items():

@@ -23,7 +23,7 @@ def _infeed(context: RowContext, instruction: HloInstruction) -> None:
     data = instruction.shape.elements[0]
 
     def take(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
-        _fill(results, HOST_QUEUES.take(INFEED, data))
+        _fill(results, HOST_QUEUES.take(INFEED, data, instruction.name))
 
     if any(data.leaves()):
         host_row(context, instruction, take)
@@ -71,7 +71,7 @@ def _recv_done(context: RowContext, instruction: HloInstruction) -> None:
     data = instruction.shape.elements[0]
 
     def take(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
-        _fill(results, HOST_QUEUES.take(channel(int(operands[-1])), data))
+        _fill(results, HOST_QUEUES.take(channel(int(operands[-1])), data, instruction.name))
 
     host_row(context, instruction, take)
 

@@ -14,9 +14,7 @@ compute in 64 bits, as Numba does (wrap them in a cast, or use `add`, `subtract`
 
 from __future__ import annotations
 
-import hashlib
 import operator
-import pathlib
 from typing import Any
 
 from llvmlite import ir
@@ -285,15 +283,6 @@ def _conversions() -> dict[str, Any]:
     return functions | halves | backs | {"pred": to_pred}
 
 
-def _version() -> str:
-    """A hash of the files that define the dialect's names."""
-    folder = pathlib.Path(__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted([*folder.glob("dialect*.py"), *(folder / "math").glob("*.py")]):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
 SCOPE: dict[str, object] = {
     **{name: Cast(name) for name in SCALARS},
     **_elementary_functions(),
@@ -311,6 +300,5 @@ SCOPE: dict[str, object] = {
     "reduce_precision": _reduce_precision("reduce_precision", "float32", "float64"),
     "reduce_precision_f16": _reduce_precision("reduce_precision_f16", "uint16"),
 }
-DIALECT_VERSION: str = _version()
 
-__all__ = ["DIALECT_VERSION", "SCOPE"]
+__all__ = ["SCOPE"]

@@ -74,11 +74,12 @@ class Call(Generic[T]):
     def wait(self) -> bool:
         """Wait until it has ended; False if no thread has begun it, and none will."""
         while not self.done:
-            if self._begun:
-                self._ended.acquire()
-            elif not self._ended.acquire(timeout=_PATIENCE) and not self._begun and self.withdraw():
+            if not self._ended.acquire(timeout=-1 if self._begun else _PATIENCE) and self._never_begins():
                 return False
         return True
+
+    def _never_begins(self) -> bool:
+        return not self._begun and self.withdraw()
 
     def is_unwanted(self) -> bool:
         return self._unwanted
