@@ -58,9 +58,6 @@ class JVPTracer(Tracer):
         primal = self.primal
         return primal.to_concrete_value() if isinstance(primal, Tracer) else primal  # type: ignore[return-value]
 
-    def below(self) -> tuple[Value, int]:
-        return self.primal, 0
-
     def origin(self) -> str:
         return self.primal.origin() if isinstance(self.primal, Tracer) else ""
 
@@ -102,8 +99,10 @@ class JVPTrace(Trace):
         return primals, tangents
 
     def join(self, primal: Value, tangent: Tangent) -> Value:
-        """A tracer; the primal itself where the tangent is zero."""
-        return primal if isinstance(tangent, Zero) else JVPTracer(self, primal, tangent)
+        """A tracer; the primal itself where the tangent is zero, or where there is no element that could move."""
+        if isinstance(tangent, Zero) or 0 in primal.aval.shape:
+            return primal
+        return JVPTracer(self, primal, tangent)
 
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape

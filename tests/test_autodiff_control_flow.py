@@ -18,6 +18,8 @@ from hloom.tracer.core import Value, bind_conditional, bind_while
 from hloom.tracer.ops import sum_all
 from hloom.tracer.recording import takes_one_tuple, trace_to_computation
 
+import hloom
+import hloom.numpy as jnp
 from hloom import config, grad, jit, jvp, lax, linearize, make_hlo, value_and_grad
 from support.grad_check import check_derivatives, concrete
 
@@ -208,6 +210,16 @@ def test_while_linearised() -> None:
     _, push = linearize(lambda x: newton(x, f64(Y))[1], f64(X))
     expected = jvp(lambda x: newton(x, f64(Y))[1], (f64(X),), (f64(Y),))[1]
     np.testing.assert_allclose(push(f64(Y)), expected)
+
+
+def test_while_over_no_elements_in_reverse_mode() -> None:
+    """Nothing moves that has no elements, so no state is kept."""
+
+    def total(x: Any) -> Any:
+        return jnp.sum(lax.while_loop(lambda s: s[0] < 3.0, lambda s: (s[0] + 1.0, s[1] * 2.0), (0.0, x))[1])
+
+    for wrap in (lambda f: f, jit):
+        assert wrap(hloom.grad(total))(jnp.zeros((2, 0))).shape == (2, 0)
 
 
 def test_while_refuses_reverse_mode() -> None:

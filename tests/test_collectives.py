@@ -42,6 +42,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], np.ndarray, Any]] = {
     "all_gather tiled": (lambda x: lax.all_gather(x, "i", tiled=True), M, [M.ravel()] * 3),
     "all_gather of what all share": (lambda x: lax.all_gather(jnp.ones(2), "i"), X, np.ones((3, 3, 2))),
     "psum_scatter": (lambda x: lax.psum_scatter(x, "i"), M, M.sum(0)),
+    "psum_scatter of booleans": (lambda x: lax.psum_scatter(x > 0, "i"), M, (M > 0).sum(0, dtype="int32")),
     "psum_scatter tiled": (lambda x: lax.psum_scatter(x, "i", tiled=True), T, T.sum(0).reshape(3, 2, 2)),
     "all_to_all": (lambda x: lax.all_to_all(x, "i", 0, 0), M, M.T),
     "all_to_all tiled": (

@@ -99,6 +99,14 @@ def test_frequencies_and_shifts(n: int) -> None:
             np.testing.assert_array_equal(np.asarray(getattr(jnp.fft, name)(x, axes)), expected)
 
 
+@pytest.mark.parametrize("n", [3, 6, 9, 12])
+@pytest.mark.parametrize("wrap", [lambda f: f, hloom.jit], ids=["eager", "jit"])
+def test_equal_numbers_have_one_frequency(n: int, wrap: Callable[..., Any]) -> None:
+    """The factors are rounded once: the cosine of a third of a turn is -0.5."""
+    with hloom.enable_x64():
+        np.testing.assert_array_equal(wrap(jnp.fft.rfft)(jnp.ones((3, n))), np.fft.rfft(np.ones((3, n))))
+
+
 def test_no_elements() -> None:
     assert jnp.fft.fftn(jnp.ones((0, 2))).shape == (0, 2)
     assert jnp.fft.irfft(jnp.ones((4, 1))).shape == (4, 0)

@@ -17,9 +17,30 @@ NOT_COMPLEX = {
     *(f"numpy.{name}" for name in ("amax", "amin", "argmax", "argmin", "max", "min", "nanmax", "nanmin", "ptp")),
 }
 """These may refuse complex numbers, which JAX orders."""
+STRONG = {
+    *(f"numpy.linalg.{name}" for name in ("cholesky", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh")),
+    *(f"numpy.linalg.{name}" for name in ("lstsq", "qr", "solve", "svd", "svdvals")),
+    *("lax.approx_max_k", "lax.approx_min_k", "lax.top_k", "numpy.argpartition", "numpy.modf", "numpy.polydiv"),
+    *("numpy.gradient", "numpy.isfinite"),
+}
+"""Of weakly typed arrays these are weakly typed in JAX, and not here."""
+NARROW = ("float16", "bfloat16", "float8_e5m2")
+DTYPES_OF_OPERANDS = {"scipy.special.owens_t", "scipy.special.multigammaln"}
+"""These have the dtype of their operands, which JAX's sometimes have not."""
+WEAK = {*("numpy.iscomplex", "numpy.isreal", "numpy.logical_not", "numpy.signbit"), "scipy.special.loggamma"}
+"""The other way round."""
 MISSING = {
     *(("numpy.iscomplexobj", "[xx] 1"), ("numpy.isrealobj", "[xx] 1"), ("numpy.size", "xi 1")),
     *(("numpy.roll", "xx 1"), ("numpy.roll", "x1.5 1"), ("lax.select_n", "xx 1")),
+    *((f"lax.{name}", call) for name in ("pmax", "pmin", "psum") for call in ("x1 2", "xi 1")),
+    *(("lax.rng_bit_generator", "x1 1"), ("lax.rng_bit_generator", "xi 1")),
+    *(("lax.shape_as_value", "x 1"), ("lax.shape_as_value", "[xx] 1"), ("numpy.fft.ihfft", "[xx] 1")),
+    *(("numpy.unravel_index", f"{call} 1") for call in ("x1", "x1.5", "xi", "xx")),
+    *(("numpy.linalg.pinv", f"{call} 2") for call in ("x1.5", "xi", "xx")),
+    *(("numpy.array_equiv", "x1.5 1"), ("numpy.array_equiv", "xi 1"), ("numpy.packbits", "xi 1")),
+    *((f"scipy.special.{name}", "[xx] 1") for name in ("log_ndtr", "ndtr", "spence")),
+    *(("scipy.special.expn", "xi 1"), ("scipy.special.owens_t", "x1 1"), ("scipy.special.owens_t", "x1.5 1")),
+    ("scipy.special.owens_t", "xx 1"),
 }
 """Calls that may raise where JAX has a result."""
 
@@ -33,6 +54,10 @@ def differences(found: dict[str, Any], recorded: dict[str, Any], x64: bool) -> l
             ours = found[name].get(call, " ".join("-" for _ in kinds))
             for kind, theirs, answer in zip(kinds, row.split(" "), ours.split(" "), strict=True):
                 if theirs in ("-", "") or theirs == answer:
+                    continue
+                if theirs.replace("*", "") == answer.replace("*", "") and name in (STRONG if "*" in theirs else WEAK):
+                    continue
+                if name in DTYPES_OF_OPERANDS or (name.startswith("numpy.linalg") and kind in NARROW and answer == "-"):
                     continue
                 refused = answer == "-" and ((name in NOT_COMPLEX and kind in COMPLEX) or (name, call) in MISSING)
                 if not refused:

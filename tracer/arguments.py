@@ -290,7 +290,7 @@ def abstract(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
             refuse_masked(leaf)
         return ShapedArray(leaf.shape, dtypes.canonical_dtype(leaf.dtype))
     if isinstance(leaf, bool | int | float | complex):
-        return ShapedArray((), dtypes.python_scalar_dtype(kind), True)
+        return ShapedArray((), *dtypes.type_of(leaf))
     raise NonArrayArgumentError(
         f"{describe()} is a {kind.__name__}, which is not an array or a number: {_short(leaf)}\n  at {user_line()}\n"
         "  Make the argument static (static_argnums, static_argnames), convert it with hloom.numpy.asarray, or "
@@ -340,14 +340,8 @@ OWN_TYPES: dict[type, Callable[[Any], Any]] = {}
 """What `typeof` says of values of a library's own classes (`hloom.experimental.hijax`). They are no arguments."""
 
 
-DIVIDED_TYPES: list[Callable[[Any, ShapedArray], ShapedArray]] = []
-"""With several devices, what says in the type of a value how Explicit axes of a mesh divide it (`divisions.py`)."""
-
-
 def typeof(x: Any) -> Any:
-    """The type of an array, a tracer or a number: `shape`, `dtype`, `weak_type`; of a reference an `AbstractRef`. With
-    a mesh of several devices whose axes are Explicit, its `sharding` says along which of them which dimension is
-    divided.
+    """The type of an array, a tracer or a number: `shape`, `dtype`, `weak_type`; of a reference an `AbstractRef`.
 
     TypeError for anything else.
 
@@ -361,10 +355,7 @@ def typeof(x: Any) -> Any:
     aval = getattr(x, "aval", None)
     if hasattr(aval, "inner_aval"):  # `refs` imports this module
         return aval
-    found = abstract(x, lambda: "the argument of typeof")
-    for divided in DIVIDED_TYPES:
-        found = divided(x, found)
-    return found
+    return abstract(x, lambda: "the argument of typeof")
 
 
 def _short(value: object) -> str:
@@ -422,7 +413,7 @@ def temporary(leaf: Any) -> Array | None:
 def _packed(key: tuple[type, bool]) -> tuple[ShapedArray, Callable[[Any], bytes]]:
     """The type of a Python number, with or without 64-bit dtypes, and what makes the bytes of one: StructError where
     it does not know how."""
-    aval = ShapedArray((), dtypes.python_scalar_dtype(key[0]), True)
+    aval = ShapedArray((), dtypes.python_scalar_dtype(key[0]), key[0] is not bool)
     pack = Struct("x" if aval.dtype.kind == "c" else aval.dtype.char).pack  # "x" takes no number: always an error
     return _PACKED.setdefault(key, (aval, pack))
 

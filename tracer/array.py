@@ -714,7 +714,9 @@ def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] 
     """A weakly typed Array of a Python scalar; strongly typed if `dtype` is given. OverflowError if it does not fit."""
     if dtype is None:
         key = type(value), thread.settings.context.enable_x64
-        aval = _SCALARS.get(key) or _SCALARS.setdefault(key, ShapedArray((), python_scalar_dtype(key[0]), True))
+        aval = _SCALARS.get(key) or _SCALARS.setdefault(
+            key, ShapedArray((), python_scalar_dtype(key[0]), key[0] is not bool)
+        )
     else:
         aval = ShapedArray((), dtype, False)
     exact = type(value) is int or value * 0 != 0  # infinite or NaN

@@ -24,7 +24,7 @@ from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
 from .context import LibraryFunction, Override, current_context, is_lenient, thread
 from .jit import JitFunction, Run
-from .recording import Places, is_recording
+from .recording import is_recording
 from .traced import Traced
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -88,9 +88,9 @@ class Compound(JitFunction[..., Any]):
         with library_function(self._name):
             return self._fun(*args, **kwargs)
 
-    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any], places: Places) -> Traced:
+    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Traced:
         with library_function(self._name):
-            return super()._trace(key, args, kwargs, places)
+            return super()._trace(key, args, kwargs)
 
     def _with_shape_as_tuple(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

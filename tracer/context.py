@@ -50,8 +50,6 @@ class Context:
     """Variants of each program are timed, and the fastest is kept."""
     excess_precision: bool = False
     """What a kernel computes of bfloat16 and float16 is rounded where it is stored, not after each operation."""
-    meshes: Any = None
-    """The meshes that complete a PartitionSpec (`current_mesh.py`); None: there is none."""
     user_contexts: tuple[tuple[int, Any], ...] = ()
     """Values of contexts that users make (`user_context.py`)."""
 
@@ -90,19 +88,14 @@ def when_checking(start: Callable[[], None]) -> None:
         _interned(context)
 
 
-_NOTHING: dict[str, Any] = {}
-
-
 class Settings:
     """The settings of a thread or of the process: the overrides, and the resulting context."""
 
-    __slots__ = ("changes", "context", "lasting")
+    __slots__ = ("changes", "context")
 
-    def __init__(self, context: Context, changes: dict[str, Any], lasting: dict[str, Any] = _NOTHING) -> None:
+    def __init__(self, context: Context, changes: dict[str, Any]) -> None:
         self.context = context
         self.changes = changes
-        self.lasting = lasting
-        """Those of `changes` that `change_thread` has made, as far as they were known."""
 
 
 class Entered:
@@ -121,8 +114,6 @@ class _Thread(threading.local):
     settings: Settings
     running: Settings | None
     """The settings while a call of a jitted function may run its executable at once; None while anything is traced."""
-    lasting: dict[str, Any] = _NOTHING
-    """What `change_thread` has changed, by name."""
     entered: Entered | None = None
     """The library function whose body runs, if the user's settings say how its arguments are promoted."""
 
@@ -155,28 +146,6 @@ def update_process(**changes: Any) -> None:
             settings.context = _process.context.changed(**settings.changes)
 
 
-def change_thread(**changes: Any) -> None:
-    """Change settings of this thread that no block overrides, for good: when the blocks that are open now end, the
-    change stays. None: as in the beginning."""
-    lasting = {**thread.lasting, **changes}
-    thread.lasting = {name: value for name, value in lasting.items() if value is not None} or _NOTHING
-    _apply_lasting()
-
-
-def _apply_lasting() -> None:
-    settings = thread.settings
-    with _lock:
-        if settings is _process:
-            settings = Settings(settings.context, {})
-            _overriding.append(settings)
-        own = {name: value for name, value in settings.changes.items() if name not in settings.lasting}
-        settings.changes, settings.lasting = {**own, **thread.lasting}, thread.lasting
-        settings.context = _process.context.changed(**settings.changes)
-    thread.settings = settings
-    if thread.running is not None:
-        thread.running = settings
-
-
 class Override(ContextDecorator):
     """Within the block, or the decorated function, this thread's settings differ."""
 
@@ -195,7 +164,7 @@ class Override(ContextDecorator):
         self._before.append(before)
         changes = {**before.changes, **self._changes}
         with _lock:
-            settings = Settings(_process.context.changed(**changes), changes, thread.lasting)
+            settings = Settings(_process.context.changed(**changes), changes)
             _overriding.append(settings)
         thread.settings = settings
         if thread.running is not None:
@@ -209,8 +178,6 @@ class Override(ContextDecorator):
             thread.running = before
         with _lock:
             _overriding.remove(settings)
-        if before.lasting is not thread.lasting:
-            _apply_lasting()
 
 
 def _override(changes: dict[str, Any]) -> Override:

@@ -378,7 +378,7 @@ def bind(
         operands = unified(operands, current_context().manual_axes, bind_call)
     result = cast(Value, trace.process(opcode, operands, attributes, result_shape))
     if weak_type is None:
-        weak_type = _all_weak(operands) and result.aval.dtype is not _BOOL
+        weak_type = _all_weak(operands)
     return result if result.aval.weak_type is weak_type else trace.with_weak_type(result, weak_type)
 
 
@@ -394,10 +394,11 @@ _BOOL = np.dtype(np.bool_)
 
 
 def _all_weak(operands: tuple[Value, ...]) -> bool:
+    """Whether a result is weakly typed. Booleans that come together are promoted, and that makes them strong."""
     for operand in operands:  # a loop, because every operation runs it, and it mostly ends at the first operand
         if not operand.aval.weak_type:
             return False
-    return bool(operands)
+    return len(operands) == 1 or (bool(operands) and operands[0].aval.dtype is not _BOOL)
 
 
 def eager_with_scalar(opcode: Opcode, x: Array, y: Array, attributes: Attributes) -> Array:
@@ -406,7 +407,7 @@ def eager_with_scalar(opcode: Opcode, x: Array, y: Array, attributes: Attributes
     shape = _inferred_shape(opcode, (full, full), attributes, None)
     assert shape is not None, f"{opcode} of {full}"
     dtype = shape.element.dtype
-    aval = ShapedArray(full.shape, dtype, _all_weak((x, y)) and dtype is not _BOOL)
+    aval = ShapedArray(full.shape, dtype, _all_weak((x, y)))
     return EVAL.process_with_scalar(opcode, x, y, attributes, shape, aval)
 
 

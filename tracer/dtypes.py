@@ -72,7 +72,7 @@ _ABOVE: dict[str, tuple[str, ...]] = {
     "complex128": (),
     **dict.fromkeys((*_SMALL_INTEGERS, *_SMALL_FLOATS), ()),
 }
-_WEAK_NODES = {"i": "i*", "u": "i*", "f": "f*", "V": "f*", "c": "c*"}
+_WEAK_NODES = {"b": "bool", "i": "i*", "u": "i*", "f": "f*", "V": "f*", "c": "c*"}
 _WEAK_DTYPES = {"i*": int64, "f*": float64, "c*": complex128}
 
 
@@ -209,8 +209,8 @@ def _promoted(types: frozenset[tuple[DType, bool]], strict: bool) -> tuple[DType
     if strict:
         if len({dtype for dtype, _ in types}) == 1:
             return next(iter(types))[0], False  # a weak and a strong one
-    elif all(weak or dtype == bool_ for dtype, weak in types) and any(weak for _, weak in types):
-        node = _join(frozenset("bool" if d == bool_ else _WEAK_NODES[d.kind] for d, _ in types))
+    elif all(weak or dtype == bool_ for dtype, weak in types) and any(dtype != bool_ for dtype, _ in types):
+        node = _join(frozenset(_WEAK_NODES[d.kind] for d, _ in types))
         return _WEAK_DTYPES[node], True
     node = _join(frozenset(_WEAK_NODES[d.kind] if weak else d.name for d, weak in types), strict)
     # uint64 joined with a signed integer is the weak float: a default float that stays weak

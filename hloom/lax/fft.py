@@ -51,7 +51,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Value:
     lengths = canonical_shape(fft_lengths)
     if not lengths:
         return value
-    return bind(Opcode.FFT, (value,), FftAttributes(kind, lengths))
+    return bind(Opcode.FFT, (value,), FftAttributes(kind, lengths), weak_type=False)
 
 
 def _kind(fft_type: Any) -> FftType:

@@ -78,7 +78,7 @@ def axis_size(axis_name: AxisName) -> int:
 
 
 def _names(axis_name: AxisName) -> tuple[AxisName, ...]:
-    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    return axis_name if isinstance(axis_name, tuple) else (axis_name,)
 
 
 def _size(name: AxisName) -> int:
@@ -319,12 +319,15 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     def one(leaf: Any) -> Any:
         if isinstance(leaf, builtins.int | builtins.float | builtins.complex) and is_even:
             return leaf * use.size
-        value = as_value(leaf)
-        if value.aval.dtype == np.bool_:
-            value = ops.convert(value, dtypes.int32)
+        value = _summed(as_value(leaf))
         return _bind(_PSUM, use, [value], value.aval.with_weak_type(False))
 
     return tree.map(one, x)
+
+
+def _summed(x: Value) -> Value:
+    """The value as sums take it: booleans count as int32."""
+    return ops.convert(x, dtypes.int32) if x.aval.dtype == np.bool_ else x
 
 
 def psum_over_mesh(x: Value, axes: tuple[AxisName, ...], manual: ManualAxes) -> Value:
@@ -556,7 +559,7 @@ def psum_scatter(
     axis_index_groups: Any = None,
     tiled: bool = False,
 ) -> Any:
-    """The sum over a named axis, of which element k gets the k-th slice along `scatter_dimension`.
+    """The sum over a named axis; element k gets its k-th slice along `scatter_dimension`. Booleans count as int32.
 
     That dimension must have the axis's size, and is removed. tiled: its size is a multiple, and it is divided. A tuple
     of names stands for the elements along all of them, the last one fastest.
@@ -570,6 +573,7 @@ def psum_scatter(
     size = _members(axis_name, groups)
 
     def one(v: Value) -> Value:
+        v = _summed(v)
         d = canonical_axis(scatter_dimension, v.aval.ndim)
         shape = v.aval.shape
         if tiled:

@@ -77,13 +77,14 @@ def gradient(
     order = 1 if edge_order is None else operator.index(edge_order)
     if order not in (1, 2):
         raise ValueError(f"gradient: edge_order must be 1 or 2, not {edge_order}\n  at {user_line()}")
-    (x,) = promote_dtypes_inexact(f)
+    x, *spacing = promote_dtypes_inexact(f, *varargs)
+    spacing = spacing or [lax.full((), 1.0, x.aval.dtype)]
     rank = x.aval.ndim
     given: Any = range(rank) if axis is None else axis if isinstance(axis, tuple | list) else [axis]
     axes = [canonical_axis(d, rank) for d in given]
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError(f"gradient: Invalid number of spacing arguments: {len(varargs)} for {len(axes)} axes")
-    steps = [*varargs] if len(varargs) == len(axes) else [varargs[0] if varargs else 1.0] * len(axes)
+    steps = spacing if len(varargs) == len(axes) else spacing * len(axes)
     for d in axes:
         if x.aval.shape[d] < order + 1:
             raise ValueError(
@@ -94,15 +95,14 @@ def gradient(
     return found[0] if len(found) == 1 else found
 
 
-def _gradient(x: Value, axis: int, step: ArrayLike, order: int) -> Value:
-    """Along one axis. `step` is the distance of samples, or their coordinates."""
+def _gradient(x: Value, axis: int, h: Value, order: int) -> Value:
+    """Along one axis. h: the distance of samples, or their coordinates."""
     y = moveaxis(x, axis, 0)
     size = y.aval.shape[0]
 
     def row(k: int) -> Value:
         return lax.index_in_dim(y, k, 0)
 
-    h = to_dtype(step, dtypes.result_type(x.aval.dtype, 1.0), False)
     if h.aval.ndim > 1 or (h.aval.ndim == 1 and h.aval.shape[0] != size):
         raise ValueError(
             f"gradient: spacing is a number, or one coordinate for each of {size} samples, not "
@@ -130,7 +130,7 @@ def _gradient(x: Value, axis: int, step: ArrayLike, order: int) -> Value:
             first = _three_points(row(0), row(1), row(2), gap(0), gap(1))
             last = -_three_points(row(size - 1), row(size - 2), row(size - 3), gap(size - 2), gap(size - 3))
     parts = [first, *([] if inside is None else [inside]), last]
-    return moveaxis(lax.concatenate([strong(p) for p in parts], 0), 0, axis)
+    return moveaxis(lax.concatenate(parts, 0), 0, axis)
 
 
 def _three_points(y0: Value, y1: Value, y2: Value, a: Value, b: Value) -> Value:
@@ -174,7 +174,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     later = lax.slice_in_dim(values, 1, size, 1, -1)
     earlier = lax.slice_in_dim(values, 0, size - 1, 1, -1)
     areas = width * (later + earlier)
-    return lax.reduce_sum(areas, [areas.aval.ndim - 1]) * 0.5
+    return strong(lax.reduce_sum(areas, [areas.aval.ndim - 1]) * 0.5)
 
 
 @compound(static=("axis",))

@@ -261,7 +261,7 @@ def cross(
     )
     third: Value = multiply(x0, y1) - multiply(x1, y0)
     if sizes == [2, 2]:
-        return strong(third)
+        return third
     (xz,), (yz,) = (z or [lax.full_like(z0, 0)] for z, z0 in ((x2, x0), (y2, y0)))
     first: Value = multiply(x1, yz) - multiply(xz, y1)
     second: Value = multiply(xz, y0) - multiply(x0, yz)

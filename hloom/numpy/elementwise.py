@@ -23,7 +23,7 @@ from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.ops import convert
 from ..tracer.source import user_line
-from .promotion import check_arraylike, no_out, promote_inexact, strong_array
+from .promotion import check_arraylike, no_out, promote_inexact, strong, strong_array
 
 __all__ = [
     "abs",
@@ -575,7 +575,7 @@ def isinf(x: ArrayLike, /) -> Value:
         return isinf(lax.real(value)) | isinf(lax.imag(value))
     if not dtypes.is_inexact(value.aval.dtype):
         return lax.full_like(value, False, dtype=np.bool_)
-    return lax.abs(value) == math.inf
+    return strong(lax.abs(value) == math.inf)
 
 
 def isposinf(x: ArrayLike, /, out: None = None) -> Value:
@@ -605,7 +605,7 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Value:
     value = real_only(name, numbers_only(name, as_value(x)))
     if not dtypes.is_floating(value.aval.dtype):
         return lax.full_like(value, False, dtype=np.bool_)
-    return value == infinity
+    return strong(value == infinity)
 
 
 def numbers_only(name: str, value: Value) -> Value:

@@ -21,7 +21,6 @@ Source: C. Van Loan, Computational Frameworks for the Fast Fourier Transform, 1.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -237,8 +236,9 @@ def _odd(p: int, kind: str, inverse: bool) -> Iterator[str]:
     for part in "ri":
         yield f"b{part}0 = a{part}0 + {' + '.join(f't{part}{k}' for k in half)}"
     for r in half:
-        cosine = [f"{kind}({math.cos(2 * math.pi * (k * r % p) / p)!r})" for k in half]
-        sine = [f"{kind}({math.sin(2 * math.pi * (k * r % p) / p)!r})" for k in half]
+        factors = roots(np.array(half) * r, p).astype(np.complex128)  # rounded once: that of a third of a turn is -0.5
+        cosine = [f"{kind}({c!r})" for c in factors.real.tolist()]
+        sine = [f"{kind}({-s!r})" for s in factors.imag.tolist()]
         for part in "ri":
             yield f"c{part} = a{part}0 + " + " + ".join(f"{c} * t{part}{k}" for k, c in zip(half, cosine, strict=True))
             yield f"e{part} = " + " + ".join(f"{s} * d{part}{k}" for k, s in zip(half, sine, strict=True))

@@ -21,7 +21,7 @@ import hloom.numpy
 
 FILE = Path(__file__).resolve().parent.parent / "data" / "jax_types.json"
 
-NAMESPACES = ("numpy", "numpy.linalg", "lax", "nn", "random")
+NAMESPACES = ("numpy", "numpy.linalg", "numpy.fft", "lax", "nn", "random", "scipy.special")
 DTYPES = {
     "bool": "b", "uint8": "u1", "uint16": "u2", "uint32": "u4", "uint64": "u8", "int8": "i1", "int16": "i2",
     "int32": "i4", "int64": "i8", "float16": "f2", "bfloat16": "bf", "float32": "f4", "float64": "f8",
@@ -102,16 +102,15 @@ def names() -> Iterator[tuple[str, str]]:
 def type_of(value: Any) -> str:
     """A type as the table writes it."""
     short = DTYPES.get(str(value.dtype), str(value.dtype))
-    return short + ("*" if getattr(value, "weak_type", False) and short != "b" else "")
+    return short + ("*" if getattr(value, "weak_type", False) else "")
 
 
 def answer(package: Any, function: Any) -> str:
     """The types of the results; "-" if there are none."""
     try:
-        result = package.eval_shape(function)
-    except Exception:  # of many classes: that there is no result is what counts
+        return ",".join(type_of(v) for v in package.tree.leaves(package.eval_shape(function)))
+    except Exception:  # of many classes: that there is no result, or that it is no array, is what counts
         return "-"
-    return ",".join(type_of(v) for v in package.tree.leaves(result))
 
 
 def argument(np: Any, kind: str, shape: tuple[int, ...]) -> Any:

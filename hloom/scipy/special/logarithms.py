@@ -10,7 +10,7 @@ from ... import numpy as jnp
 from ...extend.primitive import Primitive
 from ...nn import normalization
 from ...nn.normalization import logsumexp
-from ...numpy.promotion import Axis, promote_inexact
+from ...numpy.promotion import Axis, promote_inexact, strong
 from ...tracer import dtypes
 from ...tracer.compound import compound
 from ...tracer.core import Value
@@ -82,8 +82,7 @@ def logit(x: ArrayLike) -> Value:
     >>> special.logit(jnp.array([0.0, 0.5, 0.75])).round(3)
     Array([ -inf, 0.   , 1.099], dtype=float32)
     """
-    result: Value = _logit.bind(*promote_inexact("logit", x))
-    return result
+    return strong(_logit.bind(*promote_inexact("logit", x)))
 
 
 _logit = Primitive("logit")
@@ -189,7 +188,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Value:
     >>> special.rel_entr(p, q).round(3), special.rel_entr(p, q).sum().round(3)
     (Array([0.347, 0.   , 0.   ], dtype=float32), Array(0.347, dtype=float32))
     """
-    return _rel_entr(*real("rel_entr", p, q))
+    return strong(_rel_entr(*real("rel_entr", p, q)))
 
 
 def _rel_entr(p: Any, q: Any) -> Value:
@@ -213,7 +212,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Value:
     Array([1.   , 0.   , 0.386], dtype=float32)
     """
     first, second = real("kl_div", p, q)
-    return _rel_entr(first, second) - first + second
+    return strong(_rel_entr(first, second) - first + second)
 
 
 @compound()
