@@ -278,6 +278,60 @@ def test_donated_keys() -> None:
         random.key_data(keys)
 
 
+# ---- chosen and replaced by arrays of indices
+
+FOUR, GRID = random.split(random.key(0), 4), random.split(random.key(1), (3, 4))
+SOME = jnp.array([0, 2])
+BY_ARRAYS: dict[str, tuple[Callable[[Any, Any], Any], Any, Any]] = {
+    "set": (lambda k, v: k.at[SOME].set(v[3]), FOUR, FOUR),
+    "set each": (lambda k, v: k.at[SOME].set(v[2:]), FOUR, FOUR),
+    "set from the end": (lambda k, v: k.at[jnp.array([-1])].set(v[0]), FOUR, FOUR),
+    "set by a mask": (lambda k, v: k.at[np.array([True, False, True, False])].set(v[3]), FOUR, FOUR),
+    "set nothing": (lambda k, v: k.at[np.array([], int)].set(v[3]), FOUR, FOUR),
+    "set beyond the end": (lambda k, v: k.at[jnp.array([1, 9])].set(v[3], mode="drop"), FOUR, FOUR),
+    "set clipped": (lambda k, v: k.at[jnp.array([1, 9])].set(v[3], mode="clip"), FOUR, FOUR),
+    "set rows": (lambda k, v: k.at[SOME].set(v), GRID, FOUR),
+    "set columns": (lambda k, v: k.at[:, SOME].set(v[1]), GRID, FOUR),
+    "set reversed": (lambda k, v: k.at[::-1, SOME].set(v[1]), GRID, FOUR),
+    "set elements": (lambda k, v: k.at[SOME, np.array([1, 3])].set(v[1]), GRID, FOUR),
+    "put": (lambda k, v: jnp.put(k, SOME, v[1], inplace=False), FOUR, FOUR),
+    "take": (lambda k, v: jnp.take(k, SOME), FOUR, FOUR),
+    "take_along_axis": (lambda k, v: jnp.take_along_axis(k, SOME, 0), FOUR, FOUR),
+}
+
+
+def _on_storage(change: Callable[[Any, Any], Any], keys: Any, values: Any) -> Any:
+    """The same of each word of the keys."""
+    columns = [change(random.key_data(keys)[..., w], random.key_data(values)[..., w]) for w in range(2)]
+    return np.stack(columns, -1)
+
+
+@pytest.mark.parametrize("how", ["plain", "jit", "scan"])
+@pytest.mark.parametrize("name", BY_ARRAYS)
+def test_keys_by_arrays_of_indices(name: str, how: str) -> None:
+    change, keys, values = BY_ARRAYS[name]
+    wanted = _on_storage(change, keys, values)
+    wrapped: dict[str, Callable[..., Any]] = {
+        "plain": change,
+        "jit": hloom.jit(change),
+        "scan": lambda k, v: lax.scan(lambda c, x: (c, change(x, v)), 0, k[None])[1][0],
+    }
+    np.testing.assert_array_equal(random.key_data(wrapped[how](keys, values)), wanted)
+
+
+def test_keys_out_of_bounds_have_all_bits() -> None:
+    found = random.key_data(FOUR.at[jnp.array([1, 9])].get(mode="fill"))
+    assert found.tolist() == [random.key_data(FOUR[1]).tolist(), [2**32 - 1] * 2]
+    given = FOUR.at[jnp.array([1, 9])].get(mode="fill", fill_value=FOUR[2])
+    assert bool(jnp.all(given == FOUR[1:3]))
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "min", "max", "subtract"])
+def test_keys_are_not_combined(name: str) -> None:
+    with pytest.raises(TypeError, match="key<fry>"):
+        getattr(FOUR.at[SOME], name)(FOUR[0])
+
+
 # ---- derivatives: keys are arguments that do not move
 
 

@@ -9,7 +9,7 @@ and counted with sizes of dimensions.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ..hlo.ops.movement import IotaAttributes
 from .aval import ShapedArray
 from .core import Value, bind
-from .operators import ArrayBase
 from .ops import (
     array_shape,
     broadcast,
@@ -147,18 +146,16 @@ def fits(indices: Value, sizes: Sequence[int], attributes: GatherAttributes) -> 
     return inside
 
 
-def where_fits(found: Value, indices: Value, sizes: Sequence[int], attributes: GatherAttributes, fill: Any) -> Value:
-    """What was gathered from an array of dimensions `sizes`, with `fill` for the windows that do not fit."""
+def where_fits(
+    found: Value, indices: Value, sizes: Sequence[int], attributes: GatherAttributes, fill: Callable[[Value], Value]
+) -> Value:
+    """What was gathered from an array of dimensions `sizes`; the windows that do not fit are those of `fill(found)`."""
     inside = fits(indices, sizes, attributes)
     if inside is None:
         return found
     shape = found.aval.shape
     batch = [d for d in range(len(shape)) if d not in attributes.offset_dims]
-    if isinstance(fill, ArrayBase):
-        fills = broadcast(convert(fill, found.aval.dtype, found.aval.weak_type), shape, ())
-    else:
-        fills = full_like(found, fill)
-    return select(broadcast(inside, shape, batch), found, fills)
+    return select(broadcast(inside, shape, batch), found, fill(found))
 
 
 def starts(indices: Value, attributes: ScatterAttributes, rank: int) -> Value:

@@ -101,7 +101,8 @@ def _gather_scattered(
     if any(u > 0 for u in updates) and 0 in sizes:
         return broadcast(scalar(fill, x.aval.dtype), updates, ())
     gather = gather_of(attributes, sizes, updates)
-    return where_fits(bind(_O.GATHER, (x, indices), gather), indices, sizes, gather, fill)
+    found = bind(_O.GATHER, (x, indices), gather)
+    return where_fits(found, indices, sizes, gather, lambda like: full_like(like, fill))
 
 
 def _kind(attributes: ScatterAttributes) -> Opcode | str:

@@ -24,6 +24,7 @@ from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, UnsupportedError
+from ..tracer.extended_ops import filled
 from ..tracer.indices import clamped, gather_of, holding, where_fits
 from ..tracer.ops import convert, full, last_of_two, reinterpret_weak
 from ..tracer.recording import returns_element, trace_to_computation
@@ -122,8 +123,8 @@ def gather(
     found = bind(Opcode.GATHER, (x, indices), attributes, weak_type=x.aval.weak_type)
     if handled is not GatherScatterMode.FILL_OR_DROP:
         return found
-    fill = _fill_value(x.aval.dtype) if fill_value is None else fill_value
-    return reinterpret_weak(where_fits(found, indices, x.aval.shape, attributes, fill), x.aval.weak_type)
+    chosen = where_fits(found, indices, x.aval.shape, attributes, lambda like: out_of_bounds(like, fill_value))
+    return reinterpret_weak(chosen, x.aval.weak_type)
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Value:
@@ -147,13 +148,22 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Value:
     return gather(x, concatenate(columns, 1), numbers, [1 if d in places else n for d, n in enumerate(x.aval.shape)])
 
 
-def _fill_value(dtype: np.dtype[Any]) -> Any:
+def out_of_bounds(like: Value, fill_value: Any) -> Value:
+    """An array of what is read out of bounds, by default NaN, the least signed or largest unsigned integer, or True.
+
+    A key out of bounds has all bits of its words set.
+    """
+    dtype = like.aval.dtype
+    if fill_value is not None:
+        return full_like(like, fill_value)
+    if dtypes.is_extended(dtype):
+        return filled(np.iinfo(np.uint32).max, like.aval)
     if dtypes.is_inexact(dtype):
-        return np.nan
+        return full_like(like, np.nan)
     if dtype == np.bool_:
-        return True
+        return full_like(like, True)
     low, high = element_type_of(dtype).limits
-    return high if dtypes.is_unsigned(dtype) else low
+    return full_like(like, high if dtypes.is_unsigned(dtype) else low)
 
 
 def _vector_dimension(name: str, indices: Value) -> int:
@@ -196,8 +206,16 @@ def _combiner(opcode: Opcode, element_type: ElementType) -> HloComputation:
 
 
 def _by(opcode: Opcode | None, x: Value) -> HloComputation:
-    element_type = element_type_of(x.aval.dtype)
-    return last_of_two(element_type) if opcode is None else _combiner(opcode, element_type)
+    element_type = element_type_of(x.aval.storage.dtype)
+    if opcode is None:
+        return last_of_two(element_type)
+    if x.aval.is_extended:
+        raise OperandError(
+            f"{opcode.value} does not accept dtype {x.aval.dtype.name}: its elements are moved and replaced only\n"
+            f"  at {user_line()}",
+            "scatter_c10",
+        )
+    return _combiner(opcode, element_type)
 
 
 def scatter(
@@ -356,6 +374,11 @@ def scatter_apply(
     """
     x = as_value(operand)
     scalar = ShapedArray((), x.aval.dtype)
+    if x.aval.is_extended:
+        raise UnsupportedError(
+            f"scatter_apply: elements of dtype {x.aval.dtype.name} are not changed one by one\n  at {user_line()}\n"
+            "  Read them, apply the function, and write them back with .at[...].set."
+        )
 
     def apply(values: list[Value]) -> list[Value]:
         found = as_value(func(values[0]))

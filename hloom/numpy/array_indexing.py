@@ -15,14 +15,13 @@ import numpy as np
 
 from .. import lax
 from ..hlo.records import dataclass
+from ..lax.gather import out_of_bounds
 from ..lax.indexing import GatherScatterMode, start_index
-from ..tracer import dtypes
 from ..tracer.array import Array, as_value
 from ..tracer.context import current_context
 from ..tracer.core import Value
 from ..tracer.dslice import Slice
 from ..tracer.errors import OperandError
-from ..tracer.extended_ops import filled
 from ..tracer.indices import index_dtype
 from ..tracer.operators import ArrayBase
 from ..tracer.source import user_line
@@ -158,7 +157,7 @@ def gathered(block: Value, index: ArrayIndex, wrap: bool, mode: GatherScatterMod
     empty = [axis for d, axis in zip(index.dimensions, index.axes, strict=True) if not shape[d]]
     if empty and 0 not in index.joint:  # every integer is out of bounds of an empty dimension
         if mode is GatherScatterMode.FILL_OR_DROP:
-            return filler(lax.full_like(block, 0, shape=result), fill_value)
+            return out_of_bounds(lax.full_like(block, 0, shape=result), fill_value)
         raise index_of_nothing(empty[0])
     if 0 in result:
         return lax.full_like(block, 0, shape=result)
@@ -183,22 +182,6 @@ def scattered(
         index.window_dimensions(len(shape)), index.dimensions, index.dimensions
     )  # fmt: skip
     return scatter(block, _starts(index, shape, wrap), new, numbers, mode=mode)
-
-
-def filler(like: Value, fill_value: Any) -> Value:
-    """An array of what is read out of bounds: NaN, the least signed or largest unsigned integer, or True."""
-    dtype = like.aval.dtype
-    if dtypes.is_extended(dtype):
-        return filled(np.iinfo(np.uint32).max, like.aval)
-    if fill_value is None:
-        if dtypes.is_inexact(dtype):
-            fill_value = np.nan
-        elif dtype.kind == "b":
-            fill_value = True
-        else:
-            signed = dtypes.issubdtype(dtype, np.signedinteger)
-            fill_value = int(dtypes.iinfo(dtype).min if signed else dtypes.iinfo(dtype).max)
-    return lax.full_like(like, fill_value)
 
 
 def index_of_nothing(axis: int) -> IndexError:

@@ -19,6 +19,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import SliceAttributes
 from ..hlo.records import dataclass
 from ..hlo.tracebacks import boundaries
+from ..lax.gather import out_of_bounds
 from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer import dtypes
 from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, detached, is_elsewhere
@@ -45,7 +46,6 @@ from .array_indexing import (
     ArrayIndex,
     Scatter,
     check_static_index,
-    filler,
     gathered,
     index_of_nothing,
     is_array_index,
@@ -342,7 +342,7 @@ def _get(x: Value, index: _Index, mode: GatherScatterMode, fill_value: Any) -> V
     empty = [axis for axis, (size, dropped) in enumerate(zip(shape, index.dropped)) if dropped and not size]
     if empty:
         if mode is GatherScatterMode.FILL_OR_DROP:
-            return filler(lax.full_like(x, 0, shape=index.result_shape), fill_value)
+            return out_of_bounds(lax.full_like(x, 0, shape=index.result_shape), fill_value)
         raise index_of_nothing(empty[0])
     if 0 in index.result_shape:  # also where a boolean index is false
         return lax.full_like(x, 0, shape=index.result_shape)
@@ -350,9 +350,9 @@ def _get(x: Value, index: _Index, mode: GatherScatterMode, fill_value: Any) -> V
     if mode is not GatherScatterMode.FILL_OR_DROP:
         return found
     if not _in_bounds(index, shape):
-        return filler(found, fill_value)
+        return out_of_bounds(found, fill_value)
     inside = _dynamic_in_bounds(index, shape)
-    return found if inside is None else lax.select(inside, found, filler(found, fill_value))
+    return found if inside is None else lax.select(inside, found, out_of_bounds(found, fill_value))
 
 
 def _check_fill(fill_value: Any) -> Any:
