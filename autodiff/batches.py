@@ -29,6 +29,7 @@ from ..tracer.ops import (
     select,
     zeros,
 )
+from ..tracer.overlay import overlaid
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,8 @@ def first_where(flags: Value, values: Sequence[Value]) -> list[Value]:
     for value in values:
         rest = value.aval.shape[rank:]
         if not count:
-            found.append(zeros(ShapedArray(rest, value.aval.dtype)))
+            aval = ShapedArray(rest, value.aval.dtype)
+            found.append(overlaid(zeros(aval.storage), aval))
             continue
         rows = reshape(value, (count, *rest))
         row = read_block(rows, [first, *[scalar_like(first, 0)] * len(rest)], (1, *rest))

@@ -16,12 +16,15 @@ from ..tracer.arguments import check_function
 from ..tracer.array import as_value
 from ..tracer.context import Override, current_context
 from ..tracer.core import Tracer, Value, current_trace, set_current_trace
+from ..tracer.execution import look_at_modules
+from ..tracer.operators import ArrayBase
 from ..tracer.ops import compare, full_like
+from ..tracer.overlay import overlaid_all
 from ..tracer.recording import is_recording
 from ..tracer.source import user_line
 from ..tracer.wrapping import wraps
 from .batches import first_where
-from .checks import Checks, CheckTrace, JaxRuntimeError, Site, bind_check, message_of
+from .checks import Checks, CheckTrace, JaxRuntimeError, Site, bind_check, message_of, refuse_checks
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -87,7 +90,7 @@ class Error:
     def _message(self, code: int, place: tuple[int, ...]) -> str | None:
         for (number, site), payload in zip(self._sites, self._payloads, strict=True):
             if number + 1 == code:
-                return message_of(site, [np.asarray(p)[place] for p in payload])
+                return message_of(site, [_element(p, place) for p in payload])
         return None
 
     def throw(self) -> None:
@@ -110,6 +113,11 @@ class Error:
             return f"Error({self.get()})"
         except TypeError:  # the code is traced
             return f"Error({self._code!r})"
+
+
+def _element(payload: Any, place: tuple[int, ...]) -> Any:
+    is_key = isinstance(payload, ArrayBase) and payload.aval.is_extended
+    return (payload if is_key else np.asarray(payload))[place]
 
 
 tree.register_pytree_node(
@@ -161,7 +169,8 @@ def checkify(
         with set_current_trace(trace), Override(checks=looked_for):
             result = f(*arguments, **keywords)
         sites = tuple([(n, trace.checks.sites[n]) for n in trace.payloads])
-        return Error(trace.code, tuple(trace.payloads.values()), sites), result
+        payloads = [tuple(overlaid_all(trace.payloads[n], site.avals)) for n, site in sites]
+        return Error(trace.code, tuple(payloads), sites), result
 
     return checked
 
@@ -208,11 +217,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     if not functionalized and (debug or checks):
         return
     if not functionalized and is_recording(current_trace()):
-        raise ValueError(
-            "Cannot abstractly evaluate a checkify.check which was not functionalized: it is in a function that is "
-            f"traced (by jit, scan, ...).\n  at {user_line()}\n  Apply checkify.checkify to the function, inside or "
-            "outside of jit."
-        )
+        look_at_modules(refuse_checks)
     site = Site("user", msg, structure, tuple([v.aval for v in payload]), user_line() or "")
     bind_check(site, value, payload)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
-from ..hlo.ir import HloComputation
+from ..hlo.ir import HloComputation, HloModule
 from ..hlo.opcode import Opcode
 from ..hlo.ops import Trait, has_trait
 from ..hlo.ops.custom_call import CustomCallAttributes
@@ -45,6 +45,7 @@ from ..tracer.ops import (
     select,
     zeros,
 )
+from ..tracer.overlay import overlaid_all
 from ..tracer.recording import returns_element, takes_one_tuple, trace_to_computation, with_computation
 from ..tracer.scan import SCAN
 from ..tracer.source import user_line
@@ -94,6 +95,7 @@ class Checks:
 
 
 Payload = tuple[Value, ...]
+"""Of keys their storage."""
 
 
 class CheckTrace(Trace):
@@ -162,7 +164,7 @@ class CheckTrace(Trace):
         number = self.checks.number(site)
         is_first = _and(compare(self.code, "EQ", scalar_like(self.code, 0)), failed)
         self.code = select(is_first, scalar(number + 1, dtypes.int32), self.code)
-        before = self.payloads.get(number) or tuple([zeros(a) for a in site.avals])
+        before = self.payloads.get(number) or tuple([zeros(a.storage) for a in site.avals])
         self.payloads[number] = tuple([select(is_first, new, old) for new, old in zip(payload, before, strict=True)])
 
     def _state(self, numbers: Sequence[int]) -> list[Value]:
@@ -170,11 +172,11 @@ class CheckTrace(Trace):
         found = [self.code]
         for number in numbers:
             avals = self.checks.sites[number].avals
-            found += self.payloads.get(number) or [zeros(a) for a in avals]
+            found += self.payloads.get(number) or [zeros(a.storage) for a in avals]
         return found
 
     def _state_avals(self, numbers: Sequence[int]) -> list[ShapedArray]:
-        return [ShapedArray((), dtypes.int32), *(a for n in numbers for a in self.checks.sites[n].avals)]
+        return [ShapedArray((), dtypes.int32), *(a.storage for n in numbers for a in self.checks.sites[n].avals)]
 
     def _set_state(self, values: Sequence[Value], numbers: Sequence[int]) -> None:
         rest = iter(values)
@@ -366,7 +368,7 @@ def _or(x: Value, y: Value) -> Value:
 def _evaluate_check(call: Call, arrays: Sequence[Any]) -> list[Any]:
     site: Site = call.params
     if not bool(arrays[0]):
-        raise JaxRuntimeError(message_of(site, arrays[1:]))
+        raise JaxRuntimeError(message_of(site, overlaid_all(arrays[1:], site.avals)))
     return []
 
 
@@ -377,6 +379,21 @@ CHECK = Primitive("check", evaluate=_evaluate_check)
 def bind_check(site: Site, holds: Value, payload: Sequence[Value]) -> None:
     """Fail at `site` unless `holds`."""
     bind_call(Call(CHECK, _meaning(site.avals), site, "check"), [holds, *payload])
+
+
+def refuse_checks(module: HloModule) -> None:
+    """ValueError if a program that is lowered has checks that no `checkify` has taken."""
+    for computation in module.computations:
+        for i in computation.instructions:
+            composite = i.attributes.composite if i.opcode is Opcode.CALL else None
+            call = composite.rule if composite is not None else None
+            if isinstance(call, Call) and call.primitive is CHECK:
+                where = f"{i.metadata.source_file}:{i.metadata.source_line}" if i.metadata is not None else "<unknown>"
+                raise ValueError(
+                    "Cannot abstractly evaluate a checkify.check which was not functionalized: it is in a function "
+                    f"that is traced (by jit, scan, ...).\n  at {where}\n"
+                    "  Apply checkify.checkify to the function, inside or outside of jit."
+                )
 
 
 def check_index(shape: tuple[int, ...], axis: int, index: Value) -> None:

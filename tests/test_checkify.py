@@ -166,9 +166,62 @@ def test_check_runs_at_once_outside_of_traced_functions() -> None:
     checkify.debug_check(jnp.bool_(False), "nothing happens")
 
 
-def test_an_unchecked_check_is_refused() -> None:
-    with pytest.raises(ValueError, match="not functionalized"):
-        hloom.jit(positive)(-1.0)
+UNCHECKED: dict[str, Callable[[], Any]] = {
+    "jit": lambda: hloom.jit(positive)(-1.0),
+    "lower": lambda: hloom.jit(positive).lower(-1.0),
+    "scan": lambda: lax.scan(lambda c, x: (positive(c), x), 1.0, X),
+    "fori_loop": lambda: lax.fori_loop(0, 3, lambda _, x: positive(x), 1.0),
+    "grad of jit": lambda: hloom.grad(hloom.jit(positive))(1.0),
+    "check_error": lambda: hloom.jit(lambda x: checkify.check_error(checkify.checkify(positive)(x)[0]))(1.0),
+}
+
+
+@pytest.mark.parametrize("name", UNCHECKED)
+def test_an_unchecked_check_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"not functionalized.*\n  at .*test_checkify.py:\d+"):
+        UNCHECKED[name]()
+
+
+WITHOUT_VALUES: dict[str, Callable[[], Any]] = {
+    "eval_shape": lambda: hloom.eval_shape(positive, 1.0),
+    "eval_shape of jit": lambda: hloom.eval_shape(hloom.jit(positive), 1.0),
+    "eval_shape of a loop": lambda: hloom.eval_shape(lambda x: lax.fori_loop(0, 3, lambda _, x: positive(x), x), 1.0),
+    "trace": lambda: hloom.jit(positive).trace(1.0),
+    "jaxpr": lambda: hloom.make_jaxpr(positive)(1.0),
+    "false": lambda: hloom.eval_shape(lambda: checkify.check(False, "no")),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_VALUES)
+def test_a_check_without_values_is_no_error(name: str) -> None:
+    WITHOUT_VALUES[name]()
+
+
+KEYS = hloom.random.split(hloom.random.key(3), 3)
+
+
+def _with_key(x: Any, key: Any) -> Any:
+    checkify.check(x > 0, "{k} {x}", k=key, x=x)
+    return x
+
+
+WITH_KEYS: dict[str, Callable[[Any, Any], Any]] = {
+    "plain": lambda x, k: _with_key(x[1], k[1]),
+    "jit": lambda x, k: hloom.jit(_with_key)(x[1], k[1]),
+    "vmap": hloom.vmap(_with_key),
+    "scan": lambda x, k: lax.scan(lambda c, xk: (c, _with_key(*xk)), 0, (x, k)),
+    "cond": lambda x, k: lax.cond(x[1] < 0, _with_key, _with_key, x[1], k[1]),
+    "loop": lambda x, k: lax.while_loop(lambda i: i < 2, lambda i: i + 1 + 0 * _with_key(x[i], k[i]).astype(int), 0),
+    "handed on": lambda x, k: checkify.check_error(hloom.vmap(checkify.checkify(_with_key))(x, k)[0]),
+}
+
+
+@pytest.mark.parametrize("name", WITH_KEYS)
+def test_keys_in_messages(name: str) -> None:
+    x = jnp.array([1.0, -2.0, 1.0])
+    for check in (checkify.checkify(WITH_KEYS[name]), hloom.jit(checkify.checkify(WITH_KEYS[name]))):
+        assert check(x, KEYS)[0].get() == f"{KEYS[1]} -2.0 (`check` failed)"
+        assert check(abs(x), KEYS)[0].get() is None
 
 
 def test_a_function_traced_within_checkify_is_traced_again_outside() -> None:

@@ -69,7 +69,19 @@ def compile_module(
 
 def module_of(name: str, entry: HloComputation, donated: Sequence[int] = ()) -> HloModule:
     """A module; each donated parameter's memory is offered to one result of its type."""
-    return make_module(name, entry, input_output_aliases=aliases_for(entry, donated))
+    module = make_module(name, entry, input_output_aliases=aliases_for(entry, donated))
+    for look_at in _lookers:
+        look_at(module)
+    return module
+
+
+_lookers: list[Callable[[HloModule], None]] = []
+
+
+def look_at_modules(look_at: Callable[[HloModule], None]) -> None:
+    """From now on `look_at` is called on each module that is lowered, which it may refuse by an error."""
+    if look_at not in _lookers:
+        _lookers.append(look_at)
 
 
 def aliases_for(entry: HloComputation, donated: Sequence[int]) -> tuple[InputOutputAlias, ...]:
