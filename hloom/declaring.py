@@ -20,4 +20,6 @@ def declared(declaration: F, function: Callable[..., Any]) -> F:
     """`function` with the name, home and documentation of its declaration, which has the same parameters."""
     functools.update_wrapper(function, declaration)
     del function.__wrapped__  # type: ignore[attr-defined]  # the declaration is no other form of the function
+    code = function.__code__
+    function.__code__ = code.replace(co_name=declaration.__name__, co_qualname=declaration.__qualname__)
     return cast(F, function)

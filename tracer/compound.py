@@ -14,18 +14,16 @@ this plain run too, so that they name the user's line and not an argument of a p
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from ..hlo.tracebacks import Signal, hide
 from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
-from .context import LibraryFunction, Override, current_context, is_lenient, thread
+from .callers import is_call_of_user
+from .context import current_context, is_lenient, lenient
 from .jit import JitFunction, Run
 from .recording import is_recording
-from .traced import Traced
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NONE = ArgumentSpec(frozenset(), frozenset())
@@ -66,9 +64,7 @@ class Compound(JitFunction[..., Any]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if not self._state.direct and (self._small or is_recording(self._state.trace)):
-                if thread.entered is None and is_lenient(thread.settings.context):
-                    return self._fun(*args, **kwargs)
-                return self._plain(args, kwargs)
+                return self._fun(*args, **kwargs)
             try:
                 return super().__call__(*args, **kwargs)
             except _Declined:
@@ -78,19 +74,10 @@ class Compound(JitFunction[..., Any]):
                     raise
             if self._shape is not None and (hashable := self._with_shape_as_tuple(args, kwargs)) is not None:
                 return self(*hashable[0], **hashable[1])
-            return self._plain(args, kwargs)  # outside of the handler: its errors are the user's own
+            return self._fun(*args, **kwargs)  # outside of the handler: its errors are the user's own
         except BaseException as error:
             hide(error)
             raise
-
-    def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The Python function itself, operation by operation."""
-        with library_function(self._name):
-            return self._fun(*args, **kwargs)
-
-    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Traced:
-        with library_function(self._name):
-            return super()._trace(key, args, kwargs)
 
     def _with_shape_as_tuple(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -108,6 +95,9 @@ class Compound(JitFunction[..., Any]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run] | None = None, fast_key: Any = None
     ) -> Any:
         context = current_context()
+        if not is_lenient(context) and not is_call_of_user(self._fun):
+            with lenient():  # programs that users call with these settings are others: their arguments were checked
+                return self._call(args, kwargs)
         if context.disable_jit or context.backend == "evaluator":
             raise _Declined
         direct = self._state.direct
@@ -131,38 +121,6 @@ class Compound(JitFunction[..., Any]):
 
     def __repr__(self) -> str:
         return f"<function {self.__qualname__}>"
-
-
-def library_function(name: str) -> AbstractContextManager[object]:
-    """Around the body of a library function: the library's own arrays promote to one another, whatever users set."""
-    if thread.entered is not None:
-        return _Inner()
-    return nullcontext() if is_lenient(current_context()) else LibraryFunction(name)
-
-
-def of_user(fun: F) -> F:
-    """A function that a user handed over, to be called in a `library_function`: there it has the user's settings."""
-    context = current_context()
-    if is_lenient(context):
-        return fun
-    dtypes, ranks = context.numpy_dtype_promotion, context.numpy_rank_promotion
-
-    @functools.wraps(fun)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        with Override(numpy_dtype_promotion=dtypes, numpy_rank_promotion=ranks), _Inner():
-            return fun(*args, **kwargs)
-
-    return cast(F, called)
-
-
-class _Inner:
-    """Around the body of a library function that another one called: it promotes no arguments of users."""
-
-    def __enter__(self) -> None:
-        self._outer, thread.entered = thread.entered, None
-
-    def __exit__(self, *_: object) -> None:
-        thread.entered = self._outer
 
 
 class _Declined(Signal):

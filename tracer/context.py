@@ -98,24 +98,12 @@ class Settings:
         self.changes = changes
 
 
-class Entered:
-    """A library function that a user called while promotion is strict: its name, and the user's context."""
-
-    __slots__ = ("context", "name")
-
-    def __init__(self, name: str, context: Context) -> None:
-        self.name = name
-        self.context = context
-
-
 class _Thread(threading.local):
     """Each thread's settings; the process's where it overrides none."""
 
     settings: Settings
     running: Settings | None
     """The settings while a call of a jitted function may run its executable at once; None while anything is traced."""
-    entered: Entered | None = None
-    """The library function whose body runs, if the user's settings say how its arguments are promoted."""
 
 
 _lock = fork_lock(Order.LEAF)
@@ -189,23 +177,6 @@ def is_lenient(context: Context) -> bool:
     return context.numpy_dtype_promotion == "standard" and context.numpy_rank_promotion == "allow"
 
 
-class LibraryFunction(Override):
-    """Within the block the body of a library function runs, and the library's own arrays promote to one another.
-
-    Strict promotion, of dtypes and of ranks, is about the arrays of users. These are the arguments of the outermost
-    library function, where it promotes them in its own name; `numpy/promotion.py` asks `thread.entered` for it.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(numpy_dtype_promotion="standard", numpy_rank_promotion="allow")
-        self._entered = Entered(name, current_context())
-        self._outer: list[Entered | None] = []
-
-    def __enter__(self) -> Self:
-        self._outer.append(thread.entered)
-        thread.entered = self._entered
-        return super().__enter__()
-
-    def __exit__(self, *_: object) -> None:
-        super().__exit__()
-        thread.entered = self._outer.pop()
+def lenient() -> Override:
+    """Within the block arrays of all dtypes and ranks promote to one another."""
+    return Override(numpy_dtype_promotion="standard", numpy_rank_promotion="allow")

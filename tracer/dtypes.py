@@ -16,7 +16,8 @@ from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
 from .aval import FLOAT0
-from .context import Context, thread
+from .callers import is_call_of_user
+from .context import thread
 from .errors import OperandError, TypePromotionError
 from .extended import ExtendedDType, extended
 from .operators import ArrayBase
@@ -217,6 +218,16 @@ def _promoted(types: frozenset[tuple[DType, bool]], strict: bool) -> tuple[DType
     return (_WEAK_DTYPES[node], True) if node in _WEAK_DTYPES else (np.dtype(_BY_NAME[node]), False)
 
 
+def _strictly(types: frozenset[tuple[DType, bool]]) -> tuple[DType, bool]:
+    """Under strict promotion, which is for calls of users."""
+    try:
+        return _promoted(types, True)
+    except TypePromotionError:
+        if is_call_of_user():
+            raise
+        return _promoted(types, False)
+
+
 _BY_NAME: dict[str, DType] = {
     name: np.dtype(getattr(ml_dtypes, name, name))
     for name in _ABOVE
@@ -224,14 +235,13 @@ _BY_NAME: dict[str, DType] = {
 }
 
 
-def promote(types: Iterable[tuple[DType, bool]], context: Context | None = None) -> tuple[DType, bool]:
-    """The (dtype, weak type) that values of these (dtype, weak type) take together, in this thread's context if it is
-    not given. TypePromotionError if none."""
+def promote(types: Iterable[tuple[DType, bool]]) -> tuple[DType, bool]:
+    """The (dtype, weak type) that values of these (dtype, weak type) take together. TypePromotionError if none."""
     distinct = frozenset(types)
     if len(distinct) == 1:
         return next(iter(distinct))
-    context = context or thread.settings.context
-    dtype, weak = _promoted(distinct, context.numpy_dtype_promotion == "strict")
+    context = thread.settings.context
+    dtype, weak = _promoted(distinct, False) if context.numpy_dtype_promotion != "strict" else _strictly(distinct)
     return (dtype if context.enable_x64 else _NARROWER.get(dtype, dtype)), weak
 
 
@@ -262,7 +272,8 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
     dtype('float16')
     """
     types = frozenset([_spec_type(a), _spec_type(b)])
-    dtype, _ = _promoted(types, thread.settings.context.numpy_dtype_promotion == "strict")
+    strict = thread.settings.context.numpy_dtype_promotion == "strict"
+    dtype, _ = _strictly(types) if strict else _promoted(types, False)
     return dtype if any(given in _NARROWER for given, _ in types) else canonical_dtype(dtype)
 
 

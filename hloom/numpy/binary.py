@@ -26,9 +26,9 @@ from .elementwise import abs, exp, exp2, isfinite, isinf, isnan, log1p, numbers,
 from .promotion import (
     broadcast_values,
     check_arraylike,
-    of_one_dtype,
-    of_one_inexact_dtype,
     promote,
+    promote_dtypes,
+    promote_dtypes_inexact,
     promote_inexact,
     scalars_apart,
     strong_array,
@@ -74,7 +74,7 @@ def _binary(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval:
                 return function(x, y)  # nothing to promote: the most common case
             check_arraylike(name, x, y)
-            a, b = scalars_apart(of_one_dtype(x, y), name)
+            a, b = scalars_apart(promote_dtypes(x, y), name)
             return function(a, b)
 
         return declared(declaration, op)
@@ -90,7 +90,7 @@ def _binary_inexact(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind == "f":
                 return function(x, y)
             check_arraylike(name, x, y)
-            a, b = scalars_apart(of_one_inexact_dtype(x, y), name)
+            a, b = scalars_apart(promote_dtypes_inexact(x, y), name)
             return function(a, b)
 
         return declared(declaration, op)
@@ -110,7 +110,7 @@ def _compare(
             if isinstance(x, ArrayBase) and isinstance(y, ArrayBase) and x.aval is y.aval and x.aval.dtype.kind != "c":
                 return function(x, y)
             check_arraylike(name, x, y)
-            a, b = scalars_apart(of_one_dtype(x, y), name)
+            a, b = scalars_apart(promote_dtypes(x, y), name)
             if combine is None or not dtypes.is_complex(a.aval.dtype):
                 return function(a, b)
             first, second = (lax.real(a), lax.real(b)), (lax.imag(a), lax.imag(b))

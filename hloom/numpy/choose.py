@@ -25,7 +25,6 @@ from .places import nonzero
 from .promotion import (
     broadcast_to_shape,
     check_arraylike,
-    of_one_dtype,
     promote,
     promote_dtypes,
     promote_inexact,
@@ -89,7 +88,7 @@ def where(
         )
     check_arraylike("where", condition, x, y)
     pred = to_bool(as_value(condition))
-    a, b = of_one_dtype(x, y)
+    a, b = promote_dtypes(x, y)
     if not pred.aval.shape:
         shape = lax.broadcast_shapes(a.aval.shape, b.aval.shape)
         a, b = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)

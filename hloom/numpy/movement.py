@@ -30,7 +30,6 @@ from .choose import where
 from .promotion import (
     Axis,
     broadcast_to_shape,
-    broadcast_values,
     canonical_axes,
     check_arraylike,
     index_tuple,
@@ -264,7 +263,9 @@ def broadcast_arrays(*args: ArrayLike) -> list[Value]:
     >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones((2, 1)), jnp.ones(3))]
     [(2, 3), (2, 3)]
     """
-    return broadcast_values([_value("broadcast_arrays", a) for a in args]) if args else []
+    values = [_value("broadcast_arrays", a) for a in args]
+    shape = lax.broadcast_shapes(*[v.aval.shape for v in values]) if values else ()
+    return [broadcast_to_shape(v, shape) for v in values]
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,12 +12,13 @@ from ..lax.movement import broadcast_in_dim, broadcast_shapes, canonical_axis
 from ..tracer import dtypes
 from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
 from ..tracer.aval import ShapedArray
-from ..tracer.context import Context, current_context, thread
+from ..tracer.callers import is_call_of_user
+from ..tracer.context import current_context
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
 from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.ops import convert
-from ..tracer.source import user_line
+from ..tracer.source import user_line, warn_user
 
 Axis = Any
 """None, an integer or a tuple of integers."""
@@ -96,46 +96,15 @@ def strong_array(x: Value) -> Value:
 
 def promote_dtypes(*args: Any) -> list[Value]:
     """Values of the dtype to which all promote."""
-    if thread.entered is not None:
-        _check_dtypes(args)
-    return of_one_dtype(*args)
-
-
-def promote_dtypes_inexact(*args: Any) -> list[Value]:
-    """Values of the dtype to which all promote, made a float if it is not a float or complex."""
-    if thread.entered is not None:
-        _check_dtypes(args)
-    return of_one_inexact_dtype(*args)
-
-
-def of_one_dtype(*args: Any) -> list[Value]:
-    """As `promote_dtypes`, for operators: the library's own functions use them on arrays of all dtypes."""
     dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
     return [to_dtype(a, dtype, weak) for a in args]
 
 
-def of_one_inexact_dtype(*args: Any) -> list[Value]:
-    """As `promote_dtypes_inexact`, for operators."""
+def promote_dtypes_inexact(*args: Any) -> list[Value]:
+    """Values of the dtype to which all promote, made a float if it is not a float or complex."""
     dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
     inexact = dtypes.to_inexact(dtype)
     return [to_dtype(a, inexact, weak) for a in args]
-
-
-def _check_dtypes(args: Sequence[Any]) -> None:
-    """TypePromotionError if the user's settings do not let these arguments of a library function promote."""
-    entered = thread.entered
-    assert entered is not None
-    dtypes.promote([dtypes.type_of(a) for a in args], entered.context)
-
-
-def _check_arguments(name: str, args: Sequence[Any]) -> None:
-    """The same, and the ranks, where `name` is the function that the user called and not one that it calls."""
-    entered = thread.entered
-    if entered is None or name.rpartition(".")[2] != entered.name:
-        return
-    _check_dtypes(args)
-    if entered.context.numpy_rank_promotion != "allow":
-        _check_ranks(name, [np.shape(a) for a in args], entered.context)
 
 
 def broadcast_values(values: Sequence[Value], name: str = "broadcasting") -> list[Value]:
@@ -143,22 +112,21 @@ def broadcast_values(values: Sequence[Value], name: str = "broadcasting") -> lis
     shapes = [v.aval.shape for v in values]
     if shapes.count(shapes[0]) == len(shapes):
         return list(values)
-    if (context := current_context()).numpy_rank_promotion != "allow":
-        _check_ranks(name, shapes, context)
+    check_ranks(name, shapes)
     shape = broadcast_shapes(*shapes)
     return [broadcast_to_shape(v, shape) for v in values]
 
 
-def _check_ranks(name: str, shapes: Sequence[tuple[int, ...]], context: Context) -> None:
-    """What `numpy_rank_promotion` says about arrays of different ranks; scalars have all ranks."""
-    if len({len(shape) for shape in shapes if shape}) < 2:
+def check_ranks(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
+    """What `numpy_rank_promotion` says about arrays of users of different ranks; scalars have all ranks."""
+    mode = current_context().numpy_rank_promotion
+    if mode == "allow" or len({len(shape) for shape in shapes if shape}) < 2 or not is_call_of_user():
         return
     listed = " ".join(map(str, shapes))
-    if context.numpy_rank_promotion == "warn":
-        warnings.warn(
+    if mode == "warn":
+        warn_user(
             f"Following NumPy automatic rank promotion for {name} on shapes {listed}, at {user_line()}. "
-            "hloom.numpy_rank_promotion('allow') ends this warning.",
-            stacklevel=2,
+            "hloom.numpy_rank_promotion('allow') ends this warning."
         )
         return
     raise OperandError(
@@ -179,17 +147,13 @@ def broadcast_to_shape(x: Value, shape: tuple[int, ...]) -> Value:
 def promote(name: str, *args: Any) -> list[Value]:
     """Values of one dtype and shape; OperandError if an argument is not an array or the shapes do not fit."""
     check_arraylike(name, *args)
-    if thread.entered is not None:
-        _check_arguments(name, args)
-    return broadcast_values(of_one_dtype(*args), name)
+    return broadcast_values(promote_dtypes(*args), name)
 
 
 def promote_inexact(name: str, *args: Any) -> list[Value]:
     """As `promote`, with a floating or complex dtype."""
     check_arraylike(name, *args)
-    if thread.entered is not None:
-        _check_arguments(name, args)
-    return broadcast_values(of_one_inexact_dtype(*args), name)
+    return broadcast_values(promote_dtypes_inexact(*args), name)
 
 
 def scalars_apart(values: list[Value], name: str = "broadcasting") -> list[Value]:

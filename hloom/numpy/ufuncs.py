@@ -18,6 +18,7 @@ from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
 from ..tracer import dtypes
 from ..tracer.array import as_value
+from ..tracer.callers import leads_on
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
@@ -112,6 +113,8 @@ class ufunc:
         except BaseException as error:
             hide(error)
             raise
+
+    leads_on(__call__.__code__)
 
     @property
     def nin(self) -> int:
@@ -359,6 +362,8 @@ class BinaryUfunc(ufunc):
             hide(error)
             raise
 
+    leads_on(__call__.__code__)
+
 
 class UnaryUfunc(ufunc):
     """A ufunc of the library, of one argument and one result."""
@@ -377,6 +382,8 @@ class UnaryUfunc(ufunc):
         except BaseException as error:
             hide(error)
             raise
+
+    leads_on(__call__.__code__)
 
 
 # ---- the general ways, each one program for a ufunc and the types of its arguments

@@ -14,10 +14,10 @@ from ..hlo.tracebacks import boundary
 from ..lax import broadcast_shapes
 from ..tracer import tree
 from ..tracer.array import as_value
-from ..tracer.context import current_context
 from ..tracer.core import Value
 from ..tracer.ops import reshape
-from ..tracer.source import function_line, user_line, warn_user
+from ..tracer.source import function_line, user_line
+from .promotion import check_ranks
 
 __all__ = ["vectorize"]
 
@@ -85,23 +85,11 @@ def vectorize(
             )
         sizes: dict[str, int] = {}
         outer = [_outer(v, core, sizes, k) for k, (v, core) in enumerate(zip(values, inputs, strict=True))]
-        _check_ranks(outer)
+        check_ranks("vectorize", outer)
         full = broadcast_shapes(*outer) if outer else ()
         return _mapped(_checking(function, outputs, sizes), full, values, outer)
 
     return vectorized
-
-
-def _check_ranks(shapes: list[tuple[int, ...]]) -> None:
-    """What `numpy_rank_promotion` says about arguments of different ranks; scalars have all ranks."""
-    mode = current_context().numpy_rank_promotion
-    if mode == "allow" or len({len(shape) for shape in shapes if shape}) < 2:
-        return
-    listed = ", ".join(map(str, shapes))
-    text = f"operands with shapes {listed} require rank promotion, which numpy_rank_promotion={mode!r} does not allow"
-    if mode == "raise":
-        raise ValueError(f"vectorize: {text}\n  at {user_line()}\n  Give each the dimensions that it lacks.")
-    warn_user(f"vectorize: {text} without this warning", UserWarning)
 
 
 def _parsed(signature: str) -> tuple[list[Core], list[Core]]:

@@ -23,7 +23,6 @@ from ...numpy.promotion import promote_dtypes_inexact
 from ...ravel import ravel_pytree
 from ...tracer import dtypes
 from ...tracer.array import as_value
-from ...tracer.compound import library_function, of_user
 from ...tracer.jit import jit
 from ...tracer.operators import ArrayBase
 from ...tracer.source import user_line
@@ -111,7 +110,7 @@ def odeint(
     if times.ndim != 1 or not times.shape[0]:
         raise ValueError(f"t must be a vector with at least one time, not of shape {times.shape}\n  at {user_line()}")
     y0 = tree.map(lambda leaf: promote_dtypes_inexact(leaf)[0], y0)
-    converted, captured = closure_convert(of_user(func), y0, times[0], *args)
+    converted, captured = closure_convert(func, y0, times[0], *args)
     leaves, structure = tree.flatten((args, tuple(captured)))
     values = [as_value(leaf) for leaf in leaves]
     moving = [dtypes.is_inexact(v.aval.dtype) for v in values]
@@ -128,8 +127,7 @@ def odeint(
         return _unraveled(found, y0)
 
     inputs = [v for v, m in zip(values, moving) if m]
-    with library_function("odeint"):
-        return jit(run)(y0, times, inputs, [v for v, m in zip(values, moving) if not m])
+    return jit(run)(y0, times, inputs, [v for v, m in zip(values, moving) if not m])
 
 
 def _unraveled(rows: Any, like: Any) -> Any:

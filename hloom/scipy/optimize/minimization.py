@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
-from ...tracer.compound import library_function, of_user
 from ...tracer.errors import OperandError
 from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
@@ -89,6 +88,4 @@ def minimize(
     chosen = dict(options or {})
     if tol is not None:
         chosen.setdefault("gtol", tol)
-    function = of_user(fun)
-    with library_function("minimize"):
-        return OptimizeResults(**found(lambda y: function(y, *args), x, **chosen))
+    return OptimizeResults(**found(lambda y: fun(y, *args), x, **chosen))
