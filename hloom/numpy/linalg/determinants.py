@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ... import lax
+from ...autodiff.api import jvp, vjp
 from ...extend.primitive import Primitive
 from ...hlo.errors import UnsupportedError
 from ...lax import linalg
@@ -14,7 +15,17 @@ from ...lax.linalg.qr import geqrf
 from ...tracer import dtypes
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.matrices import diagonal, places, real_part, solve_triangular, with_diagonal
+from ...tracer.matrices import (
+    adjoint,
+    diagonal,
+    identity,
+    matmul,
+    places,
+    real_part,
+    solve_triangular,
+    transposed,
+    with_diagonal,
+)
 from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import elementwise as ew
@@ -51,8 +62,7 @@ def _square(name: str, a: ArrayLike) -> tuple[Value, Any]:
 def det(a: ArrayLike) -> Value:
     """The determinants of square matrices [..., n, n].
 
-    For n > 3 by LU factors. Its derivative is exact also for singular matrices of which the factors have one pivot that
-    is zero, the last one; it is 0 if another one is.
+    For n > 4 by LU factors. Singular matrices have derivatives, too: the first is the adjugate matrix.
 
     >>> import hloom.numpy as jnp
     >>> jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])).round(3)
@@ -60,23 +70,39 @@ def det(a: ArrayLike) -> Value:
     """
     x, dtype = _square("det", a)
     n = x.aval.shape[-1]
-    found = _small(x) if n <= 3 else _det.bind(x)
+    found = _small(x) if n <= _SMALL else _det.bind(x)
     return to_dtype(found, dtype, False)
 
 
+_SMALL = 4
+
+
 def _small(x: Any) -> Any:
-    """The sum over permutations; it has derivatives everywhere."""
+    """The sum over permutations, for at most `_SMALL` rows; it has derivatives everywhere, of any order."""
     n = x.aval.shape[-1]
     if not n:
         return red.prod(x, (-2, -1))
     if n == 1:
         return x[..., 0, 0]
     if n == 2:
-        return x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0]
-    a, b, c = (x[..., 0, k] for k in range(3))
-    d, e, f = (x[..., 1, k] for k in range(3))
-    g, h, i = (x[..., 2, k] for k in range(3))
-    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+        return _minor(x, 0, (0, 1))
+    if n == 3:
+        a, b, c = (x[..., 0, k] for k in range(3))
+        return a * _minor(x, 1, (1, 2)) - b * _minor(x, 1, (0, 2)) + c * _minor(x, 1, (0, 1))
+    # Laplace's expansion by the first two rows
+    pairs = [((0, 1), (2, 3), 1), ((0, 2), (1, 3), -1), ((0, 3), (1, 2), 1)]
+    terms = [
+        term
+        for p, q, sign in pairs
+        for term in (sign * _minor(x, 0, p) * _minor(x, 2, q), sign * _minor(x, 0, q) * _minor(x, 2, p))
+    ]
+    return sum(terms[1:], terms[0])
+
+
+def _minor(x: Any, row: int, columns: tuple[int, int]) -> Any:
+    """The determinant of two columns of the rows `row` and row + 1."""
+    j, k = columns
+    return x[..., row, j] * x[..., row + 1, k] - x[..., row, k] * x[..., row + 1, j]
 
 
 _det = Primitive("det")
@@ -97,26 +123,118 @@ def _signed(pivots: Any, exchanges: Any) -> Any:
 
 @_det.def_jvp
 def _det_jvp(primals: Any, tangents: Any) -> tuple[Value, Value]:
-    """The trace of det(x) x^-1 dx, which is finite where the last pivot is zero.
-
-    Of U = [U1 u; 0 p], let D be the determinant over p, and Y = L^-1 P dx. The last row of det(x) U^-1 Y is D times
-    that of Y, and the others follow by U1 from D p Y - u (that row): one solve, with 1 in place of p.
-    """
     (x,), (dx,) = primals, tangents
-    factors, pivots, order = linalg.lu(x)
-    n = x.aval.shape[-1]
+    return _by_adjugate(x, dx, *linalg.lu(lax.stop_gradient(x)))
+
+
+def _by_adjugate(x: Value, dx: Any, *found: Value) -> tuple[Value, Value]:
+    """The determinant, and its derivative: the trace of adj(x) dx. `found`: LU factors, pivots and permutation."""
+    adjugate: Any = _adjugate.bind(x, *found)
+    return _factored_det.bind(x, *found), red.sum(transposed(adjugate) * dx, (-2, -1))
+
+
+_factored_det = Primitive("factored_det")
+takes_batches(_factored_det)
+"""The determinant of a matrix whose LU factors, pivots and permutation are known."""
+
+
+@_factored_det.def_meaning
+def _factored_det_meaning(x: Value, factors: Value, pivots: Value, order: Value) -> Value:
+    return red.prod(_signed(diagonal(factors), pivots), -1)
+
+
+@_factored_det.def_jvp
+def _factored_det_jvp(primals: Any, tangents: Any) -> tuple[Value, Value]:
+    return _by_adjugate(primals[0], tangents[0], *primals[1:])
+
+
+_adjugate = Primitive("adjugate")
+takes_batches(_adjugate)
+"""adj(x) = det(x) x^-1, which singular matrices have, too. Operands: x, its LU factors, pivots and permutation."""
+
+
+@_adjugate.def_meaning
+def _adjugate_meaning(x: Value, factors: Value, pivots: Value, order: Value) -> Value:
+    """By LU factors, of which the last pivot may be 0; if another one is, of any matrix of the batch, by singular
+    values."""
+    own: Any = diagonal(factors)
+    is_singular = red.any(own[..., :-1] == 0)
+    found: Value = lax.cond(
+        is_singular,
+        lambda x, *_: _adjugate_by_singular_values(x),
+        lambda _, *found: _adjugate_by_factors(*found),
+        x,
+        factors,
+        pivots,
+        order,
+    )
+    return found
+
+
+def _adjugate_by_factors(factors: Any, pivots: Any, order: Any) -> Any:
+    """Of U = [U1 u; 0 p], let D be the determinant over p, and Y = L^-1 P. The last row of det(x) U^-1 Y is D times
+    that of Y, and the others follow by U1 from D p Y - u (that row): one solve, with 1 in place of p."""
+    n = factors.aval.shape[-1]
     own: Any = diagonal(factors)
     signed: Any = _signed(own, pivots)
     rest = red.prod(signed[..., :-1], -1, keepdims=True)
     rest = where(pivots[..., -1:] != n - 1, -rest, rest)
-    y: Any = solve_triangular(factors, permuted(dx, order), lower=True, unit=True)
+    unit = identity(factors.aval.shape, factors.aval.dtype)
+    y: Any = solve_triangular(factors, permuted(unit, order), lower=True, unit=True)
     is_last = places((n,)) == n - 1
     weights = where(is_last, rest, rest * own[..., -1:])
     ones = where(is_last, 1, own).astype(own.dtype)
-    found = solve_triangular(with_diagonal(factors, ones), y * weights[..., None], lower=False)
-    trace = red.sum(diagonal(found), -1)
-    is_zero = red.any(own[..., :-1] == 0, -1)
-    return red.prod(signed, -1), where(is_zero, 0, trace).astype(x.dtype)
+    return solve_triangular(with_diagonal(factors, ones), y * weights[..., None], lower=False)
+
+
+def _adjugate_by_singular_values(x: Any) -> Any:
+    """Of x = U diag(s) V^H it is V diag(t) U^H times the determinants of U and V^H; t: products of the other s."""
+    u, s, vh = svd(x, full_matrices=False)
+    n = x.aval.shape[-1]
+    others = red.prod(where(places((n,)) == places((n,))[:, None], 1, s[..., None, :]), -1)
+    scaled = adjoint(vh) * (others * _phase(u, vh)[..., None]).astype(x.aval.dtype)[..., None, :]
+    return matmul(scaled, adjoint(u))
+
+
+def _phase(u: Value, vh: Value) -> Any:
+    """det u det v^H, of modulus 1."""
+    return _det_meaning(matmul(u, vh))
+
+
+@_adjugate.def_jvp
+def _adjugate_jvp(primals: Any, tangents: Any) -> tuple[Value, Value]:
+    """The second derivative of the determinant."""
+
+    def adjugate(x: Any) -> Any:
+        found, pull = vjp(_det_by_blocks, x)
+        return transposed(pull(lax.full_like(found, 1))[0])
+
+    x, *_ = primals
+    return _adjugate.bind(*primals), jvp(adjugate, (x,), (tangents[0],))[1]
+
+
+def _det_by_blocks(x: Any) -> Any:
+    """The determinant in a form whose derivatives of any order exist, also at singular matrices of rank n - 4 and more;
+    those of lower rank have 0 for the first four, which is right.
+
+    Near c = U diag(s) V^H, which is x without its derivatives, U^H x V = [A B; C D] is diag(s) and what moves; D has
+    the four smallest s. Then det x = det U det V^H det A det(D - C A^-1 B), where the last one is a polynomial, and A
+    is not singular. If it is, a factor of det A is 0, and it may have any inverse.
+    """
+    c = lax.stop_gradient(x)
+    u, s, vh = (lax.stop_gradient(v) for v in svd(c, full_matrices=False))
+    n, dtype = x.aval.shape[-1], x.aval.dtype
+    k = n - _SMALL
+    moved: Any = matmul(matmul(adjoint(u), x - c), adjoint(vh))
+    unit: Any = identity(x.aval.shape, dtype)
+    is_first = places((n,)) < k
+    y = moved + unit * where(is_first & (s == 0), 1, s).astype(dtype)[..., None, :]
+    inner = y[..., :k, :k]
+    sign, logarithm = _slogdet.bind(inner)
+    growth = sign * ew.exp(logarithm - lax.stop_gradient(logarithm)).astype(dtype)
+    product = red.prod(s[..., :k], -1).astype(dtype) * _phase(u, vh)
+    schur = y[..., k:, k:] - matmul(y[..., k:, :k], solve(inner, y[..., :k, k:]))
+    return product * growth * _small(schur)
 
 
 @compound(static=("method",))

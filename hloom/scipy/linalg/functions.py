@@ -16,7 +16,7 @@ from ...lax.linalg.lu import solve
 from ...numpy import elementwise as ew
 from ...numpy import linalg as np_linalg
 from ...numpy import reduce as red
-from ...numpy.binary import maximum
+from ...numpy.binary import maximum, minimum
 from ...numpy.choose import clip, where
 from ...numpy.movement import stack
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
@@ -196,21 +196,21 @@ def _complex_schur(x: Any) -> tuple[Any, Any]:
     return rsf2csf(t, z) if not dtypes.is_complex(x.aval.dtype) else (upper_part(t), z)
 
 
-def _by_columns(n: int, start: Any, column: Callable[[Any, Any, Any, Any], tuple[Any, Any, Any]]) -> Any:
+def _by_columns(n: int, start: Any, column: Callable[[Any, Any, Any, Any], tuple[Any, Any]]) -> Any:
     """An upper triangular F, whose diagonal `start` has: column j follows from those before it.
 
-    column(F, j, is_j, is_before) -> (M, b, f_jj): the elements of column j above the diagonal solve M f = b.
+    column(F, j, is_j, is_before) -> (M, b): the elements of column j above the diagonal solve M f = b. Where the
+    diagonal of M is 0, the element is what is left of b there.
     """
     rows = places((n,))
 
     def step(j: Any, found: Any) -> Any:
         is_j, is_before = rows == j.astype(dtypes.int32), rows < j.astype(dtypes.int32)
-        matrix, right = column(found, j, is_j, is_before)[:2]
+        matrix, right = column(found, j, is_j, is_before)
         inside = is_before[:, None] & is_before[None, :]
         unit = identity((n, n), found.dtype)
-        solved = solve_triangular(
-            where(inside, matrix, unit), where(is_before, right, 0)[..., None].astype(found.dtype), lower=False
-        )
+        matrix = where(inside & ((unit == 0) | (matrix != 0)), matrix, unit)
+        solved = solve_triangular(matrix, where(is_before, right, 0)[..., None].astype(found.dtype), lower=False)
         return where(is_before[:, None] & is_j[None, :], solved, found)
 
     return lax.fori_loop(0, n, step, start)
@@ -224,6 +224,8 @@ def _column(x: Any, is_j: Any) -> Any:
 @compound(static=("blocksize",))
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Value:
     """The principal square root of a square matrix [n, n]: complex. `blocksize` must be 1.
+
+    NaN where a matrix with several eigenvalues 0 has none.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -241,10 +243,13 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Value:
     def column(found: Any, j: Any, is_j: Any, is_before: Any) -> Any:
         """R r + r_jj r = t, the part of R before column j."""
         root = red.sum(where(is_j, roots, 0))
-        return found + root * identity((n, n), found.dtype), _column(t, is_j), None
+        return found + root * identity((n, n), found.dtype), _column(t, is_j)
 
     start = with_diagonal(lax.full_like(t, 0), roots)
     root = _by_columns(n, start, column)
+    # two eigenvalues 0: nothing may be left of t there
+    is_lost = (roots[:, None] + roots[None, :] == 0) & (upper_part(root, 1) != 0)
+    root = where(red.any(is_lost), math.nan, root)
     return matmul(z, matmul(root, adjoint(z)))
 
 
@@ -258,8 +263,10 @@ def _one(name: str, a: ArrayLike) -> Any:
 def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """A function of a square matrix [n, n], by that of its eigenvalues (Schur and Parlett); complex.
 
-    Not accurate where eigenvalues are close, and not a number where they are equal. Unless `disp`, (result, an estimate
-    of its relative error).
+    Not accurate where eigenvalues are close; equal ones are right if the matrix is diagonal in their space. Unless
+    `disp`, (result, SciPy's estimate of its relative error: the norm of what is above the diagonal of the Schur form,
+    over the smallest difference of eigenvalues, times eps; between eps and 1; infinite if nothing in the result is
+    finite).
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -273,22 +280,23 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     values: Any = func(diagonal(t))
 
     def column(found: Any, j: Any, is_j: Any, is_before: Any) -> Any:
-        """(T - t_jj) f = F t - f_jj t, the part before column j, since F T = T F."""
+        """(t_jj - T) f = f_jj t - F t, the part before column j, since F T = T F."""
         own, pivot = red.sum(where(is_j, values, 0)), red.sum(where(is_j, diagonal(t), 0))
         above = where(is_before, _column(t, is_j), 0)
-        return t - pivot * identity((n, n), t.dtype), _times(found, above) - own * above, None
+        return pivot * identity((n, n), t.dtype) - t, own * above - _times(found, above)
 
     start = with_diagonal(lax.full_like(t, 0), values.astype(t.dtype))
     found = _by_columns(n, start, column)
     result = matmul(z, matmul(found, adjoint(z)))
     if disp:
         return result
-    gaps = where(compare_places((n, n), "GT"), ew.abs(_differences(diagonal(t))), math.inf)
-    closest = red.min(gaps, initial=1)
+    values = diagonal(t)
+    gaps = where(compare_places((n, n), "GT"), ew.abs(_differences(values)), math.inf)
+    closest = minimum(red.min(gaps, initial=math.inf), ew.abs(values[0])) if n else 1
     largest = np_linalg.norm(upper_part(t, 1), 1) if n else 0
     eps = float(dtypes.finfo(dtypes.real_of(t.dtype)).eps)
-    error = where(closest == 0, eps, closest)
-    return result, clip(eps / error * largest, eps, 1)
+    error = clip(eps / where(closest == 0, eps, closest) * largest, eps, 1)
+    return result, where(red.any(ew.isfinite(result)) | (n == 0), error, math.inf)
 
 
 def _times(matrix: Any, vector: Any) -> Any:
