@@ -414,7 +414,7 @@ ADVICE = {
     **_all("experimental", "array_serialization colocated_python custom_partitioning shard_alike", _ONE_DEVICE),
     **_all("experimental", "topologies transfer", _ONE_DEVICE),
     **_all("experimental", "buffer_callback compute_on fused mosaic pallas rnn roofline", _ACCELERATORS),
-    **_all("experimental", "compilation_cache serialize_executable", _STORED),
+    **_all("experimental", "compilation_cache", _STORED),
     **_all("experimental extend extend.core extend.linear_util extend.random core api_util", "*", _INSIDE),
     **_all("interpreters.ad interpreters.batching interpreters.mlir interpreters.partial_eval", "*", _INSIDE),
     **_all("debug", "DebugEffect OrderedDebugEffect", _INSIDE),

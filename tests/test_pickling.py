@@ -16,7 +16,8 @@ from hloom.numba_backend.runtime import memory
 
 import hloom
 import hloom.numpy as jnp
-from support.pickling_cases import CASES, X, plain
+from hloom.experimental.serialize_executable import deserialize_and_load, serialize
+from support.pickling_cases import CASES, X, holding, plain
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -54,7 +55,23 @@ def _local() -> Any:
     return inner
 
 
+def _changes_a_reference() -> Any:
+    held = hloom.new_ref(jnp.zeros(3))
+
+    def f(x: Any) -> Any:
+        held[...] = x
+        return x
+
+    return hloom.jit(f).lower(jnp.ones(3))
+
+
+def _calls_python() -> Any:
+    return hloom.jit(lambda x: hloom.pure_callback(np.sin, hloom.ShapeDtypeStruct((3,), "f4"), x)).lower(jnp.ones(3))
+
+
 REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
+    "a lowered program that calls Python": (_calls_python, TypeError, r"Lowered .* calls a Python function"),
+    "a lowered program with references": (_changes_a_reference, TypeError, r"Lowered .* mutable arrays"),
     "a compiled program": (
         lambda: hloom.jit(plain).lower(1.0).compile(), TypeError, r"machine code.*Pickle the jitted function"
     ),
@@ -122,3 +139,52 @@ def test_a_deep_copy_is_not_donated_with_the_original() -> None:
     hloom.jit(plain, donate_argnums=0)(x)
     assert x.is_deleted()
     np.testing.assert_array_equal(np.asarray(other), X)
+
+
+# ---- hloom.experimental.serialize_executable
+
+EXECUTABLES: dict[str, Any] = {
+    "plain": lambda: hloom.jit(plain).lower(jnp.asarray(X)),
+    "of a lambda": lambda: hloom.jit(lambda x: {"y": (x, x.sum())}).lower(jnp.asarray(X)),
+    "with what it holds": lambda: hloom.jit(holding(jnp.asarray(X))).lower(jnp.asarray(X)),
+}
+
+
+@pytest.mark.parametrize("name", EXECUTABLES)
+def test_an_executable_is_bytes(name: str) -> None:
+    lowered = EXECUTABLES[name]()
+    compiled = lowered.compile({"xla_allow_excess_precision": True}, target="tpu")
+    again = deserialize_and_load(*serialize(compiled))
+    assert again.as_text() == compiled.as_text()
+    expected = hloom.tree.map(np.asarray, compiled(jnp.asarray(X)))
+    hloom.tree.map(np.testing.assert_array_equal, again(jnp.asarray(X)), expected)
+    with pytest.raises(TypeError, match="was compiled for"):
+        again(jnp.ones(7))
+
+
+def test_executables_that_cannot_be_bytes() -> None:
+    with pytest.raises(ValueError, match=r"Compilation does not support serialization: .* calls a Python function"):
+        serialize(_calls_python().compile())
+    with pytest.raises(TypeError, match="not Lowered"):
+        serialize(hloom.jit(plain).lower(1.0))
+    data, given, result = serialize(hloom.jit(plain).lower(1.0).compile())
+    for bad in (b"", data[:-3], data[:40], b"x" + data):
+        with pytest.raises(ValueError, match="deserialize_and_load"):
+            deserialize_and_load(bad, given, result)
+    with pytest.raises(ValueError, match="in_tree is"):
+        deserialize_and_load(data, result, result)
+    with pytest.raises(ValueError, match="out_tree is"):
+        deserialize_and_load(data, given, given)
+    with pytest.raises(ValueError, match="for one device"):
+        deserialize_and_load(data, given, result, execution_devices=[])
+
+
+def test_executables_of_jax_have_the_same_interface() -> None:
+    """Arguments by JAX's names."""
+    data, in_tree, out_tree = serialize(hloom.jit(plain).lower(1.0).compile())
+    client = hloom.devices()[0].client
+    for backend in (None, "cpu", client):
+        loaded = deserialize_and_load(
+            serialized=data, in_tree=in_tree, out_tree=out_tree, backend=backend, execution_devices=hloom.devices()[:1]
+        )
+        assert float(loaded(3.0)) == 7.0

@@ -19,6 +19,7 @@ from ..hlo.target import Target
 from ..hlo.tracebacks import boundaries
 from . import tree
 from .arguments import (
+    NO_STATICS,
     ArgumentSpec,
     ShapeDtypeStruct,
     StaticArguments,
@@ -39,6 +40,7 @@ from .errors import TreeStructureError
 from .execution import compile_module, runner
 from .float0 import hide_float0
 from .layouts import Format, row_major
+from .pickled_stages import absent, check_text_is_all, picklable
 from .ref_programs import module_with_references, running_on_references
 from .refs import Ref
 from .shardings import default_sharding
@@ -68,6 +70,13 @@ class Signature:
     """The settings with which its program is to be compiled."""
     over_devices: Callable[[], OverDevices | None] | None = None
     """Where there are several devices: compiles it for those that it is for, if these are several."""
+
+    def __reduce__(self) -> Any:
+        """For another process: without the function and its static arguments, which may be left out of calls."""
+        return Signature, (
+            absent(self.fun), self.static, self.in_tree, self.in_avals, picklable(self.statics, NO_STATICS),
+            self.out_tree, self.out_avals, self.donated, None, self.options,
+        )  # fmt: skip
 
     def out_info(self) -> Any:
         """The results' types, as ShapeDtypeStruct."""
@@ -289,7 +298,7 @@ class Traced:
 
 
 @boundaries
-class Lowered:
+class Lowered(SharedValue):
     """A function traced for one combination of argument types: HLO before any pass. ``jit(f).lower(*args)`` makes one.
 
     >>> import hloom, hloom.numpy as jnp
@@ -450,12 +459,18 @@ class Lowered:
         if several is not None:
             if target is not None:
                 raise UnsupportedError(f"compile: a program over several devices has no target of its own, {target}")
-            return Compiled(several.program.executable, self.module, self._captured, self._signature, several)
+            return Compiled(several.program.executable, self, several=several)
         donated = self._signature.donated
         if self._signature.with_references is not None:
             donated = module_with_references(self._signature.with_references)[1]
         executable = compile_module(self.module, target=target, donated=donated, options=options)
-        return Compiled(executable, self.module, self._captured, self._signature)
+        return Compiled(executable, self, compiler_options, target)
+
+    def __reduce__(self) -> Any:
+        """A pickle holds HLO text, the arrays that the function holds, and the types; not the function."""
+        several = self._signature.over_devices
+        check_text_is_all(self, self.module, self.with_references, several is not None and several() is not None)
+        return Lowered, (self.module, self.captured, self._signature)
 
     def __repr__(self) -> str:
         return f"<Lowered {self.module.name}>"
@@ -479,12 +494,15 @@ class Compiled(SharedValue):
     def __init__(
         self,
         executable: Executable,
-        module: HloModule,
-        captured: Sequence[Value],
-        signature: Signature,
+        lowered: Lowered,
+        compiler_options: dict[str, Any] | None = None,
+        target: str | Target | None = None,
         several: OverDevices | None = None,
     ) -> None:
         self.executable = executable
+        self.made_from = lowered, compiler_options, target
+        """The arguments of `Lowered.compile`, and what it is a method of."""
+        module, captured, signature = lowered.module, lowered.captured, lowered._signature
         self._module = module
         self._signature = signature
         self._several = several
@@ -691,7 +709,8 @@ class Compiled(SharedValue):
     def __reduce__(self) -> Any:
         raise TypeError(
             f"{self!r} cannot be pickled: it is machine code in the memory of this process. Pickle the jitted function "
-            "or what `lower` returned, and call `compile()` where it is loaded: kernels come from the store on disk."
+            "or what `lower` returned, and call `compile()` where it is loaded: kernels come from the store on disk. "
+            "`hloom.experimental.serialize_executable` does that."
         )
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
 
 if _typing.TYPE_CHECKING:
-    from . import checkify, hijax, jet, layout, mesh_utils, multihost_utils, ode, sparse
+    from . import checkify, hijax, jet, layout, mesh_utils, multihost_utils, ode, serialize_executable, sparse
 
 __all__ = [
     "checkify",
@@ -25,6 +25,7 @@ __all__ = [
     "mesh_utils",
     "multihost_utils",
     "ode",
+    "serialize_executable",
     "sparse",
 ]
 
@@ -62,4 +63,7 @@ def disable_x64() -> _Override:
     return enable_x64(False)
 
 
-_publish(__name__, "checkify", "hijax", "jet", "layout", "mesh_utils", "multihost_utils", "ode", "sparse")
+_publish(
+    __name__,
+    *("checkify", "hijax", "jet", "layout", "mesh_utils", "multihost_utils", "ode", "serialize_executable", "sparse"),
+)

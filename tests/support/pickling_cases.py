@@ -79,6 +79,11 @@ def deep(n: int = 3000) -> Any:
     return hloom.make_hlo(f)(1.0)
 
 
+def holding(w: Any) -> Any:
+    """A function with an array of its own."""
+    return lambda x: x @ w.T
+
+
 def array(x: Any) -> Any:
     """All that a user sees of an array."""
     data = hloom.random.key_data(x) if str(x.dtype).startswith("key") else x
@@ -145,6 +150,14 @@ CASES: dict[str, Row] = {
     "vjp's function": Row(lambda: hloom.vjp(plain, jnp.asarray(X))[1], result),
     "linearize's function": Row(lambda: hloom.linearize(plain, jnp.asarray(X))[1], result),
     "lowered": Row(lambda: hloom.jit(plain).lower(jnp.asarray(X)), ran),
+    "lowered, of a lambda": Row(lambda: hloom.jit(lambda x: {"y": x + 1}, donate_argnums=0).lower(jnp.asarray(X)), ran),
+    "lowered, with what it holds": Row(lambda: hloom.jit(holding(jnp.asarray(X))).lower(jnp.asarray(X)), ran),
+    "lowered, with a static function": Row(
+        lambda: hloom.jit(lambda x, f: f(x), static_argnums=1).lower(jnp.asarray(X), lambda x: x * 3), ran
+    ),
+    "lowered, loaded twice": Row(
+        lambda: pickle.loads(pickle.dumps(hloom.jit(lambda x: x + 1).lower(jnp.asarray(X)))), ran
+    ),
     "lowered, nested": Row(lambda: hloom.jit(decorated).lower(jnp.asarray(X)), ran),
     "a module": Row(lambda: hloom.make_hlo(decorated)(X), str, True),
     "a deep module": Row(deep, lambda m: (len(list(m.instructions())), str(m)), True),
