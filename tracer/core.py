@@ -21,6 +21,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..hlo.builder import check_shape, make_computation, make_instruction, make_parameter, make_tuple
+from ..hlo.elementary import FUNCTIONS, is_function
 from ..hlo.errors import ShapeError
 from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata
 from ..hlo.loading import load
@@ -35,6 +36,7 @@ from .checks import blame, check_results, fault, is_checking
 from .context import current_context, thread, when_checking
 from .errors import OperandError
 from .execution import run_branch, run_op, run_while
+from .functions import run_function
 from .operators import Value
 from .overlay import EXTENDED, overlaid, storage_of, storages
 from .primitive import Call, Primitive
@@ -86,7 +88,7 @@ _SLOW = frozenset(
 )
 """Ops for which the evaluator is slow. Of reductions, those of several arrays."""
 _SLICES = frozenset({Opcode.SLICE, Opcode.DYNAMIC_SLICE})
-_SPECIAL = _SLOW | _SLICES | {Opcode.WHILE, Opcode.CONDITIONAL}
+_SPECIAL = _SLOW | _SLICES | FUNCTIONS | {Opcode.WHILE, Opcode.CONDITIONAL}
 _TINY = 1024
 """Elements up to which the evaluator is fast enough for any op."""
 
@@ -124,7 +126,7 @@ evaluate_op: Callable[..., Any] = _evaluate_first
 
 class EvalTrace(Trace):
     """Computes at once: an op by the evaluator's NumPy call, a primitive by its `evaluate`. Loops, branches with many
-    ops, and ops for which NumPy has no fast call, run as programs of the backend."""
+    ops, ops for which NumPy has no fast call, and elementary functions (`functions.py`) are programs of the backend."""
 
     parent = None
 
@@ -132,14 +134,19 @@ class EvalTrace(Trace):
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
     ) -> Value | list[Value]:
         if opcode in _SPECIAL:
-            if opcode is Opcode.WHILE:
+            if opcode in FUNCTIONS:
+                if is_function(opcode, operands[0].aval.dtype):
+                    found = run_function(opcode, [self.array(o) for o in operands], attributes, shape)
+                    if found is not None:
+                        return found
+            elif opcode is Opcode.WHILE:
                 return list(run_while(attributes.condition, attributes.body, [self.array(o) for o in operands]))
-            if opcode is Opcode.CONDITIONAL:
+            elif opcode is Opcode.CONDITIONAL:
                 return self._conditional(attributes.branch_computations, operands)
-            if opcode in _SLICES:
+            elif opcode in _SLICES:
                 view = evaluate_op(opcode, [self.array(o)._view for o in operands], attributes, shape)
                 return Array(aval_of_shape(shape), detached(view))
-            if _is_worth_a_program(opcode, operands, shape):
+            elif _is_worth_a_program(opcode, operands, shape):
                 results = run_op(opcode, [self.array(o) for o in operands], attributes, shape)
                 return results[0] if shape.tuple_shapes is None else list(results)
         result = evaluate_op(opcode, [self.array(o)._view for o in operands], attributes, shape)
@@ -154,6 +161,10 @@ class EvalTrace(Trace):
         self, opcode: Opcode, x: Array, y: Array, attributes: Attributes, shape: Shape, aval: ShapedArray
     ) -> Array:
         """A binary elementwise op of arrays, one of them a scalar that is broadcast; the result is of type `aval`."""
+        if opcode in FUNCTIONS and is_function(opcode, x.aval.dtype):
+            found = run_function(opcode, (x, y), attributes, shape)
+            if found is not None:
+                return found if found.aval is aval else Array.from_buffer(aval, found._buffer)
         return Array(aval, evaluate_op(opcode, [x._view, y._view], attributes, shape))
 
     def _conditional(self, branches: Sequence[HloComputation], operands: tuple[Value, ...]) -> list[Value]:

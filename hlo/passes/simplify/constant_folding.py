@@ -1,7 +1,8 @@
 """constant-folding: the evaluator computes small operations on constants.
 
 Nothing becomes larger: broadcasts and iotas stay, so no big array enters the program. Beside another constant, a
-broadcast constant counts as a constant. Source: XLA's HloConstantFolding.
+broadcast constant counts as a constant. Elementary functions stay, for the kernels to compute: a constant must have the
+bits that the same number has as an argument. Source: XLA's HloConstantFolding.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from ...builder import make_constant
 from ...effects import has_side_effect
+from ...elementary import FUNCTIONS, is_function
 from ...evaluator import evaluate_op
 from ...ir import HloInstruction, HloModule
 from ...literal import Literal
@@ -60,7 +62,7 @@ class ConstantFolding:
         operands = instruction.operands
         if not operands or instruction.opcode in NOT_FOLDED or instruction.shape.is_tuple:
             return instruction
-        if not all(map(_is_known, operands)):
+        if not all(map(_is_known, operands)) or _is_function(instruction):
             return instruction
         sizes = [o.shape.num_elements for o in operands if o.opcode is Opcode.CONSTANT]
         if not sizes or (len(sizes) < len(operands) and instruction.shape.num_elements > max(sizes)):
@@ -74,6 +76,11 @@ class ConstantFolding:
         arrays = [_value(o) for o in operands]
         value = evaluate_op(instruction.opcode, arrays, instruction.attributes, instruction.shape)
         return make_constant(Literal(np.asarray(value)))
+
+
+def _is_function(instruction: HloInstruction) -> bool:
+    opcode, source = instruction.opcode, instruction.operands[0].shape
+    return opcode in FUNCTIONS and is_function(opcode, source.element.dtype)
 
 
 def _is_known(operand: HloInstruction) -> bool:
