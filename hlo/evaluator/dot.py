@@ -49,15 +49,30 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
         left = lhs if lhs_contracting == (1,) else lhs.T
         right = rhs if rhs_contracting == (0,) else rhs.T
         with PRODUCTS.inside():
-            product = np.matmul(left, right)
+            product = _product(left, right)
     else:
         left = _matrices(lhs, attributes.lhs_batch_dims, lhs_contracting)
         right = _matrices(rhs, attributes.rhs_batch_dims, rhs_contracting).swapaxes(-1, -2)
         with PRODUCTS.inside():
             # Without contracting dimensions nothing is added: a product of -0.0 stays that.
-            product = (np.matmul if lhs_contracting else np.multiply)(left, right)
+            product = _product(left, right) if lhs_contracting else np.multiply(left, right)
         product = product.reshape(shape.dimensions)
     return np.asarray(converted(product, shape.element))  # of no dimensions, a small type would be a scalar
+
+
+_BLOCK = 4096
+"""How many products BLAS adds up in whatever order it has: one after the other, if there are few results."""
+
+
+def _product(left: NDArray, right: NDArray) -> NDArray:
+    """left @ right; long sums are those of their halves, so that rounding errors do not grow with the length."""
+    size = left.shape[-1]
+    if size <= _BLOCK:
+        return np.asarray(np.matmul(left, right))
+    half = -(-size // (2 * _BLOCK)) * _BLOCK
+    found = _product(left[..., :half], right[..., :half, :])
+    found += _product(left[..., half:], right[..., half:, :])
+    return found
 
 
 def _matrices(array: NDArray, batch: tuple[int, ...], contracting: tuple[int, ...]) -> NDArray:

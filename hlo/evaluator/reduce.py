@@ -1,7 +1,9 @@
 """What reduce means: the init value and all elements along the reduced dimensions, combined by any computation.
 
-XLA leaves the order open. Here a reducer that is one ufunc reduces in the ufunc's order; any other combines neighbours
-pairwise, level by level, which is exact for associative reducers. The extrema of complex numbers are not associative
+XLA leaves the order open. Here sums and products of floats are combined in blocks, and the results of blocks in blocks
+again, so that rounding errors grow with the logarithm of the length (NumPy does so along contiguous rows alone). Other
+reducers that are one ufunc reduce in the ufunc's order; any other combines neighbours pairwise, level by level, which
+is exact for associative reducers. The extrema of complex numbers are not associative
 if a real part is NaN: they are combined in row-major order, as in XLA's code.
 """
 
@@ -36,8 +38,43 @@ def _reduce_by_ufunc(ufunc: Ufunc, shape: Shape, dimensions: tuple[int, ...], ar
     """f16 and bf16 are combined in f32 and rounded once; XLA also rounds some partial results."""
     wide = reduced_in(shape.element)
     array, init = array.astype(wide, copy=False), init.astype(wide, copy=False)
-    result = ufunc.reduce(array, axis=dimensions, dtype=wide, initial=init[()])
+    if ufunc in _NEUTRAL and shape.element.is_inexact and _is_long(array, dimensions):
+        assert isinstance(ufunc, np.ufunc)
+        result = ufunc(init, _reduced_in_blocks(ufunc, array, dimensions))
+    else:
+        result = ufunc.reduce(array, axis=dimensions, dtype=wide, initial=init[()])
     return np.asarray(result).astype(shape.element.dtype, copy=False)
+
+
+_NEUTRAL: dict[Ufunc, float] = {np.add: -0.0, np.multiply: 1.0}
+_BLOCK = 128
+"""How many numbers are combined one after the other, as in NumPy's own sums of rows."""
+_LONG = 4 * _BLOCK
+"""From here on a second level is worth its calls."""
+
+
+def _is_long(array: NDArray, dimensions: tuple[int, ...]) -> bool:
+    return math.prod([array.shape[d] for d in dimensions]) > _LONG and array.size > 0
+
+
+def _reduced_in_blocks(ufunc: np.ufunc, array: NDArray, dimensions: tuple[int, ...]) -> NDArray:
+    """The sum or product over `dimensions`, one after the other, from the last one on. NumPy has blocks of its own in
+    sums of contiguous rows."""
+    neutral = array.dtype.type(_NEUTRAL[ufunc])
+    for d in sorted(dimensions, reverse=True):
+        while (size := array.shape[d]) > _BLOCK:
+            if ufunc is np.add and array.strides[d] == array.itemsize:
+                break
+            before, after = array.shape[:d], array.shape[d + 1 :]
+            whole = size // _BLOCK * _BLOCK
+            first = array[(slice(None),) * d + (slice(whole),)].reshape(*before, -1, _BLOCK, *after)
+            parts = [ufunc.reduce(first, axis=d + 1, initial=neutral)]
+            if whole < size:
+                rest = array[(slice(None),) * d + (slice(whole, None),)]
+                parts.append(ufunc.reduce(rest, axis=d, keepdims=True, initial=neutral))
+            array = np.concatenate(parts, axis=d) if len(parts) > 1 else parts[0]
+        array = np.asarray(ufunc.reduce(array, axis=d, initial=neutral))
+    return array
 
 
 def _reduce_by_computation(
