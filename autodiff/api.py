@@ -15,18 +15,20 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
 
 from ..hlo.ir import HloComputation
 from ..hlo.loading import load
-from ..hlo.opcode import Opcode
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
 from ..tracer.arguments import check_function
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
-from ..tracer.core import Trace, Value, call_of, current_trace, eval_computation
+from ..tracer.core import Trace, Value, current_trace, eval_computation
+from ..tracer.execution import look_at_modules
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import is_inexact, scalar, zeros
+from ..tracer.recording import is_recording
 from ..tracer.refs import Ref, replace_all
 from ..tracer.source import function_line
 from ..tracer.wrapping import wraps
+from .custom import refuse_forward, refuse_forward_in
 from .grad_checks import (
     at,
     check_scalar_output,
@@ -323,13 +325,16 @@ class _Rest:
 
 
 def _refuse_custom_vjp(computation: HloComputation) -> None:
-    """TypeError if a custom_vjp function is in the linear program: its forward derivative is unknown."""
+    """TypeError if a custom_vjp function is in the linear program: its forward derivative is unknown. A program that is
+    recorded may be transposed; it is refused where it is lowered."""
+    if is_recording(current_trace()):
+        look_at_modules(refuse_forward)
+        return
     pending = [computation]
     while pending:
-        for instruction in pending.pop().instructions:
-            if instruction.opcode is Opcode.CALL and call_of(instruction.attributes).primitive.is_backward_only:
-                raise TypeError("can't apply forward-mode differentiation (jvp) to a custom_vjp function.")
-            pending.extend(instruction.called_computations())
+        found = pending.pop()
+        refuse_forward_in(found)
+        pending.extend(called for instruction in found.instructions for called in instruction.called_computations())
 
 
 # --- reverse mode

@@ -118,7 +118,7 @@ class BatchTrace(Trace):
 
     def _is_asked(self, computations: Sequence[HloComputation]) -> bool:
         """Whether one of the computations refers to this axis by its name."""
-        return self.axis.name is not None and any(self.axis.name in named_axes(c) for c in computations)
+        return any(along_axis(self.axis, c) for c in computations)
 
     def _names(self, call: Call) -> bool:
         axes = call.primitive.axes
@@ -154,6 +154,11 @@ def named_axes(computation: HloComputation) -> frozenset[Any]:
                 names.update(named_axes(called))
         found = _axes[computation] = frozenset(names)
     return found
+
+
+def along_axis(axis: Axis, computation: HloComputation) -> bool:
+    """Whether a collective in `computation` works along the axis."""
+    return axis.name is not None and axis.name in named_axes(computation)
 
 
 # --- values
@@ -271,7 +276,7 @@ def batch_call(
     """
     forced: Sequence[bool] = ()
     has_rule = call.primitive is not JIT and call.primitive.jvp is not None
-    if has_rule and (axis.name is None or axis.name not in named_axes(call.computation)):
+    if has_rule and not along_axis(axis, call.computation):
         forced = [s.element.is_inexact for s in call.computation.root.shape.elements]
     found = batch_computation(call.computation, axis, batched, forced)
     given = [*operands, *found.captured]

@@ -15,7 +15,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from ..hlo.ir import HloComputation
+from ..hlo.ir import HloComputation, HloModule
+from ..hlo.opcode import Opcode
 from ..hlo.records import dataclass
 from ..hlo.tracebacks import boundaries
 from ..tracer import dtypes, tree
@@ -23,11 +24,12 @@ from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.by_name import is_global
 from ..tracer.context import Override, current_context
-from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, run_meaning
+from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, call_of, current_trace, run_meaning
 from ..tracer.errors import UnexpectedTracerError
+from ..tracer.execution import look_at_modules
 from ..tracer.ops import convert, full, is_inexact
 from ..tracer.overlay import overlaid_all, storages
-from ..tracer.recording import trace_to_computation
+from ..tracer.recording import is_recording, trace_to_computation
 from ..tracer.refs import Ref, check_aliases, hide_references, refuse_result, show_references
 from ..tracer.source import function_line, user_line
 from ..tracer.tree_nodes import short_repr
@@ -457,16 +459,41 @@ class Forward:
 def _custom_vjp_jvp(
     call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
 ) -> tuple[list[Value], list[Tangent]]:
-    raise TypeError(
-        f"can't apply forward-mode autodiff (jvp) to a custom_vjp function. The rule of {call.label} gives cotangents "
-        "only. Use custom_jvp, or reverse mode (grad, vjp)."
-    )
+    """A program that is recorded holds what its results do not need, and may be transposed; it is refused where it is
+    lowered with the tangents in it. Values are refused at once."""
+    if not is_recording(current_trace()):
+        raise forward_refused(call)
+    forward = _custom_vjp_linearize(call, primals, tangents)
+    look_at_modules(refuse_forward)
+    moved: Iterator[Value] = iter(())
+    if any(forward.moves):
+        bound, operands = forward.of_tangents([t for t in tangents if not isinstance(t, Zero)])
+        moved = iter(bind_call(bound, operands))
+    zipped = zip(forward.results, forward.moves, strict=True)
+    return forward.results, [next(moved) if m else Zero(r.aval) for r, m in zipped]
 
 
 @CUSTOM_VJP.def_linearize
-def _custom_vjp_linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Linearized:
-    """Run the forward pass now, and record a call that can only be transposed in the linear program: its transpose is
-    the backward pass."""
+def _linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Linearized:
+    forward = _custom_vjp_linearize(call, primals, tangents)
+
+    def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
+        return linear.record_call(*forward.of_tangents(directions))
+
+    return Linearized(forward.results, forward.moves, record)
+
+
+@dataclass(frozen=True, slots=True)
+class _Forwards:
+    """The results, which of them move, and the call that stands for what they do to tangents, with its operands."""
+
+    results: list[Value]
+    moves: tuple[bool, ...]
+    of_tangents: Callable[[list[Value]], tuple[Call, list[Value]]]
+
+
+def _custom_vjp_linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> _Forwards:
+    """Run the forward pass now. The call of tangents can only be transposed: its transpose is the backward pass."""
     _check_captured(call, tangents)
     rule: VjpRule = call.params
     found = rule.forward(_own(call, primals), moving_mask(_own(call, tangents)))
@@ -480,16 +507,37 @@ def _custom_vjp_linearize(call: Call, primals: Sequence[Value], tangents: Sequen
         back = rule.backward(found, residuals, every)
         return [back[k] for k in moving]
 
-    def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
+    def call_of_tangents(directions: list[Value]) -> tuple[Call, list[Value]]:
         operands = [*directions, *found.residuals]
         computation = _never_run([v.aval for v in operands], [a for a, m in zip(avals, moves, strict=True) if m])
-        return linear.record_call(Call(_BACKWARD, computation, (len(directions), transpose), call.label), operands)
+        return Call(_BACKWARD, computation, (len(directions), transpose), call.label), operands
 
-    return Linearized(found.results, moves, record)
+    return _Forwards(found.results, moves, call_of_tangents)
+
+
+def forward_refused(call: Call) -> TypeError:
+    """The error of a custom_vjp function in forward mode."""
+    return TypeError(
+        f"can't apply forward-mode autodiff (jvp) to a custom_vjp function. The rule of {call.label} gives cotangents "
+        "only. Use custom_jvp, or reverse mode (grad, vjp)."
+    )
+
+
+def refuse_forward(module: HloModule) -> None:
+    """TypeError if a program that is lowered needs the tangent of a custom_vjp function."""
+    for computation in module.computations:
+        refuse_forward_in(computation)
+
+
+def refuse_forward_in(computation: HloComputation) -> None:
+    """TypeError if the computation, apart from those that it calls, needs the tangent of a custom_vjp function."""
+    for instruction in computation.instructions:
+        if instruction.opcode is Opcode.CALL and (call := call_of(instruction.attributes)).primitive.is_backward_only:
+            raise forward_refused(call)
 
 
 def _refuse(call: Call, *_: Any) -> Any:
-    raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+    raise forward_refused(call)
 
 
 _BACKWARD = Primitive("custom_vjp_tangent", evaluate=_refuse, is_backward_only=True, jvp=_refuse)

@@ -200,3 +200,76 @@ def test_errors(name: str) -> None:
     fun, error, words = ERRORS[name]
     with pytest.raises(error, match=words):
         over_i(fun)(X)
+
+
+# ---- collectives in functions with a rule of their own
+
+
+@hloom.custom_vjp
+def _total(x: Any) -> Any:
+    return lax.psum(x, "i")
+
+
+_total.defvjp(lambda x: (_total(x), None), lambda _, g: (g,))
+
+
+@hloom.custom_jvp
+def _total_forward(x: Any) -> Any:
+    return lax.psum(x, "i")
+
+
+_total_forward.defjvp(lambda primals, tangents: (_total_forward(*primals), *tangents))
+
+
+@hloom.custom_vjp
+def _total_and_product(x: Any, y: Any) -> Any:
+    return lax.psum(x, "i"), x * y
+
+
+_total_and_product.defvjp(
+    lambda x, y: (_total_and_product(x, y), (x, y)), lambda kept, g: (g[0] * kept[0], g[1] * kept[0])
+)
+
+FOUR = np.arange(4, dtype=np.float32)
+OF_RULES: dict[str, tuple[Any, Any, Any]] = {
+    "vjp of what is not mapped": (lambda a, x: _total(x), None, 8.0),
+    "jvp of what is not mapped": (lambda a, x: _total_forward(x), None, 8.0),
+    "vjp of what is mapped": (lambda a, x: _total(a), None, 6.0),
+    "jvp of what is mapped": (lambda a, x: _total_forward(a), None, 6.0),
+    "given an axis": (lambda a, x: _total(a), 0, [6.0] * 4),
+    "two results": (lambda a, x: _total_and_product(a, x), (None, 0), (6.0, 2 * FOUR)),
+    "two results of what is not mapped": (lambda a, x: _total_and_product(x, x), None, (8.0, 4.0)),
+    "gradient inside": (lambda a, x: hloom.grad(_total)(x), None, 1.0),
+    "gradient inside, mapped": (lambda a, x: hloom.grad(_total)(a), None, 1.0),
+    "in a loop": (lambda a, x: lax.fori_loop(0, 2, lambda _, c: _total(x), 0.0), None, 8.0),
+    "in remat": (lambda a, x: hloom.remat(_total)(x), None, 8.0),
+}
+
+
+@pytest.mark.parametrize("name", OF_RULES)
+def test_collectives_in_rules_of_users(name: str) -> None:
+    f, out, wanted = OF_RULES[name]
+    for g in (f, hloom.jit(f)):
+        mapped = hloom.vmap(g, in_axes=(0, None), out_axes=out, axis_name="i")
+        for run in (mapped, hloom.jit(mapped)):
+            hloom.tree.map(np.testing.assert_array_equal, run(FOUR, 2.0), wanted)
+        twice = hloom.vmap(lambda x, m=mapped: m(FOUR, x))(jnp.array([2.0, 2.0]))
+        hloom.tree.map(lambda found, one: np.testing.assert_array_equal(found[1], one), twice, wanted)
+
+
+def test_gradients_of_collectives_in_rules_of_users() -> None:
+    def sums(f: Any, a: Any, x: Any) -> Any:
+        return hloom.vmap(f, in_axes=(0, None), out_axes=None, axis_name="i")(a, x)
+
+    assert hloom.grad(lambda x: sums(lambda a, x: _total(x), FOUR, x))(2.0) == 1.0
+    np.testing.assert_array_equal(hloom.grad(lambda a: sums(lambda a, x: _total(a), a, 2.0))(FOUR), np.ones(4))
+
+
+def test_a_forward_rule_that_is_not_reduced_is_refused() -> None:
+    @hloom.custom_vjp
+    def f(x: Any) -> Any:
+        return lax.psum(x, "i")
+
+    f.defvjp(lambda x: (x, None), lambda _, g: (g,))
+    with pytest.raises(ValueError, match="forward rule of f gives a result that differs"):
+        hloom.grad(lambda a: hloom.vmap(f, axis_name="i")(a).sum())(FOUR)

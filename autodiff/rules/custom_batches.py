@@ -8,8 +8,9 @@ from typing import Any
 
 from ...hlo.records import dataclass
 from ...tracer.core import Call, Value, bind_call
+from ...tracer.source import user_line
 from ..batches import Axis, to_operand
-from ..batching import BatchTrace, Mask, batch_computation, batch_flat
+from ..batching import BatchTrace, Mask, along_axis, batch_computation, batch_flat
 from ..custom import CUSTOM_VJP, Forward, VjpRule
 from ..operations import NAME
 from ..remat import CHECKPOINT, CHECKPOINT_TANGENT
@@ -30,10 +31,13 @@ def _checkpoint_batch(
 def _custom_vjp_batch(
     call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
 ) -> tuple[list[Value], list[bool]]:
-    """All results are batches: whether the function's own results are, and those of its forward pass, may differ."""
-    found = batch_computation(call.computation, axis, batched, True)
+    """All results are batches: whether the function's own results are, and those of its forward pass, may differ.
+
+    Not so where collectives work along the axis: what they give is the same for all on purpose.
+    """
+    found = batch_computation(call.computation, axis, batched, not along_axis(axis, call.computation))
     own = tuple(batched[: len(batched) - call.captured])
-    rule = _BatchedVjp(call.params, axis, own, call.batch_trace)
+    rule = _BatchedVjp(call.params, axis, own, found.batched, call.label, call.batch_trace)
     new = replace(
         call,
         meaning=found.computation,
@@ -61,6 +65,9 @@ class _BatchedVjp:
     rule: VjpRule
     axis: Axis
     batched: Mask
+    results: Mask
+    """Which results of the function are batches."""
+    label: str
     earlier: BatchTrace | None
     """The trace whose tracers the passes may use from outside."""
 
@@ -74,7 +81,13 @@ class _BatchedVjp:
 
         values, mask = batch_flat(run, self.axis, primals, self.batched, earlier=self.earlier)
         count = len(element.results)
-        results = [to_operand(self.axis, v, m, True) for v, m in zip(values[:count], mask[:count], strict=True)]
+        if any(m and not wanted for m, wanted in zip(mask, self.results, strict=False)):
+            raise ValueError(
+                f"the forward rule of {self.label} gives a result that differs between the elements of axis "
+                f"{self.axis.name!r}, and the function one that does not: reduce it as the function does."
+                f"\n  at {user_line()}"
+            )
+        results = [to_operand(self.axis, v, m, w) for v, m, w in zip(values, mask, self.results, strict=False)]
         kept = tuple(mask[count:])
         return _BatchedForward(
             results, values[count:], element.out_tree, element.out_avals, element.rebuilt, element, kept
@@ -95,7 +108,7 @@ class _BatchedVjp:
             present[:] = [ct is not None for ct in back]
             return [ct for ct in back if ct is not None]
 
-        masks = [*found.kept, *[True] * len(given)]
+        masks = [*found.kept, *(m for m, ct in zip(self.results, cotangents, strict=True) if ct is not None)]
         values, mask = batch_flat(run, self.axis, [*residuals, *given], masks, earlier=self.earlier)
         rest = iter(zip(values, mask, strict=True))
         own = zip(present, self.batched, strict=True)
