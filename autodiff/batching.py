@@ -56,6 +56,9 @@ class BatchTracer(Tracer):
         self.aval = ShapedArray(value.aval.shape[1:], value.aval.dtype, value.aval.weak_type, vma=value.aval.vma)
         self.value = value
 
+    def below(self) -> tuple[Value, int]:
+        return self.value, 1
+
     def origin(self) -> str:
         return self.value.origin() if isinstance(self.value, Tracer) else ""
 

@@ -58,6 +58,9 @@ class JVPTracer(Tracer):
         primal = self.primal
         return primal.to_concrete_value() if isinstance(primal, Tracer) else primal  # type: ignore[return-value]
 
+    def below(self) -> tuple[Value, int]:
+        return self.primal, 0
+
     def origin(self) -> str:
         return self.primal.origin() if isinstance(self.primal, Tracer) else ""
 

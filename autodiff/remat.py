@@ -26,7 +26,7 @@ from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, run_m
 from ..tracer.execution import run_call
 from ..tracer.float0 import hide_float0
 from ..tracer.overlay import overlaid_all
-from ..tracer.recording import TracedComputation, run_computation, trace_to_computation
+from ..tracer.recording import Places, TracedComputation, run_computation, trace_to_computation
 from ..tracer.refs import Ref, check_aliases, refuse_result, replace_all, values_of_references
 from ..tracer.source import function_line, user_line
 from ..tracer.traced import JIT, DerivedCache, with_avals
@@ -144,12 +144,13 @@ def checkpoint(
 
             description = f"{function_line(fun)} for checkpoint"
             avals = [v.aval for v in values]
+            known = Places(lambda: values)
             traced = trace_to_computation(
-                flat, avals, name, description=description, keep_references=True, tracks_varying=True
+                flat, avals, name, description=description, keep_references=True, tracks_varying=True, places=known
             )
             captured: list[Any] = traced.captured
             outside = [v.is_traced if isinstance(v, Ref) else isinstance(v, Tracer) for v in captured]
-            return (traced, out_tree), not (places or any(outside))
+            return (traced, out_tree), not (places or any(outside) or known.mesh is not None)
 
         statics = [(k, type(v), v) for k, v in (*fixed.items(), *sorted(fixed_by_name.items()))]
         key = structure, tuple([v.aval for v in values]), len(args), tuple(statics)

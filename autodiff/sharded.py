@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
+from ..hlo.errors import UnsupportedError
 from ..hlo.tracebacks import boundary
 from ..tracer import ops, tree
 from ..tracer.arguments import ArgumentSpec
@@ -27,12 +28,14 @@ from ..tracer.aval import ShapedArray
 from ..tracer.context import Override, current_context
 from ..tracer.core import Value, current_trace, set_current_trace, thread_state, track_varying, varying
 from ..tracer.current_mesh import current_device_mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
+from ..tracer.divisions import division
 from ..tracer.jit import JitFunction, jit
 from ..tracer.manual import ManualAxes, current_manual_axes
 from ..tracer.mesh import AbstractMesh, AxisType, Mesh
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.partition_spec import PartitionSpec, axes_of
 from ..tracer.placing import check_runs_here, placed, reshard
+from ..tracer.recording import Places
 from ..tracer.sharding_calls import Border, full_to_shard, shard_to_full
 from ..tracer.shardings import NamedSharding
 from ..tracer.source import function_line, user_line
@@ -157,8 +160,8 @@ class _MappedProgram(JitFunction[P, R]):
         super().__init__(fun, none, none, inline=False)
         self._where = mesh, tracks, names
 
-    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Traced:
-        traced = super()._trace(key, args, kwargs)
+    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any], places: Places) -> Traced:
+        traced = super()._trace(key, args, kwargs, places)
         if traced.is_closed:
             return traced
         with _within(*self._where) as enter:
@@ -279,19 +282,23 @@ def _shard_map(
         assert isinstance(here, Mesh), f"{here} has no devices"
         _check_specs(what, here, names, in_specs, out_specs)
         _check_nested(what, here, names)
-        specs = _spread(f"{what} in_specs", in_specs, args, f)
+        if in_specs is Infer:
+            specs = _specs_of_arguments(what, here, names, args)
+        else:
+            specs = tuple(_spread(f"{what} in_specs", in_specs, args, f))
         leaves = tree.leaves(args, is_leaf=lambda x: x is None)
         if any(s is None and x is not None for s, x in zip(specs, leaves, strict=True)):
             return with_python_values(here, names, specs, args)
-        program = programs.get((here, names))
+        key = here, names, specs
+        program = programs.get(key)
         if program is None:
-            program = programs[here, names] = _MappedProgram(on_several(here, names), here, check_vma, names)
+            program = programs[key] = _MappedProgram(on_several(*key), here, check_vma, names)
         return program(*args)
 
     def with_python_values(here: Mesh, names: frozenset[Any], specs: Sequence[Any], args: tuple[Any, ...]) -> Any:
         """Arguments without a spec are values of Python, which no program takes: each call has a program of its own
         where the mesh has other axes, and none where operations may run one by one."""
-        call = on_several(here, names)
+        call = on_several(here, names, specs)
         if here.size == math.prod([here.shape[n] for n in names]):
             return call(*args)
         leaves, structure = tree.flatten(args, is_leaf=lambda x: x is None)
@@ -302,10 +309,11 @@ def _shard_map(
 
         return jit(given)(*[x for x, s in zip(leaves, specs, strict=True) if s is not None])
 
-    def on_several(here: Mesh, names: frozenset[Any]) -> Callable[..., Any]:
+    def on_several(
+        here: Mesh, names: frozenset[Any], specs: Sequence[PartitionSpec | None]
+    ) -> Callable[..., Any]:
         @functools.wraps(f)
         def inside(*args: Any) -> Any:
-            specs = _spread(f"{what} in_specs", in_specs, args, f)
             leaves, structure = tree.flatten(args, is_leaf=lambda x: x is None)
             values = [x if s is None or x is None else as_value(x) for x, s in zip(leaves, specs, strict=True)]
             _check_fit(what, "in", f, here, [(s, v) for s, v in zip(specs, values, strict=True) if s is not None])
@@ -346,6 +354,28 @@ def _shard_map(
         return tree.unflatten(out_structure, found)
 
     return mapped
+
+
+def _specs_of_arguments(
+    what: str, mesh: Mesh, names: frozenset[Any], args: tuple[Any, ...]
+) -> tuple[PartitionSpec | None, ...]:
+    """How the leaves of the arguments are divided along the axes that the function knows. UnsupportedError where that
+    is not known while a function is traced."""
+    found: list[PartitionSpec | None] = []
+    for path, leaf in tree.flatten_with_path(args, is_leaf=lambda x: x is None)[0]:
+        if leaf is None:
+            found.append(None)
+            continue
+        try:
+            spec = division(as_value(leaf), mesh)
+        except UnsupportedError as error:
+            argument = "in_axes" if what == "smap" else "in_specs"
+            raise UnsupportedError(
+                f"{what} without {argument}: how its argument args{tree.keystr(path)} is divided is not known: {error}"
+                f"\n  at {user_line()}\n  Give {argument}, or say it with hloom.reshard."
+            ) from None
+        found.append(PartitionSpec(*[[a for a in axes_of(entry) if a in names] for entry in spec.partitions]))
+    return tuple(found)
 
 
 def _check_varying(
@@ -446,7 +476,7 @@ def _check_specs(what: str, mesh: Mesh | AbstractMesh, names: frozenset[Any], in
 def _spread(what: str, specs: Any, full: Any, f: Callable[..., Any]) -> list[Any]:
     """The spec of each leaf of `full`; None is a leaf."""
     count = len(tree.leaves(full, is_leaf=lambda x: x is None)) if "in_specs" in what else len(tree.leaves(full))
-    if specs is Infer:
+    if specs is Infer:  # over one device, where nothing is divided
         return [PartitionSpec()] * count
     if isinstance(specs, PartitionSpec):
         return [specs] * count

@@ -340,8 +340,14 @@ OWN_TYPES: dict[type, Callable[[Any], Any]] = {}
 """What `typeof` says of values of a library's own classes (`hloom.experimental.hijax`). They are no arguments."""
 
 
+DIVIDED_TYPES: list[Callable[[Any, ShapedArray], ShapedArray]] = []
+"""With several devices, what says in the type of a value how Explicit axes of a mesh divide it (`divisions.py`)."""
+
+
 def typeof(x: Any) -> Any:
-    """The type of an array, a tracer or a number: `shape`, `dtype`, `weak_type`; of a reference an `AbstractRef`.
+    """The type of an array, a tracer or a number: `shape`, `dtype`, `weak_type`; of a reference an `AbstractRef`. With
+    a mesh of several devices whose axes are Explicit, its `sharding` says along which of them which dimension is
+    divided.
 
     TypeError for anything else.
 
@@ -355,7 +361,10 @@ def typeof(x: Any) -> Any:
     aval = getattr(x, "aval", None)
     if hasattr(aval, "inner_aval"):  # `refs` imports this module
         return aval
-    return abstract(x, lambda: "the argument of typeof")
+    found = abstract(x, lambda: "the argument of typeof")
+    for divided in DIVIDED_TYPES:
+        found = divided(x, found)
+    return found
 
 
 def _short(value: object) -> str:

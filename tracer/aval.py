@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
-from ..hlo.errors import ShapeError
+from ..hlo.errors import ShapeError, UnsupportedError
 from ..hlo.forking import Order, fork_lock
 from ..hlo.layout import row_major
 from ..hlo.shape import Shape
@@ -62,7 +62,7 @@ class ShapedArray:
     (ShapedArray(float32[2,3]), True)
     """
 
-    __slots__ = ("__weakref__", "_storage", "dtype", "hlo", "is_extended", "shape", "vma", "weak_type")
+    __slots__ = ("__weakref__", "_sharding", "_storage", "dtype", "hlo", "is_extended", "shape", "vma", "weak_type")
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -72,6 +72,7 @@ class ShapedArray:
     is_extended: bool
     """True for dtypes that HLO lacks (`extended.py`)."""
     _storage: ShapedArray | None
+    _sharding: Any
     vma: frozenset[Any]
     """Within a function that `shard_map` maps, the axes of the mesh along which the value varies (`varying.py`)."""
 
@@ -85,7 +86,7 @@ class ShapedArray:
         vma: frozenset[Any] = frozenset(),
     ) -> ShapedArray:
         """The one instance of this type; UnsupportedElementTypeError for a dtype that HLO cannot hold. `sharding` is
-        accepted: a type has none."""
+        accepted: only the types that `typeof` gives have one."""
         if vma:
             return _varying_type((shape, dtype, weak_type), frozenset(vma))
         key = (shape, dtype, weak_type)
@@ -105,8 +106,23 @@ class ShapedArray:
 
     @property
     def sharding(self) -> Any:
-        """How JAX's types say that no dimension is divided: a NamedSharding over a mesh without axes."""
-        return undivided(len(self.shape))
+        """A NamedSharding: how the Explicit axes of a mesh divide the value whose type `typeof` has given; for others,
+        that no dimension is divided, over a mesh without axes. UnsupportedError where that is not known."""
+        if self._sharding is None:
+            return undivided(len(self.shape))
+        if isinstance(self._sharding, str):
+            raise UnsupportedError(f"{self._sharding}\n  at {user_line()}")
+        return self._sharding
+
+    def divided(self, sharding: Any) -> ShapedArray:
+        """The type with a sharding that it shows: a NamedSharding, or a text that says why it is not known."""
+        found = _DIVIDED.get((self, sharding))
+        if found is None:
+            made = _filled(
+                self.shape, self.dtype, self.weak_type, self.hlo, self._storage, self.vma, sharding=sharding
+            )
+            found = _DIVIDED.setdefault((self, sharding), made)
+        return found
 
     @property
     def ndim(self) -> int:
@@ -136,7 +152,12 @@ class ShapedArray:
             for long, short in _SHORT:
                 name = name.replace(long, short)
         varies = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
-        return f"{name}[{','.join(map(str, self.shape))}]{varies}"
+        sizes = [str(size) for size in self.shape]
+        if self._sharding is not None and not isinstance(self._sharding, str):
+            for d, entry in enumerate(self._sharding.spec.partitions):
+                if entry is not None:
+                    sizes[d] += f"@{entry}" if not isinstance(entry, tuple) else f"@({','.join(map(str, entry))})"
+        return f"{name}[{','.join(sizes)}]{varies}"
 
     def to_tangent_aval(self) -> ShapedArray | Float0Type:
         """The type of tangents of such a value: this type; a float0 type for what is not differentiated."""
@@ -192,6 +213,8 @@ def _varying_type(key: tuple[Any, Any, bool], vma: frozenset[Any]) -> ShapedArra
 
 
 _VARYING: dict[tuple[ShapedArray, frozenset[Any]], ShapedArray] = {}
+_DIVIDED: dict[tuple[ShapedArray, Any], ShapedArray] = {}
+on_clear(_DIVIDED.clear)
 
 
 def _restored(shape: Any, dtype: Any, weak_type: bool, vma: frozenset[Any]) -> ShapedArray:
@@ -232,6 +255,7 @@ def _filled(
     hlo: Shape,
     storage: ShapedArray | None,
     vma: frozenset[Any] = frozenset(),
+    sharding: Any = None,
 ) -> ShapedArray:
     aval = object.__new__(ShapedArray)
     for name, value in (
@@ -242,6 +266,7 @@ def _filled(
         ("is_extended", storage is not None),
         ("_storage", storage),
         ("vma", vma),
+        ("_sharding", sharding),
     ):
         object.__setattr__(aval, name, value)
     return aval

@@ -50,6 +50,8 @@ class Context:
     """Variants of each program are timed, and the fastest is kept."""
     excess_precision: bool = False
     """What a kernel computes of bfloat16 and float16 is rounded where it is stored, not after each operation."""
+    meshes: Any = None
+    """The meshes that complete a PartitionSpec (`current_mesh.py`); None: there is none."""
     user_contexts: tuple[tuple[int, Any], ...] = ()
     """Values of contexts that users make (`user_context.py`)."""
 
@@ -88,14 +90,19 @@ def when_checking(start: Callable[[], None]) -> None:
         _interned(context)
 
 
+_NOTHING: dict[str, Any] = {}
+
+
 class Settings:
     """The settings of a thread or of the process: the overrides, and the resulting context."""
 
-    __slots__ = ("changes", "context")
+    __slots__ = ("changes", "context", "lasting")
 
-    def __init__(self, context: Context, changes: dict[str, Any]) -> None:
+    def __init__(self, context: Context, changes: dict[str, Any], lasting: dict[str, Any] = _NOTHING) -> None:
         self.context = context
         self.changes = changes
+        self.lasting = lasting
+        """Those of `changes` that `change_thread` has made, as far as they were known."""
 
 
 class _Thread(threading.local):
@@ -104,6 +111,8 @@ class _Thread(threading.local):
     settings: Settings
     running: Settings | None
     """The settings while a call of a jitted function may run its executable at once; None while anything is traced."""
+    lasting: dict[str, Any] = _NOTHING
+    """What `change_thread` has changed, by name."""
 
 
 _lock = fork_lock(Order.LEAF)
@@ -134,6 +143,28 @@ def update_process(**changes: Any) -> None:
             settings.context = _process.context.changed(**settings.changes)
 
 
+def change_thread(**changes: Any) -> None:
+    """Change settings of this thread that no block overrides, for good: when the blocks that are open now end, the
+    change stays. None: as in the beginning."""
+    lasting = {**thread.lasting, **changes}
+    thread.lasting = {name: value for name, value in lasting.items() if value is not None} or _NOTHING
+    _apply_lasting()
+
+
+def _apply_lasting() -> None:
+    settings = thread.settings
+    with _lock:
+        if settings is _process:
+            settings = Settings(settings.context, {})
+            _overriding.append(settings)
+        own = {name: value for name, value in settings.changes.items() if name not in settings.lasting}
+        settings.changes, settings.lasting = {**own, **thread.lasting}, thread.lasting
+        settings.context = _process.context.changed(**settings.changes)
+    thread.settings = settings
+    if thread.running is not None:
+        thread.running = settings
+
+
 class Override(ContextDecorator):
     """Within the block, or the decorated function, this thread's settings differ."""
 
@@ -152,7 +183,7 @@ class Override(ContextDecorator):
         self._before.append(before)
         changes = {**before.changes, **self._changes}
         with _lock:
-            settings = Settings(_process.context.changed(**changes), changes)
+            settings = Settings(_process.context.changed(**changes), changes, thread.lasting)
             _overriding.append(settings)
         thread.settings = settings
         if thread.running is not None:
@@ -166,6 +197,8 @@ class Override(ContextDecorator):
             thread.running = before
         with _lock:
             _overriding.remove(settings)
+        if before.lasting is not thread.lasting:
+            _apply_lasting()
 
 
 def _override(changes: dict[str, Any]) -> Override:

@@ -24,7 +24,7 @@ from .context import current_context
 from .core import Tracer, Value, bind_conditional, bind_while, varying
 from .errors import TreeStructureError
 from .ops import clamp, compare, convert, scalar_like
-from .recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
+from .recording import Places, returns_element, run_computation, takes_one_tuple, trace_to_computation
 from .refs import Ref, check_aliases, replace_all, values_of_references
 from .source import function_line, user_line
 from .traced import DerivedCache, Traced, taking_references, trace_function, with_avals
@@ -61,7 +61,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     described = Body("while_loop", body_fun, tree.structure(init_val))
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
-        traced = trace_function(body_fun, treedef, avals, what="while_loop")
+        traced = trace_function(body_fun, treedef, avals, what="while_loop", places=Places(lambda: values))
         described.check_structure(traced.out_tree)
         return traced
 
@@ -84,15 +84,15 @@ def run_loop(
 
     def make() -> tuple[Any, bool]:
         settled, body = described.settle(values, trace_body)
-        condition = trace_function(cond_fun, treedef, avals_of(settled))
+        condition = trace_function(cond_fun, treedef, avals_of(settled), places=Places(lambda: values))
         _check_condition(cond_fun, condition)
         references, count = body.references_written(()), len(settled)
-        is_closed = condition.is_closed and body.is_closed
+        may_be_kept = condition.may_be_kept and body.may_be_kept
         body = taking_references(body, references, count, count)
         condition = taking_references(condition, references, count, None)
         computations = _loop(condition, body, count + len(references))
         captured = (*condition.captured, *body.captured)
-        return (*computations, body, captured, references), is_closed
+        return (*computations, body, captured, references), may_be_kept
 
     condition, body, traced, captured, references = _cache.get(sources, (treedef, *avals_of(values)), make)
     start = [started(v, a) for v, a in zip(values, traced.in_avals)]
@@ -231,15 +231,19 @@ def _branches(
     values, treedef = arguments_of(functions[0], *operands)
 
     def make() -> tuple[Any, bool]:
-        traced = [trace_function(f, treedef, avals_of(values), float0_results=True, what=what) for f in functions]
+        places = Places(lambda: values)
+        traced = [
+            trace_function(f, treedef, avals_of(values), float0_results=True, what=what, places=places)
+            for f in functions
+        ]
         avals = joined_types(what, traced, functions, names)
-        is_closed = all(t.is_closed for t in traced)
+        may_be_kept = all(t.may_be_kept for t in traced)
         references = list(dict.fromkeys([r for t in traced for r in t.references_written(())]))
         traced = [taking_references(t, references, len(values), len(avals)) for t in traced]
         captured = [v for t in traced for v in t.captured]
         operands = [*avals_of(values), *[r.aval.inner_aval for r in references]]
         computations = _conditional(traced, operands, avals)
-        return (computations, avals, traced[0].out_tree, captured, references), is_closed
+        return (computations, avals, traced[0].out_tree, captured, references), may_be_kept
 
     computations, avals, out_tree, captured, references = _cache.get(functions, (treedef, *avals_of(values)), make)
     results = bind_conditional(computations, index, [*values, *values_of_references([*references, *captured])])

@@ -50,6 +50,7 @@ from .context import Override, current_context, thread
 from .core import thread_state
 from .devices import check_device, devices, when_several
 from .devices import devices as known_devices
+from .divisions import divisions
 from .errors import NonArrayArgumentError
 from .execution import compile_module, runner
 from .float0 import hide_float0
@@ -60,7 +61,7 @@ from .overlay import storages
 from .pending import PendingArray
 from .placing import placed
 from .putting_off import recorded_call
-from .recording import stand_in_for
+from .recording import Places, stand_in_for
 from .ref_programs import module_with_references, running_on_references
 from .refs import Ref, check_aliases
 from .reports import EXPLAIN_CACHE_MISSES, NO_TRACING, timed
@@ -95,7 +96,7 @@ class Programs:
     def __init__(self) -> None:
         self.fast: dict[Any, FastTable[Run]] = {}
         """By the options of jit, which decide what a call means; then by context and by the form of the call."""
-        self.traced: BoundedCache[Traced] = BoundedCache()
+        self.traced: BoundedCache[Traced | _ByPlaces] = BoundedCache()
         # Not a method of this object: that would be a cycle, and programs would wait for the garbage collector.
         self.runners: BoundedCache[Run] = BoundedCache(dropped=functools.partial(_forget_fast_ways, self.fast))
         register_cache(self)
@@ -105,6 +106,14 @@ class Programs:
         self.traced.clear()
         self.runners.clear()
         _forget_fast_ways(self.fast)
+
+
+class _ByPlaces:
+    """What a function is traced to that asks how its arguments are divided over a mesh: a program for each answer."""
+
+    def __init__(self, mesh: Any) -> None:
+        self.mesh = mesh
+        self.traced: dict[Any, Traced] = {}
 
 
 class _NotCalled(FastTable[Run]):
@@ -350,12 +359,13 @@ class JitFunction(SharedValue, Generic[P, R]):
                     raise without_elements(x, describe())
         avals = tuple(map(_avals, values))
         key = (treedef, avals, statics, context)
+        known = Places(functools.partial(self._known_places, values, dynamic, keywords, avals))
         if Ref in map(type, values):
             check_aliases(values, self._leaf_names(dynamic, keywords, statics), (), "jit")
             if self._state.trace.differentiates:
                 return self._fun(*args, **kwargs)
         if not direct:
-            traced = self._trace(key, dynamic, keywords)
+            traced = self._trace(key, dynamic, keywords, known)
             if traced.has_references:
                 check_aliases(values, self._leaf_names(dynamic, keywords, statics), traced.captured, "jit")
             if self._shardings is None:
@@ -366,7 +376,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         places = places_of(values) if any(map(is_placed, values)) else ()
         run = self._programs.runners.get((key, self._donated, self._shardings, places))
         if run is None:
-            run = self._compiled(key, dynamic, keywords, places)
+            run = self._compiled(key, dynamic, keywords, known, places)
         if table is not None:
             table[fast_key] = run
         return run(values)
@@ -376,12 +386,14 @@ class JitFunction(SharedValue, Generic[P, R]):
         key: Any,
         args: Sequence[Any],
         kwargs: dict[str, Any],
+        known: Places | None = None,
         places: tuple[Sharding | None, ...] = (),
         traced: Traced | None = None,
     ) -> Run:
         """`places`: of the arguments' leaves; () if none is anywhere."""
         if traced is None:
-            traced = self._trace(key, args, kwargs)
+            assert known is not None, "what is not traced yet needs places"
+            traced = self._trace(key, args, kwargs, known)
             may_wait = traced.is_closed and not traced.has_references and not traced.donated
             if self._is_library and may_wait and not places:
                 return self._run_or_put_off(traced, key, args, kwargs)
@@ -429,7 +441,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         is_plain = len(types) == 1 and tree.treedef_is_leaf(structure) and types[0] is types[0].storage
         is_plain = is_plain and not types[0].weak_type
         captured = storages(tuple(traced.captured))
-        program: Run | None = compiled(key, args, kwargs, (), traced) if state.recorder is None else None
+        program: Run | None = compiled(key, args, kwargs, None, (), traced) if state.recorder is None else None
 
         def run(arrays: Sequence[Array]) -> Any:
             nonlocal program
@@ -440,7 +452,7 @@ class JitFunction(SharedValue, Generic[P, R]):
                     return results[0] if is_plain else tree.unflatten(structure, with_avals(results, types))
             if program is None:
                 try:
-                    program = compiled(key, (), {}, (), traced)
+                    program = compiled(key, (), {}, None, (), traced)
                 except (UnsupportedError, NotImplementedError):  # it was put off before, and nobody has noticed
                     return traced.bind(arrays, inline=True)
             return program(arrays)
@@ -448,10 +460,21 @@ class JitFunction(SharedValue, Generic[P, R]):
         self._programs.runners[key, self._donated, self._shardings, ()] = run
         return run
 
-    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Traced:
+    def _known_places(
+        self, values: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any], avals: Sequence[Any]
+    ) -> Sequence[Any]:
+        """What says where the arguments' leaves are: the leaves themselves, or the shardings that jit was given."""
+        if self._shardings is None:
+            return values
+        asked = self._shardings.of_arguments(args, kwargs, avals)
+        return [v if a is None else a for v, a in zip(values, asked, strict=True)]
+
+    def _trace(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any], places: Places) -> Traced:
         """The function traced for the types in `key`; from the cache unless it uses values of an outer trace."""
         treedef, avals, statics, _ = key
         traced = self._programs.traced.get(key)
+        if isinstance(traced, _ByPlaces):
+            traced = traced.traced.get(divisions(places, traced.mesh))
         if traced is None:
             if NO_TRACING.is_on and not self._is_library:
                 raise RuntimeError(
@@ -462,10 +485,22 @@ class JitFunction(SharedValue, Generic[P, R]):
             if EXPLAIN_CACHE_MISSES.is_on and not self._is_library:
                 explain_miss(self._fun, key, self._programs.traced.keys(), labels)
             with timed(f"tracing {self._name} for jit", TRACE_EVENT), collecting_seldom():
-                traced = trace_function(self._fun, treedef, avals, statics, labels, float0_results=True)
+                traced = trace_function(
+                    self._fun, treedef, avals, statics, labels, float0_results=True, places=places
+                )
             if traced.is_closed:
-                self._programs.traced[key] = traced
+                self._keep(key, traced, places)
         return replace(traced, donated=self._donated_leaves(args, kwargs, statics)) if self._donated else traced
+
+    def _keep(self, key: Any, traced: Traced, places: Places) -> None:
+        """For the next call with such arguments."""
+        if places.mesh is None:
+            self._programs.traced[key] = traced
+            return
+        table = self._programs.traced.get(key)
+        if not isinstance(table, _ByPlaces) or table.mesh.shape_tuple != places.mesh.shape_tuple:
+            table = self._programs.traced[key] = _ByPlaces(places.mesh)
+        table.traced[divisions(places, table.mesh)] = traced
 
     def _donated_leaves(self, args: Sequence[Any], kwargs: dict[str, Any], statics: StaticArguments) -> tuple[int, ...]:
         """Which leaves are donated."""
@@ -497,8 +532,10 @@ class JitFunction(SharedValue, Generic[P, R]):
             [x.aval if isinstance(x, Ref) else abstract_example(x, d) for x, d in zip(leaves, describe, strict=True)]
         )
         key = (treedef, avals, statics, current_context())
-        traced = self._trace(key, dynamic, keywords)
         places = [_place_of_example(x) for x in leaves]
+        given = [p if isinstance(x, ShapeDtypeStruct) else x for x, p in zip(leaves, places, strict=True)]
+        known = Places(functools.partial(self._known_places, given, dynamic, keywords, avals))
+        traced = self._trace(key, dynamic, keywords, known)
         over_devices = None
         if len(known_devices()) > 1:
             over_devices = functools.partial(self._over_devices, traced, places, dynamic, keywords, statics)
@@ -728,7 +765,8 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     leaves, treedef = tree.flatten((args, kwargs))
     describe = leaf_describer(fun, args, kwargs)
     avals = [abstract_example(x, functools.partial(describe, k)) for k, x in enumerate(leaves)]
-    traced = trace_function(fun, treedef, avals, types_only=True, float0_results=True)
+    places = Places(lambda: [x.sharding if isinstance(x, ShapeDtypeStruct) else x for x in leaves])
+    traced = trace_function(fun, treedef, avals, types_only=True, float0_results=True, places=places)
     structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.out_avals]
     return tree.unflatten(traced.out_tree, structs)
 

@@ -39,20 +39,26 @@ class JitShardings:
     def __reduce__(self) -> tuple[Any, ...]:
         return JitShardings, (self.inputs, self.outputs)
 
+    def of_arguments(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], avals: Sequence[ShapedArray]
+    ) -> list[Sharding | None]:
+        """The shardings of the arguments' leaves, checked against the types; None where nothing was said."""
+        if self.inputs is UNSPECIFIED:
+            return [None] * len(avals)
+        if kwargs:
+            raise ValueError(
+                f"jit: in_shardings is for positional arguments, but {', '.join(sorted(kwargs))} came by keyword"
+            )
+        full = tuple(args)
+        shapes = [a.shape for a in avals]
+        paths = tree.paths_of_structure(tree.structure(full))
+        return _for_leaves(self.inputs, "in_shardings", full, paths, shapes)
+
     def check(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], avals: Sequence[ShapedArray], traced: Traced
     ) -> tuple[list[Sharding | None], list[Sharding | None]]:
         """The shardings of the arguments' leaves and of the results', checked against the types."""
-        given: list[Sharding | None] = [None] * len(avals)
-        if self.inputs is not UNSPECIFIED:
-            if kwargs:
-                raise ValueError(
-                    f"jit: in_shardings is for positional arguments, but {', '.join(sorted(kwargs))} came by keyword"
-                )
-            full = tuple(args)
-            shapes = [a.shape for a in avals]
-            paths = tree.paths_of_structure(tree.structure(full))
-            given = _for_leaves(self.inputs, "in_shardings", full, paths, shapes)
+        given = self.of_arguments(args, kwargs, avals)
         if self.outputs is UNSPECIFIED:
             return given, [None] * len(traced.out_avals)
         structure = traced.out_tree

@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..hlo.records import dataclass
+from .context import change_thread, current_context
 from .devices import CpuDevice, process_index
 from .devices import devices as known_devices
 from .weak_interned import interned
@@ -210,12 +211,12 @@ class Mesh(_AnyMesh, ContextDecorator):
         )
 
     def __enter__(self) -> Self:
-        CURRENT.stack.append(CURRENT.meshes)
+        _BLOCKS.before.append(CURRENT.meshes)
         CURRENT.meshes = (CURRENT.meshes[0], CURRENT.meshes[1], self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        CURRENT.meshes = CURRENT.stack.pop()
+        CURRENT.meshes = _BLOCKS.before.pop()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Mesh, (self.devices, self.axis_names, self.axis_types)
@@ -357,14 +358,30 @@ def make_mesh(
     return Mesh(grid, names, (AxisType.Explicit,) * len(names) if axis_types is None else axis_types)
 
 
-class CurrentMesh(threading.local):
-    """Of a thread: the abstract mesh, the mesh that `set_mesh` set, and that of a ``with mesh:`` block."""
+class CurrentMesh:
+    """Of a thread: the abstract mesh, the mesh that `set_mesh` set, and that of a ``with mesh:`` block. They are a part
+    of the context, since what a function is traced to depends on them."""
+
+    @property
+    def meshes(self) -> tuple[AbstractMesh, Mesh, Mesh]:
+        return current_context().meshes or _NONE
+
+    @meshes.setter
+    def meshes(self, found: tuple[AbstractMesh, Mesh, Mesh]) -> None:
+        change_thread(meshes=None if found == _NONE else found)
+
+
+_NONE = (EMPTY_ABSTRACT, EMPTY, EMPTY)
+
+
+class _Blocks(threading.local):
+    """The meshes before each open ``with mesh:`` block of a thread."""
 
     def __init__(self) -> None:
-        self.meshes: tuple[AbstractMesh, Mesh, Mesh] = (EMPTY_ABSTRACT, EMPTY, EMPTY)
-        self.stack: list[tuple[AbstractMesh, Mesh, Mesh]] = []
+        self.before: list[tuple[AbstractMesh, Mesh, Mesh]] = []
 
 
+_BLOCKS = _Blocks()
 CURRENT = CurrentMesh()
 
 

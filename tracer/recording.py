@@ -15,6 +15,7 @@ from ..hlo.builder import make_computation, make_constant, make_parameter
 from ..hlo.effects import has_side_effect
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata
+from ..hlo.lazy import lazy_property
 from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
 from ..hlo.ops import SPECS, Trait
@@ -88,6 +89,43 @@ class RecordedTracer(Tracer):
         if self.instruction.opcode is Opcode.PARAMETER and metadata is not None and metadata.op_name:
             return f"  it is the argument {metadata.op_name}\n"
         return super().told_origin()
+
+
+class Row:
+    """What stands for an element of an array along its first axis, as the body of a loop takes it."""
+
+    def __init__(self, array: Value) -> None:
+        self._array = array
+
+    def below(self) -> tuple[Value, int]:
+        """As `Tracer.below`."""
+        return self._array, 1
+
+
+class Places:
+    """Where the arguments of a function are while it is traced. Once somebody has asked, the result of tracing depends
+    on it."""
+
+    def __init__(self, values: Callable[[], Sequence[Any]]) -> None:
+        """values: what is known of each argument: a value, a sharding, or None if it is on no device yet."""
+        self._find = values
+        self.mesh: Any = None
+        """The mesh whose axes were asked about."""
+
+    @lazy_property
+    def values(self) -> Sequence[Any]:
+        return self._find()
+
+    def asked(self, position: int, mesh: Any) -> Any:
+        """What is known of an argument, for a question about the axes of `mesh`. UnsupportedError if there was a
+        question about another mesh."""
+        if self.mesh is not None and self.mesh.shape_tuple != mesh.shape_tuple:
+            raise UnsupportedError(
+                f"a function asks how its arguments are divided over two meshes, {self.mesh} and {mesh}: give one of "
+                f"them in_specs\n  at {user_line()}"
+            )
+        self.mesh = mesh
+        return self.values[position]
 
 
 class HloTracer(RecordedTracer):
@@ -174,6 +212,10 @@ class HloTrace(Recorder):
         self.references: dict[Any, list[Any]] = {}
         """References to mutable arrays from outside (`refs.py`): the current value of each, and whether it is written.
         Each is also among the captured values."""
+        self.places: Places | None = None
+        """Of the arguments that the first parameters stand for."""
+        self.divisions: dict[Any, Any] = {}
+        """For `divisions.py`: by mesh, how instructions are divided over devices, as far as somebody has asked."""
         self._description = description
         self._known: dict[int, HloInstruction] = {}
         self._kept: list[Value] = []  # so that the ids in _known stay taken
@@ -295,7 +337,9 @@ def with_computation(call: Call, operands: Sequence[Value]) -> tuple[Call, list[
     """The call with a computation as its meaning; the outside values that this uses, as further operands."""
     if isinstance(call.meaning, HloComputation):
         return call, []
-    traced = trace_to_computation(call.meaning, [o.aval for o in operands], call.label, tracks_varying=True)
+    places = Places(lambda: operands)
+    avals = [o.aval for o in operands]
+    traced = trace_to_computation(call.meaning, avals, call.label, tracks_varying=True, places=places)
     return replace(call, meaning=traced.computation, captured=len(traced.captured)), traced.captured
 
 
@@ -329,6 +373,7 @@ def trace_to_computation(
     types_only: bool = False,
     keep_references: bool = False,
     tracks_varying: bool = False,
+    places: Places | None = None,
 ) -> TracedComputation:
     """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
 
@@ -337,8 +382,10 @@ def trace_to_computation(
     `keep_references`: the caller gives references from outside their values, and takes what is written; else a write is
     an error, and the captured values are those of now.
     `tracks_varying`: `fun` is a user's, not one that repeats a program (`varying.py`).
+    `places`: of the arguments that the parameters stand for, if they are known.
     """
     trace = HloTrace(current_trace(), name, description, types_only)
+    trace.places = places
     trace.tracks_varying = tracks_varying
     names = parameter_names or [("", "")] * len(avals)
     with set_current_trace(trace), source_metadata(metadata), scope(""):

@@ -32,7 +32,7 @@ from .errors import NonArrayArgumentError, TreeStructureError
 from .execution import run_call
 from .ops import convert, read_block, scalar_like, write_block
 from .overlay import storages
-from .recording import run_computation, takes_one_tuple, trace_to_computation, with_parameters
+from .recording import Places, Row, run_computation, takes_one_tuple, trace_to_computation, with_parameters
 from .refs import Ref, check_aliases, replace_all, values_of_references
 from .source import function_line, user_line
 from .traced import DerivedCache, Traced, taking_references, trace_function, with_avals
@@ -96,10 +96,10 @@ def scan(
     carry, _ = arguments_of(f, init)
     described = Body("scan", f, tree.structure(init))
     treedef = tree.structure(((init, xs), {}))
-    slices = _slices(inputs)
+    slices, places = _slices(inputs), _places(carry, inputs)
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
-        traced = trace_function(f, treedef, [*avals, *slices], what="scan")
+        traced = trace_function(f, treedef, [*avals, *slices], what="scan", places=places)
         pair = [] if tree.treedef_is_leaf(traced.out_tree) else traced.out_tree.children()
         if len(pair) != 2:
             raise TreeStructureError(
@@ -162,8 +162,8 @@ def _bind_scan(
         references, count = settled.references_written(()), len(carry)
         traced = taking_references(settled, references, count, count)
         rule = _scan_rule(traced, count + len(references), length, reverse, is_counted)
-        is_closed = traced.is_closed and not any(r.is_traced for r in references)
-        return (rule.call(_scan_computation(rule, traced, inputs)), traced, references), is_closed
+        may_be_kept = traced.may_be_kept and not any(r.is_traced for r in references)
+        return (rule.call(_scan_computation(rule, traced, inputs)), traced, references), may_be_kept
 
     types = (*avals_of(carry), *avals_of(inputs))
     call, traced, references = _cache.get((fun,), (key, length, reverse, is_counted, *types), make)
@@ -176,6 +176,11 @@ def _bind_scan(
         replace_all(references, found[len(carry) : len(start)])
         del found[len(carry) : len(start)]
     return traced, found
+
+
+def _places(carry: Sequence[Value], inputs: Sequence[Value]) -> Places:
+    """Of what a body takes: the carry, and a row of each array."""
+    return Places(lambda: [*carry, *[Row(x) for x in inputs]])
 
 
 def _check_unroll(name: str, unroll: Any) -> None:
@@ -349,7 +354,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     treedef = tree.structure(((xs,), {}))
 
     def settle() -> Traced:
-        return trace_function(f, treedef, _slices(inputs))
+        return trace_function(f, treedef, _slices(inputs), places=_places([], inputs))
 
     traced, leaves = _bind_scan(f, ("map", treedef), settle, [], inputs, count, False, is_counted=False)
     return tree.unflatten(traced.out_tree, leaves)
@@ -471,9 +476,12 @@ def _while_between(start: Value, stop: Value, body_fun: Callable[[Any, Any], Any
 
     body.__name__ = getattr(body_fun, "__name__", "body")
     state = [start, stop, *carry]
-    leaves = run_loop(
-        described, condition, lambda avals: trace_function(body, treedef, avals), state, treedef, (body_fun,)
-    )
+    places = Places(lambda: state)
+
+    def trace_body(avals: list[ShapedArray]) -> Traced:
+        return trace_function(body, treedef, avals, places=places)
+
+    leaves = run_loop(described, condition, trace_body, state, treedef, (body_fun,))
     return tree.unflatten(described.tree, leaves[2:])
 
 
@@ -502,7 +510,7 @@ def _counted_scan(start: Array, length: int, body_fun: Callable[[Any, Any], Any]
     treedef = tree.structure(((init_val, 0), {}))
 
     def trace_body(avals: list[ShapedArray]) -> Traced:
-        traced = trace_function(body, treedef, [*avals, INDEX])
+        traced = trace_function(body, treedef, [*avals, INDEX], places=Places(lambda: [*carry, None]))
         described.check_structure(traced.out_tree)
         return traced
 

@@ -255,7 +255,12 @@ def spmd(
         mesh = getattr(sharding, "mesh", None)
         if isinstance(mesh, Mesh):
             meshes[mesh] = None
-    return Spmd(module, assignment, [_whole(p) for p in places], asked, list(meshes))
+    wanted = list(asked or [None] * len(module.entry.root.shape.elements))
+    explicit = [m for m in meshes if m.are_all_axes_explicit]
+    if len(explicit) == 1 and None in wanted:  # how they are divided follows from the operands
+        follow = import_module(".divisions", __package__).results_of
+        wanted = [a or f for a, f in zip(wanted, follow(module.entry, places, explicit[0]), strict=True)]
+    return Spmd(module, assignment, [_whole(p) for p in places], wanted, list(meshes))
 
 
 def _whole(place: Place) -> Place:

@@ -21,7 +21,7 @@ from .errors import NonArrayArgumentError
 from .execution import module_of, run_call
 from .float0 import hide_float0
 from .overlay import overlaid
-from .recording import run_computation, stand_in_for, trace_to_computation
+from .recording import Places, run_computation, stand_in_for, trace_to_computation
 from .refs import AbstractRef, Ref, refuse_result, replace_all, values_of_references
 from .source import function_line
 from .tracer import Tracer
@@ -47,6 +47,14 @@ class Traced:
     written: tuple[int | Ref, ...] = ()
     """References that it writes, as positions among the arguments' leaves, or themselves if they are captured. Their
     new values are the computation's last results, which `out_avals` leaves out."""
+
+    asks: bool = False
+    """Whether it depends on how its arguments are divided over devices."""
+
+    @property
+    def may_be_kept(self) -> bool:
+        """Whether another call with arguments of these types is the same program."""
+        return self.is_closed and not self.asks
 
     @property
     def is_closed(self) -> bool:
@@ -148,12 +156,14 @@ def trace_function(
     types_only: bool = False,
     float0_results: bool = False,
     what: str = "jit",
+    places: Places | None = None,
 ) -> Traced:
     """Trace a function of pytrees; `treedef` is the structure of (positional, keyword) dynamic arguments.
 
     types_only: for `eval_shape`; the computation will not be used.
     float0_results: the result may have float0 arrays, which are nodes of `out_tree`.
     what: for which function of users it is traced, for messages.
+    places: of the leaves of the arguments.
     Arguments whose type is an AbstractRef are references for `fun`.
     """
     out_tree: Any = None
@@ -187,10 +197,12 @@ def trace_function(
         types_only=types_only,
         keep_references=True,
         tracks_varying=True,
+        places=places,
     )
     return Traced(
         *(name, traced.computation, tuple(traced.captured), tuple(avals), traced.out_avals[:count], out_tree, donated),
         written=(*written, *traced.written),
+        asks=places is not None and places.mesh is not None,
     )
 
 

@@ -128,6 +128,11 @@ class Tracer(ArrayBase):
         """
         return None
 
+    def below(self) -> tuple[Value, int] | None:
+        """The value of the trace below that is divided over devices as this one is, and how many dimensions it has in
+        front; None if it is none of a transformation."""
+        return None
+
     def origin(self) -> str:
         """The user's line that made this value, for messages; "" if unknown."""
         return ""

@@ -78,7 +78,7 @@ def axis_size(axis_name: AxisName) -> int:
 
 
 def _names(axis_name: AxisName) -> tuple[AxisName, ...]:
-    return axis_name if isinstance(axis_name, tuple) else (axis_name,)
+    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
 def _size(name: AxisName) -> int:

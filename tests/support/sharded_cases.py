@@ -33,6 +33,7 @@ def environment(library: str) -> dict[str, Any]:
     P, named = sharding.PartitionSpec, sharding.NamedSharding
     auto = sharding.AxisType.Auto
     mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(auto, auto))
+    grid = jax.make_mesh((4, 2), ("x", "y"))  # its axes are Explicit
     line = jax.make_mesh((8,), ("i",), axis_types=(auto,))
     rows = np.random.RandomState(0)
     a = jnp.array(rows.randn(8, 4), jnp.float32)
@@ -44,6 +45,21 @@ def environment(library: str) -> dict[str, Any]:
 
     def smap(f: Any, ins: Any, outs: Any, on: Any = mesh, **options: Any) -> Any:
         return jax.shard_map(f, mesh=on, in_specs=ins, out_specs=outs, **options)
+
+    def on(f: Any, *spec: Any) -> Any:
+        """What `f` gives for `a`, divided so over axes of type Explicit."""
+        with jax.set_mesh(grid):
+            return f(jax.device_put(a, P(*spec)))
+
+    def own(x: Any) -> Any:
+        """The sum of an array, each of whose parts is added once, and the shape of a part."""
+        names = [n for n in ("x", "y") if any(n in (e if isinstance(e, tuple) else (e,)) for e in typed(x))]
+        total = jax.shard_map(lambda v: lax.psum(v.sum(), tuple(names)), out_specs=P())(x)
+        parts = jax.shard_map(lambda v: jnp.full((1, 1), v.size), out_specs=P())
+        return total, parts(x)[0, 0]
+
+    def typed(x: Any) -> Any:
+        return tuple(jax.typeof(x).sharding.spec)
 
     def loss(params: Any, x: Any) -> Any:
         return jnp.mean(jnp.tanh(x @ params["w"] + params["b"]) ** 2)
@@ -311,6 +327,47 @@ CASES = [
     "jax.pmap(lambda p, v: lax.pmean(jax.grad(loss)(p, v), 'i'), axis_name='i', in_axes=(None, 0))"
     "(params, a.reshape(8, 1, 4))['b']",
     "jax.pmap(lambda v: v.sum(), axis_name='i')(a).sharding",
+    # axes of type Explicit: results are divided as operands are, and so do functions get them that name no in_specs
+    *[
+        f"({way.format(f=f'lambda x: {e}')}).sharding"
+        for e in (
+            "x + 1", "x.T", "x.sum(0)", "x.sum()", "jnp.sin(x) * x", "x + jnp.ones(4)", "x[None] * 2", "x.max(1)",
+            "jax.nn.softmax(x.T, 0)", "x.reshape(4, 2, 4)", "x + jax.reshard(x, P(None, 'y'))",
+            "jnp.where(x > 0, x, 0)", "x.astype(jnp.bfloat16)", "jnp.cumsum(x, 1)", "x @ jnp.ones((4, 3))",
+            "lax.scan(lambda c, r: (c + r.sum(), r), 0.0, x.T)[1]", "lax.fori_loop(0, 3, lambda i, c: c * 2, x)",
+            "jax.grad(lambda v: (v ** 2).sum())(x)", "jnp.exp(jax.reshard(x, P()))",
+        )
+        for way in ("on({f}, 'x')", "on(jax.jit({f}), 'x')")
+    ],
+    *[
+        f"on(lambda x: {way}, 'x', 'y')"
+        for e in (
+            "x", "x * 2 + 1", "x.T", "x.sum(0)", "x.reshape(4, 2, 4)", "jax.reshard(x, P('x', None))", "jnp.ones(4)",
+            "lax.fori_loop(0, 3, lambda i, c: c * 0.5, x)", "lax.cond(x.sum() > 0, lambda v: v, lambda v: -v, x)",
+            "jax.jit(jnp.cos)(x)", "jax.reshard(x, P()) @ jax.reshard(x, P(None, 'y')).T",
+        )
+        for way in (f"own({e})", f"jax.jit(lambda x: own({e}))(x)")
+    ],
+    *[
+        f"on(lambda x: {e}, 'x', 'y')"
+        for e in (
+            "jax.grad(lambda v: own(v * v)[0])(x)", "jax.jit(jax.grad(lambda v: own(v * v)[0]))(x)",
+            "jax.grad(jax.jit(lambda v: own(v * v)[0]))(x)", "jax.grad(jax.checkpoint(lambda v: own(v * v)[0]))(x)",
+            "jax.jit(lambda x: lax.scan(lambda c, _: (c + own(c)[0], None), x, length=3)[0])(x)",
+            "jax.jit(lambda x: lax.while_loop(lambda c: own(c)[0] < 100, lambda c: c * c + 1, x))(x)",
+            "jax.jit(lambda x: lax.cond(x.sum() > 0, own, lambda v: (v.sum(), 1), x)[0])(x)",
+            "lax.map(lambda r: own(r)[0], jax.reshard(x, P(None, 'y')))",
+            "[own(v) for v in (x, x.T, x.sum(0))]", "jax.jit(own).lower(x).compile()(x)",
+            "jax.jit(lambda: own(x))()", "jax.jit(lambda v: jax.jit(lambda: own(v + 1))())(x)",
+            "jax.smap(lambda v: lax.psum(v.sum(0), 'x'), out_axes=None, axis_name='x')(jax.reshard(x, P('x', None)))",
+            "jax.shard_map(lambda v: lax.psum(v, 'x'), out_specs=P(None), axis_names={'x'})"
+            "(jax.reshard(x, P('x', None)))",
+            "(str(jax.typeof(x)), typed(x), str(jax.typeof(x.T)), str(jax.typeof(jnp.ones(3))))",
+            "(lambda seen: jax.jit(lambda x: seen.extend(map(typed, (x.T, jnp.sin(x), x.sum(1)))) or x)(x) is None "
+            "or seen)([])",
+            "sharding.auto_axes(lambda v: v @ v.T, out_sharding=P('x', 'y'))(x).sharding",
+        )
+    ],
     # what is closed over, and second derivatives
     *[
         f"{transformed}(3.0)".replace("f(", f"scaled({closes}, {check})(")
