@@ -7,6 +7,8 @@ import copy
 import dataclasses
 import functools
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -688,3 +690,66 @@ def test_paths_that_the_structure_does_not_say() -> None:
         assert (paths([Named("a", 1.0)]), paths([Named("b", 1.0)])) == (["[0].a"], ["[0].b"])
         assert paths({"b": [1, None], "a": (2,)}) == paths({"a": (2,), "b": [3, None]}) == ["['a'][0]", "['b'][0]"]
         assert tree.tree_flatten_with_path({"a": 1})[0] == [((tree.DictKey("a"),), 1)]
+
+
+AT_THE_END = """
+import atexit
+
+@atexit.register
+def last():
+    import hloom, hloom.numpy as jnp  # imported after this function was registered
+    for name, x in trees().items():
+        structure = hloom.tree.structure(x)
+        same = structure == STRUCTURES[name] and hash(structure) == hash(STRUCTURES[name])
+        print(name, hloom.tree.leaves(x), same, hloom.tree.leaves(hloom.tree.map(lambda v: 10 * v, x)))
+    class Late: pass
+    hloom.tree_util.register_pytree_node(Late, lambda node: ((1, 2), None), lambda _, children: Late())
+    print("registered at the end", hloom.tree.leaves([Late()]))
+    print("jit", double({"x": 2.0})["x"], hloom.jit(lambda t: t["a"][0] + t["b"].sum())({"a": (1.0,), "b": jnp.ones(3)}))
+    print("grad", hloom.grad(lambda p: p["w"] ** 2)({"w": 3.0})["w"])
+
+import collections, dataclasses, time
+import hloom
+Pair = collections.namedtuple("Pair", "p q")
+
+@hloom.tree_util.register_dataclass
+@dataclasses.dataclass
+class Layer:
+    w: float
+    name: str = hloom.tree.static(default="layer")
+
+@hloom.tree_util.register_pytree_node_class
+class Box:
+    def __init__(self, x): self.x = x
+    def tree_flatten(self): return (self.x,), None
+    @classmethod
+    def tree_unflatten(cls, _, children): return cls(*children)
+
+@hloom.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    n: int
+
+def trees():
+    return {
+        "dict": {"b": 1, "a": 2}, "list": [1, [2]], "tuple": (1, (2,)), "None": [None, 1], "namedtuple": Pair(1, 2),
+        "OrderedDict": collections.OrderedDict(b=1, a=2), "defaultdict": collections.defaultdict(int, b=1, a=2),
+        "deque": collections.deque([1, 2], maxlen=3), "struct_time": time.gmtime(0)[:2], "dataclass": Layer(1, "n"),
+        "class": Box(1), "static": [Fixed(3), 1], "Partial": hloom.tree_util.Partial(print, 1),
+    }
+
+STRUCTURES = {name: hloom.tree.structure(x) for name, x in trees().items()}
+double = hloom.jit(lambda t: {"x": 2 * t["x"]})
+"""
+
+
+def test_trees_are_containers_until_the_process_ends() -> None:
+    found = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True, timeout=120)
+    assert not found.stderr
+    answers = {
+        "dict": [2, 1], "list": [1, 2], "tuple": [1, 2], "None": [1], "namedtuple": [1, 2], "OrderedDict": [1, 2],
+        "defaultdict": [2, 1], "deque": [1, 2], "struct_time": [1970, 1], "dataclass": [1], "class": [1],
+        "static": [1], "Partial": [1],
+    }  # fmt: skip
+    lines = [f"{name} {leaves} True {[10 * leaf for leaf in leaves]}" for name, leaves in answers.items()]
+    assert found.stdout.splitlines() == [*lines, "registered at the end [1, 2]", "jit 4.0 4.0", "grad 6.0"]

@@ -13,10 +13,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-import optree
-
 from .source import user_line
 from .tree_keys import keystr
+from .tree_library import optree
 from .tree_nodes import (
     NAMESPACE,
     register_dataclass,

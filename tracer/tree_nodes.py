@@ -14,9 +14,8 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
-import optree
-
 from .tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from .tree_library import optree
 
 NAMESPACE = "hloom"
 C = TypeVar("C", bound=type)

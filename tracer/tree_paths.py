@@ -13,10 +13,9 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-import optree
-
 from .caches import BoundedCache, register_cache
 from .tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr
+from .tree_library import optree
 from .tree_nodes import jax_data, one_level, short_repr, structure_says_keys
 
 KeyPath: TypeAlias = tuple[Any, ...]

@@ -25,9 +25,8 @@ from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
-import optree
-
 from .caches import on_clear
+from .tree_library import optree
 from .tree_nodes import DATA_FIELDS, is_container_class
 
 _AFTER = 8

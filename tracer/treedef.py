@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import optree
-
 from . import tree as _tree
 from .errors import TreeDefError
 from .source import user_line
+from .tree_library import optree
 from .tree_nodes import (
     NAMESPACE,
     flatten_one_level,
