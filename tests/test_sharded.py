@@ -115,8 +115,18 @@ OWN = {
     "in_specs=P('e'), out_specs=P(), axis_names={'e'})(v)); print(g(x.reshape(2, 2)).ravel())": "[ 0.  3. 12. 27.]",
     "HLOOM_NUM_DEVICES=4: f = hloom.shard_map(lambda v: v + 1, mesh=square, in_specs=P('d'), out_specs=P('d'), "
     "axis_names={'d'})\nwith hloom.disable_jit():\n    print(error(lambda: f(x)).split(':')[0])": "UnsupportedError",
-    "HLOOM_NUM_DEVICES=4: f = hloom.shard_map(lambda v: hloom.debug.print('{}', v) or v, mesh=square, in_specs=P('d'), "
-    "out_specs=P('d'), axis_names={'d'}); print(error(lambda: f(x)).split(',')[0][:16])": "UnsupportedError",
+    # functions of the host in one: once for each part, by the first device along the other axes
+    **{
+        "HLOOM_NUM_DEVICES=4: seen = []; note = lambda *v: (seen.append([u.shape for u in v]), v and v[0] * 2)[1]; "
+        f"f = hloom.shard_map(lambda v: {body}, mesh=square, in_specs=P('d'), out_specs=P('d'), axis_names={{'d'}}); "
+        f"y = {call}; print(y, seen)": answer
+        for body, call, answer in (
+            ("hloom.pure_callback(note, v, v)", "f(x)", "[0. 2. 4. 6.] [[(2,)], [(2,)]]"),
+            ("hloom.experimental.io_callback(note, v, v)", "hloom.jit(f)(x)", "[0. 2. 4. 6.] [[(2,)], [(2,)]]"),
+            ("(hloom.debug.callback(note), v)[1]", "f(x)", "[0. 1. 2. 3.] [[], []]"),
+            ("(hloom.debug.callback(note, x), v)[1]", "hloom.jit(f)(x)", "[0. 1. 2. 3.] [[(4,)], [(4,)]]"),
+        )
+    },
     "HLOOM_NUM_DEVICES=4: f = hloom.shard_map(lambda v: hloom.shard_map(lambda u: u, in_specs=P('d'), "
     "out_specs=P('d'), axis_names={'d'})(v), mesh=square, in_specs=P('d'), out_specs=P('d'), axis_names={'d'}); "
     "print(error(lambda: f(x)).split(': ')[0])": "ValueError",

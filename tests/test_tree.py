@@ -705,7 +705,7 @@ def last():
     class Late: pass
     hloom.tree_util.register_pytree_node(Late, lambda node: ((1, 2), None), lambda _, children: Late())
     print("registered at the end", hloom.tree.leaves([Late()]))
-    print("jit", double({"x": 2.0})["x"], hloom.jit(lambda t: t["a"][0] + t["b"].sum())({"a": (1.0,), "b": jnp.ones(3)}))
+    print("jit", double({"x": 2.0})["x"], hloom.jit(lambda t: t["a"][0] + t["b"].sum())({"a": [1.0], "b": jnp.ones(3)}))
     print("grad", hloom.grad(lambda p: p["w"] ** 2)({"w": 3.0})["w"])
 
 import collections, dataclasses, time

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from ..hlo.backend import DeviceBuffer
 from ..hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
+from ..hlo.effects import has_side_effect
 from ..hlo.ir import HloComputation, HloInstruction, HloModule
 from ..hlo.opcode import Opcode
 from ..hlo.ops.structure import GetTupleElementAttributes
@@ -308,11 +309,12 @@ def _module_of_op(opcode: Opcode, operands: Sequence[Shape], attributes: Any, sh
     elif opcode is Opcode.CONDITIONAL:
         taken = [parameters[0], *[make_tuple(parameters[1:])] * len(attributes.called_computations())]
     op = HloInstruction(opcode, shape, tuple(taken), attributes)
+    effects = [op] if has_side_effect(op) else []
     if shape.is_tuple:
         numbers = map(GetTupleElementAttributes, range(len(shape.elements)))
         elements = [make_instruction(Opcode.GET_TUPLE_ELEMENT, [op], number) for number in numbers]
-        return module_of(opcode.value, make_computation("main", make_tuple(elements), parameters))
-    return module_of(opcode.value, make_computation("main", make_tuple([op]), parameters))
+        return module_of(opcode.value, make_computation("main", make_tuple(elements), parameters, effects))
+    return module_of(opcode.value, make_computation("main", make_tuple([op]), parameters, effects))
 
 
 class PlacedEvalTrace(CheckedEvalTrace):

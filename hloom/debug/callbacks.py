@@ -18,8 +18,10 @@ import numpy as np
 
 from ..autodiff.tangents import Operand, Tangent, Zero
 from ..hlo.custom_call_targets.table import CALLBACK_TARGET
+from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
+from ..hlo.passes.rewrite import rewrite_computation
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer import ops, tree
@@ -29,6 +31,8 @@ from ..tracer.core import Call, Primitive, Value, bind_call, bind_declared
 from ..tracer.dtypes import canonical_dtype
 from ..tracer.errors import OperandError
 from ..tracer.extended import ExtendedDType
+from ..tracer.manual import ManualAxes, current_manual_axes
+from ..tracer.recording import trace_to_computation
 from ..tracer.scan import scan
 from ..tracer.source import function_line, user_line
 from .host import HostCallback, given, strong_array
@@ -53,7 +57,25 @@ class Callback:
         def meaning(values: list[Value]) -> list[Value]:
             return _custom_call(self.host, primitive is not PURE, values)
 
-        return bind_call(Call(primitive, meaning, self, primitive.name, (("name", self.host.name),)), operands)
+        manual = current_manual_axes()
+        what = meaning if manual is None else _within(manual, meaning, operands)
+        return bind_call(Call(primitive, what, self, primitive.name, (("name", self.host.name),)), operands)
+
+
+def _within(
+    manual: ManualAxes, meaning: Callable[[list[Value]], list[Value]], operands: Sequence[Value]
+) -> HloComputation:
+    """The computation within a `shard_map`: each device calls the function, or the first one along the axes that are
+    not known there, also where the operands are from outside."""
+    region = "{manual}" if manual.region is None else manual.region.to_text()
+
+    def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        if moved.opcode is not Opcode.CUSTOM_CALL:
+            return moved
+        return replace(moved, frontend_attributes=(("hloom.region", region),))
+
+    traced = trace_to_computation(meaning, [o.aval.storage for o in operands], "callback")
+    return rewrite_computation(traced.computation, visit)
 
 
 def _custom_call(host: HostCallback, acts: bool, values: Sequence[Value]) -> list[Value]:
@@ -228,7 +250,8 @@ def pure_callback(
     vmap_method: what `vmap` does. "sequential" (or "sequential_unrolled"): a call for each element. The others make one
     call with a further dimension in front of all batched arguments and results; the arguments without a batch have size
     1 there ("expand_dims"), are repeated ("broadcast_all"), or stay as they are ("legacy_vectorized"). None: an error.
-    sharding: accepted; there is one device.
+    sharding: accepted: a program over several devices calls the function once, with whole arrays; within `shard_map`
+    each device calls it with its parts (the first device does along axes that the mapped function does not know).
 
     It has no derivative: define one with `custom_jvp`. CustomCallError if it returns something else than it promised.
     An exception in it is raised by the jitted function.
@@ -296,7 +319,8 @@ def debug_callback(
     primal values; under `vmap` it is called for each element. Without a function, it returns one that takes the
     function and its arguments: ``callback(ordered=True)(f, x)``.
 
-    ordered, partitioned: accepted; effects have the order of the program, and there is one device.
+    ordered, partitioned: accepted; effects have the order of the program. Over several devices it is called once, with
+    whole arrays, and within `shard_map` by each, as `pure_callback` is.
 
     >>> import hloom
     >>> from hloom import debug, numpy as jnp

@@ -24,6 +24,7 @@ def environment(library: str) -> dict[str, Any]:
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
     if library == "jax":
         import jax
+        import jax.experimental
         import jax.numpy as jnp
         from jax import lax, sharding
     else:
@@ -60,6 +61,28 @@ def environment(library: str) -> dict[str, Any]:
 
     def typed(x: Any) -> Any:
         return tuple(jax.typeof(x).sharding.spec)
+
+    def calls(f: Any, *args: Any) -> Any:
+        """What `f(*args, noted)` gives, and the shapes with which `noted` was called on the host, which doubles."""
+        seen: list[str] = []
+
+        def noted(v: Any) -> Any:
+            seen.append(str(np.shape(v)))
+            return np.asarray(v) * 2
+
+        found = f(*args, noted)
+        jax.effects_barrier()
+        return found, sorted(seen)
+
+    def pure(f: Any, v: Any, **options: Any) -> Any:
+        return jax.pure_callback(f, jax.ShapeDtypeStruct(v.shape, v.dtype), v, **options)
+
+    def io(f: Any, v: Any, **options: Any) -> Any:
+        return jax.experimental.io_callback(f, jax.ShapeDtypeStruct(v.shape, v.dtype), v, **options)
+
+    def shown(f: Any, v: Any) -> Any:
+        jax.debug.callback(f, v)
+        return v
 
     def loss(params: Any, x: Any) -> Any:
         return jnp.mean(jnp.tanh(x @ params["w"] + params["b"]) ** 2)
@@ -368,6 +391,36 @@ CASES = [
             "sharding.auto_axes(lambda v: v @ v.T, out_sharding=P('x', 'y'))(x).sharding",
         )
     ],
+    # functions of the host: once with whole arrays, and within shard_map by each device
+    *[
+        f"calls(lambda x, f: {way}, put(a, 'x', 'y'))"
+        for way in (
+            "pure(f, x)", "io(f, x)", "shown(f, x)", "jax.jit(lambda x: pure(f, x))(x)",
+            "jax.jit(lambda x: io(f, x))(x)", "jax.jit(lambda x: shown(f, x))(x)", "jax.jit(lambda x: pure(f, x + 1).sum())(x)",
+            "jax.jit(lambda x: pure(f, x).T @ x)(x)",
+        )
+    ],
+    *[
+        f"calls(lambda x, f: jax.jit(lambda x: {e})(x), put(a, 'x', 'y'))"
+        for e in (
+            "lax.scan(lambda c, _: (pure(f, c), None), x, length=2)[0]", "(pure(f, x), x)[1].sum()",
+            "lax.while_loop(lambda c: pure(f, abs(c).sum()) < 1e3, lambda c: c * 2, x)",
+            "lax.cond(x.sum() > 99, lambda v: pure(f, v), lambda v: v, x)",
+            "jax.vmap(lambda v: pure(f, v, vmap_method='sequential'))(x)",
+            "jax.vmap(lambda v: pure(f, v, vmap_method='expand_dims'))(x)",
+            "jax.pure_callback(lambda u, v: (f(u), f(v)), (x, x.T), x, x.T)[1]",
+            "jax.pure_callback(lambda: f(np.float32(1)), jax.ShapeDtypeStruct((), jnp.float32)) + x",
+            "jax.grad(lambda v: (shown(f, v) ** 2).sum())(x)",
+            "smap(lambda v: pure(f, v), P('x', 'y'), P('x', 'y'))(x)",
+            "smap(lambda v: io(f, v), P('x', 'y'), P('x', 'y'))(x)",
+            "smap(lambda v: shown(f, v), P('x', 'y'), P('x', 'y'))(x)",
+            "smap(lambda v: shown(f, jnp.ones(3)).sum() + v, P('x', 'y'), P('x', 'y'))(x)",
+            "smap(lambda v: shown(f, v), P('x'), P('x'), axis_names={'x'})(x)",
+            "smap(lambda v: shown(f, v), P(None, 'y'), P(None, 'y'), axis_names={'y'})(x)",
+        )
+    ],
+    "calls(lambda x, f: jax.jit(lambda x: pure(f, x))(x), put(a))",
+    "calls(lambda x, f: jax.pmap(lambda v: pure(f, v))(x), a)",
     # what is closed over, and second derivatives
     *[
         f"{transformed}(3.0)".replace("f(", f"scaled({closes}, {check})(")

@@ -128,12 +128,11 @@ class Collectives:
         attributes = CollectiveAttributes(channel_id=self.channel(), source_target_pairs=tuple(pairs))
         return make_instruction(Opcode.COLLECTIVE_PERMUTE, (x,), attributes)
 
-    def of_first_device(self, x: HloInstruction, cause: Cause) -> HloInstruction:
-        """The value of device 0, on all devices."""
-        everyone = self.groups(tuple(range(len(self.mesh.sizes))))
-        order = tuple(sorted(everyone.groups[0]))
-        attributes = CollectiveBroadcastAttributes(_groups((order,)), self.channel())
-        self.record(cause, "collective-broadcast", len(order), x.shape.byte_size, x.shape)
+    def of_first_device(self, x: HloInstruction, axes: Axes, cause: Cause) -> HloInstruction:
+        """The value of the first device along `axes`, on all devices along them."""
+        groups = tuple([tuple(sorted(group)) for group in self.groups(axes).groups])
+        attributes = CollectiveBroadcastAttributes(_groups(groups), self.channel())
+        self.record(cause, "collective-broadcast", len(groups[0]), x.shape.byte_size, x.shape)
         return make_instruction(Opcode.COLLECTIVE_BROADCAST, (x,), attributes)
 
 

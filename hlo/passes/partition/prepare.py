@@ -58,13 +58,14 @@ NOWHERE: Region = frozenset()
 
 
 REGION = "hloom.region"
-"""The attribute in which collectives and the device's number say in which region they are."""
+"""The attribute in which collectives, the device's number and calls of the host say in which region they are; of calls
+also "{manual}": in one device's own program."""
 
 
 def region_named(instruction: HloInstruction) -> Region:
     """The region that the text of an instruction names: of a border's result, of a collective, of a device's number."""
     says_so = target_of(instruction) in BORDERS or target_of(instruction) == "Sharding"
-    if not says_so and instruction.opcode not in OF_DEVICES:
+    if not says_so and instruction.opcode not in OF_DEVICES and instruction.opcode is not Opcode.CUSTOM_CALL:
         return NOWHERE
     texts = [text for key, text in instruction.frontend_attributes if key == REGION]
     if says_so and not texts:
@@ -118,10 +119,12 @@ def has_border(computation: HloComputation) -> bool:
 
 
 def is_own(instruction: HloInstruction) -> bool:
-    """True for what only one device's own program has: its number, collectives, an argument that is stated to be its
-    own, and calls and loops with one of these inside."""
+    """True for what only one device's own program has: its number, collectives, a call or an argument that is stated
+    to be its own, and calls and loops with one of these inside."""
     if instruction.opcode in OF_DEVICES:
         return not region_named(instruction)
+    if instruction.opcode is Opcode.CUSTOM_CALL:
+        return (REGION, "{manual}") in instruction.frontend_attributes
     if instruction.opcode is Opcode.PARAMETER:
         return ("sharding", "{manual}") in instruction.annotations
     if instruction.opcode is Opcode.CALL and instruction.attributes.to_apply.name.startswith(BODIES):

@@ -32,9 +32,10 @@ from ...ops.custom_call import CustomCallAttributes
 from ...ops.declare import SIZE
 from ...ops.dimensions import fields_with_dimensions, operands_of
 from ...ops.elementwise import CompareAttributes, ComparisonDirection
+from ...ops.movement import DynamicSliceAttributes
 from ...shape import Shape
 from ...sharding import HloSharding
-from ..patterns import broadcast, convert, make_zeros
+from ..patterns import broadcast, convert, make_zeros, reshape
 from . import terms
 from .axes import Axes, DeviceMesh, Spec
 from .choice import choose, finish_of
@@ -159,7 +160,7 @@ class Rewriting:
             self.loop(scope, old)
         elif old.opcode is Opcode.CONDITIONAL:
             self.conditional(scope, old)
-        elif has_side_effect(old):
+        elif has_side_effect(old) or _is_of_host(old):
             self.acting(scope, old)
         else:
             self.operation(scope, old)
@@ -294,14 +295,12 @@ class Rewriting:
     # What acts
 
     def acting(self, scope: _Scope, old: HloInstruction) -> None:
-        """A custom call that acts runs on device 0, with whole arrays. Random numbers from the process's state are
-        those of device 0."""
-        if old in self.values.regions:
-            raise UnsupportedError(
-                f"{old.opcode.value} {old.name} acts, within a shard_map over some axes of the mesh: devices along the "
-                "others have parts of what it takes. Let shard_map take all axes (leave `axis_names` out)"
-            )
-        cause = Cause(old, "it acts: device 0 does so, with whole arrays")
+        """A custom call that acts, or calls a function of the host, runs on device 0, with whole arrays. Random numbers
+        from the process's state are those of device 0. In a region it is the first device along the axes that are left
+        to the partitioner, one for each part along the others."""
+        own = [a for region in self.values.regions.get(old, ()) for a in self.mesh.spec(region, 1)[0]]
+        free = tuple([a for a in range(len(self.mesh.sizes)) if a not in own])
+        cause = Cause(old, "it acts: the first device does so, with whole arrays")
         values = self.values.of_operands(old)
         leaves = iter(self.given(scope, old, cause, [((),) * len(v.spec) for v in values]))
         operands = [built(o.shape, leaves) for o in old.operands]
@@ -309,17 +308,20 @@ class Rewriting:
             new = make_instruction(old.opcode, operands, old.attributes, old.shape, name=old.name)
             scope.effects.append(new)
         else:
-            new = self.on_first_device(old, operands)
+            new = self.on_first_device(old, operands, free)
             scope.effects.append(new)
-        whole = [self.collectives.of_first_device(x, cause) for x in leaves_of(new)]
+        whole = [self.collectives.of_first_device(x, free, cause) for x in leaves_of(new)]
         scope.effects += whole
         scope.parts[old] = [
             self.reshard(scope, x, ((),) * len(v.spec), v.spec, cause)
             for x, v in zip(whole, self.values.of(old), strict=True)
         ]
 
-    def on_first_device(self, old: HloInstruction, operands: Sequence[HloInstruction]) -> HloInstruction:
-        """`conditional(partition-id == 0, ...)`: the call there, zeros elsewhere."""
+    def on_first_device(
+        self, old: HloInstruction, operands: Sequence[HloInstruction], free: Axes
+    ) -> HloInstruction:
+        """`conditional(partition-id == 0, ...)`: the call there, zeros elsewhere. With several groups of devices along
+        the axes `free`, the first of each is looked up in a table."""
         shape = Shape.tuple([o.shape for o in operands])
         parameter = make_parameter(0, shape, "operands")
         given = tuple([make_get_tuple_element(parameter, k) for k in range(len(operands))])
@@ -329,6 +331,11 @@ class Rewriting:
         device = make_instruction(Opcode.PARTITION_ID)
         zero = make_constant(np.array(0, np.uint32))
         is_first = make_instruction(Opcode.COMPARE, (device, zero), CompareAttributes(ComparisonDirection.EQ))
+        firsts = [min(group) for group in self.mesh.groups(free)]
+        if len(firsts) > 1:
+            table = make_constant(np.isin(np.arange(self.mesh.count), firsts))
+            entry = make_instruction(Opcode.DYNAMIC_SLICE, (table, device), DynamicSliceAttributes((1,)))
+            is_first = reshape(entry, ())
         state = make_tuple(operands)
         return make_instruction(Opcode.CONDITIONAL, (is_first, state, state), ConditionalAttributes((call, none)))
 
@@ -460,6 +467,12 @@ class Rewriting:
         count = len(gathered)
         again = replace(old.attributes, dimensions=(0,))
         return leaves_of(make_instruction(old.opcode, (*gathered, *operands[count:]), again, shape))
+
+
+def _is_of_host(instruction: HloInstruction) -> bool:
+    """Whether it calls a function of the process that traced the program: once, with whole arrays, though it may be
+    pure."""
+    return instruction.opcode is Opcode.CUSTOM_CALL and instruction.attributes.function is not None
 
 
 def _joined(first: Spec, further: Spec) -> Spec:
