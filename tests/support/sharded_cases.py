@@ -396,8 +396,8 @@ CASES = [
         f"calls(lambda x, f: {way}, put(a, 'x', 'y'))"
         for way in (
             "pure(f, x)", "io(f, x)", "shown(f, x)", "jax.jit(lambda x: pure(f, x))(x)",
-            "jax.jit(lambda x: io(f, x))(x)", "jax.jit(lambda x: shown(f, x))(x)", "jax.jit(lambda x: pure(f, x + 1).sum())(x)",
-            "jax.jit(lambda x: pure(f, x).T @ x)(x)",
+            "jax.jit(lambda x: io(f, x))(x)", "jax.jit(lambda x: shown(f, x))(x)",
+            "jax.jit(lambda x: pure(f, x + 1).sum())(x)", "jax.jit(lambda x: pure(f, x).T @ x)(x)",
         )
     ],
     *[
