@@ -69,6 +69,7 @@ SPLIT_REDUCTIONS = SplitReductions(
     large_both=1 << 16,
     wide=1 << 14,
     few=16,
+    most=1 << 25,  # some tens of milliseconds, after which a program looks for interrupts
     parts=64,  # more than there are threads, so that all threads finish at about the same time
 )
 

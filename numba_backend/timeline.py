@@ -34,6 +34,7 @@ from .runtime.program import ON_PROGRAM, Program, programs
 _TRACKS = {
     Op.KERNEL: Track.KERNELS,
     Op.NATIVE_LOOP: Track.KERNELS,
+    Op.LONG: Track.KERNELS,
     Op.GEMM: Track.KERNELS,
     Op.CHAIN: Track.KERNELS,
     Op.COPY: Track.COPIES,
@@ -214,7 +215,7 @@ class _Spans:
             name = "look for interrupts"
         elif row.op is Op.PYTHON:
             name = _python_name(origin)
-        if row.op in (Op.KERNEL, Op.NATIVE_LOOP):
+        if row.op in (Op.KERNEL, Op.NATIVE_LOOP, Op.LONG):
             arguments["kernel"] = name
         if origin is not None:
             arguments["instruction"] = origin.name

@@ -11,6 +11,7 @@ import pytest
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.passes.fuse.outline_loops import OutlineLoops
 from hloom.hlo.passes.manager import Pipeline
+from hloom.numba_backend.native_loops import joining
 from hloom.numba_backend.native_loops.cost import is_native
 from hloom.numba_backend.pipeline import pipeline
 
@@ -484,3 +485,14 @@ def test_bytes_read_as_another_width_in_a_loop() -> None:
     for _ in range(5):
         state = [(s * 6364136223846793005 + 1442695040888963407) % 2**64 for s in state]
     assert found.tolist() == [half for s in state for half in (s % 2**32, s >> 32)]
+
+
+def test_a_context_that_takes_kernels_refuses_what_there_is_and_knows_nothing_else() -> None:
+    """A name that is misspelt in a rule must not make its loop slow."""
+    recorder = joining._Recorder()
+    for name in ("device_word", "product", "by_pieces", "callback", "gemm", "multiplies_bf16"):
+        with pytest.raises(joining._Refused):
+            getattr(recorder, name)
+    for name in ("oprands", "kernels_", "builders"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(recorder, name)

@@ -15,7 +15,7 @@ from hloom.numba_backend.loops.printer import to_text
 from hloom.numba_backend.loops.reader import read
 from hloom.numba_backend.loops.statements import Assign, LoopProgram
 from hloom.numba_backend.loops.writer import Writer
-from hloom.numba_backend.runtime import machine
+from hloom.numba_backend.runtime import frontend, machine
 from hloom.numba_backend.runtime.call import CALLER
 from hloom.numba_backend.runtime.callbacks import CALL_PYTHON, LOOK
 from hloom.numba_backend.runtime.dialect_define import Cast, DialectError, DialectFunction, Kind, Resolved
@@ -308,3 +308,14 @@ def test_only_reductions_are_interleaved() -> None:
         for name in ("elementwise", "double sums")
     ]
     assert hints == [1, 0]
+
+
+def test_an_error_of_our_own_does_not_lead_to_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A TypeError that no text is guilty of comes out: Numba would hide it, and take its time."""
+
+    def broken(*_: object) -> None:
+        return len(3)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(frontend, "_by_one_pass", broken)
+    with pytest.raises(TypeError, match="has no len"):
+        to_llvm(KernelSource("k", TEXTS["elementwise"], PARAMETERS), SCOPE)

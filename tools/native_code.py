@@ -28,13 +28,14 @@ from hloom.numba_backend.runtime.kernel import KernelSource  # noqa: E402
 from hloom.numba_backend.runtime.lapack import LAPACK_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.llvm_backend import emit_object, host_target, optimise  # noqa: E402
 from hloom.numba_backend.runtime.loader import Image, link  # noqa: E402
+from hloom.numba_backend.runtime.long_kernels import LONG_PIECE, RUN_LONG  # noqa: E402
 from hloom.numba_backend.runtime.native_code import PATH, made_by, read, write  # noqa: E402
 from hloom.numba_backend.runtime.recorder import RECORDER_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS  # noqa: E402
 
 FUNCTIONS: tuple[KernelSource, ...] = (
     EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS, RUN_GEMM, GEMM_ITEMS, GEMV_ITEMS, *RECORDER_FUNCTIONS,
-    *LAPACK_FUNCTIONS,
+    *LAPACK_FUNCTIONS, RUN_LONG, LONG_PIECE,
 )  # fmt: skip
 """All functions of the runtime whose text is always the same."""
 

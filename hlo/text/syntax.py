@@ -13,7 +13,6 @@ from ..shape import Shape
 from .codec import ComputationName
 
 FrontendAttributes = tuple[tuple[str, str], ...]
-Annotations = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)

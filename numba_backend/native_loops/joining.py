@@ -17,6 +17,8 @@ from ..emit.convolution import sizes_of
 from ..emit.kernel import EmittedKernel
 from ..loops.statements import walk
 from ..rows import row_rule
+from ..rows.table import RowContext
+from ..runtime.program import ProgramBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,10 @@ class Part:
     nanoseconds: float
     pays: bool = True
     """False where the row calls BLAS, which is faster than the kernel."""
+
+
+_OFFERED = frozenset(name for kind in (RowContext, ProgramBuilder) for name in dir(kind) if not name.startswith("_"))
+"""What a rule may ask for. Of that, a loop's kernel holds no more than `_Recorder` has."""
 
 
 class _Refused(Exception):
@@ -52,7 +58,9 @@ class _Recorder:
         return self
 
     def __getattr__(self, name: str) -> Any:
-        raise _Refused(name)
+        if name in _OFFERED:
+            raise _Refused(name)
+        raise AttributeError(f"neither a context nor a builder has {name!r}")
 
     def operands(self, instruction: HloInstruction) -> list[_Memory]:
         return [_Memory() for operand in instruction.operands for _ in operand.shape.leaves()]

@@ -40,6 +40,7 @@ class Op(enum.IntEnum):
     LOOP = 10  # target, before this row; nanoseconds that a turn takes, as estimated: callbacks.py says what for
     NATIVE_LOOP = 11  # entry, first argument, extent, grain, argument of the watch: a kernel that looks for interrupts
     CHAIN = 12  # entry, first argument, extent, grain, words of the row, ...: chain.py explains them
+    LONG = 13  # run_long, entry, first argument, extent, grain, step, long_piece: long_kernels.py explains them
 
 
 HEADER_WORDS = 17
@@ -51,6 +52,14 @@ LAST, SECONDS, NANOSECONDS, API, CALL_PYTHON, LOOK, STATUS = range(7)
 """The words of a watch: what `look` (callbacks.py) keeps from one look to the next, then what it is called with, its
 address, and the status with which a native loop stopped. A watch of zeros never stops a loop."""
 GEMM_WORDS = 68
+
+_WATCH = f"""\
+            store(watch + {8 * API}, load(program + 48))
+            store(watch + {8 * CALL_PYTHON}, load(program + 56))
+            store(watch + {8 * LOOK}, load(program + 64))
+            store(watch + {8 * STATUS}, 0)
+"""
+
 
 class Marks(NamedTuple):
     """What a variant of the executor has at certain places: text, with the indentation of the place."""
@@ -143,11 +152,7 @@ def {marks.name}(program, bases, pool):
 {marks.product}            call3(load(at + 8), {marks.product_row}, arguments, pool)
             at += {GEMM_WORDS * 8}
         elif op == {Op.NATIVE_LOOP}:
-            store(watch + {8 * API}, load(program + 48))
-            store(watch + {8 * CALL_PYTHON}, load(program + 56))
-            store(watch + {8 * LOOK}, load(program + 64))
-            store(watch + {8 * STATUS}, 0)
-            store(arguments + load(at + 40) * 8, watch)
+{_WATCH}            store(arguments + load(at + 40) * 8, watch)
             extent = load(at + 24)
             grain = load(at + 32)
             if pool == 0 or grain == 0 or extent < grain + grain:
@@ -167,6 +172,11 @@ def {marks.name}(program, bases, pool):
             else:
 {marks.split}                call6(load(pool + 8), pool, {marks.entry}, {marks.arguments}, extent, grain, 0)
             at += load(at + 40) * 8
+        elif op == {Op.LONG}:
+{_WATCH}            status = call4(load(at + 8), at, arguments, pool, watch)
+            if status != 0:
+                break
+            at += 64
         else:
             break
 {marks.end}    if on_heap:

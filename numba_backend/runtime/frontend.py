@@ -15,9 +15,10 @@ import llvmlite.ir as llir
 from ..loops.reader import NotALoopProgram, read
 from ..loops.typing import SHORT, pointer_to
 from .cpus import vector_registers
+from .dialect_define import DialectError
 from .kernel import KernelSource, Parameter, vector_bits
 from .llvm_backend import host_features
-from .llvm_values import new_module
+from .llvm_values import NoSuchType, new_module
 from .one_pass import OnePass, Refused
 
 Way = Literal["one pass", "numba"]
@@ -53,7 +54,7 @@ def to_llvm(
             chosen = host_features() if features is None else features
             width = vector_registers()[1] if register is None else register
             function = _by_one_pass(kernel, scope, arguments, chosen, width)
-        except (Refused, SyntaxError, TypeError):
+        except (Refused, SyntaxError, DialectError, NoSuchType):  # what a text can be guilty of
             if way is not None:
                 raise
     if function is None:

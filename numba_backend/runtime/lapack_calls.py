@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 
@@ -22,9 +21,6 @@ from .kernel import KernelSource
 from .lapack import LARGE_BYTES, nanoseconds, pieces_of
 from .program import Argument, ProgramBuilder, size
 from .threads import ENTER_BLAS, LEAVE_BLAS, THREADS, pool_pointer
-
-Each: TypeAlias = "tuple[Argument, int]"
-"""An array with so many bytes for each matrix; with 0 it is one for all."""
 
 # Words of a row: routine, number of calls, calls in a piece, what gets and sets OpenBLAS's threads, the pool's pointer,
 # whether OpenBLAS may use several; then the table.

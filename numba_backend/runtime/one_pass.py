@@ -132,7 +132,7 @@ class OnePass:
         """Lower a program to an internal LLVM function `body` of the same parameters; `result` is a type or None."""
         names = program.parameters
         if len(names) != len(parameters):
-            raise TypeError(f"the function takes {len(names)} arguments, {len(parameters)} parameters are given")
+            raise Refused(f"the function takes {len(names)} arguments, {len(parameters)} parameters are given")
         kinds = [value_type(type_) for type_ in parameters]
         returned = llir.VoidType() if result is None else value_type(result)
         function = llir.Function(self._module, llir.FunctionType(returned, kinds), "body")

@@ -35,9 +35,10 @@ from .errors import ProgramError, ProgramExecutionError
 from .executor import EXECUTOR, FUEL, HEADER_WORDS, Op
 from .kernel import KernelSource, ParameterKind
 from .libc import libc_address
+from .long_kernels import LONG_PIECE, RUN_LONG, step_of
 from .portable import NotPortable, PortableProgram, address_of, portable
 from .store import KernelStore, default_store
-from .threads import POOL_FUNCTIONS, pool_address
+from .threads import POOL_FUNCTIONS, get_num_threads, pool_address
 
 _NUMPY_DTYPES: dict[str, object] = {
     "pred": np.uint8, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64,
@@ -194,10 +195,18 @@ class ProgramBuilder:
             return
         self._parallel |= grain > 0 and extent >= 2 * grain
         work = extent / grain if grain else 1
+        estimated = work * _GRAIN_NANOSECONDS if nanoseconds is None else nanoseconds
         self._work += work
-        self._nanoseconds += work * _GRAIN_NANOSECONDS if nanoseconds is None else nanoseconds
+        self._nanoseconds += estimated
         shown = (kernel.name, *arguments, f"for {extent}", f"by {grain}" if grain else "")
-        self._row(Op.KERNEL, shown, kernel, self._add(arguments), extent, grain)
+        step = step_of(extent, grain, estimated, get_num_threads())
+        if step is None:
+            self._row(Op.KERNEL, shown, kernel, self._add(arguments), extent, grain)
+        else:
+            first = self._add(arguments)
+            self._row(
+                Op.LONG, (*shown, f"in steps of {step}"), RUN_LONG, kernel, first, extent, grain, step, LONG_PIECE
+            )
 
     def native_loop(
         self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,

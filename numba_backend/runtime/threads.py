@@ -88,9 +88,9 @@ else:
 _RUN_PARALLEL = f"""
 def run_parallel(pool, entry, arguments, extent, grain, watch):
     threads = load(pool + {THREADS})
-    serial = load(pool + {_SERIAL})
+    serial = atomic_load(pool + {_SERIAL})
     if serial > 0:
-        store(pool + {_SERIAL}, serial - 1)
+        compare_exchange(pool + {_SERIAL}, serial, serial - 1)
         threads = 1
     if threads < 2 or extent < grain + grain or compare_exchange(pool + {_BUSY}, 0, 1) == 0:
         call_kernel(entry, 0, extent, arguments)
@@ -132,7 +132,7 @@ def run_parallel(pool, entry, arguments, extent, grain, watch):
             penalty = smaller(penalty + penalty, {_SERIAL_MOST})
             if penalty < {_SERIAL_LEAST}:
                 penalty = {_SERIAL_LEAST}
-            store(pool + {_SERIAL}, penalty)
+            atomic_store(pool + {_SERIAL}, penalty)
         else:
             penalty = quotient(penalty, 2)
         store(pool + {_PENALTY}, penalty)

@@ -50,7 +50,14 @@ class SplitReductions:
     """With fewer results than this, workers cannot share the results."""
     parts: int
     """Wanted number of parts, if a divisor near it exists."""
+    most: int
+    """A part of many more elements takes so long that nothing can be done between two: there are more parts then, and
+    rows that workers could share are split too."""
     name: str = "split-reductions"
+
+    def parts_of(self, elements: int) -> int:
+        """The wanted number of parts of so many elements."""
+        return max(self.parts, elements // self.most)
 
     def __call__(self, module: HloModule) -> HloModule:
         return map_computations(module, partial(_split_in, self))
@@ -105,9 +112,9 @@ def _split_in(wanted: SplitReductions, computation: HloComputation) -> HloComput
 
 def _parts(wanted: SplitReductions, elements: int, size: int) -> int | None:
     """Into how many parts rows of a size are split; None if workers share the rows, or there is no good divisor."""
-    if elements // max(size, 1) >= wanted.few or elements < wanted.large:
+    if elements < wanted.large or (elements // max(size, 1) >= wanted.few and size <= wanted.most):
         return None
-    return _divisor(size, wanted.parts, LEAST_PARTS)
+    return _divisor(size, wanted.parts_of(size), LEAST_PARTS)
 
 
 def _plan(reduce: HloInstruction, wanted: SplitReductions) -> _Plan | None:
@@ -121,15 +128,15 @@ def _plan(reduce: HloInstruction, wanted: SplitReductions) -> _Plan | None:
         return None
     reduced = [d for d in sorted(reduce.attributes.dimensions) if sizes[d] > 1]
     kept: list[int] = []
-    count = 1
+    count, wanted_parts = 1, wanted.parts_of(math.prod([sizes[d] for d in reduced]))
     for d in reduced:
         if count * sizes[d] < LEAST_PARTS:
             kept.append(d)
             count *= sizes[d]
-        elif d != reduced[-1] and count * sizes[d] <= 16 * wanted.parts:
+        elif d != reduced[-1] and count * sizes[d] <= 16 * wanted_parts:
             return _Plan((*kept, d))
         else:
-            parts = _divisor(sizes[d], wanted.parts / count, math.ceil(LEAST_PARTS / count))
+            parts = _divisor(sizes[d], wanted_parts / count, math.ceil(LEAST_PARTS / count))
             return None if parts is None else _Plan(tuple(kept), d, parts)
     return None
 
@@ -138,7 +145,7 @@ def _pays(reduce: HloInstruction, plan: _Plan, regions: Regions, wanted: SplitRe
     """True for few results, or narrow strips of columns: after the split each worker reads whole consecutive rows."""
     operand, reduced, results = reduce.operands[0], reduce.attributes.dimensions, reduce.shape.num_elements
     shape, elements = operand.shape, operand.shape.num_elements
-    if results < wanted.few:
+    if results < wanted.few or elements > wanted.most * results:
         return elements >= wanted.large
     along_columns = max(reduced) < shape.rank - 1 and math.prod(shape.dimensions[: min(reduced)]) == 1
     if not along_columns or results >= wanted.wide:
