@@ -178,7 +178,10 @@ class HostBuffer(HostMemory):
     __slots__ = ("_array", "address", "shape")
 
     def __init__(self, array: NDArray, shape: Shape) -> None:
-        """`array`: of the type `shape`, whose layout is row-major."""
+        """`array`: of the type `shape`, whose layout is row-major. TypeError for a NumPy scalar, which has flags like
+        an array's and no elements where an array has them: its address would be another object's memory."""
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"a buffer is made of an array, not of {type(array).__name__}")
         flags = array.flags
         if not (flags.c_contiguous and flags.aligned):
             with spanning(Track.COPIES, "host to buffer", bytes=array.nbytes):

@@ -33,7 +33,9 @@ from hloom.hlo import (
 from hloom.hlo.builder import check_shape
 from hloom.hlo.evaluator import EVALUATE, evaluate_op
 from hloom.hlo.evaluator.random import threefry_2x32
+from hloom.hlo.host_buffers import HostBuffer
 from hloom.hlo.ir import NO_ATTRIBUTES, Attributes
+from hloom.hlo.ops import Trait, has_trait
 from hloom.hlo.ops.dot import DotAttributes
 from hloom.hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
 from hloom.hlo.ops.movement import BroadcastAttributes, PadAttributes
@@ -317,6 +319,25 @@ def test_results_have_the_declared_types(opcode: Opcode) -> None:
         results = evaluate(build_module(case), *make_inputs(case))
         assert all(type(r) is np.ndarray for r in results), case.id
         check_results(case, results, results)
+
+
+def test_elementwise_results_of_scalars_are_arrays() -> None:
+    """NumPy's operators give a scalar for arrays without dimensions, and a scalar has no memory to point to."""
+    found = [c for c in CASES if has_trait(c.opcode, Trait.ELEMENTWISE) and not has_trait(c.opcode, Trait.APPLIES)]
+    for case in found:
+        shapes = [Shape.array(o.element_type) for o in case.arrays]
+        result = Shape.array(case.result.element)
+        operands = [np.zeros((), s.element.dtype) for s in shapes]
+        value = evaluate_op(case.opcode, operands, case.attributes, result)
+        assert type(value) is np.ndarray and value.shape == () and value.dtype == result.element.dtype, case.id
+    for source, target in product(E, repeat=2):
+        value = evaluate_op(O.CONVERT, [np.zeros((), source.dtype)], NO_ATTRIBUTES, Shape.array(target))
+        assert type(value) is np.ndarray and value.dtype == target.dtype, (source, target)
+
+
+def test_a_buffer_is_not_made_of_a_scalar() -> None:
+    with pytest.raises(TypeError, match="not of int32"):
+        HostBuffer(np.int32(12), Shape.array(E.S32))
 
 
 def test_numpy_error_settings_are_neither_used_nor_changed() -> None:

@@ -105,7 +105,7 @@ def _on_bits(opcode: Opcode, compute: Callable[..., Any], *, sign_extends: bool 
         result = np.asarray(compute(first, *distance))
         if opcode is Opcode.COUNT_LEADING_ZEROS:
             result = result - np.uint8(above)
-        return ((result << np.uint8(above)) >> np.uint8(above)).view(shape.element.dtype)
+        return np.asarray((result << np.uint8(above)) >> np.uint8(above)).view(shape.element.dtype)
 
     EVALUATE[opcode] = rule
 
@@ -383,7 +383,7 @@ def converted(x: NDArray, target: ElementType) -> NDArray:
         return _saturated(x, target.dtype)
     if target.is_small and target.is_integral and source is not target:
         mask = np.uint8(2**target.bit_width - 1)
-        return (x.astype(np.uint8) & mask).view(target.dtype)
+        return np.asarray(x.astype(np.uint8) & mask).view(target.dtype)
     return x.astype(target.dtype)
 
 
