@@ -13,11 +13,11 @@ TYPES = {"lo": "int64", "hi": "int64", "s": "int32", "t": "int32", "step": "int6
 CASES = {
     "widened at once": ("a = int64(s)", "a = step"),
     "copied": ("v = s\na = int64(v)", "v = s\na = step"),
-    "the next one": ("v = int32(s + int32(1))\na = int64(v)", "v = int32(s + int32(1))\na = step + 1"),
-    "another sum may overflow": ("v = int32(s + int32(2))\na = int64(v)", "v = int32(s + int32(2))\na = int64(v)"),
+    "the next one": ("v = add(s, int32(1))\na = int64(v)", "v = add(s, int32(1))\na = step + 1"),
+    "another sum may overflow": ("v = add(s, int32(2))\na = int64(v)", "v = add(s, int32(2))\na = int64(v)"),
     "the next one of the next one": (
-        "s = int32(s + int32(1))\nv = int32(s + int32(1))\na = int64(s)\nb = int64(v)",
-        "s = int32(s + int32(1))\nv = int32(s + int32(1))\na = step + 1\nb = int64(v)",
+        "s = add(s, int32(1))\nv = add(s, int32(1))\na = int64(s)\nb = int64(v)",
+        "s = add(s, int32(1))\nv = add(s, int32(1))\na = step + 1\nb = int64(v)",
     ),
     "assigned again": ("s = t\na = int64(s)", "s = t\na = int64(s)"),
     "assigned in a branch": (
@@ -31,8 +31,8 @@ CASES = {
     ),
     "in a loop": ("for j in range(n):\n    x[int64(s) + j] = j", "for j in range(n):\n    x[step + j] = j"),
     "the test of a loop": (
-        "while int64(s) < n:\n    s = int32(s + int32(1))",
-        "while int64(s) < n:\n    s = int32(s + int32(1))",
+        "while int64(s) < n:\n    s = add(s, int32(1))",
+        "while int64(s) < n:\n    s = add(s, int32(1))",
     ),
 }
 

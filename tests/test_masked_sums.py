@@ -86,3 +86,23 @@ def test_integers_and_several_sums() -> None:
     expected = [X[:k].sum() for k in range(N)], [2 * X[:k].sum() for k in range(N)], [y[:k].sum() for k in range(N)]
     for found, wanted in zip(hloom.jit(f)(X, y), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("name", [name for name in MASKS if name != "only another test"])
+def test_limits_that_are_no_limits(name: str, dtype: str) -> None:
+    """The largest and the smallest integers have no neighbours on one side."""
+    ends = np.iinfo(dtype)
+    limits = np.array([ends.min, ends.min + 1, -1, 0, 1, N - 1, N, ends.max - 1, ends.max], dtype)
+    with hloom.enable_x64(dtype == "int64"), np.errstate(over="ignore"):
+
+        def f(x: Any, ks: Any) -> Any:
+            def step(total: Any, k: Any) -> Any:
+                found = jnp.sum(jnp.where(MASKS[name](k, jnp, jnp.arange(N, dtype=dtype)), x, 0))
+                return total + found, found
+
+            return lax.scan(step, jnp.float32(0), ks)[1]
+
+        index = np.arange(N, dtype=dtype)
+        expected = [np.where(MASKS[name](k, np, index), X, 0).sum(dtype=np.float64) for k in limits]
+        np.testing.assert_allclose(hloom.jit(f)(X, limits), expected, rtol=1e-5, atol=1e-6)

@@ -13,7 +13,7 @@ from hloom.numba_backend.runtime.mixing import sums_of_counters
 import hloom
 import hloom.numpy as jnp
 
-ROUNDS = """        first = uint32(first + second)
+ROUNDS = """        first = add(first, second)
         second = uint32(first ^ (shl(second, uint32(13)) | shr_logical(second, uint32(19))))
 """
 
@@ -23,7 +23,7 @@ def kernel(start: str, rounds: int = 10, step: str = "") -> str:
     count = uint32(0)
     for i in range(lo, hi):
         {start}
-        second = uint32(uint32(i) * uint32(2) + key[0])
+        second = add(multiply(uint32(i), uint32(2)), key[0])
 {ROUNDS * rounds}        out[i] = uint32(first ^ second)
 {step}"""
 
@@ -33,26 +33,26 @@ def hidden(source: str) -> int:
 
 
 def test_one_addition_for_each_number() -> None:
-    assert hidden(kernel("first = uint32(uint32(i) + key[1])")) == 1
-    assert hidden(kernel("first = uint32(key[1] + uint32(i))", rounds=20)) == 1
+    assert hidden(kernel("first = add(uint32(i), key[1])")) == 1
+    assert hidden(kernel("first = add(key[1], uint32(i))", rounds=20)) == 1
 
 
 def test_counters_that_a_loop_carries() -> None:
-    carried = kernel("first = uint32(count + key[1])", step="        count = uint32(count + uint32(3))\n")
+    carried = kernel("first = add(count, key[1])", step="        count = add(count, uint32(3))\n")
     assert hidden(carried) == 1
-    assert hidden(kernel("first = uint32(count + key[1])")) == 0
+    assert hidden(kernel("first = add(count, key[1])")) == 0
 
 
 def test_what_has_no_counter_or_hardly_mixes_stays() -> None:
     assert hidden(kernel("first = key[1]")) == 0
-    assert hidden(kernel("first = uint32(uint32(i) + key[1])", rounds=3)) == 0
+    assert hidden(kernel("first = add(uint32(i), key[1])", rounds=3)) == 0
     assert hidden(kernel("first = uint32(uint32(i) ^ key[1])")) == 0
 
 
 def test_the_zero_is_made_once() -> None:
     parameters = (Parameter("pointer", "u32"), Parameter("pointer", "u32"))
     text = frontend.to_llvm(
-        KernelSource("mix", kernel("first = uint32(uint32(i) + key[1])"), parameters), dialect.SCOPE
+        KernelSource("mix", kernel("first = add(uint32(i), key[1])"), parameters), dialect.SCOPE
     )
     assert text.count(" asm ") == 1
 

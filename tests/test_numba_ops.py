@@ -13,7 +13,7 @@ from hloom.numba_backend.loops.statements import Assign, LoopProgram, ScalarPara
 
 from hloom import hlo
 from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
-from tests.support.emitted_programs import check_one_type_each, check_program, check_text, recorded
+from tests.support.emitted_programs import check_arithmetic, check_one_type_each, check_program, check_text, recorded
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
@@ -25,6 +25,14 @@ def test_op_agrees_with_evaluator(case: OpCase) -> None:
     check_results(case, actual, expected)
     for kernel in kernels:
         check_program(kernel)
+
+
+def test_arithmetic_on_data_is_noticed() -> None:
+    parameters = (ScalarParameter("c0", hlo.ElementType.S32, 1),)
+    total = Binary("+", Name("c0", "int32"), Name("c0", "int32"))
+    kernel = EmittedKernel(LoopProgram("f", ("lo", "hi", "c0"), [Assign((Name("a0"),), (total,))]), parameters, 1, 1.0)
+    with pytest.raises(AssertionError, match=r"c0 \+ c0"):
+        check_arithmetic(kernel)
 
 
 def test_a_wrong_result_is_noticed() -> None:

@@ -239,7 +239,16 @@ def _concrete_length(length: Any) -> int:
         raise TypeError(f"the `length` argument of scan must be an int, not {length!r}\n  at {user_line()}") from None
     if count < 0:
         raise ValueError(f"the `length` argument of scan is negative: {count}\n  at {user_line()}")
+    if count > MOST_STEPS:
+        raise ValueError(
+            f"the `length` argument of scan is {count}: its steps are counted in int32, up to {MOST_STEPS}\n"
+            f"  at {user_line()}\n  A loop of more turns: hloom.lax.fori_loop, hloom.lax.while_loop."
+        )
     return count
+
+
+MOST_STEPS = (1 << 31) - 1
+"""Steps of a scan."""
 
 
 def _scan_rule(traced: Traced, num_carry: int, length: int, reverse: bool, is_counted: bool = False) -> Scan:
@@ -408,10 +417,13 @@ def fori_loop(
             carry = tree.map(as_value, body_fun(convert(array_from_scalar(first + k), dtype, weak), carry))
         return carry
     first, last = _known(start), _known(stop)
+    steps: int | None = None
     if first is not None and last is not None and math.isfinite(last - first):
+        steps = _steps(first, last)
+    if steps is not None and steps <= MOST_STEPS:
         if isinstance(start, Array):
-            return _counted_scan(start, _steps(first, last), body_fun, init_val)
-        return _scan_from(start, _steps(first, last), body_fun, init_val)
+            return _counted_scan(start, steps, body_fun, init_val)
+        return _scan_from(start, steps, body_fun, init_val)
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
             "Can only use `unroll` in fori_loop if the loop bounds are statically known; here they are traced\n"

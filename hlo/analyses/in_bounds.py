@@ -2,7 +2,8 @@
 
     dynamic-slice(x, i, j), dynamic_slice_sizes={1,2}, frontend_attributes={hloom.in_bounds="0,1"}
 
-says that along dimensions 0 and 1 of the array the slice fits where it starts, so that code for it need not clamp. The
+says that along dimensions 0 and 1 of the array the slice fits where it starts, so that code for it need not clamp, and
+that the sums of which the index is made do not wrap around, so that code may compute them in wider integers. The
 meaning of the instruction is the same with and without it. `passes/fuse/mark_in_bounds.py` finds it out.
 """
 
@@ -13,7 +14,8 @@ from dataclasses import replace
 
 from ..ir import HloInstruction
 from ..opcode import Opcode
-from .intervals import Range
+from ..ops import Trait, has_trait
+from .intervals import Range, limits
 from .ranges import Ranges
 
 KEY = "hloom.in_bounds"
@@ -28,7 +30,8 @@ class _Proven(str):
 
 def in_bounds(instruction: HloInstruction) -> frozenset[int]:
     """The dimensions of the array of a dynamic-slice, dynamic-update-slice, gather or scatter along which every start
-    index is at least 0 and at most the size less the window's. What text from outside claims does not count."""
+    index is at least 0 and at most the size less the window's, and a sum that does not wrap around, if it is a sum.
+    What text from outside claims does not count."""
     for key, value in instruction.frontend_attributes:
         if key == KEY and isinstance(value, _Proven):
             return frozenset(int(d) for d in value.split(","))
@@ -65,8 +68,8 @@ def window_sizes(i: HloInstruction) -> tuple[int, ...]:
     return tuple([1 if d in left_out else next(window) for d in range(i.operands[0].shape.rank)])
 
 
-def index_ranges(i: HloInstruction, ranges: Ranges) -> dict[int, Range]:
-    """By dimension of the array that one of INDEXED has indices for: their range."""
+def _indices(i: HloInstruction) -> dict[int, HloInstruction]:
+    """By dimension of the array that one of INDEXED has indices for: an array that has them."""
     if i.opcode in (Opcode.DYNAMIC_SLICE, Opcode.DYNAMIC_UPDATE_SLICE):
         first = 1 if i.opcode is Opcode.DYNAMIC_SLICE else 2
         components = list(i.operands[first:])
@@ -76,12 +79,7 @@ def index_ranges(i: HloInstruction, ranges: Ranges) -> dict[int, Range]:
         indices = i.operands[1 if is_gather else len(i.operands) // 2]
         dimensions = i.attributes.start_index_map if is_gather else i.attributes.scatter_dims_to_operand_dims
         components = _components(indices, i.attributes.index_vector_dim, len(dimensions))
-    found = {}
-    for d, component in zip(dimensions, components, strict=True):
-        known = ranges.of(component)
-        assert known is not None
-        found[d] = known
-    return found
+    return dict(zip(dimensions, components, strict=True))
 
 
 def _components(indices: HloInstruction, vector: int, count: int) -> list[HloInstruction]:
@@ -94,6 +92,36 @@ def _components(indices: HloInstruction, vector: int, count: int) -> list[HloIns
 
 
 def known_in_bounds(i: HloInstruction, ranges: Ranges) -> list[int]:
-    """The dimensions along which the indices of one of INDEXED are known to be in range."""
+    """The dimensions along which the indices of one of INDEXED are known to be in range, and computed without a sum
+    that wraps around."""
     sizes, window = i.operands[0].shape.dimensions, window_sizes(i)
-    return [d for d, r in index_ranges(i, ranges).items() if r.low >= 0 and r.high <= sizes[d] - window[d]]
+    found = []
+    for d, index in _indices(i).items():
+        known = ranges.of(index)
+        assert known is not None
+        if known.low >= 0 and known.high <= sizes[d] - window[d] and _is_exact(index, ranges):
+            found.append(d)
+    return found
+
+
+def _is_exact(index: HloInstruction, ranges: Ranges) -> bool:
+    """True if no sum or difference wraps around of those that make an index: of `(i + lowest) + (j + lowest)`, which is
+    i + j, the second one does. Other arithmetic ends the sum."""
+    seen: set[HloInstruction] = set()
+    waiting = [index]
+    while waiting:
+        i = waiting.pop()
+        if i in seen:
+            continue
+        seen.add(i)
+        if i.opcode in (Opcode.ADD, Opcode.SUBTRACT):
+            a, b, whole = ranges.of(i.operands[0]), ranges.of(i.operands[1]), limits(i.shape)
+            if a is None or b is None or whole is None:
+                return False
+            low, high = (b.low, b.high) if i.opcode is Opcode.ADD else (-b.high, -b.low)
+            if not whole.contains(Range(a.low + low, a.high + high)):
+                return False
+        elif i.opcode is not Opcode.CONVERT and not has_trait(i.opcode, Trait.MOVEMENT):
+            continue
+        waiting += i.operands
+    return True

@@ -56,7 +56,8 @@ def initial_value(loop: HloInstruction, index: int) -> HloInstruction | None:
 
 
 def induction_variable(loop: HloInstruction) -> InductionVariable | None:
-    """The counter of a WHILE; None if the text does not show it or it would leave its type's range.
+    """The counter of a WHILE; None if the text does not show it, if it would leave its type's range, or for more turns
+    than an s64 can count: a loop that is in a program and that nobody means to run.
 
     The limit may be a constant in the condition, or an element of the state that starts constant and never changes.
     The comparison and the step may each be in a fusion.
@@ -87,7 +88,7 @@ def induction_variable(loop: HloInstruction) -> InductionVariable | None:
     found = InductionVariable(index, start, step, end)
     last = start + found.trip_count * step
     lowest, highest = counter.shape.element.limits
-    return found if lowest <= last <= highest else None
+    return found if lowest <= last <= highest and found.trip_count < 1 << 63 else None
 
 
 def _limit_of(limit: HloInstruction, loop: HloInstruction, results: tuple[HloInstruction, ...]) -> int | None:

@@ -220,6 +220,8 @@ class Translation:
                 b = self._shift(operands[1])
             text = f"{a} {_BINARY[operation]} {b}"
             if isinstance(instruction.type, llir.IntType) and instruction.type.width < 32:
+                if operation in ("mul", "shl"):  # of ints, to which C promotes: a product of two uint16_t overflows
+                    text = f"(uint32_t){text}"
                 return f"({kind})({text})"
             return text
         match operation:

@@ -14,7 +14,7 @@ rows of the left-hand side runs along it, with its sums in registers::
                 for p in range(k):
                     factor0 = x[i, p]
                     for j in range(16):
-                        sums0[j] = sums0[j] + factor0 * panel[p * 16 + j]
+                        sums0[j] = add(sums0[j], multiply(factor0, panel[p * 16 + j]))
                     ...
                 out[i, first + j] = sums0[j]
 
@@ -44,7 +44,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.memory_pressure import on_pressure
 from ..dot import Strides, strides_of
-from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
+from ..loops.expressions import ZERO, Expr, Name, Number, call, product_of, sum_of, times
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.typing import is_float, pointer_to
 from ..loops.writer import Writer, cast
@@ -422,11 +422,11 @@ class _Emitter:
             ]
             for total, factor in zip(sums, factors, strict=True):
                 with writer.loop("j", width) as j:
-                    value = total[j] + as_expr(factor) * self.panel[times(p, Number(width)) + j]
-                    writer.store(total, j, value if is_float(self.kind) else cast(self.kind, value))
+                    term = product_of(factor, self.panel[times(p, Number(width)) + j])
+                    writer.store(total, j, sum_of(total[j], term))
         wide: Expr = Number(width) if self.is_whole else self.wide
         for r, total in enumerate(sums):
             with writer.loop("j", wide) as j:
                 place = to + times(Number(r), self.n) + j
-                value = total[j] if self.is_whole else self.out[place] + total[j]
-                writer.store(self.out, place, value if value.type == self.result else cast(self.result, value))
+                value: Expr = total[j] if self.kind == self.result else cast(self.result, total[j])
+                writer.store(self.out, place, value if self.is_whole else sum_of(self.out[place], value))

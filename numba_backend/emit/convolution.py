@@ -35,6 +35,8 @@ from ..loops.expressions import (
     maximum,
     minimum,
     product,
+    product_of,
+    sum_of,
     unary,
 )
 from ..runtime.blas import ROUTINES
@@ -289,12 +291,8 @@ def _add_product(text: KernelText, element_type: ElementType, total: Load, x: Ex
     """``total = total + x * weight`` in the element type; for pred, `or` and `and`."""
     if element_type is ElementType.PRED:
         value = call("uint8", total | (x & weight))
-    elif element_type.is_integral:
-        value = call(CAST[element_type], total + x * weight)
-    elif element_type.is_complex:
-        value = call("add", total, call("multiply", x, weight))
     else:
-        value = total + x * weight
+        value = sum_of(total, product_of(x, weight))
     text.writer.store(total.pointer, total.index, value)
 
 

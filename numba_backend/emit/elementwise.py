@@ -54,7 +54,11 @@ _FUNCTIONS: dict[Opcode, str] = {
 }
 """Ops that are one function of the dialect each."""
 
-_ARITHMETIC: dict[Opcode, str] = {Opcode.ADD: "+", Opcode.SUBTRACT: "-", Opcode.MULTIPLY: "*"}
+_ARITHMETIC: dict[Opcode, tuple[str, str]] = {
+    Opcode.ADD: ("+", "add"), Opcode.SUBTRACT: ("-", "subtract"), Opcode.MULTIPLY: ("*", "multiply"),
+}  # fmt: skip
+"""The operator of floats, and the function of integers: these wrap around, and the operators on integers, which are for
+indices, do not."""
 _BITWISE: dict[Opcode, str] = {Opcode.AND: "&", Opcode.OR: "|", Opcode.XOR: "^"}
 _COMPARISON: dict[ComparisonDirection, str] = {
     ComparisonDirection.EQ: "==",
@@ -94,20 +98,18 @@ def _arithmetic(e: ElementEmitter, instruction: HloInstruction, index: Index) ->
     if logical is not None:
         return logical
     element = instruction.shape.element
-    if element.is_complex and instruction.opcode is Opcode.MULTIPLY:
-        return call("multiply", *e.operands(instruction, index))
-    return rounded(element, _in_64_bits(e, instruction, index, _ARITHMETIC[instruction.opcode]))
+    sign, function = _ARITHMETIC[instruction.opcode]
+    a, b = e.operands(instruction, index)
+    if element.is_integral or (element.is_complex and instruction.opcode is Opcode.MULTIPLY):
+        return rounded(element, call(function, a, b))
+    return rounded(element, binary(sign, a, b))
 
 
 @ELEMENT.register(*_BITWISE)
 def _bitwise(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    return _in_64_bits(e, instruction, index, _BITWISE[instruction.opcode])
-
-
-def _in_64_bits(e: ElementEmitter, instruction: HloInstruction, index: Index, sign: str) -> Expr:
     a, b = e.open_operands(instruction, index)
     element = instruction.shape.element
-    return binary(sign, a, b, CAST[element] if element in NARROW else "")
+    return binary(_BITWISE[instruction.opcode], a, b, CAST[element] if element in NARROW else "")
 
 
 @ELEMENT.register(Opcode.DIVIDE)
@@ -130,7 +132,7 @@ def _remainder(e: ElementEmitter, instruction: HloInstruction, index: Index) -> 
 def _negate(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
     element = instruction.shape.element
-    return rounded(element, unary("-", a, CAST[element] if element in NARROW else "")).closed()
+    return rounded(element, call("negate", a) if element.is_integral else unary("-", a))
 
 
 @ELEMENT.register(Opcode.NOT)

@@ -14,7 +14,7 @@ from ...hlo.analyses.in_bounds import in_bounds
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..loops.expressions import ZERO, Binary, Call, Expr, Number, call
+from ..loops.expressions import ZERO, Call, Expr, Number, call
 from ..loops.writer import cast
 from .element import ELEMENT, ElementEmitter
 from .sizes import Index
@@ -75,15 +75,14 @@ def as_signed(element_type: ElementType, value: Expr) -> Expr:
 
 
 def widened(value: Expr) -> Expr:
-    """An index that is in range, in 64 bits: none of the sums that make it overflows its type, or its range would not
-    be known."""
+    """An index that is known to be in range, as arithmetic on indices: the sums that make it do not wrap around, or it
+    would not be known (`in_bounds`)."""
     if isinstance(value, Call) and value.function == "int64":
-        inner = value.arguments[0]
-        if isinstance(inner, Call) and inner.function == "int32" and isinstance(inner.arguments[0], Binary):
-            total = inner.arguments[0]
-            if total.op in ("+", "-") and total.left.type == total.right.type == "int32":
-                left, right = (widened(cast("int64", side)) for side in total.parts)
-                return left + right if total.op == "+" else left - right
-        if isinstance(inner, Call) and inner.function == "int32" and isinstance(inner.arguments[0], Number):
-            return inner.arguments[0]
+        (inner,) = value.arguments
+        if isinstance(inner, Call) and inner.type in ("int32", "int64"):
+            if inner.function in ("add", "subtract"):
+                left, right = (widened(cast("int64", side)) for side in inner.arguments)
+                return left + right if inner.function == "add" else left - right
+            if inner.function == inner.type and isinstance(inner.arguments[0], Number):
+                return inner.arguments[0]
     return value

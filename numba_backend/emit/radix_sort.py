@@ -110,7 +110,7 @@ class RadixSort(RowSorter):
             for digit in range(digits):
                 table = binary("+", counts, Number(digit << bits))
                 at = writer.assign("at", table + self._digit(k[source + t], Number(digit * bits)))
-                writer.store(h, at, cast("uint32", h[at] + 1))
+                writer.store(h, at, cast("uint32", cast("int64", h[at]) + 1))
 
     def _digit(self, number: Expr, shift: Expr) -> Expr:
         shifted = number if is_number(shift, 0) else call("shr_logical", number, cast(self._cast, shift))

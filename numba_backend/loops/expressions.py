@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from .typing import pointee, type_of_binary, type_of_call, type_of_unary
+from .typing import is_float, pointee, type_of_binary, type_of_call, type_of_unary
 
 CONDITIONAL, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(13)
 """How strongly Python's operators bind."""
@@ -453,6 +453,17 @@ def times(a: Expr, b: Expr) -> Expr:
     if is_number(b, 1):
         return a
     return Binary("*", a, b)
+
+
+def sum_of(a: Expr, b: Expr) -> Expr:
+    """The sum of two numbers of one type that a program computes with: ``a + b`` of floats, ``add(a, b)`` of others.
+    Integers wrap around, where `plus` is for indices, which do not."""
+    return Binary("+", a, b) if is_float(a.type) else Call("add", (a, b))
+
+
+def product_of(a: Expr, b: Expr) -> Expr:
+    """Their product: ``a * b`` of floats, ``multiply(a, b)`` of others."""
+    return Binary("*", a, b) if is_float(a.type) else Call("multiply", (a, b))
 
 
 def product(first: Expr, *factors: Expr | int) -> Expr:

@@ -38,7 +38,7 @@ def forwarded(block: Block, counter: Name, value: Expr, step: int) -> Block:
     When the body begins, the variable `counter` has this value, of names that do not change in the body. It and the
     value plus `step`, the next one, fit the variable's type.
     """
-    following = Call(counter.type, (Binary("+", counter, Call(counter.type, (Number(step),))),))
+    following = Call("add", (counter, Call(counter.type, (Number(step),))))
     return _Forward({counter.name: value}, (counter.name, value, following.text, value + step)).block(block)
 
 
@@ -111,13 +111,11 @@ class _Forward:
         """The value of a narrow expression in 64 bits, if it is known."""
         if isinstance(e, Name):
             return self._known.get(e.name)
-        if isinstance(e, Call) and len(e.arguments) == 1:
-            inner = e.arguments[0]
-            if isinstance(inner, Number) and e.function.startswith("int"):
-                return inner
-            name, value, following, result = self._counter
-            if isinstance(inner, Binary) and self._known.get(name) is value and e.text == following:
-                return result
+        if isinstance(e, Call) and e.function.startswith("int") and isinstance(e.arguments[0], Number):
+            return e.arguments[0]
+        name, value, following, result = self._counter
+        if isinstance(e, Call) and e.function == "add" and self._known.get(name) is value and e.text == following:
+            return result
         return None
 
     def _wide(self, e: Expr) -> Expr:

@@ -84,14 +84,23 @@ def _cut(loop: For, zeros: Collection[str], starts: dict[str, Expr]) -> For:
             is_whole = False
             continue
         relation, limit = bound
+        if relation in ("<=", ">"):
+            limit = _after(limit, loop.stop)
         if relation in ("<", "<="):
-            stop = minimum(stop, limit if relation == "<" else plus(limit, Number(1)))
+            stop = minimum(stop, limit)
         else:
-            start = call("maximum", start, limit if relation == ">=" else plus(limit, Number(1)))
+            start = call("maximum", start, limit)
     if start is (loop.start or ZERO) and stop is loop.stop:
         return loop
     body = [_unmasked(s, sums) for s in loop.body] if is_whole else loop.body
     return For(loop.variable, None if start is ZERO else start, stop, 1, body)
+
+
+def _after(limit: Expr, stop: Expr) -> Expr:
+    """The number after a limit, as a bound of a loop that ends at `stop`. A limit may be any number: the largest one,
+    which says that there is no limit, has none after it."""
+    narrow = isinstance(limit, Call) and limit.function == "int64" and limit.arguments[0].type == "int32"
+    return plus(limit if narrow else minimum(limit, stop), Number(1))
 
 
 def _unmasked(statement: Statement, sums: Collection[str]) -> Statement:

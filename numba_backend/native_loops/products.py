@@ -23,7 +23,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ..dot import gemm_of
 from ..emit.kernel import HI, LO, EmittedKernel, memory_type, program_of
-from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
+from ..loops.expressions import ZERO, Expr, Name, Number, call, product_of, sum_of, times
 from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
 from ..loops.typing import pointer_to
 from ..loops.writer import Writer, cast
@@ -200,9 +200,7 @@ class _Product:
 
     def _plus(self, total: Expr, x: Expr, y: Expr) -> Expr:
         """total + x * y"""
-        if self.element.is_complex:
-            return call("add", total, call("multiply", x, y))
-        return total + x * y
+        return sum_of(total, product_of(x, y))
 
     def _row(
         self, length: int, rows: int, vector: tuple[Name, Expr, Expr], matrix: tuple[Name, Expr, Expr],
@@ -221,7 +219,7 @@ class _Product:
             factors = [writer.assign(f"factor{n}", x[at_x + times(at, x_step)]) for n, (_, at) in enumerate(places)]
             with writer.loop("j", width) as j:
                 for factor, (total, at) in zip(factors, places, strict=True):
-                    writer.store(total, j, self._plus(total[j], as_expr(factor), y[at_y + times(at, y_step) + j]))
+                    writer.store(total, j, self._plus(total[j], factor, y[at_y + times(at, y_step) + j]))
 
         with writer.loop("j", width) as j:
             for total in totals:
@@ -233,7 +231,7 @@ class _Product:
         with writer.loop("j", length) as j:
             value: Expr = totals[0][j]
             if sums > 1:
-                value = call("add", value, totals[1][j]) if self.element.is_complex else value + totals[1][j]
+                value = sum_of(value, totals[1][j])
             writer.store(self.c, to + times(j, step), value)
 
     def _long_rows(self, at_a: Expr, at_b: Expr, at_c: Expr) -> None:
@@ -248,7 +246,7 @@ class _Product:
                 factor = writer.assign("factor", self.a[at_a + times(i, self.a_row) + times(k, self.a_step)])
                 with writer.loop("j", n) as j:
                     y = self.b[at_b + times(k, self.b_step) + j]
-                    writer.store(self.c, row + j, self._plus(self.c[row + j], as_expr(factor), y))
+                    writer.store(self.c, row + j, self._plus(self.c[row + j], factor, y))
 
     def _sums(self, at_a: Expr, at_b: Expr, at_c: Expr) -> None:
         """One result after the other."""
@@ -258,6 +256,5 @@ class _Product:
             with writer.loop("k", self.size(gemm.k)) as k:
                 x = self.a[at_a + times(i, self.a_row) + times(k, self.a_step)]
                 y = self.b[at_b + times(k, self.b_step) + times(j, self.b_column)]
-                product = call("multiply", x, y) if self.element.is_complex else x * y
-                writer.assign(total, call("reduce_add", total, product))
+                writer.assign(total, call("reduce_add", total, product_of(x, y)))
             writer.store(self.c, at_c + times(i, self.c_row) + j, total)

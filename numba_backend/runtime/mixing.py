@@ -22,8 +22,8 @@ _FEW = 8
 
 
 def sums_of_counters(program: LoopProgram) -> frozenset[int]:
-    """The identities of the nodes `a + b`, or of the casts of them, where one operand steps with a loop's counter, as
-    far as additions show it, and the other is the result of `^`."""
+    """The identities of the nodes `a + b` or `add(a, b)`, or of the casts of them, where one operand steps with a
+    loop's counter, as far as additions show it, and the other is the result of `^`."""
     statements = list(walk(program.body))
     pairs = [pair for s in statements for pair in _assigned(s)]
     if sum(_is_xor(part) for _, value in pairs for part in value.walk()) < _FEW:
@@ -56,9 +56,20 @@ def _is_xor(node: Expr) -> bool:
 def _steps(name: str, value: Expr) -> bool:
     """Is the value `name + literal`, perhaps in casts?"""
     value = _uncast(value)
-    if not isinstance(value, Binary) or value.op not in ("+", "-") or not isinstance(_uncast(value.right), Number):
+    if _sign(value) not in ("+", "-"):
         return False
-    return isinstance(value.left, Name) and value.left.name == name
+    left, right = value.parts
+    return isinstance(left, Name) and left.name == name and isinstance(_uncast(right), Number)
+
+
+_SIGNS = {"add": "+", "subtract": "-", "multiply": "*"}
+
+
+def _sign(node: Expr) -> str | None:
+    """The operator of an operation with two operands, on indices or on data."""
+    if isinstance(node, Binary):
+        return node.op
+    return _SIGNS.get(node.function) if isinstance(node, Call) else None
 
 
 def _uncast(value: Expr) -> Expr:
@@ -77,22 +88,21 @@ def _kind(node: Expr, kinds: dict[str, str | None], found: set[int]) -> str | No
             found.remove(id(inner))
             found.add(id(node))
         return kind
-    if isinstance(node, Call):
-        for argument in node.arguments:
-            _kind(argument, kinds, found)
+    sign = _sign(node)
+    if sign is None:
+        for part in node.arguments if isinstance(node, Call) else ():
+            _kind(part, kinds, found)
         return None
-    if not isinstance(node, Binary):
-        return None
-    left, right = _kind(node.left, kinds, found), _kind(node.right, kinds, found)
-    if node.op == "^":
+    left, right = (_kind(part, kinds, found) for part in node.parts)
+    if sign == "^":
         return _MIXED
-    if node.op in ("+", "-") and _COUNTER in (left, right):
+    if sign in ("+", "-") and _COUNTER in (left, right):
         if _MIXED not in (left, right):
             return _COUNTER
-        if node.op == "+":
+        if sign == "+":
             found.add(id(node))
-    elif node.op == "*" and (left is _COUNTER or right is _COUNTER):
-        return _COUNTER if isinstance(node.left, Number) or isinstance(node.right, Number) else None
+    elif sign == "*" and _COUNTER in (left, right):
+        return _COUNTER if any(isinstance(part, Number) for part in node.parts) else None
     return None
 
 

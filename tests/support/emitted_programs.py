@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hloom.numba_backend.emit.kernel import EmittedKernel, memory_type
-from hloom.numba_backend.loops.expressions import Expr, Name
+from hloom.numba_backend.loops.expressions import Binary, Expr, Name, Unary
 from hloom.numba_backend.loops.printer import to_text
 from hloom.numba_backend.loops.reader import read
 from hloom.numba_backend.loops.statements import (
@@ -43,6 +43,20 @@ def recorded() -> Iterator[list[EmittedKernel]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_Lowering, "kernel", record)
         yield found
+
+
+_ARITHMETIC = frozenset(("+", "-", "*", "//", "%"))
+
+
+def check_arithmetic(kernel: EmittedKernel) -> None:
+    """Operators of integers are for indices, which are int64; data is computed by functions, which wrap around."""
+    for statement in walk(kernel.program.body):
+        found = [e for whole in expressions_of(statement) for e in whole.walk() if isinstance(e, Binary | Unary)]
+        if isinstance(statement, Augment):
+            found.append(Binary(statement.op, statement.target, statement.value))
+        for e in found:
+            if e.op in _ARITHMETIC and any(is_integer(part.type) for part in e.parts):
+                assert {part.type for part in e.parts} == {"int64"}, f"{kernel.program.name}: {e.text}"
 
 
 def type_of(parameter: KernelParameter) -> str:
@@ -108,6 +122,7 @@ def check_program(kernel: EmittedKernel) -> None:
     """What holds for all kernels. One that was seen before is not looked at again."""
     if kernel.source not in _seen:
         check_one_type_each(kernel)
+        check_arithmetic(kernel)
         check_text(kernel)
         _seen.add(kernel.source)
 
