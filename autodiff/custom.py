@@ -33,6 +33,7 @@ from ..tracer.recording import is_recording, trace_to_computation
 from ..tracer.refs import Ref, check_aliases, hide_references, refuse_result, show_references
 from ..tracer.source import function_line, user_line
 from ..tracer.tree_nodes import short_repr
+from ..tracer.wrapping import SignatureOfFunction
 from .jvp import JVPTracer, moving_mask
 from .linearize import Linearized, LinearTrace
 from .stopping import stop_gradient
@@ -270,6 +271,7 @@ class custom_jvp(OtherRules, Generic[P, R]):
     """
 
     __qualname__: str
+    __signature__ = SignatureOfFunction()
 
     def __init__(
         self,
@@ -575,6 +577,7 @@ class custom_vjp(OtherRules, Generic[P, R]):
     """
 
     __qualname__: str
+    __signature__ = SignatureOfFunction()
 
     def __init__(
         self,

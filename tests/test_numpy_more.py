@@ -373,6 +373,16 @@ def test_files() -> None:
     assert {n: y.tolist() for n, y in jnp.load(file).items()} == {"arr_0": [0, 1, 2], "x": [1.0, 1.0]}
 
 
+@pytest.mark.parametrize("kind", [object, "U2", "S3", "M8[s]", "V4", [("a", "i4")]])
+def test_what_is_no_array_of_numbers_is_loaded_as_numpy_does(kind: Any) -> None:
+    file = io.BytesIO()
+    x = np.zeros(2, kind)
+    jnp.save(file, x)
+    file.seek(0)
+    found = jnp.load(file, allow_pickle=True)
+    assert type(found) is np.ndarray and found.dtype == x.dtype and (found == x).all()
+
+
 def test_printing() -> None:
     x = jnp.asarray([1.23456, 1000.0])
     with jnp.printoptions(precision=2, suppress=True):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
+import re
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 
 import hloom
 import hloom.numpy as jnp
+from hloom.extend.core import Primitive
 
 
 def loss(w: hloom.Array, x: hloom.Array, *, scale: float = 1.0) -> hloom.Array:
@@ -73,3 +77,54 @@ def test_methods(custom: Any) -> None:
     assert Model.apply.__doc__ == "Apply." and Model.own.__doc__ == "Its own rule."
     assert float(Model().apply(2.0)) == 6.0
     assert float(hloom.grad(lambda x: Model().own(x))(2.0)) == 7.0
+
+
+# ---- what inspect says
+
+
+def plain(a: Any, b: int = 2, *, c: int = 3) -> Any:
+    return a
+
+
+@pytest.mark.parametrize("wrap", [hloom.jit, hloom.custom_jvp, hloom.custom_vjp, lambda f: hloom.jit(hloom.jit(f))])
+def test_inspect_needs_not_follow_what_is_wrapped(wrap: Callable[[Any], Any]) -> None:
+    found = wrap(plain)
+    assert inspect.getfullargspec(found) == inspect.getfullargspec(plain)
+    assert inspect.signature(found, follow_wrapped=False) == inspect.signature(plain)
+    assert inspect.getsource(found) == inspect.getsource(plain)
+
+
+def test_inspect_of_a_ufunc() -> None:
+    mine = jnp.frompyfunc(plain, 2, 1)
+    assert inspect.getsource(mine) == inspect.getsource(plain)
+    assert list(inspect.signature(mine).parameters) == ["args", "out", "where"]
+    assert inspect.getfullargspec(jnp.add).args == ["x1", "x2"]
+    assert "def add(" in inspect.getsource(jnp.add)
+
+
+PUBLIC = (
+    *("hloom", "numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "nn.initializers", "random"),
+    *("scipy.linalg", "scipy.special", "scipy.signal", "scipy.stats", "scipy.fft", "scipy.optimize", "image", "ops"),
+    *("scipy.sparse.linalg", "scipy.integrate", "scipy.ndimage", "experimental.sparse"),
+    *("experimental.ode", "experimental.jet", "experimental.checkify", "tree", "debug", "custom_batching"),
+)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_callables_answer_inspect(name: str) -> None:
+    """Each has a signature, and the text that is shown is its own."""
+    module, checked = importlib.import_module("hloom" if name == "hloom" else f"hloom.{name}"), 0
+    for public in module.__all__:
+        f = getattr(module, public)
+        if not callable(f) or isinstance(f, type | types.GenericAlias | Primitive) or not hasattr(f, "__name__"):
+            continue
+        if type(f).__name__ == "_CallableGenericAlias":
+            continue
+        parameters = inspect.signature(f).parameters
+        assert {*inspect.getfullargspec(f).args} <= {*parameters}, public
+        shown = re.search(r"def (\w+)", inspect.getsource(f))
+        assert shown is not None, public
+        names = {public, f.__name__}
+        assert any(shown[1] in name or name in shown[1] for name in names), f"{public} shows {shown[1]}"
+        checked += 1
+    assert checked

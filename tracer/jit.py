@@ -75,7 +75,7 @@ from .traced import Traced, trace_function, with_avals
 from .tracer import Tracer, leaked
 from .tree_nodes import incomparable
 from .tree_patterns import Pattern, pattern_of
-from .wrapping import wraps
+from .wrapping import SignatureOfFunction, wraps
 
 P = ParamSpec("P")
 Rest = ParamSpec("Rest")
@@ -165,6 +165,7 @@ class JitFunction(SharedValue, Generic[P, R]):
 
     __wrapped__: Callable[P, R]
     __qualname__: str
+    __signature__ = SignatureOfFunction()
     _is_library = False
     """True for functions of this library, which are compiled outside of jit, too."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -19,6 +20,30 @@ def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
     assigned = [a for a in functools.WRAPPER_ASSIGNMENTS if isinstance(getattr(fun, a, None), _KINDS.get(a, object))]
     wrapped: Callable[[F], F] = functools.wraps(fun, assigned=assigned)  # type: ignore[assignment]
     return wrapped
+
+
+class SignatureOfFunction:
+    """The attribute `__signature__` of objects that are called as the function `__wrapped__`: its signature.
+
+    `inspect.getfullargspec` looks for it. The class itself has none.
+    """
+
+    def __get__(self, instance: Any, owner: type) -> inspect.Signature:
+        if instance is not None:
+            try:
+                return inspect.signature(instance.__wrapped__)
+            except ValueError:  # a builtin may have none
+                pass
+        raise AttributeError("__signature__", name="__signature__", obj=owner)
+
+
+class SignatureOfCall:
+    """The attribute `__signature__` of objects whose `__wrapped__` has other parameters: those of the call."""
+
+    def __get__(self, instance: Any, owner: type) -> inspect.Signature:
+        if instance is None:
+            raise AttributeError("__signature__", name="__signature__", obj=owner)
+        return inspect.signature(instance.__call__)
 
 
 def name_of(fun: Any) -> str:

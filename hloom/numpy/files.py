@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 import ml_dtypes
 import numpy as np
 
+from ..hlo.element_type import element_type_of
+from ..hlo.errors import UnsupportedElementTypeError
 from ..tracer.core import Value
 from .creation import asarray
 
@@ -53,7 +55,8 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """What `save` wrote, as an array; a file of `savez` as NumPy's mapping from names to NumPy arrays.
 
-    Arguments as for numpy.load. Files do not know bfloat16: elements of two bytes without a type are taken for it.
+    Arguments as for numpy.load. Files do not know bfloat16: elements of two bytes without a type are taken for it. What
+    is no array of numbers, as one of objects (with `allow_pickle`) or of texts, stays NumPy's array.
 
     >>> import io, hloom.numpy as jnp
     >>> file = io.BytesIO()
@@ -65,7 +68,13 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     found = np.load(file, *args, **kwargs)
     if not isinstance(found, np.ndarray):
         return found
-    return asarray(found.view(ml_dtypes.bfloat16) if found.dtype == np.dtype("V2") else found)
+    if found.dtype == np.dtype("V2"):
+        found = found.view(ml_dtypes.bfloat16)
+    try:
+        element_type_of(found.dtype)
+    except UnsupportedElementTypeError:
+        return found
+    return asarray(found)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Value:

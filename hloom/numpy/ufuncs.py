@@ -24,6 +24,7 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
+from ..tracer.wrapping import SignatureOfCall
 from . import binary as bi
 from . import elementwise as ew
 from . import reduce as red
@@ -69,6 +70,7 @@ class ufunc:
     [[11, 21], [12, 22]]
     """
 
+    __signature__ = SignatureOfCall()
     _ufunc_of_library = False
 
     def __init__(
@@ -91,6 +93,7 @@ class ufunc:
         self.__name__: str = getattr(func, "__name__", type(func).__name__) if name is None else name
         self.__qualname__ = self.__name__
         self.__module__ = getattr(func, "__module__", __name__)
+        self.__wrapped__ = func
         # No other wrapper has these names: functools.update_wrapper copies all that is in `__dict__`.
         self._ufunc_func = func
         self._ufunc_nin, self._ufunc_nout = operator.index(nin), operator.index(nout)
