@@ -17,9 +17,12 @@ from ... import lax
 from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
 from ...lax.movement import canonical_axis
+from ...numpy.array_indexing import ArrayIndex, split_index
 from ...tracer.compound import compound
 from ...tracer.errors import OperandError
+from ...tracer.operators import ArrayBase
 from ...tracer.source import user_line
+from ...tracer.tracer import Tracer
 from .arrays import BCOO, BCSR, JAXSparse
 from .layout import (
     bcoo_fromdense,
@@ -291,13 +294,12 @@ def bcoo_slice(
     found = jnp.stack(columns, -1) if columns else indices
     found = jnp.where(keep[..., None], found, jnp.array(sizes, found.dtype))
     data = jnp.where(spread(keep, data), data, 0)
-    result = made(data, found, sizes, unique=mat.unique_indices)
-    places = math.prod(sizes)
-    return bcoo_sum_duplicates(result, nse=places, remove_zeros=False) if places < result.nse else result
+    return _bounded(made(data, found, sizes, unique=mat.unique_indices))
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """As `lax.dynamic_slice`: the starts may be traced, and are moved so that the slice is inside of the array.
+    """As `lax.dynamic_slice`: the starts may be traced. Negative ones count from the end, and all are moved so that the
+    slice is inside of the array.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse
@@ -312,7 +314,9 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
             f"  at {user_line()}"
         )
     k, n = mat.n_batch, mat.n_batch + mat.n_sparse
-    starts = [jnp.clip(jnp.asarray(s), 0, m - size) for s, m, size in zip(start_indices, mat.shape, sizes)]
+    starts = []
+    for start, m, size in zip(map(jnp.asarray, start_indices), mat.shape, sizes):
+        starts.append(jnp.clip(jnp.where(start < 0, start + m, start), 0, m - size))
     zero = [jnp.zeros_like(s) for s in starts[:1]]
     data = lax.dynamic_slice(mat.data, [*starts[:k], *zero, *starts[n:]], [*sizes[:k], mat.nse, *sizes[n:]])
     indices = lax.dynamic_slice(mat.indices, [*starts[:k], *zero * 2], [*sizes[:k], mat.nse, mat.n_sparse])
@@ -323,15 +327,23 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     place = indices - jnp.stack(starts[k:n]).astype(indices.dtype)
     keep = was_inside & ((place >= 0) & (place < size)).all(-1)
     found = jnp.where(keep[..., None], place, size)
-    result = made(jnp.where(spread(keep, data), data, 0), found, sizes[k:n], unique=mat.unique_indices)
-    places = math.prod(sizes[k:n])
-    return bcoo_sum_duplicates(result, nse=places, remove_zeros=False) if places < result.nse else result
+    return _bounded(made(jnp.where(spread(keep, data), data, 0), found, sizes[k:n], unique=mat.unique_indices))
+
+
+def _bounded(mat: BCOO) -> BCOO:
+    """The array with no more elements than it has places: without that, products of products grow without bound."""
+    places = math.prod(mat._sizes)
+    return bcoo_sum_duplicates(mat, nse=places, remove_zeros=False) if places < mat.nse else mat
 
 
 def getitem(x: Any, index: Any) -> Any:
-    """Integers, slices, None and an ellipsis."""
+    """Integers, slices, None and an ellipsis; arrays of integers and masks as in NumPy."""
     given = index if isinstance(index, tuple) else (index,)
     mat = as_coordinates(x)
+    given = tuple([jnp.asarray(i) if isinstance(i, np.ndarray) else i for i in given])
+    if any(isinstance(i, ArrayBase) and not _is_known_integer(i) for i in given):
+        chosen = split_index(mat.shape, list(given))
+        return _like_matrix(x, _chosen(getitem(mat, chosen.basic), chosen))
     count = sum(i is not None and i is not Ellipsis for i in given)
     if count > mat.ndim or sum(i is Ellipsis for i in given) > 1:
         raise IndexError(f"too many indices for {x!r}: {index}\n  at {user_line()}")
@@ -377,7 +389,41 @@ def getitem(x: Any, index: Any) -> Any:
         sizes = iter(found.shape)
         shape = [1 if p in new else next(sizes) for p in range(rank)]
         found = bcoo_broadcast_in_dim(found, shape=shape, broadcast_dimensions=places)
+    return _like_matrix(x, found)
+
+
+def _is_known_integer(item: ArrayBase) -> bool:
+    return item.ndim == 0 and item.dtype != np.bool_ and not isinstance(item, Tracer)
+
+
+def _like_matrix(x: Any, found: BCOO) -> Any:
+    """In the format of x, if that has results of this kind."""
     return _like(x, found) if isinstance(x, BCSR) and found.n_sparse == 2 else found
+
+
+def _chosen(block: BCOO, index: ArrayIndex) -> BCOO:
+    """The elements that arrays choose: the product with an array that has a 1 for each choice.
+
+    Integers out of bounds are moved to the nearest place, as when a dense array is read.
+    """
+    sizes = [block.shape[d] for d in index.dimensions]
+    columns = []
+    for array, size in zip(index.arrays, sizes, strict=True):
+        place = jnp.asarray(array)
+        place = jnp.clip(jnp.where(place < 0, place + size, place), 0, max(size - 1, 0))
+        columns.append(jnp.broadcast_to(place, index.joint).reshape(-1).astype(block.indices.dtype))
+    count = math.prod(index.joint)
+    if count and 0 in sizes:
+        raise IndexError(f"index is out of bounds for an axis of size 0\n  at {user_line()}")
+    numbers = jnp.arange(count, dtype=block.indices.dtype)
+    ones = made(jnp.ones(count, block.dtype), jnp.stack([numbers, *columns], -1), [count, *sizes], unique=True)
+    contracted = tuple(range(1, len(sizes) + 1))
+    found = bcoo_dot_general(block, ones, dimension_numbers=((index.dimensions, contracted), ((), ())))
+    rest = list(range(found.ndim - 1))
+    order = [*rest[: index.place], found.ndim - 1, *rest[index.place :]]
+    found = bcoo_transpose(found, permutation=order)
+    others = [found.shape[d] for d in range(found.ndim) if d != index.place]
+    return bcoo_reshape(found, new_sizes=[*others[: index.place], *index.joint, *others[index.place :]])
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
@@ -576,7 +622,7 @@ def add(x: Any, other: Any) -> Any:
     a, b = (bcoo_update_layout(m, n_batch=batch, n_dense=dense) for m in (a, b))
     dtype = jnp.promote_types(a.dtype, b.dtype)
     data = jnp.concatenate([a.data.astype(dtype), b.data.astype(dtype)], batch)
-    return _like(x, made(data, jnp.concatenate([a.indices, b.indices], batch), a._sizes))
+    return _like(x, _bounded(made(data, jnp.concatenate([a.indices, b.indices], batch), a._sizes)))
 
 
 # ---- products
@@ -592,7 +638,7 @@ def bcoo_dot_general(
     out_sharding: Any = None,
 ) -> Any:
     """As `lax.dot_general`, of which one operand or both are sparse. The result is dense, of two sparse operands
-    sparse, with an element for each pair.
+    sparse, with an element for each pair of theirs, but not more than the result has places.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse
@@ -699,7 +745,7 @@ def _sparse_product(lhs: BCOO, rhs: BCOO, lc: Any, rc: Any, lb: Any, rb: Any) ->
         return products.reshape(-1), places.reshape(-1, shape[-1])
 
     data, indices = over_batches(of_one, len(lb))(a.data, a.indices, seen[0], b.data, b.indices, seen[1])
-    return made(data, indices, sizes)
+    return _bounded(made(data, indices, sizes))
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
@@ -730,18 +776,27 @@ def matmul(x: Any, y: Any) -> Any:
     if not x.ndim or not y.ndim:
         raise OperandError(f"matmul of {x!r} and {y!r}: scalars are not matrices\n  at {user_line()}", "matmul")
     inner = (x.ndim - 1, max(y.ndim - 2, 0))
-    if min(x.ndim, y.ndim) > 2 or (y.ndim > 2 and x.ndim == 1):
-        if x.ndim != y.ndim or x.shape[:-2] != y.shape[:-2]:
-            raise UnsupportedError(
-                f"matmul of {x.shape} and {y.shape}: batch dimensions of sparse arrays must be equal\n"
-                f"  at {user_line()}"
-            )
-        batch = tuple(range(x.ndim - 2))
-        return bcoo_dot_general(x, y, dimension_numbers=(((inner[0],), (inner[1],)), (batch, batch)))
-    if y.ndim > 2:
+    if y.ndim <= 2 or (x.ndim <= 2 and not isinstance(y, JAXSparse)):
         found = bcoo_dot_general(x, y, dimension_numbers=(((inner[0],), (inner[1],)), ((), ())))
-        return jnp.moveaxis(found, 0, -2)
-    return bcoo_dot_general(x, y, dimension_numbers=(((inner[0],), (inner[1],)), ((), ())))
+        return jnp.moveaxis(found, 0, -2) if x.ndim == 2 and y.ndim > 2 else found
+    if x.ndim == 1:
+        found = matmul(_with_batch(x, (1,), 1), y)
+        return bcoo_squeeze(found, dimensions=(-2,)) if isinstance(found, BCOO) else jnp.squeeze(found, -2)
+    sizes = jnp.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    x, y = (_with_batch(v, sizes, 2) for v in (x, y))
+    batch = tuple(range(len(sizes)))
+    return bcoo_dot_general(x, y, dimension_numbers=(((x.ndim - 1,), (y.ndim - 2,)), (batch, batch)))
+
+
+def _with_batch(x: Any, sizes: tuple[int, ...], inner: int) -> Any:
+    """The array broadcast to `sizes` in front of its last `inner` dimensions."""
+    shape = (*sizes, *x.shape[x.ndim - inner :])
+    if x.shape == shape:
+        return x
+    if not isinstance(x, JAXSparse):
+        return jnp.broadcast_to(x, shape)
+    places = range(len(shape) - x.ndim, len(shape))
+    return bcoo_broadcast_in_dim(as_coordinates(x), shape=shape, broadcast_dimensions=tuple(places))
 
 
 # ---- creation
