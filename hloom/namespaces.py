@@ -22,15 +22,22 @@ from .hlo.tracebacks import boundary, hide, inner
 _PACKAGE = __name__.partition(".")[0]
 
 
-def publish(module: str, *submodules: str, later: Mapping[str, str] | None = None) -> None:
+def publish(
+    module: str, *submodules: str, later: Mapping[str, str] | None = None, aliases_are_one: bool = False
+) -> None:
     """Make a module a public namespace. Some of its names may be loaded when they are first used: `submodules`, and the
     names of `later`, each with the module of the package that has it: ``{"eval_jaxpr": "jaxpr.evaluate"}``.
 
     A function becomes a boundary when it is first asked for: of the hundreds in a namespace, a program uses a few. But
     code of the namespace's own file finds only what is among its names, so there all are boundaries at once.
 
+    Two names of one function are two functions, each with its own `__name__`, as in JAX; with `aliases_are_one` they
+    are one object, as in `jax.nn`.
+
     Type checkers read their imports below `if TYPE_CHECKING:`.
     """
+    if aliases_are_one:
+        _ALIASES_ARE_ONE.add(module)
     names = vars(sys.modules[module])
     homes = dict(later or {})
     waiting: dict[str, Any] = {}
@@ -54,19 +61,22 @@ def _is_own(value: Any, names: Mapping[str, Any]) -> bool:
     return isinstance(value, type) and value.__module__ == names["__name__"]
 
 
-_published: dict[tuple[str, FunctionType], FunctionType] = {}
+_ALIASES_ARE_ONE: set[str] = set()
+_published: dict[tuple[str, str, FunctionType], FunctionType] = {}
 
 
 def published(found: Any, name: str, module: str) -> Any:
-    """An object as `module` offers it under `name`. Two names of one function are one object."""
+    """An object as `module` offers it under `name`."""
     if isinstance(found, FunctionType):
         function = inner(found)
-        found = _published.get((module, function))
+        if module in _ALIASES_ARE_ONE and function.__name__ in sys.modules[module].__all__:
+            name = function.__name__
+        key = module, name, function
+        found = _published.get(key)
         if found is None:
             found = boundary(function)
-            own = function.__name__ if function.__name__ in sys.modules[module].__all__ else name
-            found.__module__, found.__name__, found.__qualname__ = module, own, own
-            found = _published.setdefault((module, function), found)  # another thread may have been here, too
+            found.__module__, found.__name__, found.__qualname__ = module, name, name
+            found = _published.setdefault(key, found)  # another thread may have been here, too
     elif isinstance(found, partial):
         found = partial(published(found.func, found.func.__name__, module), *found.args, **found.keywords)
     elif isinstance(found, type):
@@ -74,6 +84,12 @@ def published(found: Any, name: str, module: str) -> Any:
             found.__module__ = module
     elif type(found).__module__.startswith(f"{_PACKAGE}.") and "__module__" in getattr(found, "__dict__", ()):
         # a function in the form of an object
+        own = vars(found).get("__name__", name)
+        if own != name and own in sys.modules[module].__all__ and module not in _ALIASES_ARE_ONE:
+            other = object.__new__(type(found))
+            vars(other).update(vars(found))
+            found = other
+            found.__name__ = found.__qualname__ = name
         found.__module__ = module
     return found
 

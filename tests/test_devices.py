@@ -5,13 +5,17 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+import os
 import pickle
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hloom.tracer.config import _HEARD_ELSEWHERE, _kind, _parsed
 
 import hloom
 import hloom.numpy as jnp
@@ -420,6 +424,43 @@ def test_settings_that_cannot_be(name: str, value: object, error: type[Exception
     hloom.devices()  # from now on their number is settled
     with pytest.raises(error, match=r"gpu|tpu|sometimes|jax_"):
         hloom.config.update(name, value)
+
+
+HEARD = {
+    "JAX_DEFAULT_PRNG_IMPL=rbg": "hloom.random.key_impl(hloom.random.key(0)) == 'rbg'",
+    "JAX_NO_TRACING=1 JAX_ENABLE_X64=True": "hloom.config.jax_no_tracing and hloom.config.jax_enable_x64",
+    "JAX_NUMPY_RANK_PROMOTION=raise JAX_DEBUG_INFS=on": "hloom.config.jax_numpy_rank_promotion == 'raise'",
+    "JAX_TRANSFER_GUARD=log JAX_LOGGING_LEVEL=DEBUG": "hloom.config.jax_transfer_guard == 'log'",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=2": "hloom.config.jax_persistent_cache_min_compile_time_secs == 2",
+    "JAX_DEBUG_NANS= JAX_HOME=/tmp": "not hloom.config.jax_debug_nans",
+    "JAX_THREEFRY_PARTITIONABLE=1 JAX_REMAT3=0": "hloom.config.jax_threefry_partitionable",
+    "JAX_NUM_CPU_DEVICES=2 HLOOM_NUM_DEVICES=3": "hloom.device_count() == 3",
+    # what cannot be, and what means nothing here, is said
+    "JAX_THREEFRY_PARTITIONABLE=0": "UnsupportedError: jax_threefry_partitionable can only be True",
+    "JAX_DEFAULT_PRNG_IMPL=dice": "ValueError: the random number generators are",
+    "JAX_ENABLE_X64=perhaps": "ValueError: environment variable JAX_ENABLE_X64 must be true or false, not 'perhaps'",
+    "JAX_TRANSFER_GUARD=loud": "said by the environment variable JAX_TRANSFER_GUARD=loud",
+    "JAX_PGLE_PROFILING_RUNS=few": "environment variable JAX_PGLE_PROFILING_RUNS must be a number, not 'few'",
+    "JAX_PROCESS_ID=1": "UserWarning: hloom ignores the environment variable JAX_PROCESS_ID: MPI joins processes",
+}
+"""Variables of the environment, and what then is true or said."""
+
+
+@pytest.mark.parametrize("variables", HEARD)
+def test_variables_of_the_environment_are_heard_or_refused(variables: str) -> None:
+    environment = {**os.environ, **dict(v.split("=") for v in variables.split())}
+    says = HEARD[variables]
+    program = f"import hloom; print({says})" if says.startswith(("hloom", "not")) else "import hloom.numpy"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert (found.stdout == "True\n" and not found.stderr) if "print" in program else says in found.stderr
+
+
+def test_each_setting_is_a_variable_of_the_environment_too() -> None:
+    """Its value as a text leads back to it."""
+    for name in hloom.config.values:
+        value = hloom.config.read(name)
+        if not name.startswith("hloom_") and value is not None and name.upper() not in _HEARD_ELSEWHERE:
+            assert _parsed(name.upper(), str(value), _kind(name)) == value
 
 
 def test_settings_that_change_nothing_are_contexts() -> None:

@@ -18,6 +18,7 @@ import pytest
 from hloom.tracer import operators
 
 import hloom
+import hloom.numpy as jnp
 from support import jax_names
 
 OURS = {
@@ -84,6 +85,7 @@ def test_no_name_is_listed_twice_and_all_exist(name: str) -> None:
 OWN_CODE = """
 import builtins, dis, importlib, json, sys, types
 import hloom
+import hloom.numpy as jnp
 from hloom.hlo.tracebacks import inner
 def read(code):
     names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
@@ -265,3 +267,15 @@ def test_the_page_of_names_is_what_is_there() -> None:
     assert ran.returncode == 0, f"run: python tools/names_table.py --write\n{ran.stdout}{ran.stderr}"
     ran = subprocess.run([*command, "--unexplained"], capture_output=True, text=True, timeout=120)
     assert ran.stdout.split() == []
+
+
+def test_aliases_are_called_by_their_names() -> None:
+    """As in JAX, where `numpy.absolute` is a function beside `numpy.abs`, and `nn.swish` is `nn.silu`."""
+    own = [n for n in jnp.__all__ if callable(getattr(jnp, n)) and not isinstance(getattr(jnp, n), type)]
+    wrong = {n: getattr(jnp, n).__name__ for n in own if getattr(getattr(jnp, n), "__name__", n) != n}
+    assert not wrong, wrong
+    assert [f.__name__ for f in (hloom.remat, hloom.checkpoint, hloom.jacobian)] == ["remat", "checkpoint", "jacobian"]
+    for name in ("absolute", "amax", "remainder", "true_divide"):
+        assert pickle.loads(pickle.dumps(getattr(jnp, name))) is getattr(jnp, name)
+    assert jnp.amax(jnp.arange(3.0)) == hloom.jit(jnp.amax)(jnp.arange(3.0)) == 2
+    assert hloom.nn.swish is hloom.nn.silu and hloom.nn.initializers.he_normal is hloom.nn.initializers.kaiming_normal

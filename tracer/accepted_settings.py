@@ -6,7 +6,6 @@ which hloom cannot change is an error, not a silence.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +14,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.records import dataclass
 from .devices import check_default_device, check_platform, set_device_count
 
-__all__ = ["ACCEPTED", "Accepted", "start_from_environment"]
+__all__ = ["ACCEPTED", "Accepted"]
 
 
 @dataclass(slots=True)
@@ -28,6 +27,13 @@ class Accepted:
     reason: str
     """Why it changes nothing."""
     value: Any = None
+
+    @property
+    def kind(self) -> type:
+        """Of its values, as a text in the environment says them."""
+        if self.check is _number:
+            return float if isinstance(self.default, float) else int
+        return str if self.default is None else type(self.default)
 
     @contextmanager
     def within(self, name: str, value: Any) -> Iterator[None]:
@@ -97,6 +103,7 @@ _NO_TRANSFERS = "arrays are in the memory of the process: nothing is transferred
 _NO_TYPES = "over one device, types of values do not carry shardings"
 _STORE = "kernels are kept on disk in the folder that HLOOM_CACHE_DIR names"
 _XLA = "it is about XLA's compiler"
+_ACCELERATORS = "it is about GPUs and TPUs"
 _MESSAGES = "it is about JAX's messages"
 _EXPORT = "it is about JAX's files"
 _ALWAYS = "hloom always does so"
@@ -175,15 +182,68 @@ ACCEPTED = {
 }
 """By name."""
 
-_FROM_ENVIRONMENT = ("jax_platforms", "jax_platform_name")
 
 
-def start_from_environment() -> None:
-    """Set defaults, and those that a user may give as environment variables of the same names in capitals."""
-    for setting in ACCEPTED.values():
-        setting.value = setting.default
-    for name in _FROM_ENVIRONMENT:
-        text = os.environ.get(name.upper())
-        if text:
-            ACCEPTED[name].check(name, text)
-            ACCEPTED[name].value = text
+def _more(reason: str, **defaults: Any) -> None:
+    """Settings on which nothing here depends, whatever they are; each with JAX's default."""
+    for name, default in defaults.items():
+        check = _flag if isinstance(default, bool) else _number if isinstance(default, int) else _text
+        ACCEPTED[name] = Accepted(default, check, reason)
+
+
+_more(
+    _XLA, eager_constant_folding=False, jax_compiler_detailed_logging_min_ops=10, jax_compiler_enable_remat_pass=True,
+    jax_embedded_constants_max_bytes=32, jax_experimental_unsafe_xla_runtime_errors=False,
+    jax_memory_fitting_level="O2", jax_pjrt_client_create_options=None, jax_ragged_dot_use_ragged_dot_instruction=True,
+    jax_use_hlo_logistic_lowering=None, jax_use_rgv3=True, jax_use_simplified_jaxpr_constants=False,
+    jax_xla_profile_version=0, jax_enable_pgle=False, jax_pgle_aggregation_percentile=90, jax_pgle_profiling_runs=3,
+)  # fmt: skip
+_more(
+    _STORE, jax_compilation_cache_check_contents=False, jax_compilation_cache_expect_pgle=False,
+    jax_compilation_cache_include_metadata_in_key=False, jax_remove_custom_partitioning_ptr_from_cache_key=False,
+    jax_share_binary_between_hosts=False, jax_share_binary_between_hosts_timeout_ms=1200000,
+)  # fmt: skip
+_more(
+    _ACCELERATORS, jax_backend_target="", jax_bcoo_cusparse_lowering=False, jax_cross_host_transfer_socket_address="",
+    jax_cross_host_transfer_timeout_seconds=None, jax_cross_host_transfer_transfer_size=None,
+    jax_cross_host_transport_addresses="", jax_cuda_visible_devices="all", jax_force_dcn_cross_host_transfers=False,
+    jax_mock_gpu_topology="", jax_mosaic_allow_hlo=False, jax_mosaic_unzip_debug_locations=False,
+    jax_oneapi_visible_devices="all", jax_pallas_auto_assign_collective_ids=False,
+    jax_pallas_auto_assign_collective_ids_limit=0, jax_pallas_enable_debug_checks=False,
+    jax_pallas_poison_buffers=False, jax_pallas_use_mosaic_gpu=True, jax_pallas_verbose_errors=False,
+    jax_ragged_dot_use_gpu_pallas_triton_lowering=False, jax_rocm_visible_devices="all",
+    jax_threefry_gpu_kernel_lowering=False, jax_use_emit_pipeline_primitive=False, jax_use_magma="auto",
+    mock_num_gpu_processes=0,
+)  # fmt: skip
+_more(
+    "processes are joined by MPI", jax_cpu_get_global_topology_timeout_minutes=5,
+    jax_cpu_get_local_topology_timeout_minutes=2, jax_distributed_verify_secure_credentials=True,
+    jax_enable_preemption_service=True, jax_enable_recoverability=False, jax_mtls_ca_file="", jax_mtls_cert_file="",
+    jax_mtls_key_file="", jax_mtls_peer_uri_prefix="", jax_sort_devices_by_process_index=True,
+)  # fmt: skip
+_more(
+    _MESSAGES, jax_debug_leaked_clients_on_clear_backends=False, jax_debug_log_modules="",
+    jax_dump_ir_modes="stablehlo", jax_send_traceback_to_runtime="off", jax_source_url_schema=None,
+)  # fmt: skip
+_more(
+    _EXPORT, jax2tf_default_native_serialization=True, jax_export_calling_convention_version=10,
+    jax_export_deserialize_expired_versions=False, jax_export_ignore_forward_compatibility=False,
+)  # fmt: skip
+_more(
+    "JAX's older and newer implementations mean the same", jax_custom_jvp3=False, jax_custom_vjp3=False,
+    jax_remat3=False, jax_remat_barrier_no_cotangents=False, jax_scan3=False, jax_use_cpp_shard_args=False,
+    jax_refs_to_pins=False, jax_disable_vmap_shmap_error=False, jax_raise_on_ppermute_sort_diff=True,
+    jax_accurate_erf_inv=True,
+)  # fmt: skip
+ACCEPTED["jax_disable_bwd_checks"] = Accepted(False, _only(False, because="the checks stay"), _ALWAYS)
+ACCEPTED["jax_explicit_x64_dtypes"] = Accepted(
+    "warn", _only("warn", because="without x64 all types have 32 bits"), "a type that is asked for in vain is warned of"
+)
+ACCEPTED["jax_high_dynamic_range_gumbel"] = Accepted(
+    False, _only(False, because='random.gumbel(mode="high") draws so'), "the mode is an argument of random.gumbel"
+)
+ACCEPTED["jax_no_execution"] = Accepted(
+    False, _only(False, because="jit(f).lower(...).compile() compiles without running"), "nothing forbids to run"
+)
+for _setting in ACCEPTED.values():
+    _setting.value = _setting.default

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -23,7 +24,7 @@ from ..hlo.targets import target_named
 from ..hlo.tracebacks import boundary
 from . import absl_flags
 from . import context as _context
-from .accepted_settings import ACCEPTED, start_from_environment
+from .accepted_settings import ACCEPTED
 from .context import Context, Override, current_context
 from .jit_level import jit_level, set_level
 from .jit_level import start_from_environment as start_level
@@ -634,42 +635,72 @@ def default_matmul_precision(new_val: str | None) -> Override:
     return _override("jax_default_matmul_precision", new_val)
 
 
-def _flag(variable: str) -> bool:
-    """A boolean environment variable; ValueError if it is neither."""
-    text = os.environ.get(variable, "").strip().lower()
-    if text in ("", "0", "false", "f", "no", "n", "off"):
+# ---- the environment
+
+
+_HEARD_ELSEWHERE = frozenset({"JAX_NUM_CPU_DEVICES", "JAX_TRACEBACK_FILTERING"})
+"""What `devices.py` and `hlo/tracebacks.py` read, since variables of hloom's own have precedence there."""
+_IGNORED = {
+    **dict.fromkeys(
+        ("JAX_COORDINATOR_ADDRESS", "JAX_COORDINATOR_BIND_ADDRESS", "JAX_COORDINATOR_PORT", "JAX_LOCAL_DEVICE_IDS",
+         "JAX_NUM_PROCESSES", "JAX_PARTITION_INDEX", "JAX_PROCESS_ID", "JAX_SLICE_INDEX"),
+        "MPI joins processes and says which is which",
+    ),
+    "JAX_DEFAULT_DTYPE_BITS": "JAX_ENABLE_X64 decides, as in JAX since 0.6",
+    "JAX_EXPORT_IGNORE_FORWARD_COMPATIBILIY": "programs are not exported in JAX's format",
+    "JAX_FORCE_TPU_INIT": "programs run on the CPU",
+}  # fmt: skip
+"""Variables that JAX hears, and why they mean nothing here. Other variables JAX ignores, too."""
+
+
+def _parsed(variable: str, text: str, kind: type) -> Any:
+    """What an environment variable says; ValueError if it cannot be read as a `kind`."""
+    if kind is not bool:
+        try:
+            return kind(text)
+        except ValueError:
+            raise ValueError(f"environment variable {variable} must be a number, not {text!r}") from None
+    text = text.strip().lower()
+    if text in ("0", "false", "f", "no", "n", "off"):
         return False
     if text in ("1", "true", "t", "yes", "y", "on"):
         return True
     raise ValueError(f"environment variable {variable} must be true or false, not {text!r}")
 
 
-def _from_environment() -> Config:
-    promotion = os.environ.get("JAX_NUMPY_DTYPE_PROMOTION") or "standard"
-    precision = os.environ.get("JAX_DEFAULT_MATMUL_PRECISION") or None
-    ranks = os.environ.get("JAX_NUMPY_RANK_PROMOTION") or "allow"
-    _check_promotion(promotion)
-    _check_precision(precision)
-    _check_ranks(ranks)
-    _context.start(
-        enable_x64=_flag("JAX_ENABLE_X64"),
-        disable_jit=_flag("JAX_DISABLE_JIT"),
-        debug_nans=_flag("JAX_DEBUG_NANS"),
-        debug_infs=_flag("JAX_DEBUG_INFS"),
-        check_static_indices=_flag("JAX_CHECK_STATIC_INDICES"),
-        check_tracer_leaks=_flag("JAX_CHECK_TRACER_LEAKS"),
-        numpy_dtype_promotion=promotion,
-        numpy_rank_promotion=ranks,
-        default_matmul_precision=precision,
-        default_prng_impl="threefry2x32",
-        backend=default_backend(),
-        target=default_target(),
-    )
-    start_from_environment()
-    LOG_COMPILES.of_process = _flag("JAX_LOG_COMPILES")
-    EXPLAIN_CACHE_MISSES.of_process = _flag("JAX_EXPLAIN_CACHE_MISSES")
-    return Config()
+def _kind(name: str) -> type:
+    if name in ACCEPTED:
+        return ACCEPTED[name].kind
+    return bool if name in SWITCHES else _SETTINGS[name].types[0]
 
 
-config = _from_environment()
+def _hear_environment() -> None:
+    """Each setting of JAX is also an environment variable, of its name in capitals. An error for a value that the
+    setting cannot have, a warning for a variable that JAX hears and hloom does not."""
+    for variable in sorted(v for v in os.environ if v in _IGNORED and os.environ[v]):
+        warnings.warn(f"hloom ignores the environment variable {variable}: {_IGNORED[variable]}", stacklevel=2)
+    variables = {name.upper(): name for name in (*_SETTINGS, *SWITCHES, *ACCEPTED) if not name.startswith("hloom_")}
+    for variable in sorted((variables.keys() & os.environ.keys()) - _HEARD_ELSEWHERE):
+        name, text = variables[variable], os.environ[variable]
+        if not text:
+            continue
+        value = _parsed(variable, text, _kind(name))
+        try:
+            config.update(name, value)
+        except Exception as error:
+            error.add_note(f"said by the environment variable {variable}={text}")
+            raise
+
+
+_context.start(
+    enable_x64=False,
+    disable_jit=False,
+    numpy_dtype_promotion="standard",
+    default_matmul_precision=None,
+    default_prng_impl="threefry2x32",
+    backend=default_backend(),
+    target=default_target(),
+)
+config = Config()
+_hear_environment()
 start_level()

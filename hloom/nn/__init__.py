@@ -65,4 +65,4 @@ __all__ += scaled.__all__
 
 del activations, attention, labels, normalization, scaled
 
-_publish(__name__, "initializers")
+_publish(__name__, "initializers", aliases_are_one=True)

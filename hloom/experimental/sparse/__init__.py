@@ -77,4 +77,4 @@ __all__ += transform.__all__
 
 del arrays, layout, matrices, operators, random_arrays, transform
 
-_publish(__name__)
+_publish(__name__, aliases_are_one=True)

@@ -39,4 +39,4 @@ __all__ += scaling.__all__
 
 del distributions, orthogonals, scaling
 
-_publish(__name__)
+_publish(__name__, aliases_are_one=True)
