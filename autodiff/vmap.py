@@ -16,7 +16,6 @@ from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.context import current_context
 from ..tracer.core import Value, current_trace, set_current_trace
-from ..tracer.errors import OperandError, UnsupportedElementTypeError
 from ..tracer.float0 import float0, is_float0
 from ..tracer.ops import transpose
 from ..tracer.overlay import overlaid, storage_of
@@ -44,8 +43,8 @@ def vmap(
     Args:
       fun: takes and returns pytrees of arrays.
       in_axes: along which axis of each positional argument the batch lies: an integer (negative: from the end), None
-        for what all elements share, or a tuple with one entry for each argument; an entry may be a pytree of these, a
-        prefix of the argument. Keyword arguments have the batch along axis 0.
+        for what all elements share, which reaches `fun` as it is, or a tuple with one entry for each argument; an entry
+        may be a pytree of these, a prefix of the argument. Keyword arguments have the batch along axis 0.
       out_axes: the same for the result: where the batch is put. None: the result must be the same for all elements.
       axis_name: the name by which collectives (`hloom.lax.psum`, ...) refer to the batch.
       axis_size: the number of elements; needed if no argument has a batch.
@@ -136,16 +135,9 @@ def _axes_of(what: str, axes: Any, full: Any, structure: Any, fun: Callable[...,
 
 
 def _argument(leaf: Any, axis: int | None) -> Any:
-    """A leaf of an argument as a value. float0 arrays stay as they are, and what is no array may if all elements share
-    it."""
-    if is_float0(leaf) or isinstance(leaf, Ref):
-        return leaf
-    try:
-        return as_value(leaf)
-    except (OperandError, UnsupportedElementTypeError):
-        if axis is None:
-            return leaf
-        raise
+    """A leaf of an argument as a value. float0 arrays stay as they are, and what all elements share: a Python number
+    can be a size."""
+    return leaf if axis is None or is_float0(leaf) or isinstance(leaf, Ref) else as_value(leaf)
 
 
 def _normalized(axis: int | None, value: Any, fun: Callable[..., Any]) -> int | None:

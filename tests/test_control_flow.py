@@ -246,6 +246,22 @@ def test_a_body_is_traced_once_however_deep(depth: int) -> None:
     assert calls == [1] * (depth + 1)
 
 
+@pytest.mark.parametrize("dtype", ["int2", "uint2", "int4", "uint4", "int8", "uint8", "int16", "uint16", "uint32"])
+def test_integers_of_any_width_choose(dtype: str) -> None:
+    x = jnp.arange(3.0)
+    which, twice = jnp.array([0, 1, 1], dtype), jnp.array([0, 1, 2], dtype if dtype != "int2" else "int4")
+    for wrap in (lambda f: f, hloom.jit, lambda f: hloom.vmap(f)):
+        np.testing.assert_array_equal(wrap(lax.select_n)(which, x, x + 10), [0, 11, 12])
+        np.testing.assert_array_equal(wrap(lax.select)(which, x + 10, x), [0, 11, 12])
+        many = [x + 10 * k for k in range(9)]  # more than small integers count
+        np.testing.assert_array_equal(wrap(lax.select_n)(twice, *many), [0, 11, 22])
+        if not dtype.startswith("u"):
+            np.testing.assert_array_equal(wrap(lax.select_n)(-which, x, x + 10), x)
+    np.testing.assert_array_equal(hloom.grad(lambda x: lax.select_n(which, x, 10 * x).sum())(x), [1, 10, 10])
+    with pytest.raises(TypeError, match="bool or an integer"):
+        lax.select_n(jnp.zeros(3), x, x)
+
+
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 9, None])
 def test_map_in_batches(size: int | None) -> None:
     """So many at once, the rest as one more batch; 0 is all at once. Trees, keys, and what is not batched."""

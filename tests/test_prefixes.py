@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -57,6 +57,25 @@ def test_no_element_is_computed_with() -> None:
     np.testing.assert_array_equal(np.signbit(lax.associative_scan(lambda a, b: b, x)), [True, False, False, True])
     flags = lax.associative_scan(jnp.logical_or, jnp.array([False, True, False]))
     np.testing.assert_array_equal(flags, [False, True, True])
+
+
+class Pair(NamedTuple):
+    m: Any
+    s: Any
+
+
+def test_the_containers_that_the_function_returns_do_not_matter() -> None:
+    m, s = POSITIVE
+    wanted = lax.associative_scan(affine, {"m": m, "s": s})
+
+    def combine(a: Any, b: Any) -> Any:
+        assert type(a) is type(b) is Pair
+        return list(affine(a._asdict(), b._asdict()).values())
+
+    for run in (lax.associative_scan, hloom.jit(lax.associative_scan, static_argnums=0)):
+        found = run(combine, Pair(m, s))
+        assert type(found) is Pair
+        np.testing.assert_array_equal(found, [wanted["m"], wanted["s"]])
 
 
 def scan_of_pairs(x: Any) -> Any:

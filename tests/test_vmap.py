@@ -197,6 +197,24 @@ def test_what_all_elements_share_may_be_no_array() -> None:
     np.testing.assert_array_equal(hloom.vmap(lambda f, x: f(x), (None, 0))(lambda x: x + 1, V), V + 1)
 
 
+def test_what_all_elements_share_stays_what_it_is() -> None:
+    seen: list[type] = []
+
+    def part(x: Any, size: Any, rest: Any) -> Any:
+        seen.extend(map(type, (size, *rest.values())))
+        return x[:size] + rest["b"][0]
+
+    given = 2, {"a": 2.5, "b": np.ones(2, np.float32), "c": True, "d": np.int16(3)}
+    batched = hloom.vmap(part, (0, None, None))
+    for wrap in (lambda f: f, hloom.jit, hloom.grad):
+        assert wrap(lambda x: batched(x, *given).sum() * 1.0)(X).shape in ((), X.shape)
+    assert batched(X, *given).shape == (len(X), 2)
+    assert seen == [int, float, np.ndarray, bool, np.int16] * 4
+    assert hloom.vmap(lambda x, y: (x, y), (0, None), (0, None))(V, 3)[1] == 3
+    keyed = hloom.vmap(lambda x, k: x + k, (0, None))(V, hloom.random.uniform(hloom.random.key(0)))
+    assert keyed.shape == V.shape
+
+
 def test_float0() -> None:
     zeros = np.zeros((3, 4), hloom.float0)
     assert hloom.vmap(lambda z: (z, z.shape[0]))(zeros)[0].shape == (3, 4)

@@ -77,8 +77,8 @@ def _reshaped(x: Value, count: int, leading: tuple[int, ...]) -> Value:
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """All prefixes of `elems` along `axis`, combined by the associative `fn`: [a, fn(a, b), fn(fn(a, b), c), ...].
 
-    `elems` is a pytree of arrays with the same size along `axis`; fn takes and returns such trees, and works element by
-    element along `axis`. `reverse`: suffixes, [..., fn(c, b), c]; the first operand of `fn` is then the later one.
+    `elems` is a pytree of arrays with the same size along `axis`; fn takes such trees and returns as many arrays, and
+    works element by element along `axis`. `reverse`: suffixes, [..., fn(c, b), c]; the first operand of `fn` is then the later one.
 
     It is one loop along the axis, which combines in the order that is written above. A sum, product, maximum or minimum
     of one array is the cumulative function of that name, such as `cumsum`: more exact, and shared by threads.
@@ -192,12 +192,13 @@ def _same_sizes(values: Sequence[Value], treedef: Any, axis: int) -> list[int]:
 
 
 def _combined(fn: Callable[..., Any], result: Any, like: Sequence[Value], treedef: Any) -> list[Value]:
-    """The leaves of what `fn` returned. TreeStructureError unless they have the types of its operands."""
+    """The leaves of what `fn` returned. TreeStructureError unless they have the types of its operands. The containers
+    may be others: a tuple for a named tuple."""
     leaves, found = tree.flatten(result)
     where = f"\n  fn is {function_line(fn)}\n  at {user_line()}"
-    if found != treedef:
+    if len(leaves) != len(like):
         raise TreeStructureError(
-            f"associative_scan: fn must return the structure that it takes, {tree.describe(treedef)}, not "
+            f"associative_scan: fn must return a structure of as many arrays as it takes, {tree.describe(treedef)}, not "
             f"{tree.describe(found)}{where}"
         )
     values = [as_value(leaf) for leaf in leaves]

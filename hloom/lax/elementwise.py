@@ -273,7 +273,9 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
 
 
 def select_n(which: Any, *cases: Any) -> Value:
-    """Elements of cases[which]; `which` is bool (false chooses cases[0]) or int32, a scalar or of their shape.
+    """Elements of cases[which]; `which` is bool (false chooses cases[0]) or an integer, a scalar or of their shape.
+
+    Integers below 0 choose the first case, those from the number of cases on the last.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.select_n(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
@@ -284,17 +286,20 @@ def select_n(which: Any, *cases: Any) -> Value:
     which, values = as_value(which), [as_value(c) for c in cases]
     if not values:
         raise ValueError(f"lax.select_n needs at least one case\n  at {user_line()}")
-    if which.aval.dtype not in (np.bool_, np.int32):
+    if which.aval.dtype != np.bool_ and not dtypes.is_integer(which.aval.dtype):
         what = which.aval.str_short()
-        raise OperandError(f"lax.select_n: which must be bool or int32, not {what}\n  at {user_line()}", "select_n_c2")
+        raise OperandError(
+            f"lax.select_n: which must be bool or an integer, not {what}\n  at {user_line()}", "select_n_c2"
+        )
     if which.aval.dtype == np.bool_:
         if len(values) > 2:
             raise OperandError(
                 f"lax.select_n: a boolean chooses between 2 cases, not {len(values)}\n  at {user_line()}", "select_n_c1"
             )
         return values[0] if len(values) == 1 else select(which, values[1], values[0])
-    result = values[-1]
-    for k in range(len(values) - 2, -1, -1):
+    last = min(len(values) - 1, int(dtypes.iinfo(which.aval.dtype).max))  # an integer of few bits reaches no further
+    result = values[last]
+    for k in range(last - 1, -1, -1):
         result = select(le(which, scalar_like(which, k)), values[k], result)
     return result
 

@@ -821,14 +821,14 @@ def lt(x: ArrayLike, y: ArrayLike) -> Value:
 def select(pred: Any, on_true: Any, on_false: Any) -> Value:
     """Elements of `on_true` where `pred` (bool, a scalar or of their shape) is true, else of `on_false`.
 
-    An int32 `pred` chooses `on_false` up to 0, as in `select_n`.
+    A `pred` of integers chooses `on_false` up to 0, as in `select_n`.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
     Array([ 1, 20], dtype=int32)
     """
     pred, on_true, on_false = as_value(pred), as_value(on_true), as_value(on_false)
-    if pred.aval.dtype is dtypes.int32:
+    if dtypes.is_integer(pred.aval.dtype):
         pred = compare(pred, "GT", full_like(pred, 0))
     return bind(Opcode.SELECT, (pred, on_true, on_false), weak_type=all_weak(on_true, on_false))
 
