@@ -20,7 +20,7 @@ from .lax.movement import canonical_axis, canonical_shape
 from .lax.precision import Precision
 from .numpy.promotion import check_arraylike, promote_dtypes_inexact
 from .tracer import dtypes
-from .tracer.array import as_value
+from .tracer.array import as_value, rank_of, shape_of
 from .tracer.compound import compound
 from .tracer.core import Value
 from .tracer.errors import OperandError
@@ -139,7 +139,7 @@ def scale_and_translate(
     found = _method(method)
     if found is ResizeMethod.NEAREST:
         raise ValueError(f"scale_and_translate: NEAREST is not supported\n  at {user_line()}\n  Use resize.")
-    sizes, dims = canonical_shape(shape), tuple([canonical_axis(d, np.ndim(image)) for d in spatial_dims])
+    sizes, dims = canonical_shape(shape), tuple([canonical_axis(d, rank_of(image)) for d in spatial_dims])
     if found is ResizeMethod.CUBIC_PYTORCH and not antialias:
         return _moved(image, scale, translation, sizes, dims, found, False, precision)
     kernel = ResizeMethod.CUBIC if found is ResizeMethod.CUBIC_PYTORCH else found
@@ -159,9 +159,9 @@ def _moved(
 ) -> Value:
     value = as_value(image)
     _require_rank("scale_and_translate", value, shape)
-    if np.shape(scale) != (len(dims),) or np.shape(translation) != (len(dims),):
+    if shape_of(scale) != (len(dims),) or shape_of(translation) != (len(dims),):
         raise OperandError(
-            f"scale_and_translate: scale {np.shape(scale)} and translation {np.shape(translation)} must have an "
+            f"scale_and_translate: scale {shape_of(scale)} and translation {shape_of(translation)} must have an "
             f"element for each of {len(dims)} spatial_dims\n  at {user_line()}",
             "scale_and_translate",
         )

@@ -157,7 +157,8 @@ def test_batches(axes: tuple[int | None, int | None]) -> None:
             f(jnp.asarray(xs if axes[0] is None else xs[k]), jnp.asarray(indices if axes[1] is None else indices[k]))
             for k in range(3)
         ]
-        np.testing.assert_array_equal(hloom.vmap(f, axes)(xs, indices), np.stack(rows))
+        found = hloom.vmap(f, axes)(jnp.asarray(xs), jnp.asarray(indices))
+        np.testing.assert_array_equal(found, np.stack(rows))
 
 
 def test_keys_are_chosen_too() -> None:

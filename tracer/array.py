@@ -741,13 +741,33 @@ def as_value(value: Any) -> Value:
         return array_from_scalar(value)
     if isinstance(value, np.ndarray | np.generic):
         return array_from_numpy(value)
-    if hasattr(value, "__jax_array__"):
-        return as_value(value.__jax_array__())
+    if (array := resolved(value)) is not value:
+        return as_value(array)
     raise OperandError(
         f"an array or a number is needed, not {type(value).__name__} ({_short(value)})\n"
         f"  at {user_line() or '<unknown>'}\n"
         "  Lists, tuples and other sequences become arrays with hloom.numpy.asarray."
     )
+
+
+def resolved(value: Any) -> Any:
+    """The array that an object with `__jax_array__` stands for; anything else is itself."""
+    return value.__jax_array__() if hasattr(value, "__jax_array__") else value
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of what becomes an array: of an array, a number, an object with `__jax_array__`, or a sequence, which
+    may hold traced values."""
+    if isinstance(value, ArrayBase):
+        return value.aval.shape
+    if isinstance(value, list | tuple):
+        return (len(value), *(shape_of(value[0]) if value else ()))
+    return np.shape(resolved(value))
+
+
+def rank_of(value: Any) -> int:
+    """The number of dimensions of what becomes an array."""
+    return len(shape_of(value))
 
 
 def _short(value: object) -> str:
@@ -769,4 +789,14 @@ def _unpickle(array: NDArray, weak_type: bool) -> Array:
     return Array(aval, _frozen(array))
 
 
-__all__ = ["Array", "DeletedArray", "UnsupportedElementTypeError", "array_from_numpy", "array_from_scalar", "as_value"]
+__all__ = [
+    "Array",
+    "DeletedArray",
+    "UnsupportedElementTypeError",
+    "array_from_numpy",
+    "array_from_scalar",
+    "as_value",
+    "rank_of",
+    "resolved",
+    "shape_of",
+]

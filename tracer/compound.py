@@ -14,7 +14,9 @@ this plain run too, so that they name the user's line and not an argument of a p
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any, TypeVar
 
 from ..hlo.tracebacks import Signal, hide
@@ -59,7 +61,8 @@ class Compound(JitFunction[..., Any]):
         """The calls for which no program can be made."""
         names = fun.__code__.co_varnames
         self._shape = names.index("shape") if "shape" in static.names else None
-        """The position of a static argument that is called "shape": it may be a list, which cannot be hashed."""
+        """The position of a static argument that is called "shape": it may be a list, which cannot be hashed, or an
+        object that changes."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -72,8 +75,6 @@ class Compound(JitFunction[..., Any]):
             except OverflowError:  # a Python number that its default dtype cannot hold
                 if not self._state.direct:
                     raise
-            if self._shape is not None and (hashable := self._with_shape_as_tuple(args, kwargs)) is not None:
-                return self(*hashable[0], **hashable[1])
             return self._fun(*args, **kwargs)  # outside of the handler: its errors are the user's own
         except BaseException as error:
             hide(error)
@@ -82,14 +83,19 @@ class Compound(JitFunction[..., Any]):
     def _with_shape_as_tuple(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """The arguments with the shape as a tuple; None if it is no list."""
+        """The arguments with the shape as a tuple; None if it is one, or no sequence of integers."""
         place = self._shape
         assert place is not None
-        if type(kwargs.get("shape")) is list:
-            return args, {**kwargs, "shape": tuple(kwargs["shape"])}
-        if len(args) > place and type(args[place]) is list:
-            return (*args[:place], tuple(args[place]), *args[place + 1 :]), kwargs
-        return None
+        given = args[place] if len(args) > place else kwargs.get("shape")
+        if type(given) in (tuple, int, NoneType, str):
+            return None
+        try:
+            sizes = tuple([operator.index(size) for size in given])  # type: ignore[union-attr]
+        except TypeError:
+            return None
+        if len(args) > place:
+            return (*args[:place], sizes, *args[place + 1 :]), kwargs
+        return args, {**kwargs, "shape": sizes}
 
     def _call(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run] | None = None, fast_key: Any = None
@@ -101,6 +107,8 @@ class Compound(JitFunction[..., Any]):
         if context.disable_jit or context.backend == "evaluator":
             raise _Declined
         direct = self._state.direct
+        if self._shape is not None and (hashable := self._with_shape_as_tuple(args, kwargs)) is not None:
+            return self(*hashable[0], **hashable[1])
         if direct and (fast_key is None or (context, fast_key) in self._untraceable):
             raise _Declined
         try:

@@ -78,7 +78,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     """All prefixes of `elems` along `axis`, combined by the associative `fn`: [a, fn(a, b), fn(fn(a, b), c), ...].
 
     `elems` is a pytree of arrays with the same size along `axis`; fn takes such trees and returns as many arrays, and
-    works element by element along `axis`. `reverse`: suffixes, [..., fn(c, b), c]; the first operand of `fn` is then the later one.
+    works element by element along `axis`. `reverse`: suffixes, [..., fn(c, b), c]; the first operand of `fn` is then
+    the later one.
 
     It is one loop along the axis, which combines in the order that is written above. A sum, product, maximum or minimum
     of one array is the cumulative function of that name, such as `cumsum`: more exact, and shared by threads.
@@ -198,8 +199,8 @@ def _combined(fn: Callable[..., Any], result: Any, like: Sequence[Value], treede
     where = f"\n  fn is {function_line(fn)}\n  at {user_line()}"
     if len(leaves) != len(like):
         raise TreeStructureError(
-            f"associative_scan: fn must return a structure of as many arrays as it takes, {tree.describe(treedef)}, not "
-            f"{tree.describe(found)}{where}"
+            "associative_scan: fn must return a structure of as many arrays as it takes, "
+            f"{tree.describe(treedef)}, not {tree.describe(found)}{where}"
         )
     values = [as_value(leaf) for leaf in leaves]
     for v, old, name in zip(values, like, leaf_names(treedef, "elems"), strict=True):

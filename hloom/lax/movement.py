@@ -9,7 +9,7 @@ import builtins
 import itertools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -28,7 +28,7 @@ from ..hlo.ops.movement import (
     TransposeAttributes,
 )
 from ..tracer import dtypes
-from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, is_elsewhere, refuse_masked
+from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, is_elsewhere, refuse_masked, shape_of
 from ..tracer.aval import ShapedArray
 from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
@@ -84,7 +84,10 @@ def canonical_axis(axis: int, rank: int) -> int:
 
 
 def canonical_shape(shape: Any) -> tuple[int, ...]:
-    """Sizes as Python integers; a single integer is one dimension. TracerIntegerConversionError for a traced size."""
+    """Sizes as Python integers, of an integer (one dimension) or of anything that can be iterated over in an order.
+    TracerIntegerConversionError for a traced size."""
+    if type(shape) is int:
+        return (shape,)
     if type(shape) is tuple:
         for size in shape:
             if type(size) is not int:
@@ -92,10 +95,8 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
         else:
             return shape
     try:
-        is_array = isinstance(shape, (np.ndarray, ArrayBase)) and shape.ndim == 1
-        if is_array or isinstance(shape, Sequence):
-            return tuple([operator.index(s) for s in shape])
-        return (operator.index(shape),)
+        sizes = _iterator(shape)
+        return tuple([operator.index(shape)] if sizes is None else [operator.index(s) for s in sizes])
     except ConcretizationTypeError as error:
         raise type(error)(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.\n"
@@ -107,6 +108,16 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}\n  at {user_line()}"
         ) from None
+
+
+def _iterator(shape: Any) -> Iterator[Any] | None:
+    """The sizes one by one; None for what cannot be iterated over, or has no order."""
+    if isinstance(shape, (set, frozenset, dict)):
+        return None
+    try:
+        return iter(np.asarray(shape) if isinstance(shape, Array) else shape)  # whatever is traced around
+    except TypeError:
+        return None
 
 
 # ---- broadcasting
@@ -216,7 +227,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Value:
            [1, 2],
            [1, 2]], dtype=int32)
     """
-    x, shape = as_value(arr), np.shape(like_arr)
+    x, shape = as_value(arr), shape_of(like_arr)
     if broadcast_shapes(x.aval.shape, shape) != shape:
         raise OperandError(
             f"broadcast_like: {x.aval.str_short()} does not broadcast to the shape {shape}\n  at {user_line()}",

@@ -12,7 +12,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..numpy.promotion import check_arraylike
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.array import as_value, rank_of, shape_of
 from ..tracer.compound import compound
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.source import user_line
@@ -126,7 +126,7 @@ def _attention(
     window: tuple[int, int] | None,
     return_residual: bool,
 ) -> Any:
-    shape = np.shape(query)
+    shape = shape_of(query)
     q, k, v = (_with_batch(x) for x in (query, key, value))
     (batch, length, heads, size), (_, keys, groups, _) = q.shape, k.shape
     each = heads // groups
@@ -156,7 +156,7 @@ def _attention(
 
 def _with_batch(x: Any) -> Any:
     """An array of four dimensions."""
-    return jnp.reshape(x, (1,) * (4 - np.ndim(x)) + np.shape(x))
+    return jnp.reshape(x, (1,) * (4 - rank_of(x)) + shape_of(x))
 
 
 def _by_group(x: Any, groups: int, each: int) -> Any:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .. import lax
 from .. import numpy as jnp
 from ..extend.primitive import Primitive
 from ..numpy.promotion import Axis, canonical_axes, check_arraylike, promote_inexact
 from ..tracer import dtypes
+from ..tracer.array import shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.operators import ArrayLike
@@ -241,7 +240,7 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
     Array(1000., dtype=float32)
     """
     total: Any = logsumexp(x, axis, where=where, keepdims=keepdims)
-    counted = jnp.ones_like(x) if where is None else jnp.broadcast_to(where, np.shape(x))
+    counted = jnp.ones_like(x) if where is None else jnp.broadcast_to(where, shape_of(x))
     count = jnp.sum(counted, axis, dtype=total.dtype, keepdims=keepdims)
     difference: Value = total - jnp.log(count)
     return difference

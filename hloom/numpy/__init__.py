@@ -69,8 +69,6 @@ from .binary import (
 )
 from .choose import (
     allclose as allclose,
-    array_equal as array_equal,
-    array_equiv as array_equiv,
     astype as astype,
     clip as clip,
     isclose as isclose,
@@ -241,6 +239,8 @@ from .places import (
     nonzero as nonzero,
 )
 from .queries import (
+    array_equal as array_equal,
+    array_equiv as array_equiv,
     can_cast as can_cast,
     iscomplex as iscomplex,
     iscomplexobj as iscomplexobj,

@@ -17,7 +17,7 @@ from .. import lax
 from ..hlo.records import dataclass
 from ..lax.gather import out_of_bounds
 from ..lax.indexing import GatherScatterMode, start_index
-from ..tracer.array import Array, as_value
+from ..tracer.array import Array, as_value, shape_of
 from ..tracer.context import current_context
 from ..tracer.core import Value
 from ..tracer.dslice import Slice
@@ -117,7 +117,7 @@ def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
                 basic.append(slice(None))
                 axis += 1
     try:
-        joint = np.broadcast_shapes(*[np.shape(array) for array in arrays], *flags)
+        joint = np.broadcast_shapes(*[shape_of(array) for array in arrays], *flags)
     except ValueError:
         shapes = ", ".join(map(str, [*map(np.shape, arrays), *flags]))
         raise OperandError(

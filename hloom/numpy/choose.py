@@ -13,7 +13,7 @@ import numpy as np
 from .. import lax
 from ..hlo.element_type import element_type_of
 from ..tracer import dtypes
-from ..tracer.array import Array, as_value
+from ..tracer.array import Array, as_value, resolved
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
@@ -33,8 +33,6 @@ from .promotion import (
 
 __all__ = [
     "allclose",
-    "array_equal",
-    "array_equiv",
     "astype",
     "clip",
     "isclose",
@@ -148,44 +146,6 @@ def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8,
     """
     close = isclose(a, b, rtol, atol, equal_nan)
     return lax.reduce_and(close, range(close.aval.ndim))
-
-
-def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Value:
-    """True if shapes and all elements are equal, as a boolean array without dimensions; NaN equals NaN only with
-    `equal_nan`.
-
-    >>> import hloom.numpy as jnp
-    >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1.0, 2.0])), jnp.array_equal(jnp.ones(2), jnp.ones((1, 2)))
-    (Array(True, dtype=bool), Array(False, dtype=bool))
-    """
-    x, y = _as_array(a1), _as_array(a2)
-    if x.aval.shape != y.aval.shape:
-        return as_value(np.asarray(False))
-    same = equal(x, y)
-    if equal_nan:
-        same = same | (isnan(x) & isnan(y))
-    return lax.reduce_and(same, range(same.aval.ndim))
-
-
-def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Value:
-    """True if the shapes broadcast to one another and all elements are then equal, as a boolean array without
-    dimensions.
-
-    >>> import hloom.numpy as jnp
-    >>> jnp.array_equiv(jnp.array([1, 1]), 1), jnp.array_equiv(jnp.ones(2), jnp.ones(3))
-    (Array(True, dtype=bool), Array(False, dtype=bool))
-    """
-    x, y = _as_array(a1), _as_array(a2)
-    try:
-        np.broadcast_shapes(x.aval.shape, y.aval.shape)
-    except ValueError:
-        return as_value(np.asarray(False))
-    same = equal(x, y)
-    return lax.reduce_and(same, range(same.aval.ndim))
-
-
-def _as_array(x: Any) -> Value:
-    return as_value(np.asarray(x)) if isinstance(x, list | tuple) else as_value(x)
 
 
 def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Value:
@@ -332,6 +292,7 @@ def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Value:
     >>> jnp.select([x < 3, x < 10], [x, 10 * x], default=-1)
     Array([ 1, 50, -1], dtype=int32)
     """
+    condlist, choicelist = resolved(condlist), resolved(choicelist)
     if len(condlist) != len(choicelist) or not len(condlist):
         raise ValueError(f"select: {len(condlist)} conditions and {len(choicelist)} choices")
     result = default

@@ -16,7 +16,16 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis, canonical_shape
 from ..tracer import dtypes
-from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
+from ..tracer.array import (
+    Array,
+    array_from_numpy,
+    array_from_scalar,
+    as_value,
+    rank_of,
+    refuse_masked,
+    resolved,
+    shape_of,
+)
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedElementTypeError
@@ -95,8 +104,6 @@ def asarray(
         return asarray(a.__jax_array__(), dtype)
     if isinstance(a, str | bytes | dict | set):
         raise _not_an_array(a)
-    if hasattr(a, "__jax_array__"):
-        return asarray(a.__jax_array__(), dtype)
     refuse_masked(a)
     data = np.asarray(a)
     _check_dtype(a, data)
@@ -249,7 +256,7 @@ def full(
            [1., 2., 3.]], dtype=float32)
     """
     check_arraylike("full", fill_value)
-    if np.ndim(fill_value) == 0:
+    if rank_of(fill_value) == 0:
         return in_asked_place(lax.full(shape, fill_value, dtype), device, out_sharding, "full")
     return in_asked_place(
         broadcast_to_shape(asarray(fill_value, dtype), canonical_shape(shape)), device, out_sharding, "full"
@@ -324,7 +331,7 @@ def full_like(
         sizes = described.shape if shape is None else shape
         return full(sizes, fill_value, described.dtype if dtype is None else dtype)
     check_arraylike("full_like", a, fill_value)
-    if np.ndim(fill_value) == 0:
+    if rank_of(fill_value) == 0:
         return in_asked_place(lax.full_like(a, fill_value, dtype, shape), device, out_sharding, "full_like")
     x = as_value(a)
     wanted = x.aval.shape if shape is None else canonical_shape(shape)
@@ -399,6 +406,7 @@ def arange(
     >>> jnp.arange(1, 2, 0.25)
     Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
     """
+    start, stop, step = resolved(start), resolved(stop), resolved(step)
     given = [start, *[b for b in (stop, step) if b is not None]]
     for bound in given:
         _check_bound(bound)
@@ -435,7 +443,7 @@ def _known_number(bound: Any) -> Any:
 
 def _check_bound(bound: Any) -> None:
     check_arraylike("arange", bound)
-    shape = np.shape(bound)
+    shape = shape_of(bound)
     if shape or dtypes.is_complex(dtypes.type_of(bound)[0]):
         if not shape:
             raise OperandError(

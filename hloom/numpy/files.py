@@ -14,6 +14,7 @@ import numpy as np
 
 from ..hlo.element_type import element_type_of
 from ..hlo.errors import UnsupportedElementTypeError
+from ..tracer.array import resolved
 from ..tracer.core import Value
 from .creation import asarray
 
@@ -141,7 +142,7 @@ def array_repr(
     >>> jnp.array_repr(jnp.array([1.234]), precision=2)
     'Array([1.23], dtype=float32)'
     """
-    return np.array_repr(arr, max_line_width, precision, suppress_small)
+    return np.array_repr(resolved(arr), max_line_width, precision, suppress_small)
 
 
 def array_str(
@@ -153,7 +154,7 @@ def array_str(
     >>> jnp.array_str(jnp.array([1.234]), precision=2)
     '[1.23]'
     """
-    return np.array_str(a, max_line_width, precision, suppress_small)
+    return np.array_str(resolved(a), max_line_width, precision, suppress_small)
 
 
 def get_printoptions() -> dict[str, Any]:
@@ -199,4 +200,4 @@ def iterable(y: Any) -> bool:
     >>> jnp.iterable(jnp.ones(2)), jnp.iterable(2)
     (True, False)
     """
-    return bool(np.iterable(y))
+    return bool(np.iterable(resolved(y)))

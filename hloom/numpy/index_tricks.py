@@ -15,7 +15,7 @@ import numpy as np
 from .. import lax
 from ..hlo.tracebacks import boundaries
 from ..tracer import dtypes
-from ..tracer.array import array_from_numpy, as_value
+from ..tracer.array import array_from_numpy, as_value, shape_of
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
 from ..tracer.operators import ArrayBase, ArrayLike
@@ -90,7 +90,7 @@ def _triangle(name: str, find: Callable[..., Any], n: int, k: int, m: int | None
 
 
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
-    shape = np.shape(arr)
+    shape = shape_of(arr)
     if len(shape) != 2:
         raise ValueError(f"Only 2-D inputs are accepted by {name}, not shape {shape}\n  at {user_line()}")
     return shape[0], shape[1]
@@ -141,7 +141,7 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Value, ...]:
     (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     check_arraylike("diag_indices_from", arr)
-    shape = np.shape(arr)
+    shape = shape_of(arr)
     if len(shape) < 2:
         raise ValueError(f"diag_indices_from: input array must be at least 2-d, not {shape}\n  at {user_line()}")
     if len(set(shape)) > 1:

@@ -22,7 +22,16 @@ from ..hlo.tracebacks import boundaries
 from ..lax.gather import out_of_bounds
 from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer import dtypes
-from ..tracer.array import MAX_KEPT_ALIVE, Array, array_from_scalar, as_value, detached, is_elsewhere
+from ..tracer.array import (
+    MAX_KEPT_ALIVE,
+    Array,
+    array_from_scalar,
+    as_value,
+    detached,
+    is_elsewhere,
+    rank_of,
+    resolved,
+)
 from ..tracer.aval import ShapedArray
 from ..tracer.context import current_context
 from ..tracer.core import Value, bind, thread_state
@@ -287,6 +296,13 @@ def index_get(x: Any, index: Any) -> Value:
     return _read(value, index, True, _CLIP, None)
 
 
+def _with_arrays(index: Any) -> Any:
+    """The index with arrays instead of the objects that stand for them."""
+    if type(index) is not tuple:
+        return resolved(index)
+    return tuple([resolved(item) for item in index]) if any(hasattr(i, "__jax_array__") for i in index) else index
+
+
 def _items(index: Any) -> list[Any]:
     """The entries of an index; a tuple or a list in it is an array, of integers if it is empty."""
     if not isinstance(index, tuple):
@@ -325,6 +341,7 @@ def _array_index(shape: tuple[int, ...], index: Any, wrap: bool) -> ArrayIndex |
 
 def _read(x: Value, index: Any, wrap: bool, mode: GatherScatterMode, fill_value: Any) -> Value:
     """x[index]."""
+    index = _with_arrays(index)
     arrays = _array_index(x.aval.shape, index, wrap)
     if arrays is None:
         return _get(x, parse_index(x.aval.shape, index, wrap), mode, fill_value)
@@ -357,7 +374,7 @@ def _get(x: Value, index: _Index, mode: GatherScatterMode, fill_value: Any) -> V
 
 def _check_fill(fill_value: Any) -> Any:
     """A fill value, which is a scalar; ValueError if it is not."""
-    if np.ndim(fill_value):
+    if rank_of(fill_value):
         raise ValueError(f"fill_value of x.at[...].get() must be a scalar\n  at {user_line()}")
     return fill_value
 
@@ -515,7 +532,7 @@ class IndexUpdate:
 
     def __init__(self, array: Value, index: Any) -> None:
         self._array = array
-        self._index = index
+        self._index = _with_arrays(index)
 
     def get(self, *, mode: Mode = None, fill_value: Any = None, **options: Unpack[Options]) -> Value:
         """x[index], with a choice of what an index out of bounds reads: `mode`, see the class.

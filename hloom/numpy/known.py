@@ -31,4 +31,18 @@ def known_size(name: str, size: Any) -> int:
     return operator.index(size)
 
 
+def require_known(what: str, given: Any) -> None:
+    """ConcretizationTypeError if a number is traced in `given`, which is one or nested sequences of them."""
+    if isinstance(given, dict):
+        given = list(given.values())
+    if isinstance(given, list | tuple):
+        for each in given:
+            require_known(what, each)
+    elif isinstance(given, Tracer) and given.to_concrete_value() is None:
+        raise given.unknown(
+            f"{what} must be known while tracing: the size of the result depends on it",
+            "Make it static: static_argnums, static_argnames.",
+        )
+
+
 SIZE_ADVICE = "The size of the result depends on values: give it as size=, which also works under jit."

@@ -16,7 +16,7 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis, canonical_shape
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.array import as_value, rank_of, resolved, shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
@@ -27,6 +27,7 @@ from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .binary import mod
 from .choose import where
+from .known import require_known
 from .promotion import (
     Axis,
     broadcast_to_shape,
@@ -298,6 +299,7 @@ def _at_least(rank: int, args: tuple[ArrayLike, ...]) -> Any:
 
 
 def _sequence(name: str, arrays: Any) -> list[Any]:
+    arrays = resolved(arrays)
     if isinstance(arrays, ArrayBase | np.ndarray):
         return list(arrays)
     if not isinstance(arrays, Sequence) or not arrays:
@@ -428,6 +430,7 @@ def _split(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int, uneve
     axis = canonical_axis(axis, x.aval.ndim)
     size = x.aval.shape[axis]
     if isinstance(indices_or_sections, Sequence) or getattr(indices_or_sections, "ndim", False):
+        require_known(f"{name}: a place to cut", indices_or_sections)
         cuts = [slice(i).indices(size)[1] for i in canonical_shape(tuple(indices_or_sections))]
     else:
         count = operator.index(indices_or_sections)
@@ -499,11 +502,11 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Value:
     axes = [canonical_axis(d, x.aval.ndim) for d in index_tuple("roll: axis", axis)]
     shifts = _constant_shifts(shift)
     if shifts is None:
-        return _roll_by_values(x, shift if isinstance(shift, ArrayBase) else np.asarray(shift), axes)
+        return _roll_by_values(x, shift, axes)
     try:
         pairs = np.broadcast_arrays(shifts, axes)
     except ValueError:
-        raise _unmatched_shifts(np.shape(shifts), axes) from None
+        raise _unmatched_shifts(shape_of(shifts), axes) from None
     for distance, place in zip(*[p.tolist() for p in pairs], strict=True):
         size = x.aval.shape[place]
         cut = -distance % size if size else 0
@@ -525,9 +528,9 @@ def _constant_shifts(shift: Any) -> tuple[int, ...] | None:
 
 def _roll_by_values(x: Value, shift: Any, axes: Sequence[int]) -> Value:
     """Each axis twice in a row, and the part of it that begins where the shift says."""
-    distances = as_value(shift)
-    if distances.aval.ndim > 1:
-        raise _unmatched_shifts(distances.aval.shape, axes)
+    if rank_of(shift) > 1:
+        raise _unmatched_shifts(shape_of(shift), axes)
+    distances = stack(shift) if isinstance(shift, Sequence) else as_value(shift)
     try:
         count = np.broadcast_shapes(distances.aval.shape, (len(axes),))[0]
     except ValueError:
@@ -584,6 +587,7 @@ def tile(A: ArrayLike, reps: Any) -> Value:
     Array([[1, 2, 1, 2],
            [1, 2, 1, 2]], dtype=int32)
     """
+    require_known("tile: a number of repetitions", reps)
     x, counts = _value("tile", A), canonical_shape(reps)
     rank = max(x.aval.ndim, len(counts))
     counts = (*[1] * (rank - len(counts)), *counts)
@@ -702,6 +706,15 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> V
     return found if offset else strong(found)  # as in JAX
 
 
+def _diagonal_by_value(a: ArrayLike, offset: Any, axis1: int, axis2: int) -> Value:
+    """The elements of a diagonal, each in the place of its column, and zeros: its number is traced."""
+    x = moveaxis(_matrix("trace", a), (axis1, axis2), (-2, -1))
+    shape = x.aval.shape
+    row, column = (lax.broadcasted_iota(np.int32, shape[-2:], d) for d in (0, 1))
+    on_diagonal = broadcast_to_shape(row + diagonal_number("trace", offset, shape) == column, shape)
+    return lax.reduce_sum(lax.select(on_diagonal, x, lax.full_like(x, 0)), [len(shape) - 2])
+
+
 def diag(v: ArrayLike, k: int = 0) -> Value:
     """A matrix with the vector v on diagonal k, [n + |k|, n + |k|], or diagonal k of a matrix.
 
@@ -735,7 +748,10 @@ def trace(
     Array(5, dtype=int32)
     """
     no_out("trace", out)
-    found = diagonal(a, offset, axis1, axis2)
+    if isinstance(offset, Tracer):
+        found = _diagonal_by_value(a, offset, axis1, axis2)
+    else:
+        found = diagonal(a, offset, axis1, axis2)
     own = found.aval.dtype
     if dtype is None and own.kind in "iub":
         wide = dtypes.canonical_dtype(np.uint64 if dtypes.is_unsigned(own) else np.int64)

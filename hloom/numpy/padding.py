@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import lax
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.array import as_value, rank_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
@@ -22,6 +22,7 @@ from ..tracer.source import user_line
 from .assembling import apply_along_axis
 from .creation import asarray, linspace
 from .elementwise import round
+from .known import require_known
 from .movement import flip
 from .order import median
 from .promotion import broadcast_to_shape, check_arraylike, to_dtype
@@ -102,6 +103,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
 
 def _widths(given: Any, rank: int) -> Widths:
     """One pair of integers for each axis."""
+    require_known("pad: a width", given)
     if isinstance(given, dict):
         whole: list[Any] = [(0, 0)] * rank
         for axis, width in given.items():
@@ -152,7 +154,7 @@ def _zeros_around(x: Value, widths: Widths) -> Value:
 
 
 def _constant(x: Value, widths: Widths, values: Any) -> Value:
-    if np.ndim(values) == 0:
+    if rank_of(values) == 0:
         if not x.aval.weak_type:
             values = lax.convert_element_type(values, x.aval.dtype)
         else:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import lax
 from ..tracer import dtypes
-from ..tracer.array import array_from_numpy, as_value
+from ..tracer.array import array_from_numpy, as_value, rank_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.operators import ArrayLike
@@ -73,7 +73,7 @@ def _of_size(x: Value, size: int) -> tuple[Value, ...]:
 
 def _fill_values(fill_value: Any, rank: int) -> tuple[Any, ...]:
     values = fill_value if isinstance(fill_value, tuple) else (fill_value,) * rank
-    if len(values) != rank or any(np.ndim(v) for v in values):
+    if len(values) != rank or any(rank_of(v) for v in values):
         raise ValueError(
             f"fill_value must be a scalar or a tuple of length {rank}; got {fill_value}\n  at {user_line()}"
         )

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import lax
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.array import as_value, rank_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
@@ -378,5 +378,5 @@ def _polyfit(x: Any, y: Any, w: Any, deg: int, rcond: float | None, full: bool, 
         factor = residuals / (count - order)
     if values.aval.ndim == 1:
         return found, base * factor
-    each = factor[None, None, :] if np.ndim(factor) else factor
+    each = factor[None, None, :] if rank_of(factor) else factor
     return found, base[:, :, None] * each

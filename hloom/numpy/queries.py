@@ -1,4 +1,5 @@
-"""Questions about arrays and dtypes that are answered while tracing: sizes and kinds. And the kinds of elements."""
+"""Questions about arrays and dtypes that are answered while tracing: sizes and kinds. And the kinds of elements, and
+whether all are equal."""
 
 from __future__ import annotations
 
@@ -10,16 +11,20 @@ import numpy as np
 
 from .. import lax
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.array import as_value, resolved, shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.source import user_line
+from .binary import equal
 from .creation import asarray
+from .elementwise import isnan
 from .promotion import canonical_axes, check_arraylike
 
 __all__ = [
+    "array_equal",
+    "array_equiv",
     "can_cast",
     "iscomplex",
     "iscomplexobj",
@@ -50,9 +55,7 @@ def shape(a: Any) -> tuple[int, ...]:
     >>> jnp.shape(jnp.ones((2, 3)))
     (2, 3)
     """
-    if not hasattr(a, "shape") and hasattr(a, "__jax_array__"):
-        a = a.__jax_array__()
-    return a.shape if hasattr(a, "shape") else np.shape(a)
+    return a.shape if hasattr(a, "shape") else shape_of(a)
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
@@ -74,7 +77,9 @@ def isscalar(element: Any) -> bool:
     >>> jnp.isscalar(1.5), jnp.isscalar(jnp.array(1.5)), jnp.isscalar(jnp.ones(1))
     (True, True, False)
     """
-    return bool(np.isscalar(element)) or (hasattr(element, "ndim") and element.ndim == 0)
+    if isinstance(element, list | tuple):
+        return False
+    return bool(np.isscalar(element)) or getattr(resolved(element), "ndim", None) == 0
 
 
 def iscomplexobj(x: Any) -> bool:
@@ -128,6 +133,40 @@ def isreal(x: ArrayLike) -> Value:
     """
     check_arraylike("isreal", x)
     return lax.bitwise_not(iscomplex(x))
+
+
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Value:
+    """True if shapes and all elements are equal, as a boolean array without dimensions; NaN equals NaN only with
+    `equal_nan`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1.0, 2.0])), jnp.array_equal(jnp.ones(2), jnp.ones((1, 2)))
+    (Array(True, dtype=bool), Array(False, dtype=bool))
+    """
+    x, y = asarray(a1), asarray(a2)
+    if x.aval.shape != y.aval.shape:
+        return as_value(np.asarray(False))
+    same = equal(x, y)
+    if equal_nan:
+        same = same | (isnan(x) & isnan(y))
+    return lax.reduce_and(same, range(same.aval.ndim))
+
+
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Value:
+    """True if the shapes broadcast to one another and all elements are then equal, as a boolean array without
+    dimensions.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.array_equiv(jnp.array([1, 1]), 1), jnp.array_equiv(jnp.ones(2), jnp.ones(3))
+    (Array(True, dtype=bool), Array(False, dtype=bool))
+    """
+    x, y = asarray(a1), asarray(a2)
+    try:
+        np.broadcast_shapes(x.aval.shape, y.aval.shape)
+    except ValueError:
+        return as_value(np.asarray(False))
+    same = equal(x, y)
+    return lax.reduce_and(same, range(same.aval.ndim))
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:

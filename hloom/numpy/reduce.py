@@ -17,7 +17,7 @@ from ..hlo.records import dataclass
 from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.array import as_value, rank_of, shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
@@ -88,9 +88,9 @@ class _Reduction:
         check_arraylike(self.name, a)
         x = as_value(a)
         axes = canonical_axes(axis, x.aval.ndim)
-        if initial is not None and np.ndim(initial):
+        if initial is not None and rank_of(initial):
             raise OperandError(
-                f"{self.name}: initial value must be a scalar. Got array of shape {np.shape(initial)}\n"
+                f"{self.name}: initial value must be a scalar. Got array of shape {shape_of(initial)}\n"
                 f"  at {user_line()}",
                 self.name,
             )

@@ -14,7 +14,7 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.array import as_value, shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.operators import ArrayLike
@@ -299,7 +299,7 @@ def isin(
             f"isin: method={method!r} is not implemented\n  at {user_line()}\n"
             "  It can be 'compare_all', 'binary_search', 'sort' or 'auto'."
         )
-    return lax.reshape(_is_in(a, b, bool(invert), method), np.shape(element))
+    return lax.reshape(_is_in(a, b, bool(invert), method), shape_of(element))
 
 
 def setdiff1d(

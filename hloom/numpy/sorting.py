@@ -14,7 +14,7 @@ from .. import lax
 from ..lax.movement import canonical_axis
 from ..lax.sort import ordered_before
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.array import as_value, rank_of, resolved
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
@@ -126,7 +126,7 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Value:
     >>> jnp.lexsort((first, last))
     Array([2, 0, 1], dtype=int32)
     """
-    arrays = [as_value(key) for key in keys]  # type: ignore[union-attr]
+    arrays = [as_value(key) for key in resolved(keys)]
     check_arraylike("lexsort", *arrays)
     if not arrays:
         raise TypeError(f"lexsort needs at least one key\n  at {user_line()}")
@@ -224,7 +224,7 @@ def searchsorted(
         raise ValueError(f"{side!r} is an invalid value for keyword 'side': 'left' or 'right'\n  at {user_line()}")
     if method not in _METHODS:
         raise ValueError(f"{method!r} is an invalid value for searchsorted's method: {_METHODS}\n  at {user_line()}")
-    if np.ndim(a) != 1:
+    if rank_of(a) != 1:
         raise ValueError(
             f"searchsorted: a should be 1-dimensional, not {as_value(a).aval.str_short()}\n  at {user_line()}"
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import lax
 from ..tracer import dtypes
-from ..tracer.array import array_from_numpy, as_value
+from ..tracer.array import array_from_numpy, as_value, rank_of, shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
@@ -203,9 +203,9 @@ def bincount(
         )
     if weights is not None:
         check_arraylike("bincount", weights)
-        if np.shape(weights) != numbers.aval.shape:
+        if shape_of(weights) != numbers.aval.shape:
             raise ValueError(
-                f"bincount: shape of weights {np.shape(weights)} must match that of x {numbers.aval.shape}\n"
+                f"bincount: shape of weights {shape_of(weights)} must match that of x {numbers.aval.shape}\n"
                 f"  at {user_line()}"
             )
     if length is not None:
@@ -252,12 +252,12 @@ def histogram_bin_edges(a: ArrayLike, bins: Bins = 10, range: Any = None, weight
     check_arraylike("histogram_bin_edges", a, bins)
     x = as_value(a)
     dtype = dtypes.to_inexact(x.aval.dtype)
-    if not x.aval.size and range is None and np.ndim(bins) == 0:
+    if not x.aval.size and range is None and rank_of(bins) == 0:
         raise ValueError(
             f"histogram: zero-size array to reduction operation min which has no identity: an array without elements "
             f"has no range\n  at {user_line()}\n  Give `range`, or the edges of the bins."
         )
-    if np.ndim(bins) == 1:
+    if rank_of(bins) == 1:
         return to_dtype(bins, dtype, False)
     if isinstance(bins, Tracer):
         known_array("histogram: bins", bins, "The number of bins must be known, or give their edges.")
@@ -307,9 +307,9 @@ def histogram(
         heavy = None
     else:
         check_arraylike("histogram", weights)
-        if np.shape(a) != np.shape(weights):
+        if shape_of(a) != shape_of(weights):
             raise ValueError(
-                f"histogram: weights should have the same shape as a, {np.shape(a)}, not {np.shape(weights)}\n"
+                f"histogram: weights should have the same shape as a, {shape_of(a)}, not {shape_of(weights)}\n"
                 f"  at {user_line()}"
             )
         x, heavy = promote_dtypes_inexact(a, weights)
@@ -381,17 +381,17 @@ def histogramdd(
            [1, 1]], dtype=int32)
     """
     check_arraylike("histogramdd", sample)
-    if np.ndim(sample) != 2:
-        raise ValueError(f"histogramdd: sample must have two dimensions, not {np.ndim(sample)}\n  at {user_line()}")
+    if rank_of(sample) != 2:
+        raise ValueError(f"histogramdd: sample must have two dimensions, not {rank_of(sample)}\n  at {user_line()}")
     if weights is None:
         (x,) = promote_dtypes_inexact(sample)
     else:
         check_arraylike("histogramdd", weights)
-        if np.shape(weights) != np.shape(sample)[:1]:
+        if shape_of(weights) != shape_of(sample)[:1]:
             raise ValueError(f"histogramdd: should have one weight for each sample\n  at {user_line()}")
         x, weights = promote_dtypes_inexact(sample, weights)
     rank = x.aval.shape[1]
-    if range is not None and (len(range) != rank or any(r is not None and np.shape(r)[0] != 2 for r in range)):
+    if range is not None and (len(range) != rank or any(r is not None and shape_of(r)[0] != 2 for r in range)):
         raise ValueError(
             f"histogramdd: for {x.aval.str_short()}, range must be a sequence of {rank} pairs or Nones\n"
             f"  at {user_line()}"

@@ -18,7 +18,7 @@ from ..hlo.element_type import element_type_of
 from ..lax.indexing import GatherScatterMode, start_index
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.array import as_value, rank_of, resolved
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import UnsupportedError
@@ -336,6 +336,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     Array([ 1, 10,  3], dtype=int32)
     """
     no_out_argument("choose", out)
+    choices = resolved(choices)
     check_arraylike("choose", a, *choices)
     number = as_value(a)
     if not dtypes.is_integer(number.aval.dtype):
@@ -403,8 +404,8 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Value, ...]:
     """
     check_arraylike("unravel_index", indices)
     rest = check_integers("unravel_index", "indices", indices)
-    sizes = list(shape) if isinstance(shape, Sequence) or np.ndim(shape) else [shape]
-    if any(np.ndim(size) for size in sizes):
+    sizes = list(shape) if isinstance(shape, Sequence) or rank_of(shape) else [shape]
+    if any(rank_of(size) for size in sizes):
         raise ValueError(f"unravel_index: shape should be a scalar or 1D sequence\n  at {user_line()}")
     if any(isinstance(size, Tracer) for size in sizes):
         return _unraveled(rest, tuple(sizes))

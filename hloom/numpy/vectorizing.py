@@ -17,6 +17,7 @@ from ..tracer.array import as_value
 from ..tracer.core import Value
 from ..tracer.ops import reshape
 from ..tracer.source import function_line, user_line
+from .creation import asarray
 from .promotion import check_ranks
 
 __all__ = ["vectorize"]
@@ -76,7 +77,7 @@ def vectorize(
             raise ValueError(f"Cannot pass None at locations {absent} with signature={signature!r}\n  at {user_line()}")
         places = [k for k in places if k not in absent]
         fixed |= dict.fromkeys(absent)
-        values = [as_value(args[k]) for k in places]
+        values = [asarray(args[k]) for k in places]
         inputs, outputs = ([()] * len(values), None) if cores is None else cores
         if len(inputs) != len(values):
             raise TypeError(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from .. import numpy as jnp
 from ..lax.movement import canonical_axis, canonical_shape
 from ..numpy.promotion import check_arraylike, promote_inexact
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.array import as_value, rank_of, resolved, shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
@@ -45,8 +44,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
            [3, 4]], dtype=int32)
     """
     check_arraylike("permutation", x)
-    axis = canonical_axis(axis, np.ndim(x) or 1)
-    if np.ndim(x):
+    axis = canonical_axis(axis, rank_of(x) or 1)
+    if rank_of(x):
         return _permuted(key, x, axis, bool(independent))
     return _permuted_range(key, _integer("permutation", x))
 
@@ -114,10 +113,11 @@ def choice(
     >>> random.choice(random.key(0), 3, (6,), p=jnp.array([0.0, 0.5, 0.5]))
     Array([1, 1, 2, 2, 1, 2], dtype=int32)
     """
-    if not isinstance(shape, Sequence):
+    if not np.iterable(shape):
         raise TypeError(f"shape argument of random.choice must be a sequence, got {shape}\n  at {user_line()}")
     check_arraylike("choice", a)
-    sizes, rank = canonical_shape(shape), np.ndim(a)
+    a = resolved(a)
+    sizes, rank = canonical_shape(shape), rank_of(a)
     if rank:
         axis = canonical_axis(axis, rank)
     count = a.shape[axis] if rank else _integer("choice", a)
@@ -139,10 +139,10 @@ def choice(
         indices = randint(key, sizes, 0, count)
     else:
         check_arraylike("choice", p)
-        if np.shape(p) != (count,):
+        if shape_of(p) != (count,):
             raise ValueError(
                 "choice: p must be None or a 1D vector with the same size as a.shape[axis]; "
-                f"p has shape {np.shape(p)} and a.shape[axis] is {count}\n  at {user_line()}"
+                f"p has shape {shape_of(p)} and a.shape[axis] is {count}\n  at {user_line()}"
             )
         indices = _weighted(key, p, sizes) if replace else _weighted_without(key, p, sizes, mode)
     return _slices(a, indices, axis) if rank else indices

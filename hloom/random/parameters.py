@@ -11,6 +11,7 @@ from .. import lax
 from ..lax.movement import canonical_shape
 from ..numpy.promotion import broadcast_to_shape
 from ..tracer import dtypes
+from ..tracer.array import shape_of
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
@@ -42,7 +43,7 @@ def integer_dtype(dtype: DTypeLike | None, what: str) -> np.dtype[Any]:
 
 def sized(what: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     """The result's shape: the given one, to which the parameters must broadcast, or else that of the parameters."""
-    own = lax.broadcast_shapes(*[np.shape(p) for p in parameters])
+    own = lax.broadcast_shapes(*[shape_of(p) for p in parameters])
     if shape is None:
         return own
     sizes = canonical_shape(shape)

@@ -15,6 +15,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..lax.movement import canonical_shape
 from ..tracer import dtypes
+from ..tracer.array import shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
@@ -215,7 +216,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
     Array([ 1.55,  1.57, -2.08], dtype=float32)
     """
     key, found = single_key("double_sided_maxwell", key), float_dtype(dtype, "double_sided_maxwell")
-    own = lax.broadcast_shapes(np.shape(loc), np.shape(scale))
+    own = lax.broadcast_shapes(shape_of(loc), shape_of(scale))
     sizes = (*(canonical_shape(shape) or own), *own)
     for_length, for_sign = split(key)
     drawn: Value = rademacher(for_sign, sizes, found) * _any(maxwell(for_length, sizes, found)) * scale + loc
