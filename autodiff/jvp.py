@@ -102,10 +102,8 @@ class JVPTrace(Trace):
         return primals, tangents
 
     def join(self, primal: Value, tangent: Tangent) -> Value:
-        """A tracer; the primal itself where the tangent is zero, or where there is no element that could move."""
-        if isinstance(tangent, Zero) or 0 in primal.aval.shape:
-            return primal
-        return JVPTracer(self, primal, tangent)
+        """A tracer; the primal itself where the tangent is zero."""
+        return primal if isinstance(tangent, Zero) else JVPTracer(self, primal, tangent)
 
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape

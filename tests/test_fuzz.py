@@ -11,7 +11,8 @@ import pytest
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.text.parser import parse
 
-from tools.fuzz import kinds
+import hloom
+from tools.fuzz import kinds, ledger
 from tools.fuzz.agreement import How, differences
 from tools.fuzz.array_programs import Block, Statement, Var, smaller_programs, to_source, without_dead
 from tools.fuzz.case import Case, Outcome, Verdict, read, write
@@ -284,6 +285,25 @@ def test_a_reproduction_is_the_case(dtype: str, tmp_path: Path) -> None:
 def test_no_defect_is_known() -> None:
     """What is found is mended. An entry of the list is for the time until then."""
     assert KNOWN == ()
+
+
+# ---- the ledger
+
+
+def test_the_ledger_counts_cases(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.jsonl"
+    assert ledger.total(file) == {}
+    ledger.add(["text", "hlo"], 3, 0, {"ok": 4, "refused": 1}, [], False, file)
+    ledger.add(["hlo"], 4, 10, {"ok": 6, "FOUND": 1}, ["it differs"], False, file)
+    assert ledger.total(file) == {"text": 3, "hlo": 9}
+    first, second = ledger.lines(file)
+    assert (first["seed"], first["start"], first["cases"], first["jax"]) == (3, 0, 5, None)
+    assert second["found"] == ["it differs"] and second["version"].startswith(hloom.__version__)
+
+
+def test_all_lines_of_the_ledger_can_be_run_again() -> None:
+    for line in ledger.lines():
+        assert set(line["kinds"]) <= set(kinds.KINDS) and line["cases"] > 0 and line["seed"] >= 0, line
 
 
 # ---- ten minutes

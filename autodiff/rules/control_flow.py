@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 from ...hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
@@ -284,16 +285,19 @@ def _while_linearize(
     """Run the loop for its results, and record a second loop with tangents, which cannot be transposed.
 
     Parts of the state that the body returns unchanged keep their tangents. If no other part moves, the linear program
-    has no loop.
+    has no loop. What has no elements does not move.
     """
     results = bind_while(attributes.condition, attributes.body, primals)
-    loop = _jvp_loop(attributes, moving_mask(tangents))
+    empty = [0 in p.aval.shape for p in primals]
+    loop = _jvp_loop(attributes, tuple(m and not e for m, e in zip(moving_mask(tangents), empty, strict=True)))
     if all(same or not m for same, m in zip(handed_on(attributes.body), loop.moving, strict=True)):
-        return Linearized(results, loop.moving, lambda linear, directions: directions)
+        kept = [m for m, moves in zip(loop.moving, moving_mask(tangents), strict=True) if moves]
+        return Linearized(results, loop.moving, lambda linear, directions: [*compress(directions, kept)])
 
     def record(linear: LinearTrace, directions: list[Value]) -> list[Value]:
         given = iter(directions)
-        moved = [Zero(p.aval) if isinstance(t, Zero) else next(given) for p, t in zip(primals, tangents, strict=True)]
+        moved: list[Tangent] = [t if isinstance(t, Zero) else next(given) for t in tangents]
+        moved = [Zero(p.aval) if e else t for p, t, e in zip(primals, moved, empty, strict=True)]
         with set_current_trace(linear):
             _, found = _while_jvp(primals, moved, attributes, shape)
         return [t for t in found if not isinstance(t, Zero)]

@@ -8,8 +8,8 @@ forward mode against reverse mode, and against differences in double precision.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ import hloom.numpy
 from .agreement import How, differences
 from .array_derivatives import check_derivatives
 from .array_drawer import HLOOM, Ends, ProgramDrawer
+from .array_edges import exact
 from .array_programs import (
     Block,
     Var,
@@ -67,7 +68,12 @@ def draw(seed: int) -> Case:
     if not smooth and rng.random() < 0.5:
         parameters.append(Var(f"x{len(parameters)}", (), "int32"))
     options: dict[str, Any] = {"x64": x64, "views": [rng.choice(VIEWS) for _ in parameters]}
-    with _x64(x64):
+    edge = random.Random(seed).random()  # apart from `rng`: seeds of before draw what they drew
+    if not smooth and edge < 0.06:
+        options["strict"] = True
+    elif not smooth and edge < 0.12:
+        return _exact_case(seed, rng, parameters[0], options)
+    with _settings(options):
         drawer = ProgramDrawer(rng, parameters, rng.choice((0, 1, 1, 2, 2, 3)), {}, x64, smooth)
         steps = rng.randint(3, 12)
         ended = False
@@ -91,6 +97,19 @@ def draw(seed: int) -> Case:
     generator = np.random.default_rng(seed)
     special = 0.2 if not smooth and rng.random() < 0.25 else 0.0
     inputs = tuple(_random_input(p, generator, special) for p in parameters)
+    return Case("array", seed, to_source(block), inputs, options, block)
+
+
+def _exact_case(seed: int, rng: random.Random, x: Var, options: dict[str, Any]) -> Case:
+    """One function of one array, outside of jit and inside: the same bits."""
+    x = x if x.is_float or x.is_complex else replace(x, dtype=rng.choice(("float16", "bfloat16", "float32")))
+    with _settings(options):
+        drawer = ProgramDrawer(rng, [x], 0, {}, bool(options["x64"]))
+        drawer.family("exact", exact)
+    names = [v.name for v in drawer.values if v is not x]
+    block = Block((x.name,), tuple(drawer.statements), tuple(names or [x.name]))
+    options = {**options, "exact": True, "views": ["plain"]}
+    inputs = (_random_input(x, np.random.default_rng(seed), 0.3),)
     return Case("array", seed, to_source(block), inputs, options, block)
 
 
@@ -124,9 +143,15 @@ def _random_input(var: Var, generator: np.random.Generator, special: float) -> N
 # ---- running
 
 
-def _x64(on: bool) -> AbstractContextManager[Any]:
-    context: AbstractContextManager[Any] = hloom.enable_x64(on)
-    return context
+@contextmanager
+def _settings(options: dict[str, Any]) -> Iterator[None]:
+    """The settings under which a case is drawn and run; `strict`: those that let nothing promote by itself."""
+    with ExitStack() as stack:
+        stack.enter_context(hloom.enable_x64(bool(options.get("x64"))))
+        if options.get("strict"):
+            stack.enter_context(hloom.numpy_dtype_promotion("strict"))
+            stack.enter_context(hloom.numpy_rank_promotion("raise"))
+        yield
 
 
 def viewed(array: NDArray, view: str) -> Any:
@@ -166,10 +191,9 @@ _BUGS = (AssertionError, KeyError, AttributeError, UnboundLocalError, RecursionE
 
 def check(case: Case, stage: Stage) -> Outcome:
     """All ways to run it, compared."""
-    x64 = bool(case.options.get("x64"))
     views = case.options.get("views") or ["plain"] * len(case.inputs)
     function = compiled(case.program, HLOOM)
-    with _x64(x64):
+    with _settings(case.options):
         inputs = [viewed(a, v) for a, v in zip(case.inputs, views, strict=False)]
         stage("tracer")
         lowered = attempt(lambda: hloom.jit(function).lower(*inputs))
@@ -194,6 +218,8 @@ def check(case: Case, stage: Stage) -> Outcome:
         if outcome.verdict is Verdict.FOUND:
             return outcome
         verdict = outcome if outcome is not OK else verdict
+    if case.options.get("exact") and not all(map(_same_bits, eager, compiled_results)):
+        return found("other bits outside of jit", "jit and the same function outside of it differ in some bits")
     if case.options.get("derivatives"):
         stage("derivatives")
         outcome = check_derivatives(function, case.inputs, case.seed)
@@ -204,6 +230,12 @@ def check(case: Case, stage: Stage) -> Outcome:
         if outcome is not OK:
             return outcome
     return verdict
+
+
+def _same_bits(a: NDArray, b: NDArray) -> bool:
+    """Equal bits, but for those of NaN."""
+    parts = [(a.real, b.real), (a.imag, b.imag)] if a.dtype.kind == "c" else [(a, b)]
+    return all(bool(np.all((x == y) & (np.signbit(x) == np.signbit(y)) | (x != x) & (y != y))) for x, y in parts)
 
 
 def _jitted(function: Callable[..., Any], case: Case) -> Callable[..., Any]:

@@ -12,8 +12,9 @@ from hloom.hlo.errors import UnsupportedError
 import hloom
 import hloom.numpy
 
+from .array_edges import ALL
 from .array_programs import Block, Statement, Var, compiled, namespace_of, to_source, without_dead
-from .array_statements import FAMILIES, WITH_BLOCKS, Draft, Values
+from .array_statements import WITH_BLOCKS, Draft, Family, Values
 from .case import dtype_named
 from .known import excluded_statement
 
@@ -47,14 +48,18 @@ class ProgramDrawer:
 
     def step(self, refused: bool = False) -> None:
         """One more statement. `refused`: now and then one that the library refuses, as the last."""
-        table = dict(FAMILIES)
+        table = dict(ALL)
         if self.depth:
             table.update(WITH_BLOCKS)
         if not HAS_VMAP:
             table.pop("mapped", None)
         table = {name: family for name, family in table.items() if not excluded_statement(name)}
         name = self.rng.choices(list(table), [weight for _, weight in table.values()])[0]
-        draft = table[name][0](Values(self.rng, self.values, self.depth, self.differentiable, self.inner))
+        self.family(name, table[name][0], refused)
+
+    def family(self, name: str, draw: Family, refused: bool = False) -> None:
+        """One more statement, of a family."""
+        draft = draw(Values(self.rng, self.values, self.depth, self.differentiable, self.inner))
         if draft is not None:
             self.add(draft, name, refused)
 

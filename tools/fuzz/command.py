@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import count, cycle
 from pathlib import Path
 
+from . import ledger
 from .case import Case, Outcome, Verdict, read, write
 from .minimise import Search
 from .worker import ROOT, Limits, Worker
@@ -100,6 +101,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 break
             run.one(kind, options.seed * CASES_PER_SEED + number)
         print(run.summary())
+        if options.ledger:
+            verdicts: Counter[str] = Counter()
+            for (_, verdict), number in run.counts.items():
+                verdicts[verdict.value] += number
+            ledger.add(kinds, options.seed, options.start, verdicts, [s for s, _ in run.found], not options.no_jax)
         return 1 if run.found else 0
 
 
@@ -116,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--each", type=int, default=3, help="reproductions with one signature at most (default 3)")
     parser.add_argument("--out", default=str(ROOT / "out" / "fuzz"), help="folder for reproductions (default out/fuzz)")
     parser.add_argument("--no-jax", action="store_true", help="do not compare with JAX")
+    parser.add_argument("--ledger", action="store_true", help="add the run to tests/data/fuzz_ledger.jsonl")
     parser.add_argument("--quiet", action="store_true", help="print only what is found")
     parser.add_argument("--replay", metavar="FILE|KIND:SEED", help="one case again; nothing is made smaller")
     parser.add_argument("--prepare", default="", help=argparse.SUPPRESS)  # for tests: breaks something in the child
