@@ -211,7 +211,7 @@ def _numpy_has(space: str, name: str) -> str | None:
 
 def _near(module: str, name: str) -> list[str]:
     """Names of the namespace that are spelled like it."""
-    public = sys.modules[module].__all__
+    public = getattr(sys.modules[module], "__all__", ())  # a folder below the library publishes none
     lower: dict[str, str] = {n.lower(): n for n in public}
     found = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.7)
     found = found or [n for n in lower if n.startswith(name.lower()) and len(name) > 1][:3]

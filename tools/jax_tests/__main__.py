@@ -1,0 +1,76 @@
+"""The command line: see the package."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .checkout import cut, front_end
+from .report import read, report, wanted
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _run(options: argparse.Namespace) -> int:
+    place = cut(options.repository, options.ref, options.folder.resolve())
+    files = [f for f in front_end(place) if not options.files or f.stem in options.files.split(",")]
+    if options.files and len(files) != len(options.files.split(",")):  # one that the list leaves out, by name
+        files = [place / "tests" / f"{stem}.py" for stem in options.files.split(",")]
+    environment = {
+        **os.environ,
+        "HLOOM_JAX_TESTS": str(place),
+        "HLOOM_JAX_TESTS_WITH": options.on,
+        "HLOOM_JAX_TESTS_OUT": str(options.out.resolve()),
+        "HLOOM_JAX_TESTS_ONE_IN": str(options.one_in),
+        "JAX_NUM_GENERATED_CASES": str(options.cases),
+        "JAX_PLATFORMS": "cpu",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(place / "tests"), os.environ.get("PYTHONPATH", "")]),
+    }
+    if options.failed_in:
+        environment["HLOOM_JAX_TESTS_FAILED"] = str(options.failed_in.resolve())
+    command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(place)]
+    command += ["-p", "tools.jax_tests.plugin", "-q", "--no-header", "--tb=short"]
+    command += ["-W", "ignore", "-o", "python_files=*_test.py"]
+    command += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--continue-on-collection-errors"]
+    command += ["-n", str(options.workers), "--dist", "worksteal", "--max-worker-restart", "1000"]
+    command += ["-k", options.keyword] if options.keyword else []
+    with open(options.out.with_suffix(".log"), "w") as log:
+        subprocess.run([*command, *map(str, files)], env=environment, cwd=place, stdout=log, stderr=log)
+    outcomes = read(options.out)
+    print(report(outcomes, wanted(outcomes, options.beside)))
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.jax_tests", description="JAX's own tests, run on hloom.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run tests of a version of JAX")
+    run.add_argument("repository", type=Path, help="a git checkout of JAX")
+    run.add_argument("--ref", default="jax-v0.10.2", help="the version: a tag or hash")
+    run.add_argument("--with", dest="on", choices=["hloom", "jax"], default="hloom")
+    run.add_argument("--files", help="lax_test,nn_test: these alone")
+    run.add_argument("-k", dest="keyword", help="as pytest's -k")
+    run.add_argument("--cases", type=int, default=10, help="cases that are drawn for each generated test")
+    run.add_argument("--one-in", type=int, default=1, help="one test in so many, the same ones each time")
+    run.add_argument("--failed-in", type=Path, help="only what did not pass, by the outcomes in this file")
+    run.add_argument("--workers", type=int, default=2)
+    run.add_argument("--out", type=Path, default=Path("out/jax_tests.jsonl"))
+    run.add_argument("--beside", type=Path, help="outcomes with JAX: only tests that passed there count")
+    run.add_argument("--folder", type=Path, default=Path("out/jax"), help="where the tests are put")
+    counted = commands.add_parser("report", help="count outcomes")
+    counted.add_argument("outcomes", type=Path)
+    counted.add_argument("--beside", type=Path)
+    counted.add_argument("--kinds", type=int, default=60)
+    options = parser.parse_args()
+    if options.command == "run":
+        return _run(options)
+    outcomes = read(options.outcomes)
+    print(report(outcomes, wanted(outcomes, options.beside), options.kinds))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

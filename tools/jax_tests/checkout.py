@@ -1,0 +1,70 @@
+"""Cuts the tests of one version of JAX, and the helpers that they import, out of a git checkout."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+
+HELPERS = (
+    *("test_util", "public_test_util", "test_loader", "test_warning_util", "hypothesis_test_util"),
+    "internal_test_util",
+)
+"""Modules of `jax._src` that belong to the tests: these run as they are. All others are stand-ins."""
+
+MODULES = "modules.txt"
+"""The file with the names of all modules of `jax._src`."""
+
+NOT_FRONT_END = (
+    # of one device or compiler that this is not
+    "*gpu*", "*tpu*", "cuda*", "cudnn*", "*mosaic*", "*pallas*", "*triton*", "rocm*", "magma*", "scaled_matmul*",
+    "fused_attention*", "*multiprocess*", "*colocated*", "pgle*", "mosaic*",
+    # of JAX's own implementation or repository
+    "*filecheck*", "documentation_coverage*", "package_structure*", "local_wheel*", "cache_key*", "lru_cache*",
+    "compilation_cache*", "xla_bridge*", "jax_to_ir*", "*back_compat*", "roofline*", "source_mapper*", "sourcemap*",
+    "*profiler*", "version_test*", "util_test*", "pretty_printer*", "mock_gpu*", "path_test*",
+    "garbage_collection*", "hardware_utils*", "config_test*", "logging*", "deprecation*", "warnings_util*", "jax_jit*",
+    "xla_transform*", "custom_partitioning*", "clear_backends*", "multibackend*", "transfer_guard*", "memories*",
+    "layout_test*", "api_util*", "jaxpr_util*", "blocked_sampler*", "absl_cpp*", "lazy_loader*",
+    "hypothesis_test*", "core_test*",
+    "buffer_callback*", "pytorch_interop*", "string_array*", "shape_poly*", "export*", "harness*",
+    "ragged_collective*", "overlap*", "hijax*", "lax_numpy_hijax*", "qdwh*", "svd_test*", "eigh_test*",
+)  # fmt: skip
+"""Files that `front_end` leaves out, as patterns."""
+
+
+def cut(repository: Path, ref: str, folder: Path) -> Path:
+    """The folder with the tests of JAX at `ref`; made unless it is there.
+
+    repository: a git repository that has the version `ref`, a tag, branch or hash.
+    Raises subprocess.CalledProcessError if it has not.
+    """
+    place = folder / ref.replace("/", "-")
+    if not (place / "tests").is_dir():
+        paths = ["tests", *(f"jax/_src/{name}" for name in _present(repository, ref))]
+        packed = subprocess.run(["git", "-C", repository, "archive", ref, *paths], check=True, capture_output=True)
+        place.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+            archive.extractall(place, filter="data")
+        (place / MODULES).write_text("\n".join(_modules(repository, ref)))
+    return place
+
+
+def _modules(repository: Path, ref: str) -> list[str]:
+    command = ["git", "-C", repository, "ls-tree", "-r", "-t", "--name-only", ref, "jax/_src/"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return [".".join(Path(name).with_suffix("").parts) for name in listed if Path(name).suffix in ("", ".py")]
+
+
+def _present(repository: Path, ref: str) -> list[str]:
+    """The helpers that this version has, with their endings."""
+    command = ["git", "-C", repository, "ls-tree", "--name-only", ref, "jax/_src/"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return [Path(name).name for name in listed if Path(name).stem in HELPERS]
+
+
+def front_end(place: Path) -> list[Path]:
+    """The files of tests of what users see: JAX's functions, transformations, arrays, and errors."""
+    files = sorted((place / "tests").glob("*_test.py"))
+    return [f for f in files if not any(f.match(pattern) for pattern in NOT_FRONT_END)]

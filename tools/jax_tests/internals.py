@@ -1,0 +1,164 @@
+"""Private names of JAX that its tests use as tools, and that have a meaning here."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from hloom.tracer import dtypes
+
+import hloom
+from hloom.jax_names import VERSION
+from hloom.jax_programs.src import core, util
+
+_NO = lambda *_: False  # noqa: E731
+_NOTHING = lambda *_, **__: None  # noqa: E731
+
+
+class _Mutex:
+    """The lock of tests that run in several threads; these run in one."""
+
+    def reader_lock(self) -> None:
+        pass
+
+    reader_unlock = writer_lock = writer_unlock = assert_reader_held = reader_lock
+
+
+class _Backend:
+    """The backend that tests ask for its platform."""
+
+    platform = "cpu"
+    platform_version = "cpu"
+    runtime_type = "cpu"
+
+    def device_count(self) -> int:
+        return hloom.device_count()
+
+    def local_devices(self) -> list[Any]:
+        return list(hloom.local_devices())
+
+    devices = local_devices
+
+
+@functools.lru_cache
+def _get_backend(platform: Any = None) -> _Backend:
+    return _Backend()
+
+
+class _Jaxlib:
+    """What tests ask of the compiled part of JAX: whether it is a build for debugging."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("is_"):
+            return _NO
+        if name == "get_internal_device_put_info":
+            return dict
+        raise AttributeError(name)
+
+
+def _curry(f: Callable[..., Any]) -> Callable[..., Any]:
+    return functools.wraps(f)(functools.partial(functools.partial, f))
+
+
+def _default(name: str) -> Callable[[], Any]:
+    return lambda: hloom.dtypes.canonicalize_dtype(name)
+
+
+_DEFAULTS = {"int": "int64", "uint": "uint64", "float": "float64", "complex": "complex128"}
+
+
+def _promote(*xs: Any) -> list[Any]:
+    dtype = hloom.numpy.result_type(*xs)
+    return [hloom.numpy.asarray(x).astype(dtype) for x in xs]
+
+
+def _promote_inexact(*xs: Any) -> list[Any]:
+    dtype = hloom.numpy.result_type(*xs, float)
+    return [hloom.numpy.asarray(x).astype(dtype) for x in xs]
+
+
+def _promote_complex(*xs: Any) -> list[Any]:
+    dtype = dtypes.to_complex(hloom.numpy.result_type(*xs))
+    return [hloom.numpy.asarray(x).astype(dtype) for x in xs]
+
+
+def _tuple_insert(t: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
+    return (*t[:index], value, *t[index:])
+
+
+def _tuple_update(t: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
+    return (*t[:index], value, *t[index + 1 :])
+
+
+def _subvals(values: Iterable[Any], changes: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
+    new = dict(changes)
+    return tuple(new.get(k, v) for k, v in enumerate(values))
+
+
+def _cache(*args: Any, **keywords: Any) -> Callable[[Callable[..., Any]], Any]:
+    return functools.lru_cache(maxsize=keywords.get("max_size", 4096))
+
+
+def _safe_map(f: Callable[..., Any], *lists: Iterable[Any]) -> list[Any]:
+    return [f(*xs) for xs in util.safe_zip(*lists)]
+
+
+
+_CACHE = SimpleNamespace(cache_clear=_NOTHING, cache_info=lambda: SimpleNamespace(misses=0))
+"""A cache of JAX's, which tests empty or ask for misses: there is no such cache here, so nothing misses it."""
+
+INTERNALS: dict[tuple[str, str], Any] = {
+    ("api", "jit"): hloom.jit,
+    ("array", "ArrayImpl"): hloom.Array,
+    ("cloud_tpu_init", "running_in_cloud_tpu_vm"): False,
+    ("config", "ExplicitX64Mode"): enum.Enum("ExplicitX64Mode", ["ALLOW", "WARN", "ERROR"]),
+    ("core", "reset_trace_state"): core.trace_state_clean,
+    ("debugging", "debug_callback"): hloom.debug.callback,
+    ("debugging", "debug_print"): hloom.debug.print,
+    ("deprecations", "is_accelerated"): _NO,
+    ("dispatch", "xla_primitive_callable"): _CACHE,
+    ("dtypes", "_intn_dtypes"): [np.dtype(getattr(hloom.numpy, name)) for name in ("int2", "uint2", "int4", "uint4")],
+    ("dtypes", "default_types"): {
+        "b": lambda: np.bool_,
+        **{k[0]: _default(v) for k, v in _DEFAULTS.items()},
+    },
+    **{("dtypes", f"default_{k}_dtype"): _default(v) for k, v in _DEFAULTS.items()},
+    ("dtypes", "to_inexact_dtype"): dtypes.to_inexact,
+    ("dtypes", "to_numeric_dtype"): lambda dtype: np.dtype("int32") if np.dtype(dtype) == bool else np.dtype(dtype),
+    ("dtypes", "is_weakly_typed"): lambda x: dtypes.type_of(x)[1],
+    ("dtypes", "int1"): None,
+    ("dtypes", "uint1"): None,
+    ("dtypes", "python_scalar_types_to_dtypes"): {
+        bool: np.dtype("bool"), int: np.dtype("int64"), float: np.dtype("float64"), complex: np.dtype("complex128")
+    },
+    ("interpreters.mlir", "_platforms_with_donation"): ["cpu"],
+    ("lax.control_flow.common", "_dedup_consts"): _CACHE,
+    ("lax.control_flow.common", "_pad_constvars"): _CACHE,
+    ("lib", "_jax"): _Jaxlib(),
+    ("lib", "ifrt_version"): 10**6,
+    ("lib", "jaxlib_extension_version"): 10**6,
+    ("lib", "version"): tuple(map(int, VERSION.split("."))),
+    ("numpy.util", "promote_dtypes"): _promote,
+    ("numpy.util", "promote_dtypes_inexact"): _promote_inexact,
+    ("numpy.util", "promote_dtypes_complex"): _promote_complex,
+    ("util", "Mutex"): _Mutex,
+    ("util", "cache"): _cache,
+    ("util", "curry"): _curry,
+    ("util", "foreach"): lambda f, *xs: _safe_map(f, *xs) and None,
+    ("util", "install_failure_signal_handler"): _NOTHING,
+    ("util", "safe_map"): _safe_map,
+    ("util", "split_list"): util.split_list,
+    ("util", "subvals"): _subvals,
+    ("util", "tuple_insert"): _tuple_insert,
+    ("util", "tuple_update"): _tuple_update,
+    ("xla_bridge", "device_count"): hloom.device_count,
+    ("xla_bridge", "devices"): hloom.devices,
+    ("xla_bridge", "get_backend"): _get_backend,
+    ("xla_bridge", "local_devices"): hloom.local_devices,
+    ("xla_bridge", "process_count"): hloom.process_count,
+}  # fmt: skip
+"""By internal module and name. Each has the meaning that it has in JAX."""

@@ -1,0 +1,127 @@
+"""The plugin that pytest loads for JAX's tests: hloom in place of JAX, a limit of time, a file of outcomes.
+
+The environment says how: HLOOM_JAX_TESTS is the folder of the tests; HLOOM_JAX_TESTS_WITH is "hloom" or "jax";
+HLOOM_JAX_TESTS_OUT is the file of outcomes, with a line of JSON for each test; HLOOM_JAX_TESTS_ONE_IN and
+HLOOM_JAX_TESTS_FAILED choose tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .report import read
+
+SECONDS = 60
+"""A test that takes longer has failed."""
+
+_PLACE = Path(os.environ["HLOOM_JAX_TESTS"])
+_ON_HLOOM = os.environ["HLOOM_JAX_TESTS_WITH"] == "hloom"
+
+if _ON_HLOOM:
+    from . import stand_ins
+
+    stand_ins.install(_PLACE)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep one test in HLOOM_JAX_TESTS_ONE_IN, the same ones each time; of these what failed by a file of outcomes."""
+    one_in = int(os.environ.get("HLOOM_JAX_TESTS_ONE_IN", "1"))
+    failed = os.environ.get("HLOOM_JAX_TESTS_FAILED")
+    names = None if failed is None else {n for n, line in read(Path(failed)).items() if line["outcome"] != "passed"}
+    kept = [
+        item
+        for item in items
+        if zlib.crc32(item.nodeid.encode()) % one_in == 0 and (names is None or test_name(item.nodeid) in names)
+    ]
+    ids = {id(item) for item in kept}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in ids])
+    items[:] = kept
+
+
+def test_name(nodeid: str) -> str:
+    """file_test.py::Class::test, wherever the file is."""
+    return re.sub(r"^.*?(\w+_test\.py)", r"\1", nodeid)
+
+
+class TooSlow(Exception):
+    """A test took longer than `SECONDS`."""
+
+
+def _alarm(*_: Any) -> None:
+    raise TooSlow(f"longer than {SECONDS} s")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    signal.signal(signal.SIGALRM, _alarm)
+    signal.alarm(SECONDS)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    if not _ON_HLOOM:
+        return (yield)
+    stand_ins.Private.testing = True
+    try:
+        return (yield)
+    finally:
+        stand_ins.Private.testing = False
+
+
+class _Outcomes:
+    """Writes outcomes, in the process that controls the workers."""
+
+    def __init__(self, path: str) -> None:
+        self._file = open(path, "w", buffering=1)  # noqa: SIM115  # closed when the run ends
+        self._last: dict[str, tuple[str, str, float]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = test_name(report.nodeid)
+        before = self._last.get(name, ("", "", 0.0))
+        if report.when == "call" or (report.outcome != "passed" and before[0] != "failed"):
+            self._last[name] = (report.outcome, _why(report), before[2] + report.duration)
+        if report.when == "teardown":
+            outcome, why, seconds = self._last.pop(name, ("passed", "", 0.0))
+            self._write(name, outcome, why, seconds)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._write(test_name(report.nodeid), "not collected", _why(report), 0.0)
+
+    def pytest_sessionfinish(self) -> None:
+        for name, (outcome, why, seconds) in self._last.items():  # a worker ended in the middle
+            self._write(name, outcome, why, seconds)
+        self._file.close()
+
+    def _write(self, name: str, outcome: str, why: str, seconds: float) -> None:
+        line = {"test": name, "outcome": outcome, "why": why, "seconds": round(seconds, 3), "at": round(time.time(), 1)}
+        self._file.write(json.dumps(line) + "\n")
+
+
+def _why(report: Any) -> str:
+    """The last error of a report, with the lines of its message."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None:
+        return str(crash.message)[:600]
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[-1])[:200]
+    return str(report.longrepr or "")[-600:]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Outcomes(os.environ["HLOOM_JAX_TESTS_OUT"]))
