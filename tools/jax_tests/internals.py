@@ -77,8 +77,16 @@ def _promote(*xs: Any) -> list[Any]:
 
 
 def _promote_inexact(*xs: Any) -> list[Any]:
-    dtype = hloom.numpy.result_type(*xs, float)
+    dtype = dtypes.to_inexact(hloom.numpy.result_type(*xs))
     return [hloom.numpy.asarray(x).astype(dtype) for x in xs]
+
+
+def _fft_norm(lengths: Any, func_name: str, norm: str) -> Any:
+    size = hloom.numpy.prod(hloom.numpy.asarray(lengths, hloom.dtypes.canonicalize_dtype("float64")))
+    inverse = func_name.startswith("i")
+    if norm == "ortho":
+        return 1 / hloom.numpy.sqrt(size)
+    return 1 / size if inverse == (norm == "backward") else 1
 
 
 def _promote_complex(*xs: Any) -> list[Any]:
@@ -127,6 +135,7 @@ INTERNALS: dict[tuple[str, str], Any] = {
         **{k[0]: _default(v) for k, v in _DEFAULTS.items()},
     },
     **{("dtypes", f"default_{k}_dtype"): _default(v) for k, v in _DEFAULTS.items()},
+    ("numpy.fft", "_fft_norm"): _fft_norm,
     ("dtypes", "to_inexact_dtype"): dtypes.to_inexact,
     ("dtypes", "to_numeric_dtype"): lambda dtype: np.dtype("int32") if np.dtype(dtype) == bool else np.dtype(dtype),
     ("dtypes", "is_weakly_typed"): lambda x: dtypes.type_of(x)[1],
