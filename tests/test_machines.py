@@ -28,18 +28,28 @@ class Machine:
 MACHINES = {
     "more threads than cores": Machine(threads=4 * (os.cpu_count() or 1) + 1),
     "one thread": Machine(threads=1),
+    "AVX-512": Machine(
+        cpu=("x86-64-v4", "", "GenuineIntel sse4_2 avx avx2 fma f16c bmi2 avx512f avx512bw avx512cd avx512dq avx512vl")
+    ),
     "AVX2": Machine(cpu=("x86-64-v3", "", "GenuineIntel sse4_2 avx avx2 fma f16c bmi2")),
+    "AVX2 without FMA": Machine(cpu=("x86-64-v3", "-fma", "GenuineIntel sse4_2 avx avx2 f16c bmi2")),
+    "AVX": Machine(cpu=("x86-64-v3", "-fma,-avx2", "GenuineIntel sse4_2 avx f16c bmi2")),
     "SSE2": Machine(cpu=("x86-64", "", "GenuineIntel sse2")),
 }
 
 
+SLOW = ("AVX-512", "AVX", "SSE2")
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "SSE2" else []) for name in MACHINES]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in MACHINES]
 )
 def test_results_are_those_of_the_evaluator(name: str, tmp_path: Path, _evaluated: dict[str, list[np.ndarray]]) -> None:
     machine = MACHINES[name]
     if machine.cpu is not None and (sys.platform != "linux" or os.uname().machine != "x86_64"):
         pytest.skip("code for x86-64 does not run here")
+    if machine.cpu is not None and not set(machine.cpu[2].split()[1:]) <= _instruction_sets():
+        pytest.skip("this processor lacks an instruction set")
     file = tmp_path / "results.npz"
     settings = {"HLOOM_NUM_THREADS": str(machine.threads), "PYTHONPATH": str(Path(__file__).parent)}
     done = subprocess.run(
@@ -51,6 +61,11 @@ def test_results_are_those_of_the_evaluator(name: str, tmp_path: Path, _evaluate
         for case, expected in _evaluated.items():
             for k, array in enumerate(expected):
                 _compare(case, found[f"{case}/{k}"], array, CASES[case].tolerance)
+
+
+def _instruction_sets() -> set[str]:
+    """The words in which the system names what this processor has."""
+    return set(Path("/proc/cpuinfo").read_text().partition("\n\n")[0].split())
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,18 @@ from llvmlite import ir
 from ..loops.typing import SHORT
 from .dialect_define import define_exact
 from .math.complex_value import Complex
-from .math.value import F32, F64, Boolean, Float, FloatFormat, Integer, choose, kept_apart, select
+from .math.value import (
+    F32,
+    F64,
+    Boolean,
+    Float,
+    FloatFormat,
+    Integer,
+    choose,
+    kept_apart,
+    select,
+    uncontracted,
+)
 
 _INTEGERS = ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -30,7 +41,10 @@ def f16_to_f32(x: Integer) -> Float:
 
 
 def f32_to_f16(x: Float) -> Integer:
-    half = x.builder.fptrunc(x.raw, ir.HalfType())
+    """What is rounded is computed by itself. LLVM makes one operation on halves of an operation on f32 whose result is
+    rounded to f16; a product and a sum that may be contracted would become one multiply-add on processors that have it
+    for halves (AVX512_FP16, Arm's fullfp16), and lose a rounding."""
+    half = x.builder.fptrunc(uncontracted(x).raw, ir.HalfType())
     return Integer(x.builder, x.builder.bitcast(half, ir.IntType(16)))
 
 

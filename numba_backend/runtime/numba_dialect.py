@@ -15,6 +15,7 @@ from numba.core.errors import NumbaTypeError
 from numba.extending import intrinsic
 
 from .dialect_define import Cast, DialectError, DialectFunction, Kind
+from .math.value import Float, kept_apart
 from .numba_internals import array_data, no_value
 
 
@@ -56,6 +57,8 @@ def _typed(function: DialectFunction, given: tuple[Any, ...]) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         raw = [array_data(context, builder, a, v) if _is_array(a) else v for a, v in zip(passed, values)]
+        if function.name == "convert_f32_f16":  # Numba keeps values in memory: what made this one is not to be seen
+            raw = [kept_apart(Float(builder, raw[0])).raw]
         value = emit(builder, raw)
         return no_value(context) if result == "none" else value
 

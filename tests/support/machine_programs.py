@@ -64,6 +64,34 @@ CASES: dict[str, Case] = {
     "chain": Case(lambda x, y: jnp.tanh(x) * 2 + jnp.exp(-y * y), (_normal(300, 70), _normal(300, 70))),
     "chain of f64": Case(lambda x: jnp.log1p(jnp.abs(x)) * jnp.sin(x), (_normal(20_003, dtype="float64"),), 1e-13),
     "chain of bf16": Case(lambda x: jnp.tanh(x.astype("bfloat16") * 3).astype("float32"), (_normal(5001),), 1e-2),
+    "operations on f16": Case(
+        lambda x, y: ((x * y + x) * y - x, x / y - y * x, -(x * y) + y, (x * y + 3) * y - 5),
+        (_normal(5001, dtype="float16"), _normal(5001, dtype="float16")[::-1].copy()), 0,
+    ),
+    "operations on bf16": Case(
+        lambda x, y: [
+            v.astype("float32")
+            for a, b in [(x.astype("bfloat16"), y.astype("bfloat16"))]
+            for v in ((a * b + a) * b - a, a / b - b * a, -(a * b) + b, (a * b + 3) * b - 5)
+        ],
+        (_normal(5001), _normal(5001)[::-1].copy()), 0,
+    ),
+    "a loop on f16": Case(
+        lambda x, y: lax.scan(lambda c, row: (c * row + row, c * row - c), x[0], y),
+        (_normal(70, 90, dtype="float16"), _normal(60, 90, dtype="float16")), 0,
+    ),
+    "exact products of f32": Case(  # so that it does not matter which of them are contracted
+        lambda x, y: ((x * y + x) * y - x, x * y - y * y),
+        (_integers(-30, 30, 4001).astype("float32"), _integers(-30, 30, 4001).astype("float32")[::-1].copy()), 0,
+    ),
+    "conversions": Case(
+        lambda x: (x.astype("int32"), x.astype("int8"), x.astype("float16"), (x * 1e30).astype("uint32")),
+        (_normal(999) * 100,), 0,
+    ),
+    "integers that wrap": Case(
+        lambda x, y: (x + y > x, x * y * x, -x - 1 < x, lax.div(x, y), lax.rem(x, y), abs(x)),
+        (_integers(-(2**31), 2**31 - 1, 4097), _integers(-(2**31), 2**31 - 1, 4097)[::-1].copy()), 0,
+    ),
     "complex": Case(lambda x: (x * x + 1j) / (1 + jnp.abs(x)), (_complex(999),)),
     "bits": Case(lambda x: (x ^ (x >> 3)) * 0x9E37 + (x << 5), (_integers(-(2**31), 2**31 - 1, 4097),), 0),
     "softmax": Case(hloom.nn.softmax, (_normal(90, 1003),)),

@@ -309,6 +309,14 @@ def kept_apart(x: Float) -> Float:
     return _float_intrinsic("canonicalize", x)
 
 
+def uncontracted(x: Float) -> Float:
+    """x, of whose last operation LLVM makes no part of a fused one: a sum, difference, product or quotient that a
+    kernel has just computed becomes strict, as arithmetic here is."""
+    if isinstance(x.raw, ir.Instruction) and x.raw.opname in ("fadd", "fsub", "fmul", "fdiv"):
+        x.raw.flags[:] = _STRICT
+    return x
+
+
 def square_root(x: Float) -> Float:
     return _float_intrinsic("sqrt", x)
 
