@@ -257,3 +257,63 @@ def test_complex_tridiagonal_matrices() -> None:
         w, v = (np.asarray(r) for r in linalg.eigh_tridiagonal(d, e))
     matrix = np.diag(d) + np.diag(e, 1) + np.diag(e.conj(), -1)
     np.testing.assert_allclose(matrix @ v, v * w, atol=1e-12)
+
+
+# ---- batches, and floats of 16 bits
+
+RANDOM = np.random.default_rng(5)
+BATCH_A, BATCH_B = RANDOM.standard_normal((2, 3, 4, 4)), RANDOM.standard_normal((3, 2, 2))
+BATCH_C = RANDOM.standard_normal((2, 1, 4, 2))
+
+
+@pytest.mark.parametrize("method", ["schur", "eigen"])
+def test_sylvester_equations_of_batches(method: str) -> None:
+    with hloom.enable_x64():
+        solve = hloom.jit(lambda a, b, c: linalg.solve_sylvester(a, b, c, method=method))
+        found = np.asarray(solve(BATCH_A, BATCH_B, BATCH_C))
+    assert found.shape == (2, 3, 4, 2)
+    np.testing.assert_allclose(BATCH_A @ found + found @ BATCH_B, np.broadcast_to(BATCH_C, found.shape), atol=1e-10)
+
+
+def test_complex_schur_forms_of_batches() -> None:
+    with hloom.enable_x64():
+        t, z = map(np.asarray, linalg.rsf2csf(*linalg.schur(BATCH_A)))
+    np.testing.assert_allclose(z @ t @ np.conj(np.swapaxes(z, -1, -2)), BATCH_A, atol=1e-10)
+    np.testing.assert_allclose(np.tril(t, -1), 0, atol=1e-10)
+
+
+HALF = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]], np.float32)
+SIDE = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 4.0]], np.float32)
+IN_SINGLE: dict[str, Any] = {
+    "numpy.solve": lambda a, b: jnp.linalg.solve(a, b),
+    "numpy.solve of a vector": lambda a, b: jnp.linalg.solve(a, b[:, 0]),
+    "inv": lambda a, b: jnp.linalg.inv(a),
+    "lu": lambda a, b: linalg.lu(a),
+    "lu, permuted": lambda a, b: linalg.lu(a, permute_l=True),
+    "lu_factor": lambda a, b: linalg.lu_factor(a),
+    "lu_solve": lambda a, b: linalg.lu_solve((a, np.array([1, 1, 2])), b, trans=1),
+    "solve": lambda a, b: linalg.solve(a, b),
+    "solve pos": lambda a, b: linalg.solve(a, b, assume_a="pos"),
+    "solve sym lower": lambda a, b: linalg.solve(a, b, assume_a="sym", lower=True),
+    "solve_triangular": lambda a, b: linalg.solve_triangular(a, b, trans=1, lower=True),
+    "triangular_solve": lambda a, b: hloom.lax.linalg.triangular_solve(a, b, left_side=True, unit_diagonal=True),
+    "lax.lu": lambda a, b: hloom.lax.linalg.lu(a),
+    "gradient": lambda a, b: hloom.grad(lambda a: jnp.linalg.solve(a, b).sum())(a),
+    "batch": lambda a, b: hloom.vmap(jnp.linalg.solve)(jnp.stack([a, a + a]), jnp.stack([b, b])),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", IN_SINGLE)
+def test_half_precision_is_computed_in_single(name: str, dtype: str) -> None:
+    wide = hloom.tree.leaves(IN_SINGLE[name](jnp.array(HALF), jnp.array(SIDE)))
+    for f in (IN_SINGLE[name], hloom.jit(IN_SINGLE[name])):
+        found = hloom.tree.leaves(f(jnp.array(HALF, dtype), jnp.array(SIDE, dtype)))
+        for half, single in zip(found, wide, strict=True):
+            assert half.dtype == (dtype if single.dtype == "float32" else single.dtype)
+            tolerance = 0 if name != "gradient" else float(jnp.finfo(dtype).eps) * 8
+            np.testing.assert_allclose(half.astype("float32"), single.astype(half.dtype).astype("float32"), tolerance)
+
+
+def test_square_roots_of_half_precision_are_complex64() -> None:
+    assert linalg.sqrtm(jnp.array(HALF, "bfloat16")).dtype == "complex64"

@@ -6,6 +6,7 @@ element type of the first operand. `hlo/custom_call_targets/` says what each tar
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -99,6 +100,29 @@ def inexact(name: str, x: Any) -> Value:
             "  Convert the argument, as in x.astype('float32')."
         )
     return value
+
+
+def half_of(*operands: Any) -> Any:
+    """The dtype of operands that are floats of 16 bits, for which LAPACK has no routine; None for others. Functions by
+    LU factors and triangles compute such in float32 (`widened`), and round their results once (`rounded`)."""
+    found = [x.dtype for x in operands if hasattr(x, "dtype")]
+    halves = [d for d in found if d in _HALVES]
+    if not halves or any(dtypes.is_inexact(d) and d not in _HALVES for d in found):
+        return None
+    return functools.reduce(dtypes.wider, halves)
+
+
+def widened(*operands: Any) -> list[Value]:
+    """The operands as float32."""
+    return [convert(as_value(x), dtypes.float32, False) for x in operands]
+
+
+def rounded(dtype: Any, results: Any) -> Any:
+    """Results of float32 as `dtype`; indices stay."""
+    return tree.map(lambda v: convert(v, dtype, False) if dtypes.is_inexact(v.aval.dtype) else v, results)
+
+
+_HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def fail(name: str, operands: Sequence[Value], why: str, rule: str) -> Any:

@@ -6,7 +6,7 @@ the same factors.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ...extend.primitive import Linear, Primitive
 from ...hlo.element_type import element_type_of
@@ -50,7 +50,7 @@ from ...tracer.ops import (
 )
 from ...tracer.scan import fori_loop
 from ..structure import stop_gradient
-from .lapack import fail, lapack, matrices, nan_unless, takes_batches
+from .lapack import fail, half_of, lapack, matrices, nan_unless, rounded, takes_batches, widened
 
 __all__ = [
     "lu",
@@ -70,6 +70,8 @@ def lu(x: Any) -> tuple[Value, Value, Value]:
     (Array([[4.  , 4.  ],
            [0.25, 1.  ]], dtype=float32), Array([1, 1], dtype=int32), Array([1, 0], dtype=int32))
     """
+    if half := half_of(x):
+        return cast("tuple[Value, Value, Value]", rounded(half, lu(*widened(x))))
     a = matrices("lu", x)
     found: tuple[Value, Value, Value] = _lu.bind(a)
     return found

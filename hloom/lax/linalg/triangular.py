@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ...hlo.opcode import Opcode
 from ...hlo.ops.linalg import CholeskyAttributes
@@ -24,7 +24,7 @@ from ...tracer.matrices import (
     upper_part,
 )
 from ...tracer.ops import add, convert, reshape, select
-from .lapack import fail, inexact, matrices
+from .lapack import fail, half_of, inexact, matrices, rounded, widened
 
 __all__ = [
     "cholesky",
@@ -72,6 +72,9 @@ def triangular_solve(
     Array([[1.],
            [1.]], dtype=float32)
     """
+    if half := half_of(a, b):
+        options = {"left_side": left_side, "lower": lower, "transpose_a": transpose_a, "conjugate_a": conjugate_a}
+        return cast("Value", rounded(half, triangular_solve(*widened(a, b), **options, unit_diagonal=unit_diagonal)))
     matrix, right = matrices("triangular_solve", a, square=True), inexact("triangular_solve", b)
     if matrix.aval.dtype is not right.aval.dtype:
         fail("triangular_solve", [matrix, right], "both must have one dtype", "dtype")

@@ -4,11 +4,11 @@ differ."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 from ...extend.primitive import Primitive
 from ...lax import linalg
-from ...lax.linalg.lapack import fail, matrices, takes_batches
+from ...lax.linalg.lapack import fail, half_of, matrices, rounded, takes_batches, widened
 from ...lax.linalg.lu import solve as solve_matrices
 from ...lax.movement import broadcast_shapes, canonical_axis
 from ...tracer import dtypes
@@ -49,6 +49,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Value:
     Array([1. , 0.5], dtype=float32)
     """
     check_arraylike("linalg.solve", a, b)
+    if half := half_of(a, b):
+        return cast("Value", rounded(half, solve(*widened(a, b))))
     x, y = promote_dtypes_inexact(a, b)
     if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2]:
         fail("solve", [x, y], "Argument to solve must have shape [..., n, n]", "square")
@@ -81,6 +83,8 @@ def inv(a: ArrayLike) -> Value:
            [0.  , 0.25]], dtype=float32)
     """
     check_arraylike("linalg.inv", a)
+    if half := half_of(a):
+        return cast("Value", rounded(half, inv(*widened(a))))
     (x,) = promote_dtypes_inexact(a)
     if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2]:
         fail("inv", [x], "Argument to inv must have shape [..., n, n]", "square")

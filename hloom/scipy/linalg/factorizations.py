@@ -7,13 +7,13 @@ accepted and ignored: arrays are immutable, and values are not looked at.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ... import lax
 from ...hlo.errors import UnsupportedError
 from ...lax import linalg
 from ...lax.linalg.eigen import eigh_of
-from ...lax.linalg.lapack import fail, matrices
+from ...lax.linalg.lapack import fail, half_of, matrices, rounded, widened
 from ...lax.linalg.lu import lu_solve as solve_by_factors
 from ...lax.linalg.lu import permuted
 from ...lax.linalg.lu import solve as solve_by_lu
@@ -171,6 +171,8 @@ def solve_triangular(
     kinds = {0: NO_TRANSPOSE, "N": NO_TRANSPOSE, 1: TRANSPOSE, "T": TRANSPOSE, 2: ADJOINT, "C": ADJOINT}
     if trans not in kinds:
         raise ValueError(f"Invalid 'trans' value {trans!r}: it is 0, 1, 2, 'N', 'T' or 'C'\n  at {user_line()}")
+    if half := half_of(a, b):
+        return cast("Value", rounded(half, solve_triangular(*widened(a, b), trans, lower, unit_diagonal)))
     x, y, is_vector = _system("solve_triangular", a, b)
     found = solve_with_triangle(x, y, lower=bool(lower), unit=bool(unit_diagonal), kind=kinds[trans])
     return _result(found, is_vector)
@@ -206,6 +208,8 @@ def solve(
         raise ValueError(f"Expected assume_a to be one of {list(_ASSUMED)}; got {assume_a!r}\n  at {user_line()}")
     if assume_a == "gen":
         return np_linalg.solve(a, b)
+    if half := half_of(a, b):
+        return cast("Value", rounded(half, solve(*widened(a, b), lower, assume_a=assume_a)))
     x, y, is_vector = _system("solve", a, b)
     if assume_a == "sym":
         x = symmetric(x, bool(lower))
@@ -256,6 +260,8 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
     >>> linalg.lu_solve(linalg.lu_factor(a), b)
     Array([1., 2.], dtype=float32)
     """
+    if half := half_of(a):
+        return cast("tuple[Value, Value]", rounded(half, lu_factor(*widened(a))))
     factors, pivots, _ = linalg.lu(_given("lu_factor", a))
     return factors, pivots
 
@@ -285,6 +291,9 @@ def lu_solve(
 def _lu_solve(factors: ArrayLike, pivots: ArrayLike, b: ArrayLike, trans: int) -> Value:
     if trans not in (0, 1, 2):
         raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}\n  at {user_line()}")
+    if half := half_of(factors, b):
+        wide, right = widened(factors, b)
+        return cast("Value", rounded(half, _lu_solve(wide, pivots, right, trans)))
     x, y, is_vector = _system("lu_solve", factors, b)
     order = linalg.lu_pivots_to_permutation(lax.convert_element_type(pivots, dtypes.int32), x.aval.shape[-1])
     order = broadcast_to_shape(order, x.aval.shape[:-1])
@@ -306,6 +315,8 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
            [0.25, 1.  ]], dtype=float32), Array([[4., 4.],
            [0., 1.]], dtype=float32))
     """
+    if half := half_of(a):
+        return rounded(half, lu(*widened(a), permute_l))
     x = _given("lu", a)
     factors, _, order = linalg.lu(x)
     (m, n), batch, none = sizes(x), batch_of(x), [0] * x.aval.ndim

@@ -11,7 +11,7 @@ from ... import lax
 from ...autodiff.api import jvp
 from ...hlo.errors import UnsupportedError
 from ...lax import linalg
-from ...lax.linalg.lapack import fail, matrices
+from ...lax.linalg.lapack import fail, half_of, matrices, widened
 from ...lax.linalg.lu import solve
 from ...numpy import elementwise as ew
 from ...numpy import linalg as np_linalg
@@ -20,6 +20,7 @@ from ...numpy.binary import maximum, minimum
 from ...numpy.choose import clip, where
 from ...numpy.movement import stack
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...numpy.vectorizing import vectorize
 from ...tracer import dtypes
 from ...tracer.compound import compound
 from ...tracer.core import Value
@@ -149,7 +150,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
 
 @compound(static=("check_finite",))
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Value, Value]:
-    """The complex Schur form of one real matrix [n, n] from its real one: T becomes triangular, Z T Z^H stays.
+    """The complex Schur form of real matrices [..., n, n] from their real one: T becomes triangular, Z T Z^H stays.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -159,9 +160,16 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Valu
     Array([0.+2.j, 0.-2.j], dtype=complex64)
     """
     check_arraylike("rsf2csf", T, Z)
-    t, z = (_one("rsf2csf", v) for v in promote_dtypes_inexact(T, Z))
+    t, z = (matrices("rsf2csf", v, square=True) for v in promote_dtypes_inexact(T, Z))
     if t.aval.shape != z.aval.shape:
         fail("rsf2csf", [t, z], "both must have one shape", "shape")
+    if t.aval.ndim > 2:
+        found: tuple[Value, Value] = vectorize(_rsf2csf, signature="(n,n),(n,n)->(n,n),(n,n)")(t, z)
+        return found
+    return _rsf2csf(t, z)
+
+
+def _rsf2csf(t: Value, z: Value) -> tuple[Value, Value]:
     wide, n = dtypes.to_complex(t.aval.dtype), t.aval.shape[0]
     if n < 2:
         return as_complex(t, wide), as_complex(z, wide)
@@ -235,7 +243,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Value:
     """
     if blocksize > 1:
         raise UnsupportedError(f"sqrtm: a block size of {blocksize} is not supported; 1 is\n  at {user_line()}")
-    x = _one("sqrtm", A)
+    x = _one("sqrtm", *(widened(A) if half_of(A) else [A]))
     n = x.aval.shape[-1]
     t, z = _complex_schur(x)
     roots = ew.sqrt(diagonal(t))
@@ -309,10 +317,10 @@ def _differences(w: Any) -> Any:
 
 @compound(static=("method", "tol"))
 def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8) -> Value:
-    """X of A X + X B = C; A: [m, m], B: [n, n], C: [m, n]. `tol` is ignored.
+    """X of A X + X B = C; A: [..., m, m], B: [..., n, n], C: [..., m, n]. Leading dimensions broadcast.
 
-    `method`: "schur", or "eigen" by eigenvectors, which must be independent. It is not finite if an eigenvalue of A is
-    minus one of B.
+    `method`: "schur", or "eigen" by eigenvectors, which must be independent; `tol` is ignored. It is not finite if an
+    eigenvalue of A is minus one of B.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -324,14 +332,21 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
         raise ValueError(f"Unrecognized method {method!r}: there are 'schur' and 'eigen'\n  at {user_line()}")
     check_arraylike("solve_sylvester", A, B, C)
     given = promote_dtypes_inexact(A, B, C)
-    a, b, c = (
-        _one("solve_sylvester", given[0]),
-        _one("solve_sylvester", given[1]),
-        matrices("solve_sylvester", given[2]),
-    )
-    m, n = a.aval.shape[0], b.aval.shape[0]
-    if c.aval.shape != (m, n):
+    a, b, c = (matrices("solve_sylvester", v, square=k < 2) for k, v in enumerate(given))
+    if c.aval.shape[-2:] != (a.aval.shape[-1], b.aval.shape[-1]):
         fail("solve_sylvester", [a, b, c], "C must have the rows of A and the columns of B", "shape")
+
+    def of_one(a: Value, b: Value, c: Value) -> Value:
+        return _solve_sylvester(a, b, c, method)
+
+    if max(a.aval.ndim, b.aval.ndim, c.aval.ndim) > 2:
+        found: Value = vectorize(of_one, signature="(m,m),(n,n),(m,n)->(m,n)")(a, b, c)
+        return found
+    return of_one(a, b, c)
+
+
+def _solve_sylvester(a: Value, b: Value, c: Value, method: str) -> Value:
+    m, n = a.aval.shape[0], b.aval.shape[0]
     dtype = dtypes.to_complex(a.aval.dtype)
     if method == "eigen":
         (w, v), (s, u) = np_linalg.eig(a), np_linalg.eig(b)
