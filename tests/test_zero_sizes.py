@@ -171,3 +171,33 @@ def test_compiled(shape: tuple[int, ...]) -> None:
     assert hloom.jit(lambda a: jnp.einsum("...i,...i->...", a, a))(x).tolist() == np.zeros(shape[:-1]).tolist()
     assert hloom.jit(hloom.grad(lambda a: (nn.softmax(a[..., ::-2]) ** 2).sum()))(x).shape == shape
     assert hloom.jit(lambda a: lax.rev(a, [0]))(x).shape == shape
+
+
+# ---- what has no element: NaN where NumPy gives NaN, and updates of nothing
+
+EMPTY = np.zeros((2, 0, 3), np.float32)
+
+
+@pytest.mark.parametrize("axis", [None, 1, (0, 1), (1, 2), -1])
+@pytest.mark.parametrize("name", ["median", "nanmedian", "nanquantile", "nanpercentile"])
+def test_quantiles_of_nothing_are_those_of_numpy(name: str, axis: Any) -> None:
+    q = () if "median" in name else (0.5,)
+    for keepdims in (False, True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = getattr(np, name)(EMPTY, *q, axis=axis, keepdims=keepdims)
+        for f in (getattr(jnp, name), hloom.jit(getattr(jnp, name), static_argnames=("axis", "keepdims"))):
+            np.testing.assert_array_equal(f(EMPTY, *q, axis=axis, keepdims=keepdims), expected)
+
+
+NO_ROWS = np.zeros(0, int)
+
+
+@pytest.mark.parametrize("index", [slice(0), NO_ROWS, (slice(None), slice(0)), (NO_ROWS, NO_ROWS), (1, slice(2, 2))])
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (0, 3), (5, 7)])
+@pytest.mark.parametrize("operation", ["set", "add", "multiply", "min", "max"])
+def test_updates_where_an_index_names_nothing(index: Any, shape: tuple[int, ...], operation: str) -> None:
+    x = jnp.arange(6.0).reshape(2, 3)
+    update = lambda x, v: getattr(x.at[index], operation)(v)  # noqa: E731
+    for f in (update, hloom.jit(update)):
+        np.testing.assert_array_equal(f(x, jnp.ones(shape)), x)

@@ -674,17 +674,20 @@ class IndexUpdate:
         clips = GatherScatterMode.from_any(mode) is _CLIP
         index = parse_index(x.aval.shape, self._index, wrap)
         new, combine = _in_one_dtype(x, values, operation.combine)
+        if 0 in index.result_shape:
+            return x
         new = _at_shape(new, index.result_shape)
         if clips:
             index = _clamped(index, x.aval.shape)
-        if 0 in x.aval.shape or 0 in index.result_shape or not _in_bounds(index, x.aval.shape):
+        if 0 in x.aval.shape or not _in_bounds(index, x.aval.shape):
             return x
         new = lax.reshape(new, index.sizes)
         return _changed(x, _forward(index), lax.rev(new, index.reversed_dimensions), combine, clips)
 
 
 def _at_shape(new: Value, shape: tuple[int, ...]) -> Value:
-    """Values for x[index], broadcast to its shape; OperandError if they do not fit."""
+    """Values for x[index], broadcast to its shape; OperandError if they do not fit. Values for an index that names no
+    element may have any shape, as in JAX."""
     if new.aval.shape and lax.broadcast_shapes(new.aval.shape, shape) != shape:
         raise OperandError(
             f"x.at[...]: values of shape {new.aval.shape} do not broadcast to the shape of x[...], which is "
@@ -718,7 +721,10 @@ def _scatter(x: Value, index: ArrayIndex, values: Any, scatter: Scatter, mode: M
     own, weak = x.aval.dtype, x.aval.weak_type
     new, _ = _in_one_dtype(x, values, lax.add)
     block = _block_of(x, index)
-    new = _at_shape(new, index.result_shape(block.aval.shape))
+    shape = index.result_shape(block.aval.shape)
+    if 0 in shape:
+        return x
+    new = _at_shape(new, shape)
     changed = scattered(convert(block, new.aval.dtype, weak), index, new, scatter, wrap, mode)
     changed = convert(changed, own, weak)
     if index.is_whole:

@@ -136,7 +136,8 @@ def nanpercentile(
 def median(
     a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Value:
-    """The element in the middle over `axis` (None: of all), or the mean of the two that are; NaN if one is NaN.
+    """The element in the middle over `axis` (None: of all), or the mean of the two that are; NaN if one is NaN, or if
+    there is none.
 
     A float: integers have a float32 (float64 with x64).
 
@@ -151,7 +152,7 @@ def median(
 def nanmedian(
     a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Value:
-    """The `median` over `axis` of elements that are not NaN; NaN if all are, without a warning.
+    """The `median` over `axis` of elements that are not NaN; NaN if there is none, without a warning.
 
     >>> import hloom.numpy as jnp
     >>> jnp.nanmedian(jnp.array([1.0, jnp.nan, 4.0]))
@@ -195,8 +196,10 @@ def _quantile(
     axes = canonical_axes(axis, x.aval.ndim)
     line = _in_front(x, axes)
     if not line.aval.shape[0]:
-        raise ValueError(f"{name} over axes of size 0 of {x.aval.str_short()} has no value\n  at {user_line()}")
-    if method == "inverted_cdf":
+        if not skips_nan and name != "median":
+            raise ValueError(f"{name} over axes of size 0 of {x.aval.str_short()} has no value\n  at {user_line()}")
+        found = lax.full((*parts.aval.shape, *line.aval.shape[1:]), math.nan, x.aval.dtype)
+    elif method == "inverted_cdf":
         heavy = None if weights is None else _weights_in_front(name, x, weights, axis, axes)
         found = _by_weights(line, heavy, parts, skips_nan)
     else:
