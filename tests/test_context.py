@@ -211,3 +211,32 @@ def test_one_function_has_a_program_for_each_precision() -> None:
     assert precision_of(f) == "default"
     with hloom.default_matmul_precision("highest"):
         assert precision_of(f) == "highest,highest"
+
+
+SUMS_OF_HALVES: dict[str, tuple[Any, bool]] = {
+    "lax.reduce_sum": (lambda x: lax.reduce_sum(x, (0,)), True),
+    "lax.reduce": (lambda x: lax.reduce(x, np.zeros((), x.dtype), lax.add, (0,)), True),
+    "reduce_sum along one element": (lambda x: lax.reduce_sum(x[:, None], (1,)), False),
+    "lax.reduce_max": (lambda x: lax.reduce_max(x, (0,)), False),
+    "numpy.sum": (lambda x: jnp.sum(x), False),
+    "numpy.mean": (lambda x: jnp.mean(x), False),
+    "numpy.var": (lambda x: jnp.var(x), False),
+    "softmax": (lambda x: hloom.nn.softmax(x), False),
+    "gradient": (hloom.grad(lambda x: jnp.sum(x * x)), False),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("name", SUMS_OF_HALVES)
+def test_sums_of_halves_that_are_not_allowed(name: str, dtype: str) -> None:
+    fun, refused = SUMS_OF_HALVES[name]
+    x = jnp.ones(4, dtype)
+    for f in (fun, hloom.jit(fun)):
+        f(x)
+        with hloom.allow_f16_reductions(False):
+            if refused and dtype != "float32":
+                with pytest.raises(ValueError, match="jax_allow_f16_reductions=False"):
+                    f(x)
+            else:
+                f(x)
+        f(x)

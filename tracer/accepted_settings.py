@@ -112,7 +112,6 @@ _ALWAYS = "hloom always does so"
 ACCEPTED = {
     "check_vma": Accepted(False, _flag, _NO_TYPES),
     "jax2tf_associative_scan_reductions": Accepted(False, _flag, "cumulative sums have one form, whose results agree"),
-    "jax_allow_f16_reductions": Accepted(True, _flag, "reductions of float16 are in float32 inside"),
     "jax_array_garbage_collection_guard": Accepted(
         "allow", _one_of(None, "allow", "log", "fatal"), "arrays are in no cycles of the library's making"
     ),

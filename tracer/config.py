@@ -67,6 +67,8 @@ class Config:
     """An operation or a jitted function whose result has a NaN raises FloatingPointError, which names the operation."""
     jax_debug_infs: bool
     """The same for infinities."""
+    jax_allow_f16_reductions: bool
+    """False: `lax.reduce_sum` of float16 and bfloat16 is a ValueError. `numpy.sum` and others sum in float32 anyway."""
     jax_check_static_indices: bool
     """An integer out of bounds in an index that is known while tracing is an IndexError, and not moved into bounds."""
     jax_check_tracer_leaks: bool
@@ -261,6 +263,7 @@ _SETTINGS = {
     "hloom_autotune": _Setting("autotune", (bool,)),
     "hloom_backend": _Setting("backend", (str,)),
     "hloom_target": _Setting("target", (str, Target), _check_target),
+    "jax_allow_f16_reductions": _Setting("allow_f16_reductions", (bool,)),
     "jax_check_static_indices": _Setting("check_static_indices", (bool,)),
     "jax_check_tracer_leaks": _Setting("check_tracer_leaks", (bool,)),
     "jax_debug_infs": _Setting("debug_infs", (bool,)),
@@ -526,14 +529,15 @@ def jax2tf_associative_scan_reductions(new_val: bool = True) -> AbstractContextM
 
 
 def allow_f16_reductions(new_val: bool = True) -> AbstractContextManager[object]:
-    """Accepted: reductions of float16 are computed in float32 inside.
+    """Set to False: within the block `lax.reduce_sum` of float16 and bfloat16 is a ValueError, in this thread. Sums of
+    `hloom.numpy` are allowed: they are computed in float32, as all sums of hloom are.
 
     >>> import hloom, hloom.numpy as jnp
-    >>> with hloom.allow_f16_reductions():
+    >>> with hloom.allow_f16_reductions(False):
     ...     jnp.ones(4096, jnp.float16).sum()
     Array(4.096e+03, dtype=float16)
     """
-    return _accepted("jax_allow_f16_reductions", new_val)
+    return _override("jax_allow_f16_reductions", new_val)
 
 
 def auto_pcast(new_val: bool = True) -> AbstractContextManager[object]:

@@ -46,6 +46,8 @@ class Context:
     """Integers out of bounds in an index, known while tracing, are an error."""
     numpy_rank_promotion: str = "allow"
     """"warn" or "raise" where arrays of different ranks are broadcast to one another."""
+    allow_f16_reductions: bool = True
+    """Where it is false, users may not sum floats of 16 bits by `lax.reduce_sum`."""
     autotune: bool = False
     """Variants of each program are timed, and the fastest is kept."""
     excess_precision: bool = False

@@ -21,10 +21,13 @@ from ..hlo.ops.elementwise import ComparisonDirection
 from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.ops.window import ReduceWindowAttributes
 from ..hlo.shape import Shape
+from ..hlo.tracebacks import inner
 from ..hlo.window import WindowDimension
 from ..tracer import dtypes, tree
 from ..tracer.array import array_from_scalar, as_value
+from ..tracer.callers import is_call_of_user
 from ..tracer.compound import compound
+from ..tracer.context import current_context
 from ..tracer.core import ShapedArray, Value, bind, bind_multi
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, scalar_like, unary
@@ -108,7 +111,20 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     >>> lax.reduce_sum(jnp.array([[1, 5], [7, 2]]), (0,))
     Array([8, 7], dtype=int32)
     """
-    return reduce_monoid(Opcode.ADD, _numbers("reduce_sum", operand), 0, axes)
+    x = _numbers("reduce_sum", operand)
+    if not current_context().allow_f16_reductions:
+        _check_half(x, axes)
+    return reduce_monoid(Opcode.ADD, x, 0, axes)
+
+
+def _check_half(x: Value, axes: Sequence[int]) -> None:
+    """ValueError if a user sums floats of 16 bits where the setting jax_allow_f16_reductions forbids it."""
+    sizes = [x.aval.shape[d] for d in axes]
+    if x.aval.dtype in (dtypes.float16, dtypes.bfloat16) and any(n != 1 for n in sizes) and is_call_of_user():
+        raise ValueError(
+            f"reduce_sum on operand {x.aval.str_short(True)} is not allowed when jax_allow_f16_reductions=False.\n"
+            f"  at {user_line()}\n  Convert it to float32 before, or use hloom.numpy.sum, which sums in float32."
+        )
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Value:
@@ -261,6 +277,8 @@ def reduce(
     arrays = [as_value(a) for a in leaves]
     starts = [convert(as_value(i), a.aval.dtype, a.aval.weak_type) for i, a in zip(inits, arrays, strict=True)]
     dims = tuple(canonical_axis(d, arrays[0].aval.ndim) for d in dimensions)
+    if _MONOIDS.get(inner(computation)) is Opcode.ADD and not current_context().allow_f16_reductions:
+        _check_half(arrays[0], dims)
     reducer = reducer_of(computation, treedef, [a.aval.dtype for a in arrays])
     attributes = ReduceAttributes(dims, reducer)
     if len(arrays) == 1:
