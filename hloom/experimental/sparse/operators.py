@@ -315,8 +315,8 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
         )
     k, n = mat.n_batch, mat.n_batch + mat.n_sparse
     starts = []
-    for start, m, size in zip(map(jnp.asarray, start_indices), mat.shape, sizes):
-        starts.append(jnp.clip(jnp.where(start < 0, start + m, start), 0, m - size))
+    for first, extent, length in zip(map(jnp.asarray, start_indices), mat.shape, sizes):
+        starts.append(jnp.clip(jnp.where(first < 0, first + extent, first), 0, extent - length))
     zero = [jnp.zeros_like(s) for s in starts[:1]]
     data = lax.dynamic_slice(mat.data, [*starts[:k], *zero, *starts[n:]], [*sizes[:k], mat.nse, *sizes[n:]])
     indices = lax.dynamic_slice(mat.indices, [*starts[:k], *zero * 2], [*sizes[:k], mat.nse, mat.n_sparse])

@@ -172,7 +172,8 @@ def solve_triangular(
     if trans not in kinds:
         raise ValueError(f"Invalid 'trans' value {trans!r}: it is 0, 1, 2, 'N', 'T' or 'C'\n  at {user_line()}")
     if half := half_of(a, b):
-        return cast("Value", rounded(half, solve_triangular(*widened(a, b), trans, lower, unit_diagonal)))
+        wide = widened(a, b)
+        return cast("Value", rounded(half, solve_triangular(wide[0], wide[1], trans, lower, unit_diagonal)))
     x, y, is_vector = _system("solve_triangular", a, b)
     found = solve_with_triangle(x, y, lower=bool(lower), unit=bool(unit_diagonal), kind=kinds[trans])
     return _result(found, is_vector)
@@ -209,7 +210,8 @@ def solve(
     if assume_a == "gen":
         return np_linalg.solve(a, b)
     if half := half_of(a, b):
-        return cast("Value", rounded(half, solve(*widened(a, b), lower, assume_a=assume_a)))
+        wide = widened(a, b)
+        return cast("Value", rounded(half, solve(wide[0], wide[1], lower, assume_a=assume_a)))
     x, y, is_vector = _system("solve", a, b)
     if assume_a == "sym":
         x = symmetric(x, bool(lower))
@@ -261,7 +263,7 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
     Array([1., 2.], dtype=float32)
     """
     if half := half_of(a):
-        return cast("tuple[Value, Value]", rounded(half, lu_factor(*widened(a))))
+        return cast("tuple[Value, Value]", rounded(half, lu_factor(widened(a)[0])))
     factors, pivots, _ = linalg.lu(_given("lu_factor", a))
     return factors, pivots
 
@@ -316,7 +318,7 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
            [0., 1.]], dtype=float32))
     """
     if half := half_of(a):
-        return rounded(half, lu(*widened(a), permute_l))
+        return rounded(half, lu(widened(a)[0], permute_l))
     x = _given("lu", a)
     factors, _, order = linalg.lu(x)
     (m, n), batch, none = sizes(x), batch_of(x), [0] * x.aval.ndim
