@@ -56,6 +56,8 @@ CASES: dict[str, Case] = {
     "repeat flat": lambda np, x: np.repeat(x, 2),
     "tile": lambda np, x: np.tile(x, 2),
     "roll": lambda np, x: np.roll(x, 1),
+    "unwrap": lambda np, x: np.unwrap(x),
+    "unwrap axis": lambda np, x: np.unwrap(x, axis=0),
     "roll axis": lambda np, x: np.roll(x, 1, axis=0),
     "pad": lambda np, x: np.pad(x, 1),
     "reshape": lambda np, x: np.reshape(x, (5, 0)),

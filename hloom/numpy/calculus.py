@@ -194,6 +194,8 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
         raise ValueError(f"unwrap needs a dimension, not {x.aval.str_short()}\n  at {user_line()}")
     axis = canonical_axis(axis, x.aval.ndim)
     dtype = dtypes.result_type(x, period)
+    if not x.aval.shape[axis]:
+        return to_dtype(x, dtype, False)
     whole = dtypes.is_integer(dtype)
     turn = to_dtype(period, dtype, False)
     half: Any = floor_divide(turn, 2) if whole else turn / 2
