@@ -139,6 +139,15 @@ class HloComputation(SharedValue):
         return {i: tuple(users) for i, users in found.items()}
 
     @lazy_property
+    def state_elements(self) -> Mapping[int, tuple[HloInstruction, ...]]:
+        """The instructions that take an element out of a parameter, as the body of a loop does, by its number."""
+        found: dict[int, list[HloInstruction]] = {}
+        for i in self.instructions:
+            if i.opcode is Opcode.GET_TUPLE_ELEMENT and i.operands[0].opcode is Opcode.PARAMETER:
+                found.setdefault(i.attributes.index, []).append(i)
+        return {index: tuple(elements) for index, elements in found.items()}
+
+    @lazy_property
     def callers(self) -> tuple[HloInstruction, ...]:
         """The instructions that call computations, in order. Cached: every walk over a module asks."""
         having = [i for i in self.instructions if i.attributes is not NO_ATTRIBUTES]

@@ -19,9 +19,10 @@ they are small and shared, and each part makes its own.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ..buffers.values import is_alias, leaf_count, leaf_number
+from ..buffers.values import FirstLeaves, is_alias, leaf_count
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
@@ -78,9 +79,10 @@ def _candidates(loop: HloInstruction, most_shared: int) -> list[int]:
     if not found:
         return []
     firsts = [sizes[0] for sizes in found if sizes]
-    common = {size for size in firsts if all(size in sizes for sizes in found)}
+    common = {size for size in set(firsts) if all(size in sizes for sizes in found)}
     common |= {size for sizes in found[:1] for size in sizes if all(size in other for other in found)}
-    return sorted(common, key=lambda size: (-firsts.count(size), -size))
+    times = Counter(firsts)
+    return sorted(common, key=lambda size: (-times[size], -size))
 
 
 def _changing(loop: HloInstruction) -> set[int]:
@@ -101,6 +103,7 @@ class _Analysis:
     def __init__(self, size: int, most_shared: int) -> None:
         self.size, self.most_shared = size, most_shared
         self.axes: dict[HloInstruction, Axes] = {}
+        self.first_leaves = FirstLeaves()
 
     def batch(self, loop: HloInstruction) -> Batch:
         state = self._loop(loop, (None,) * leaf_count(loop.shape))
@@ -242,7 +245,7 @@ class _Analysis:
         if opcode is Opcode.TUPLE:
             return tuple(axis for axes in operands for axis in axes)
         if opcode is Opcode.GET_TUPLE_ELEMENT:
-            first = leaf_number(instruction.operands[0].shape, (instruction.attributes.index,))
+            first = self.first_leaves.of(instruction.operands[0].shape)[instruction.attributes.index]
             return operands[0][first : first + leaf_count(instruction.shape)]
         if opcode is Opcode.OPT_BARRIER:
             return operands[0]

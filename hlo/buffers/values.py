@@ -48,6 +48,21 @@ def leaf_count(shape: Shape) -> int:
     return 1 if shape.tuple_shapes is None else sum(map(leaf_count, shape.tuple_shapes))
 
 
+class FirstLeaves:
+    """The number of the first leaf in each element of a tuple, by the identity of its shape: tuples may have thousands
+    of elements, and as many instructions take one out."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Shape, list[int]]] = {}
+
+    def of(self, shape: Shape) -> list[int]:
+        """One number for each element, and how many leaves there are."""
+        known = self._known.get(id(shape))
+        if known is None:
+            known = self._known[id(shape)] = shape, [0, *accumulate(map(leaf_count, shape.elements))]
+        return known[1]
+
+
 def leaf_number(shape: Shape, index: Sequence[int]) -> int:
     """The position of leaf `index` among the leaves of `shape`, depth first; the first one below it for a tuple."""
     number = 0

@@ -33,8 +33,11 @@ def with_early_uses(computation: HloComputation) -> HloComputation:
             users = dict.fromkeys(computation.users[node])
             for user in users:
                 missing[user] -= 1
-            # Every reader of an operand may now be the last one.
-            nearby = [u for operand in dict.fromkeys(node.operands) for u in computation.users[operand]]
+            # The one that is left of an operand's readers is now its last one. Each operand is looked at once.
+            nearby = [
+                u for o in dict.fromkeys(node.operands) if _is_computed(o) and readers[o] == 1
+                for u in computation.users[o]
+            ]
             stack += [u for u in (*reversed(nearby), *reversed(users)) if not missing[u] and u not in order]
     if tuple(order) == computation.instructions:
         return computation
@@ -43,7 +46,8 @@ def with_early_uses(computation: HloComputation) -> HloComputation:
 
 def _is_last_reader(node: HloInstruction, readers: dict[HloInstruction, int]) -> bool:
     """True for an instruction of a nest after which some operand that was computed is not needed any more."""
-    return is_fusible(node) and any(
-        readers[operand] == 1 and operand.operands and operand.opcode is not Opcode.PARAMETER
-        for operand in node.operands
-    )
+    return is_fusible(node) and any(readers[o] == 1 and _is_computed(o) for o in node.operands)
+
+
+def _is_computed(value: HloInstruction) -> bool:
+    return bool(value.operands) and value.opcode is not Opcode.PARAMETER

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
-from ...buffers.values import is_alias, leaf_count, leaf_number
+from ...buffers.values import FirstLeaves, is_alias, leaf_count, leaf_number
 from ...effects import effects_of
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
@@ -82,7 +82,7 @@ class _Arrays:
         leaves, operands = self.leaves, instruction.operands
         opcode = instruction.opcode
         if opcode is Opcode.GET_TUPLE_ELEMENT:
-            first = finder.first_leaves(operands[0].shape)[instruction.attributes.index]
+            first = finder.first_leaves.of(operands[0].shape)[instruction.attributes.index]
             return leaves[operands[0]][first : first + leaf_count(instruction.shape)]
         if is_alias(instruction):
             return tuple([leaf for o in operands for leaf in leaves[o]])
@@ -107,7 +107,7 @@ class _Finder:
         self.bodies = {i.attributes.body for i in module.instructions() if i.opcode is Opcode.WHILE}
         self._arrays: dict[HloComputation, _Arrays] = {}
         self._updates: dict[HloComputation, list[tuple[HloInstruction, Leaf]]] = {}
-        self._firsts: dict[int, tuple[Shape, list[int]]] = {}
+        self.first_leaves = FirstLeaves()
 
     def run(self) -> dict[HloComputation, Overwriting]:
         entry = self.module.entry
@@ -128,14 +128,6 @@ class _Finder:
         if known is None:
             known = self._arrays[computation] = _Arrays(self, computation)
         return known
-
-    def first_leaves(self, shape: Shape) -> list[int]:
-        """The number of the first leaf in each element of a tuple. By identity: tuples may have thousands of elements,
-        and as many instructions take one out."""
-        known = self._firsts.get(id(shape))
-        if known is None:
-            known = self._firsts[id(shape)] = shape, [0, *accumulate(map(leaf_count, shape.elements))]
-        return known[1]
 
     def updates(self, computation: HloComputation) -> list[tuple[HloInstruction, Leaf]]:
         """The instructions of a computation that would write over an array, with that array."""

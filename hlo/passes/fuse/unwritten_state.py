@@ -31,7 +31,7 @@ from ...ops.custom_call import CustomCallAttributes
 from ...shape import Shape
 from ..patterns import splat_value
 from ..rewrite import map_computations, rewrite_computation
-from ..simplify.loops import has_tuple_state, is_only_written, unchanged_elements
+from ..simplify.loops import has_tuple_state, is_only_written, is_unchanged
 
 _DEPTH = 16
 """The longest chain of instructions that is looked through for the value of an index."""
@@ -109,7 +109,7 @@ def _written(loop: HloInstruction, k: int, least: int) -> _Range | None:
     if len(cut) > 1:
         return None
     d = cut[0]
-    start = _Indices(loop, counter, unchanged_elements(loop)).of(update.operands[2 + d])
+    start = _Indices(loop, counter).of(update.operands[2 + d])
     if start is None:
         return None
     first, last = start
@@ -127,7 +127,6 @@ class _Indices:
 
     loop: HloInstruction
     counter: InductionVariable
-    unchanged: set[int]
     seen: dict[HloInstruction, tuple[int, int] | None] = field(default_factory=dict)
 
     def of(self, i: HloInstruction, depth: int = _DEPTH) -> tuple[int, int] | None:
@@ -175,7 +174,7 @@ class _Indices:
     def _element(self, index: int) -> tuple[int, int] | None:
         initial = initial_value(self.loop, index)
         start = None if initial is None else _constant(initial)
-        if start is None or index in self.unchanged:
+        if start is None or is_unchanged(self.loop, index):
             return start
         results = body_results(self.loop.attributes.body)
         assert results is not None

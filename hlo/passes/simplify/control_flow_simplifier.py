@@ -18,7 +18,7 @@ from ..rewrite import clone_computation, cloned_effects, rewrite_computation
 from ..rewriter import RewriteLog, apply_rules
 from ..rules import Replacement, RuleSet, Site, rule
 from .counters import count_with_another, counters_in_step, equal_elements
-from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
+from .loops import has_tuple_state, initial_element, is_unchanged, unchanged_elements, with_state
 
 
 def _inlined(computation: HloComputation, operand: HloInstruction) -> Replacement:
@@ -163,7 +163,7 @@ def unchanged_result(element: HloInstruction) -> HloInstruction | None:
     if loop.opcode is not Opcode.WHILE or not has_tuple_state(loop):
         return None
     index = element.attributes.index
-    return initial_element(loop, index) if index in unchanged_elements(loop) else None
+    return initial_element(loop, index) if is_unchanged(loop, index) else None
 
 
 def known_branch(conditional: HloInstruction) -> Replacement | None:

@@ -25,6 +25,12 @@ def unchanged_elements(loop: HloInstruction) -> set[int]:
     return set() if results is None else {k for k, result in enumerate(results) if state_element(result) == k}
 
 
+def is_unchanged(loop: HloInstruction, k: int) -> bool:
+    """True for an element of the state that the body returns as it got it."""
+    results = body_results(loop.attributes.body)
+    return results is not None and state_element(results[k]) == k
+
+
 def is_only_written(loop: HloInstruction, k: int) -> bool:
     """True for an array in the state of which each step replaces a window, and which nothing in the loop reads."""
     body: HloComputation = loop.attributes.body
@@ -34,16 +40,16 @@ def is_only_written(loop: HloInstruction, k: int) -> bool:
     update = results[k]
     if update.opcode is not Opcode.DYNAMIC_UPDATE_SLICE or state_element(update.operands[0]) != k:
         return False
-    users = [u for i in body.instructions if state_element(i) == k for u in body.users[i]]
+    users = [u for i in body.state_elements[k] for u in body.users[i]]
     computations = (body, loop.attributes.condition)
     return (
         users == [update]
         and update.operands.count(update.operands[0]) == 1
         and list(body.users[update]) == [body.root]
         and results.count(update) == 1
-        and not any(state_element(i) == k for i in loop.attributes.condition.instructions)
+        and k not in loop.attributes.condition.state_elements
         # nothing takes the state as a whole
-        and all(u.opcode is Opcode.GET_TUPLE_ELEMENT for c in computations for u in c.users[c.parameters[0]])
+        and all(len(c.users[c.parameters[0]]) == sum(map(len, c.state_elements.values())) for c in computations)
     )
 
 

@@ -125,9 +125,9 @@ def _slices(loop: HloInstruction, least: int) -> dict[int, _View]:
         value = _sliced_last(initial_element(loop, k))
         if value.opcode is not Opcode.SLICE or set(value.attributes.strides) != {1} or value.shape.num_elements < least:
             continue
-        elements = [i for i in body.instructions if state_element(i) == k]
+        elements = body.state_elements.get(k, ())
         readers = [u for i in elements for u in body.users[i] if u is not body.root]
-        is_passed = any(state_element(i) == k for i in loop.attributes.condition.instructions)
+        is_passed = k in loop.attributes.condition.state_elements
         if is_passed or not readers or not all(_reads_window(u, elements) for u in readers):
             continue
         found[k] = _View(value.operands[0], value.shape, tuple(value.attributes.start_indices))
