@@ -338,3 +338,19 @@ def test_the_best_element_in_a_loop() -> None:
         return lax.fori_loop(0, 5, lambda i, c: (c[0] + lax.top_k(-c[1], 1)[0][0], c[1] * 1.5), (0.0, x))[0]
 
     assert hloom.jit(summed)(jnp.array([3.0, 1.0, 2.0])) == -13.1875
+
+
+@pytest.mark.parametrize("size", [1 << 10, 1 << 19])
+def test_a_scatter_costs_its_updates_whatever_the_size_of_the_array(size: int) -> None:
+    """An array in the state is updated in place, so the loop is one kernel, however large the array is."""
+
+    def f(a: Any, values: Any) -> Any:
+        return lax.fori_loop(1, size - 1, lambda t, a: a.at[jnp.array([t, t + 1])].add(values[t]), a)
+
+    a, values = np.zeros(size, np.float32), np.arange(size, dtype=np.float32) % 7
+    compiled = hloom.jit(f).lower(a, values).compile()
+    assert {name.split()[0] for name in compiled.kernels()} == {"loop_fusion"}
+    expected = a.copy()
+    expected[1:-1] += values[1:-1]
+    expected[2:] += values[1:-1]
+    np.testing.assert_array_equal(compiled(a, values), expected)

@@ -16,7 +16,7 @@ from ...hlo.opcode import Opcode
 from ..emit.convolution import sizes_of
 from ..emit.kernel import EmittedKernel
 from ..loops.statements import walk
-from ..rows import row_rule
+from ..rows import row_rule, share_rule
 from ..rows.table import RowContext
 from ..runtime.program import ProgramBuilder
 
@@ -49,9 +49,15 @@ class _Recorder:
 
     has_blas = has_pieces = False
 
-    def __init__(self) -> None:
+    def __init__(self, instruction: HloInstruction) -> None:
         self.kernels: list[EmittedKernel] = []
         self.copied = 0
+        self._operands = [_Memory() for operand in instruction.operands for _ in operand.shape.leaves()]
+        share = share_rule(instruction.opcode)
+        self._results = [
+            next((m for n, m in enumerate(self._operands) if share is not None and share(instruction, n, k)), _Memory())
+            for k, _ in enumerate(instruction.shape.leaves())
+        ]
 
     @property
     def builder(self) -> _Recorder:
@@ -63,10 +69,10 @@ class _Recorder:
         raise AttributeError(f"neither a context nor a builder has {name!r}")
 
     def operands(self, instruction: HloInstruction) -> list[_Memory]:
-        return [_Memory() for operand in instruction.operands for _ in operand.shape.leaves()]
+        return self._operands
 
     def results(self, instruction: HloInstruction) -> list[_Memory]:
-        return [_Memory() for _ in instruction.shape.leaves()]
+        return self._results  # a loop updates its state in place, whatever the size of an array
 
     def inlined(self, instruction: HloInstruction) -> dict[int, Any]:
         return {}  # a loop computes all operands before
@@ -86,7 +92,7 @@ def _by_its_row(instruction: HloInstruction) -> Part | None:
     rule = row_rule(instruction.opcode)
     if rule is None:
         return None
-    recorder = _Recorder()
+    recorder = _Recorder(instruction)
     try:
         rule(recorder, instruction)  # type: ignore[arg-type]
     except _Refused:
