@@ -19,6 +19,7 @@ from ..hlo.passes.fuse.memory_scheduler import MemoryScheduler
 from ..hlo.passes.fuse.outline_loops import OutlineLoops
 from ..hlo.passes.fuse.slices_of_updates import SlicesOfUpdates
 from ..hlo.passes.fuse.spare_state import SpareLoopState
+from ..hlo.passes.fuse.split_concatenations import SplitConcatenations
 from ..hlo.passes.fuse.split_reductions import SplitReductions
 from ..hlo.passes.fuse.unroll_rotation import UnrollRotation
 from ..hlo.passes.fuse.unshare_loop_state import UnshareLoopState
@@ -47,6 +48,7 @@ from ..hlo.target import Target
 from ..hlo.targets import target_named
 from .bodies import Bodies
 from .dot import is_gemm, is_matrix
+from .emit.movement import MANY_PARTS
 from .emit.small_linalg import has_small_kernel
 from .expansions import NUMBA_EXPANSIONS
 from .native_loops.cost import is_native
@@ -55,6 +57,9 @@ from .tuning import Tuning
 KERNEL_LIMITS = FusionLimits(
     members=400,  # the compile time of a kernel grows faster than linearly with its length
     externals=48,  # each is an argument of the kernel
+    outputs=48,  # the same; and the compiler compares each pair of pointers of which one is written through
+    stages=4,  # of a softmax there are two, of a layer normalisation with its gradient four
+    parts=MANY_PARTS,
     serial_elements=1 << 15,  # less work is not worth a second thread
     small_elements=1 << 17,  # takes about as long as a few kernels' starts in threads
     workers=8,
@@ -121,6 +126,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None, tuning:
             SPLIT_REDUCTIONS,  # after simplification too, which would merge the split reductions
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters
             DeadCodeElimination(),
+            SplitConcatenations(most=4 * MANY_PARTS),  # after the last simplification, which would merge them again
             SlicesOfUpdates(),  # after the last simplification, which would make static slices of these
             UnwrittenState(),  # after all that merges or moves equal values: each loop gets memory of its own
             MarkInBounds(),  # what is known of an index may not hold outside of its loop: nothing moves from here on

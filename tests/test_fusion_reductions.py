@@ -67,6 +67,12 @@ def root_mean_square(x: Any, scale: Any) -> Any:
     return x / jnp.sqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-5) * scale
 
 
+def layers(count: int, x: Any) -> Any:
+    for _ in range(count):
+        x = nn.softmax(x) + x
+    return x
+
+
 def gradient(f: Callable[..., Any], *x: Any) -> Any:
     return hloom.grad(lambda *y: jnp.sum(f(*y) * y[0]), argnums=tuple(range(len(x))))(*x)
 
@@ -86,6 +92,9 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...], int]]
     "layer norm": (layer_norm, ((1024, 128), (128,), (128,)), 1),
     "gradient of a layer norm": (partial(gradient, layer_norm), ((1024, 128), (128,), (128,)), 2),
     "gradient of a layer norm of a batch": (partial(gradient, layer_norm), ((16, 64, 128), (128,), (128,)), 2),
+    "two layers": (lambda x: nn.softmax(nn.softmax(x) + x), ((96, 80),), 1),
+    "ten layers": (lambda x: layers(10, x), ((96, 80),), 4),
+    "twenty layers": (lambda x: layers(20, x), ((96, 80),), 4),
     "gradient of a root mean square norm": (partial(gradient, root_mean_square), ((1024, 128), (128,)), 2),
 }
 

@@ -30,6 +30,7 @@ from .alignment import reductions_of, roots_of
 from .collapse import FusedBody, canonical, structure_of
 from .kernel import EmittedKernel
 from .nest import emit_loop, emit_update
+from .nest_parts import emit_parts, many_parts
 from .reductions import reduction_nest
 from .sharing import Sharing, is_update
 
@@ -43,4 +44,7 @@ def emit_fusion(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
         return reduction_nest(fused, sharing).emit()
     if is_update(fused, roots_of(body)[0]):
         return emit_update(fused, sharing)
+    concatenation = many_parts(fused)
+    if concatenation is not None:
+        return emit_parts(fused, concatenation)
     return emit_loop(fused, sharing)

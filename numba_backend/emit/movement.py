@@ -10,6 +10,8 @@ transpose: ``x[j * n1 + i]``; pad and concatenate choose by comparing the index:
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from ...hlo.analyses.in_bounds import in_bounds
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
@@ -179,6 +181,25 @@ def _pad(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     return _choose(e, tests, operand, tuple(source), padding, ())
 
 
+MANY_PARTS = 16
+"""The most parts of a concatenation whose ends are written as sums where they are needed, from which loops are split
+(`loops/split.py`)."""
+
+
+def part_ends(e: ElementEmitter, parts: Sequence[HloInstruction], axis: int) -> Iterator[Expr]:
+    """Where each part of a concatenation ends. Of many parts, each end has a name: the sums would be long."""
+    end: Expr = ZERO
+    for part in parts:
+        size = e.sizes.of(part, axis)
+        if len(parts) <= MANY_PARTS:
+            end = end + size
+        elif isinstance(end, Number) and isinstance(size, Number):
+            end = Number(int(end.value) + int(size.value))
+        else:
+            end = e.writer.let("end", end + size)
+        yield end
+
+
 @ELEMENT.register(Opcode.CONCATENATE)
 def _concatenate(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     """One branch for each operand: ``if i < n0: ... elif i < n0 + n1: ... else: ...``."""
@@ -186,11 +207,13 @@ def _concatenate(e: ElementEmitter, instruction: HloInstruction, index: Index) -
     parts = [o for o in instruction.operands if o.shape.dimensions[axis]]
     if len(parts) == 1:
         return e.value(parts[0], index)
+    ends = part_ends(e, parts, axis)
+    if len(parts) > MANY_PARTS:
+        ends = iter([*ends])  # no name may be given between the branches
     name: str | Name = writer.fresh("part")
     component = index[axis]
     start: Expr = ZERO
-    for number, part in enumerate(parts):
-        end = start + e.sizes.of(part, axis)
+    for number, (part, end) in enumerate(zip(parts, ends)):
         local = (*index[:axis], component - start, *index[axis + 1 :])
         if number == 0:
             branch = writer.if_(component < end, guarded=True)

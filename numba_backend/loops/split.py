@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from .expressions import ZERO, Binary, Expr, Name, Number, all_of, call, minus, plus
 from .forward import assigned
 from .statements import Assign, Block, For, If, walk, with_blocks
+from .typing import type_of_binary
 
 MOST_PARTS = 16
 """A loop becomes at most so many loops."""
@@ -66,11 +67,17 @@ class _Counter:
 
     def is_fixed(self, e: Expr) -> bool:
         """True for an integer that is the same in all iterations."""
-        return all(
-            p.type == "int64" and isinstance(p, Binary | Number | Name)
-            and not (isinstance(p, Name) and p.name in self.assigned)
-            for p in e.walk()
-        )  # fmt: skip
+        for part in e.walk():
+            match part:
+                case Binary(op=op):  # of integers, which are looked at themselves
+                    fixed = type_of_binary(op, "int64", "int64") == "int64"
+                case Name(name=name):
+                    fixed = part.type == "int64" and name not in self.assigned
+                case _:
+                    fixed = isinstance(part, Number) and part.type == "int64"
+            if not fixed:
+                return False
+        return True
 
     def point(self, test: Expr) -> tuple[Expr, bool] | None:
         """(p, answer) for a test whose answer is `answer` from iteration p on, and the other one before."""

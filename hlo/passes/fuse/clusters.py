@@ -22,6 +22,13 @@ class FusionLimits:
     """The most instructions in one fusion."""
     externals: int
     """The most values that one fusion reads from memory."""
+    outputs: int
+    """The most results that one fusion writes to memory."""
+    stages: int
+    """The most reductions in one fusion of which each waits for the one before. Each is one more loop, and every loop
+    computes again what it needs: without a limit, the work would grow with the square of their number."""
+    parts: int
+    """A concatenation of more parts than this is a nest of its own, into which its parts may go, and nothing else."""
     serial_elements: int
     """A domain of up to this many elements is not worth sharing between workers."""
     small_elements: int
@@ -85,21 +92,28 @@ class Cluster:
     numbers: list[int]
     """The members, by their position in the program."""
     members: set[HloInstruction]
-    bits: int
-    """The members as a set of numbers."""
-    ancestors: int
-    """The instructions that must run before, as a set of numbers."""
     fusible: bool
     reads: dict[HloInstruction, list[tuple[HloInstruction, int]]]
     """Values read from outside, behind free instructions: the members that read them, and the operand number."""
-    readers: set[HloInstruction]
-    """The visited instructions outside that must run after."""
     outputs: set[HloInstruction]
     """The members that are needed outside."""
     space: Space = Space(())
     closed: bool = False
-    """True once the nest writes only a part of its output: nothing may join at the output's index."""
+    """True for a nest that does not go over its output once, index by index: nothing may join at the output's index."""
+    is_apart: bool = False
+    """True if no user may take a member into its nest: see `temporaries.py`."""
+    is_state: bool = False
+    """True if a member computes a large element of a loop's next state."""
     inlined: set[HloInstruction] = field(default_factory=set)
+    before: dict[Cluster, None] = field(default_factory=dict, repr=False)
+    """The clusters for which it waits. Sets in the order in which they were made, so that a program always gives the
+    same kernels."""
+    after: dict[Cluster, None] = field(default_factory=dict, repr=False)
+    """Those that wait for it."""
+    place: int = 0
+    previous: Cluster | None = field(default=None, repr=False)
+    next: Cluster | None = field(default=None, repr=False)
+    """Where it is in the order of all clusters; see `cluster_order.py`."""
 
 
 @dataclass(frozen=True, slots=True)

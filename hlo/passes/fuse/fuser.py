@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from itertools import combinations
 
 from ...effects import has_side_effect
 from ...ir import HloComputation, HloInstruction
 from ...opcode import Opcode
 from ...ops import Trait, has_trait
+from .cluster_order import ClusterOrder, Joint
 from .clusters import Cluster, Edge, FusionLimits, Space, accessed, can_run_again, joined_space, space_of
 from .fusible import Dimensions, is_free, is_fusible, reads_at_its_own_index, resolve, squeezed
 from .in_place import InPlace
@@ -34,11 +33,13 @@ class Fuser:
         self.computation = computation
         self.limits = limits
         self.waits = in_place.waits
-        self.apart = in_place.apart
         self.in_place = in_place
         self.of: dict[HloInstruction, Cluster] = {}
         self.number = {instruction: k for k, instruction in enumerate(computation.instructions)}
-        self._last_effect: Cluster | None = None
+        self._order = ClusterOrder()
+        self._stage: dict[HloInstruction, int] = {}
+        """How many reductions in its nest a member waits for, one after the other; 0 for those that are not in it."""
+        self._last_effect: HloInstruction | None = None
         self._users: dict[HloInstruction, frozenset[HloInstruction]] = {}
         self._resolved: dict[HloInstruction, tuple[HloInstruction, Dimensions]] = {}
 
@@ -49,8 +50,7 @@ class Fuser:
             cluster = self._new_cluster(instruction)
             if cluster.fusible:
                 self._absorb_operands(instruction)
-        for first, second in combinations(self.in_place.replaced, 2):
-            self._join_states(first, second)
+        self._join_all_states()
         self._join_siblings()
 
     def members(self, cluster: Cluster) -> list[HloInstruction]:
@@ -62,29 +62,31 @@ class Fuser:
         return any(c.fusible for c in self.of.values())
 
     def _new_cluster(self, instruction: HloInstruction) -> Cluster:
-        number, ancestors = self.number[instruction], 0
+        number = self.number[instruction]
         reads: dict[HloInstruction, list[tuple[HloInstruction, int]]] = {}
         for k, operand in enumerate(instruction.operands):
             reads.setdefault(self.resolve(operand)[0], []).append((instruction, k))
-        before = {id(c): c for source in reads if (c := self.of.get(source)) is not None}
+        before = dict.fromkeys(c for source in reads if (c := self.of.get(source)) is not None)
         for reader in self.waits.get(number, ()):  # of the array that this update overwrites
-            earlier = self.of[self.computation.instructions[reader]]
-            before[id(earlier)] = earlier
-        acts = has_side_effect(instruction)
-        if acts and self._last_effect is not None:  # side effects keep their order: no cluster may extend across one
-            before[id(self._last_effect)] = self._last_effect
-        for cluster in before.values():
-            ancestors |= cluster.bits | cluster.ancestors
-            cluster.readers.add(instruction)
+            before[self.of[self.computation.instructions[reader]]] = None
+        if has_side_effect(instruction):  # side effects keep their order: no cluster may extend across one
+            if self._last_effect is not None:
+                before[self.of[self._last_effect]] = None
+            self._last_effect = instruction
         outputs = set() if self.users(instruction) <= {instruction} else {instruction}
         cluster = Cluster(
-            [number], {instruction}, 1 << number, ancestors, is_fusible(instruction), reads, set(), outputs,
-            space_of(instruction), instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE,
+            [number], {instruction}, is_fusible(instruction), reads, outputs, space_of(instruction),
+            self._is_closed(instruction), number in self.in_place.apart, number in self.in_place.states,
         )  # fmt: skip
-        if acts:
-            self._last_effect = cluster
+        self._order.append(cluster, before)
         self.of[instruction] = cluster
         return cluster
+
+    def _is_closed(self, instruction: HloInstruction) -> bool:
+        """True for an update, whose nest writes a part of its output, and for a concatenation of many parts."""
+        if instruction.opcode is Opcode.CONCATENATE:
+            return len(instruction.operands) > self.limits.parts
+        return instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE
 
     def resolve(self, instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
         """(source, positions): the first instruction that is not free, and where its dimensions are in `instruction`.
@@ -140,21 +142,24 @@ class Fuser:
     def edges(self, producer: Cluster, consumer: Cluster) -> list[Edge]:
         """The reads of the consumer's members from the producer's."""
         found = []
-        for source, reads in consumer.reads.items():
-            if self.of.get(source) is producer:
-                for user, number in reads:
-                    operand = user.operands[number]
-                    positions = self.resolve(operand)[1] if reads_at_its_own_index(user, number) else None
-                    found.append(Edge(source, user, positions, len(squeezed(operand)), number))
+        for source in self._read_of(producer, consumer):
+            for user, number in consumer.reads[source]:
+                operand = user.operands[number]
+                positions = self.resolve(operand)[1] if reads_at_its_own_index(user, number) else None
+                found.append(Edge(source, user, positions, len(squeezed(operand)), number))
         return found
+
+    def _read_of(self, producer: Cluster, consumer: Cluster) -> list[HloInstruction]:
+        """What the consumer reads of the producer's results."""
+        if len(producer.outputs) < len(consumer.reads):
+            return [source for source in producer.outputs if source in consumer.reads]
+        return [source for source in consumer.reads if source in producer.members]
 
     def _merge(self, producer: Cluster, consumer: Cluster) -> bool:
         """Merge both into one cluster; False if that is not possible or does not pay."""
-        if len(producer.numbers) + len(consumer.numbers) > self.limits.members or producer.closed:
+        if len(producer.numbers) + len(consumer.numbers) > self.limits.members or producer.closed or producer.is_apart:
             return False
         if len(consumer.reads) - len(producer.outputs) > self.limits.externals:  # more than the limit will remain
-            return False
-        if producer.bits & self.apart or self._reached_from_outside(producer, consumer):
             return False
         edges = self.edges(producer, consumer)
         joined = None if consumer.closed else joined_space(producer, consumer, edges, self.limits)
@@ -166,29 +171,83 @@ class Fuser:
             return False
         elif any(edge.user in consumer.inlined for edge in edges):  # at the other index, too
             inlined |= producer.members
-        reads = {source: users for source, users in consumer.reads.items() if source not in producer.members}
-        for source, users in producer.reads.items():
-            reads[source] = [*users, *reads.get(source, ())]
-        if len(reads) > self.limits.externals:
+        inside = {edge.source for edge in edges}
+        more = sum(1 for source in producer.reads if source not in consumer.reads)
+        if len(consumer.reads) - len(inside) + more > self.limits.externals:
             return False
+        internal = [source for source in inside if not self._is_read_outside(source, producer, consumer)]
+        if len(producer.outputs) + len(consumer.outputs) - len(internal) > self.limits.outputs:
+            return False
+        stages = self._stages(consumer, edges)
+        if stages is None:
+            return False
+        joint = self._order.joint(producer, consumer, reads=True)
+        if joint is None:
+            return False
+        self._stage.update(stages)
+        producer.outputs.difference_update(internal)
+        reads = consumer.reads
+        for source in inside:
+            del reads[source]
         closed = consumer.closed
-        merged = self._put_together(producer, consumer)
+        for source, users in producer.reads.items():
+            users.extend(reads.get(source, ()))
+            reads[source] = users
+        merged = self._put_together(producer, consumer, joint)
         merged.reads, merged.inlined, merged.closed, merged.space = reads, inlined, closed, joined
         return True
+
+    def _stages(self, consumer: Cluster, edges: list[Edge]) -> dict[HloInstruction, int] | None:
+        """The members of the consumer that would wait for more reductions in their nest than now, and for how many, one
+        after the other; None if these are too many: each takes one more loop, which computes again what is before it.
+        """
+        raised: dict[HloInstruction, int] = {}
+        stack = [(edge.user, edge.source) for edge in edges]
+        while stack:
+            user, source = stack.pop()
+            stage = raised.get(source, self._stage.get(source, 0)) + (source.opcode is Opcode.REDUCE)
+            if stage <= raised.get(user, self._stage.get(user, 0)):
+                continue
+            if stage > self.limits.stages:
+                return None
+            raised[user] = stage
+            stack += [(after, user) for after in self.users(user) if after in consumer.members and after is not user]
+        return raised
+
+    def _is_read_outside(self, source: HloInstruction, *clusters: Cluster) -> bool:
+        """True if the value is needed outside of some clusters."""
+        return any(not any(user in c.members for c in clusters) for user in self.users(source))
+
+    def _join_all_states(self) -> None:
+        """Merge the clusters of elements of a loop's next state that read each other's old values."""
+        replaced = self.in_place.replaced
+        made = {leaf: number for number, leaf in replaced.items()}
+        rank = {number: k for k, number in enumerate(replaced)}
+        for first in replaced:
+            done = rank[first]
+            while True:
+                reads = self.of[self.computation.instructions[first]].reads
+                read = {made[leaf] for i in reads for leaf in self.in_place.leaves[self.number[i]] if leaf in made}
+                second = min((n for n in read if rank[n] > done), key=rank.__getitem__, default=None)
+                if second is None:
+                    break
+                done = rank[second]
+                self._join_states(first, second)
 
     def _join_states(self, first: int, second: int) -> None:
         """Merge the clusters of two elements of a loop's next state if each reads the old value of the other, index by
         index. One nest can write both in place; of two, the first would overwrite what the second needs."""
         a, b = (self.of[self.computation.instructions[n]] for n in (first, second))
-        space = joined_space(a, b, (), self.limits)
-        if space is None or (space.reduced is not None and not can_run_again(space, self.limits)):
+        if a is b:
             return
         old_a, old_b = self.in_place.replaced[first], self.in_place.replaced[second]
         if not (self._reads_at_index(a, old_b, True) and self._reads_at_index(b, old_a, True)):
             return
         if not (self._reads_at_index(a, old_a, False) and self._reads_at_index(b, old_b, False)):
             return
-        self._join_side_by_side(a, b, space)
+        space = joined_space(a, b, (), self.limits)
+        if space is not None and (space.reduced is None or can_run_again(space, self.limits)):
+            self._join_side_by_side(a, b, space)
 
     def _join_siblings(self) -> None:
         """Merge clusters that read the same array, element by element, into one nest that reads it once."""
@@ -222,7 +281,7 @@ class Fuser:
         now. `size` None: they read results of one nest, and are merged if they are small, which saves a start."""
         if a is b:
             return True
-        if a.space.domain != b.space.domain or a.ancestors & b.bits or b.ancestors & a.bits:
+        if a.space.domain != b.space.domain:
             return False
         space = joined_space(a, b, (), self.limits)
         if space is None:
@@ -230,7 +289,7 @@ class Fuser:
         if space.elements() > (self.limits.small_elements if size is None else 2 * size):
             return False
         if space.reduced is not None:
-            if (a.bits | b.bits) & self.in_place.states:  # a nest with reductions overwrites nothing that it reads
+            if a.is_state or b.is_state:  # a nest with reductions overwrites nothing that it reads
                 return False
             full = any(c.space.reduced is None for c in (a, b))
             if full and not (space.is_in_order and can_run_again(space, self.limits)):
@@ -239,18 +298,21 @@ class Fuser:
 
     def _join_side_by_side(self, a: Cluster, b: Cluster, space: Space) -> bool:
         """Merge two clusters of which neither reads the other; False if they cannot be one nest."""
-        if a is b or not (a.fusible and b.fusible) or a.closed or b.closed:
+        if a is b or not (a.fusible and b.fusible) or a.closed or b.closed or a.is_apart or b.is_apart:
             return False
-        if a.ancestors & b.bits or b.ancestors & a.bits or (a.bits | b.bits) & self.apart:
+        more = sum(1 for source in b.reads if source not in a.reads)
+        if len(a.numbers) + len(b.numbers) > self.limits.members or len(a.reads) + more > self.limits.externals:
             return False
-        reads = {source: list(users) for source, users in a.reads.items()}
+        if len(a.outputs) + len(b.outputs) > self.limits.outputs:
+            return False
+        joint = self._order.joint(a, b, reads=False)
+        if joint is None:
+            return False
+        reads = a.reads
         for source, users in b.reads.items():
-            reads[source] = [*reads.get(source, ()), *users]
-        if len(a.numbers) + len(b.numbers) > self.limits.members or len(reads) > self.limits.externals:
-            return False
+            reads.setdefault(source, []).extend(users)
         inlined = a.inlined | b.inlined
-        self._tell(set(b.readers), a.bits | a.ancestors)
-        merged = self._put_together(a, b)
+        merged = self._put_together(a, b, joint)
         merged.reads, merged.inlined, merged.space = reads, inlined, space
         return True
 
@@ -267,22 +329,6 @@ class Fuser:
                 if user in cluster.inlined or not straight or not reads_at_its_own_index(user, number):
                     return False
         return found
-
-    def _reached_from_outside(self, producer: Cluster, consumer: Cluster) -> bool:
-        """True when a third cluster runs between the two, so that one nest of both would wait for itself.
-
-        The last cluster between them is read by the consumer, or reads what the consumer overwrites, and has the
-        producer among its ancestors.
-        """
-        sources: Iterable[HloInstruction] = consumer.reads
-        if self.waits:
-            numbers = [n for member in consumer.numbers for n in self.waits.get(member, ())]
-            sources = {*sources, *(self.computation.instructions[n] for n in numbers)} - consumer.members
-        for source in sources:
-            between = self.of.get(source)
-            if between is not None and between is not producer and between.ancestors & producer.bits:
-                return True
-        return False
 
     def _may_inline(self, producer: Cluster, consumer: Cluster, edges: list[Edge]) -> bool:
         """True when the producer's one result is read at another index: by only one instruction, or, if the producer
@@ -311,36 +357,24 @@ class Fuser:
             return False
         return not any(has_trait(m.opcode, Trait.EXPENSIVE) for m in producer.members)
 
-    def _put_together(self, producer: Cluster, consumer: Cluster) -> Cluster:
+    def _put_together(self, producer: Cluster, consumer: Cluster, joint: Joint) -> Cluster:
         """Add the members and sets of one cluster to the other. The larger one is kept, to move less."""
-        for source in consumer.reads:
-            if source in producer.outputs and self.users(source) <= producer.members | consumer.members:
-                producer.outputs.discard(source)
-        after, news = producer.readers, consumer.bits | consumer.ancestors
-        self._tell(after - consumer.members, news)
-        ancestors = (producer.ancestors | consumer.ancestors) & ~(producer.bits | consumer.bits)
-        merged, other = (producer, consumer)
-        if len(merged.members) < len(other.members):
+        merged, other = producer, consumer
+        if _size(merged) < _size(other):
             merged, other = other, merged
+        self._order.join(merged, other, joint)
         merged.numbers = sorted(merged.numbers + other.numbers)
-        merged.bits |= other.bits
-        merged.ancestors = ancestors
         merged.members |= other.members
         merged.outputs |= other.outputs
-        merged.readers |= other.readers
-        merged.readers -= merged.members
+        merged.is_apart |= other.is_apart
+        merged.is_state |= other.is_state
         for member in other.members:
             self.of[member] = merged
         return merged
 
-    def _tell(self, readers: set[HloInstruction], ancestors: int) -> None:
-        """Add `ancestors` to the clusters of `readers` and to all that run after these."""
-        pending = [self.of[r] for r in readers]
-        while pending:
-            cluster = pending.pop()
-            if ancestors & ~cluster.ancestors:
-                cluster.ancestors |= ancestors
-                pending += [self.of[r] for r in cluster.readers]
+
+def _size(cluster: Cluster) -> int:
+    return len(cluster.members) + len(cluster.before) + len(cluster.after)
 
 
 def _reads_nothing(cluster: Cluster) -> bool:

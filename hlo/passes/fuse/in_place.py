@@ -18,10 +18,10 @@ class InPlace:
 
     waits: Mapping[int, Collection[int]] = field(default_factory=dict)
     """By update: the readers of the array that it overwrites. They run before."""
-    apart: int = 0
-    """The instructions that no user takes into its nest, as a set of numbers: see `temporaries.py`."""
-    states: int = 0
-    """In the body of a loop: what computes a large element of the next state, as a set of numbers."""
+    apart: Collection[int] = frozenset()
+    """The instructions that no user takes into its nest: see `temporaries.py`."""
+    states: Collection[int] = frozenset()
+    """In the body of a loop: what computes a large element of the next state."""
     replaced: Mapping[int, Leaf] = field(default_factory=dict)
     """For two or more of these: the old value of each."""
     leaves: Mapping[int, tuple[Leaf, ...]] = field(default_factory=dict)
@@ -49,9 +49,9 @@ def in_place_of(
         for leaf, readers in arrays.items():
             if not control_flow or (in_loop and found.shapes[leaf].num_elements >= MANY_ELEMENTS):
                 waits.setdefault(number[update], []).extend(number[r] for r in readers if not is_free(r))
-    apart = sum(1 << number[i] for i in temporaries(found))
+    apart = frozenset([number[i] for i in temporaries(found)])
     replaced = {number[i]: leaf for i, leaf in found.replaced.items() if i.shape.byte_size >= LARGE_STATE_BYTES}
-    states = sum(1 << n for n in replaced)
+    states = frozenset(replaced)
     if len(replaced) < 2:
         return ordered, InPlace(waits, apart, states)
     return ordered, InPlace(waits, apart, states, replaced, {number[i]: leaves for i, leaves in found.leaves.items()})

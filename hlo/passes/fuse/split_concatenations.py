@@ -1,0 +1,42 @@
+"""split-concatenations: a concatenation of very many parts becomes one of concatenations.
+
+A nest has a limit for what it may compute and read (`FusionLimits`), because code takes longer to compile than its
+length says. A concatenation reads as many arrays as it has operands, so those with more than `most` are made in groups,
+each of which is a nest; the groups are joined afterwards, which copies them once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...builder import make_instruction
+from ...ir import HloInstruction, HloModule
+from ...opcode import Opcode
+from ..rewrite import map_computations, rewrite_computation
+
+
+@dataclass(frozen=True, slots=True)
+class SplitConcatenations:
+    """Splits concatenations of more than `most` operands."""
+
+    most: int
+    name: str = "split-concatenations"
+
+    def __call__(self, module: HloModule) -> HloModule:
+        return map_computations(module, lambda computation: rewrite_computation(computation, self._visit))
+
+    def _visit(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
+        if old.opcode is not Opcode.CONCATENATE or len(old.operands) <= self.most:
+            return moved
+        parts: Sequence[HloInstruction] = moved.operands
+        while len(parts) > self.most:
+            groups = [parts[k : k + self.most] for k in range(0, len(parts), self.most)]
+            parts = [_joined(group, moved) for group in groups]
+        return moved.with_operands(tuple(parts))
+
+
+def _joined(parts: Sequence[HloInstruction], whole: HloInstruction) -> HloInstruction:
+    if len(parts) == 1:
+        return parts[0]
+    return make_instruction(Opcode.CONCATENATE, tuple(parts), whole.attributes, metadata=whole.metadata)

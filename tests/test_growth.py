@@ -1,0 +1,46 @@
+"""Nothing that compiles a program grows faster than the program: counted in steps, file by file, and in the lengths of
+kernels, for chains, trees, grids, lists of pieces, layers of reductions, loops in and after each other, and gradients.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hloom.numba_backend.native_loops.cost import MOST_INSTRUCTIONS
+
+from support.growing_programs import FORMS, Growth, growth_of
+
+FEW = 60
+"""Steps for an instruction that any file may take: some are not needed for short programs, and some fill tables."""
+
+SLACK = 1.7
+"""How much faster than the program the steps of one file may grow when the program gets four times as long: a work of
+n log n grows 1.2 times as fast from 500 instructions on, a quadratic one 4 times."""
+
+LONGEST = 60 * MOST_INSTRUCTIONS
+"""Characters of a kernel."""
+
+
+def _check(short: Growth, long: Growth) -> None:
+    ratio = long.instructions / short.instructions
+    faster = {
+        file: (short.steps.get(file, 0), steps)
+        for file, steps in long.steps.items()
+        if steps > SLACK * ratio * max(short.steps.get(file, 0), FEW * short.instructions)
+    }
+    assert not faster, f"{short.instructions} -> {long.instructions} instructions: {faster}"
+    assert sum(long.steps.values()) < 1.25 * ratio * sum(short.steps.values())
+    assert long.longest_kernel < LONGEST
+    assert long.all_kernels < 1.5 * ratio * short.all_kernels
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_steps_grow_with_the_program(form: str) -> None:
+    growth_of("chain", 40)  # what is imported, and made once
+    _check(growth_of(form, 200), growth_of(form, 800))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+def test_steps_grow_with_long_programs(form: str) -> None:
+    growth_of("chain", 40)
+    _check(growth_of(form, 8000), growth_of(form, 32000))
