@@ -108,6 +108,10 @@ class HloModule(SharedValue):
             raise UnsupportedError(f'hloom writes HLO only, as_text() or as_text("hlo"), not the dialect {dialect!r}')
         return self.to_text(metadata=metadata or debug_info)
 
+    def as_hlo_text(self) -> str:
+        """The module as HLO text: what XLA's own objects call it (`compiler_ir("hlo")`)."""
+        return self.to_text()
+
     def __str__(self) -> str:
         return self.to_text()
 

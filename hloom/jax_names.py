@@ -75,6 +75,27 @@ custom_partitioning fused hijax io_callback jax2tf jet key_reuse layout mesh_uti
 pjit primal_tangent_dtype profiler random rnn roofline scheduling_groups serialize_executable shard_alike shard_map
 source_mapper sparse topologies transfer xla_metadata
 """,
+    "experimental.hijax": """
+AbstractRef AbstractValue AvalMutableQDD AvalQDD HiPrimitive HiPspec HiType MutableHiType ShapedArray TransformedRef
+VJPHiPrimitive Zero aval_method aval_property control_flow_allowed_effects instantiate_zeros is_undefined_primal
+register_hitype
+""",
+    "experimental.random": """
+StatefulPRNG stateful_rng
+""",
+    "experimental.rnn": """
+get_num_params_in_lstm init_lstm_weight lstm lstm_bwd lstm_fwd lstm_ref rnn_abstract_eval rnn_bwd_abstract_eval
+swap_lstm_gates unpack_lstm_weights
+""",
+    "experimental.serialize_executable": """
+deserialize_and_load serialize
+""",
+    "experimental.sparse.linalg": """
+lobpcg_standard spsolve
+""",
+    "experimental.xla_metadata": """
+set_xla_metadata
+""",
     "experimental.checkify": """
 Error ErrorCategory JaxRuntimeError all_checks automatic_checks check check_error checkify debug_check div_checks
 float_checks index_checks init_error nan_checks user_checks
@@ -413,16 +434,16 @@ ADVICE = {
     **_all("experimental.multihost_utils experimental.mesh_utils", "*", _ONE_DEVICE),
     **_all("experimental", "array_serialization colocated_python custom_partitioning shard_alike", _ONE_DEVICE),
     **_all("experimental", "topologies transfer", _ONE_DEVICE),
-    **_all("experimental", "buffer_callback compute_on fused mosaic pallas rnn roofline", _ACCELERATORS),
+    **_all("experimental", "buffer_callback compute_on fused mosaic pallas roofline", _ACCELERATORS),
     **_all("experimental", "compilation_cache", _STORED),
     **_all("experimental extend extend.core extend.linear_util extend.random core api_util", "*", _INSIDE),
     **_all("interpreters.ad interpreters.batching interpreters.mlir interpreters.partial_eval", "*", _INSIDE),
     **_all("debug", "DebugEffect OrderedDebugEffect", _INSIDE),
-    **_all("experimental.jet experimental.ode", "*", "it is a piece of JAX's implementation"),
+    **_all("experimental.jet experimental.ode experimental.rnn", "*", "it is a piece of JAX's implementation"),
+    **_all("experimental.hijax experimental.sparse.linalg", "*", _NOT_YET),
     **_all("experimental.shard_map", "*", "hloom.shard_map is the function"),
     **_all("experimental.layout", "*", "layouts of arguments are chosen in HLO text, by entry_computation_layout"),
     **_all("experimental.sparse", "*", _NOT_YET),
-    **_all("lax", "AccuracyMode Tolerance", "functions have one accuracy, documented with each"),
     **_all("lax", "precv psend", _ONE_DEVICE),
     **_all("lax dtypes nn custom_derivatives sharding", "*", _NOT_YET),
     **_all("profiler", "ProfileEvent ProfilePlane", "traces are JSON in the Trace Event format, which json.load reads"),

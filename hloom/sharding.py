@@ -2,6 +2,7 @@
 
 from .autodiff.sharded import auto_axes, explicit_axes
 from .namespaces import publish as _publish
+from .tracer.aval import ManualAxisType
 from .tracer.current_mesh import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from .tracer.mesh import AbstractDevice, AbstractMesh, AxisType, Mesh
 from .tracer.partition_spec import PartitionSpec
@@ -12,6 +13,7 @@ __all__ = [
     "AbstractDevice",
     "AbstractMesh",
     "AxisType",
+    "ManualAxisType",
     "Mesh",
     "NamedSharding",
     "PartitionSpec",

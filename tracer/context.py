@@ -52,6 +52,8 @@ class Context:
     """Variants of each program are timed, and the fastest is kept."""
     excess_precision: bool = False
     """What a kernel computes of bfloat16 and float16 is rounded where it is stored, not after each operation."""
+    frontend_attributes: tuple[tuple[str, str], ...] = ()
+    """What instructions carry that are recorded now (`hloom.experimental.xla_metadata`)."""
     meshes: Any = None
     """The meshes that complete a PartitionSpec (`current_mesh.py`); None: there is none."""
     user_contexts: tuple[tuple[int, Any], ...] = ()

@@ -286,7 +286,8 @@ class HloTrace(Recorder):
         self, opcode: Opcode, operands: tuple[HloInstruction, ...], attributes: Attributes, shape: Shape
     ) -> HloInstruction:
         metadata = current_metadata(self.name, opcode.value)
-        instruction = HloInstruction(opcode, shape, operands, attributes, "", metadata)
+        carried = current_context().frontend_attributes
+        instruction = HloInstruction(opcode, shape, operands, attributes, "", metadata, carried)
         if opcode in _MAY_ACT and has_side_effect(instruction):
             self.effects.append(instruction)
         return instruction

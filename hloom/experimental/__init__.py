@@ -11,7 +11,8 @@ from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
 
 if _typing.TYPE_CHECKING:
-    from . import checkify, hijax, jet, layout, mesh_utils, multihost_utils, ode, serialize_executable, sparse
+    from . import checkify, hijax, jet, layout, mesh_utils, multihost_utils, ode, random, rnn, serialize_executable
+    from . import sparse, xla_metadata
 
 __all__ = [
     "checkify",
@@ -25,8 +26,11 @@ __all__ = [
     "mesh_utils",
     "multihost_utils",
     "ode",
+    "random",
+    "rnn",
     "serialize_executable",
     "sparse",
+    "xla_metadata",
 ]
 
 
@@ -65,5 +69,6 @@ def disable_x64() -> _Override:
 
 _publish(
     __name__,
-    *("checkify", "hijax", "jet", "layout", "mesh_utils", "multihost_utils", "ode", "serialize_executable", "sparse"),
+    *("checkify", "hijax", "jet", "layout", "mesh_utils", "multihost_utils", "ode", "random", "rnn"),
+    *("serialize_executable", "sparse", "xla_metadata"),
 )

@@ -6,12 +6,16 @@ own type (`register_hitype`) it runs at once, outside of transformations. Such v
 refuse them as arguments.
 """
 
-from __future__ import annotations
-
+import threading as _threading
 from collections import namedtuple as _namedtuple
+from collections.abc import Iterator as _Iterator
+from contextlib import contextmanager as _contextmanager
 from dataclasses import dataclass as _dataclass
 from typing import Any as _Any
 
+from .. import tree as _tree
+from ..autodiff.custom import custom_jvp as _custom_jvp
+from ..autodiff.custom import custom_vjp as _custom_vjp
 from ..autodiff.tangents import Zero
 from ..autodiff.tangents import instantiate as instantiate_zeros
 from ..core import AbstractValue, ShapedArray
@@ -39,6 +43,7 @@ __all__ = [
     "HiType",
     "MutableHiType",
     "ShapedArray",
+    "VJPHiPrimitive",
     "Zero",
     "aval_method",
     "aval_property",
@@ -172,5 +177,162 @@ class HiPrimitive:
         """Cotangents of the operands. A subclass may say it."""
         raise NotImplementedError(f"{type(self).__name__} does not say its transpose: transpose")
 
+
+class _Accumulator:
+    """Takes the cotangents of one leaf of the operands."""
+
+    def __init__(self) -> None:
+        self.total: _Any = None
+
+    def accum(self, value: _Any) -> None:
+        """Add a cotangent."""
+        if value is not None and not isinstance(value, Zero):
+            self.total = value if self.total is None else self.total + value
+
+
+class VJPHiPrimitive:
+    """An operation of a library on arrays, an object for each use. A subclass sets in `__init__` `in_avals` (a tuple of
+    trees of types), `out_aval` (a tree of types) and `params` (a dictionary), and then calls this one's.
+
+    `expand(*args)` says what it computes. Its derivative is that of `expand`, unless the subclass says another:
+    `vjp_fwd(nzs_in, *args)` returns (result, residuals), and `vjp_bwd_retval(residuals, cotangent)` the cotangents of
+    all arguments, or `vjp_bwd(residuals, cotangent, *accumulators)` adds them with `accum`. Without these,
+    `jvp(primals, tangents)` returns (result, its tangent). Batches are those of `expand`.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.experimental.hijax import VJPHiPrimitive
+    >>> class Double(VJPHiPrimitive):
+    ...     def __init__(self, x):
+    ...         self.in_avals, self.out_aval, self.params = (hloom.typeof(x),), hloom.typeof(x), {}
+    ...         super().__init__()
+    ...     def expand(self, x):
+    ...         return 2 * x
+    ...     def vjp_fwd(self, nzs_in, x):
+    ...         return self(x), None
+    ...     def vjp_bwd_retval(self, residuals, g):
+    ...         return (2 * g,)
+    >>> hloom.grad(lambda x: Double(x)(x))(3.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
+
+    in_avals: tuple[_Any, ...]
+    out_aval: _Any
+    params: dict[str, _Any]
+    effects: frozenset[_Any] = frozenset()
+
+    def __init__(self) -> None:
+        for name in ("in_avals", "out_aval", "params"):
+            if not hasattr(self, name):
+                raise AttributeError(f"subclass __init__ should set `self.{name}`")
+        kind, base = type(self), VJPHiPrimitive
+        if kind.vjp_bwd is not base.vjp_bwd and kind.vjp_bwd_retval is not base.vjp_bwd_retval:
+            raise AttributeError(f"subclass {kind} should not override both `vjp_bwd` and `vjp_bwd_retval`")
+        self.in_avals_flat, self.in_tree = _tree.flatten(self.in_avals)
+        self.out_avals_flat, self.out_tree = _tree.flatten(self.out_aval)
+        self.__dict__.update(self.params)
+        self.check(*self.in_avals)
+
+    def check(self, *arg_tys: _Any) -> None:
+        """Raise an error for types that it is not for. A subclass may say so."""
+
+    def expand(self, *args: _Any) -> _Any:
+        """What it computes. A subclass says it."""
+        raise NotImplementedError(f"subclass {type(self)} must implement `expand`")
+
+    def vjp_fwd(self, nzs_in: _Any, /, *args: _Any) -> _Any:
+        """(result, residuals). A subclass may say it."""
+        raise NotImplementedError(f"for grad support, subclass {type(self)} must implement `vjp_fwd`")
+
+    def vjp_bwd(self, res: _Any, outgrad: _Any, /, *arg_accums: _Any) -> None:
+        """Add the cotangents of the arguments to the accumulators."""
+        found = self.vjp_bwd_retval(res, outgrad)
+        for accumulator, value in zip(_tree.leaves(arg_accums), _tree.leaves(found, _is_none), strict=True):
+            accumulator.accum(value)
+
+    def vjp_bwd_retval(self, res: _Any, outgrad: _Any, /) -> _Any:
+        """The cotangents of the arguments, a tuple. A subclass may say it."""
+        raise NotImplementedError(
+            f"for grad support, subclass {type(self)} must implement `vjp_bwd` or `vjp_bwd_retval`"
+        )
+
+    def jvp(self, primals: _Any, tangents: _Any) -> _Any:
+        """(result, its tangent). A subclass may say it."""
+        raise NotImplementedError(f"for jvp support, subclass {type(self)} must implement `jvp`")
+
+    def __call__(self, *args: _Any) -> _Any:
+        if _tree.structure(args) != self.in_tree:
+            raise ValueError(
+                f"{self!r} takes arguments of the structure {self.in_tree}, not {_tree.structure(args)}\n"
+                f"  at {_user_line()}"
+            )
+        return self._function(*args)
+
+    @property
+    def _function(self) -> _Any:
+        """`expand` with the derivative that the subclass says."""
+        kind, base = type(self), VJPHiPrimitive
+        if _expanding.of is self:  # a rule that calls the operation itself
+            return self.expand
+
+        def run(*args: _Any) -> _Any:
+            return self.expand(*args)
+
+        def forward(*args: _Any) -> _Any:
+            with _expanding.within(self):
+                return self.vjp_fwd(_tree.unflatten(self.in_tree, [True] * len(self.in_avals_flat)), *args)
+
+        def backward(residuals: _Any, cotangent: _Any) -> _Any:
+            accumulators = [_Accumulator() for _ in self.in_avals_flat]
+            self.vjp_bwd(residuals, cotangent, *_tree.unflatten(self.in_tree, accumulators))
+            return tuple(_tree.unflatten(self.in_tree, [a.total for a in accumulators]))
+
+        if kind.vjp_fwd is not base.vjp_fwd:
+            function = _custom_vjp(run)
+            function.defvjp(forward, backward)
+            return function
+        if kind.jvp is not base.jvp:
+            moving = _custom_jvp(run)
+
+            def jvp(primals: _Any, tangents: _Any) -> _Any:
+                with _expanding.within(self):
+                    return self.jvp(primals, tangents)
+
+            moving.defjvp(jvp)
+            return moving
+        return run
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{self.params}]"
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, tuple(self.params.items()), self.effects))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, VJPHiPrimitive)
+            and type(self) is type(other)
+            and (self.params, self.effects) == (other.params, other.effects)
+        )
+
+
+def _is_none(x: object) -> bool:
+    return x is None
+
+
+class _Expanding(_threading.local):
+    """The operation whose own rule runs in this thread."""
+
+    of: _Any = None
+
+    @_contextmanager
+    def within(self, primitive: VJPHiPrimitive) -> _Iterator[None]:
+        before, self.of = self.of, primitive
+        try:
+            yield
+        finally:
+            self.of = before
+
+
+_expanding = _Expanding()
 
 _publish(__name__)

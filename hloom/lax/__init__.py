@@ -11,6 +11,7 @@ from ..tracer.control_flow import cond, platform_dependent, switch, while_loop
 from ..tracer.placing import with_sharding_constraint
 from ..tracer.scan import fori_loop, scan
 from . import (
+    accuracy,
     collective_hlo,
     control_flow,
     convolution,
@@ -32,6 +33,10 @@ from . import fft as _fft
 from . import gather as _gather
 from . import reduce as _reduce
 from . import sort as _sort
+from .accuracy import (
+    AccuracyMode as AccuracyMode,
+    Tolerance as Tolerance,
+)
 from .composite import (
     composite as composite,
 )
@@ -452,6 +457,7 @@ if _typing.TYPE_CHECKING:
 
 __all__ = ["cond", "fori_loop", "linalg", "platform_dependent", "scan", "switch", "while_loop"]
 __all__ += ["with_sharding_constraint"]
+__all__ += accuracy.__all__
 __all__ += _composite.__all__
 __all__ += control_flow.__all__
 __all__ += convolution.__all__
@@ -472,7 +478,7 @@ __all__ += shapes.__all__
 __all__ += window.__all__
 
 _array_functions.load_when_used()
-del control_flow, convolution, elementwise, indexing, instructions, movement, parallel, precision, primitives
+del accuracy, control_flow, convolution, elementwise, indexing, instructions, movement, parallel, precision, primitives
 del collective_hlo, random, shapes, sharding_rules, window
 
 _LATER = {

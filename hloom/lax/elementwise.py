@@ -26,6 +26,7 @@ from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert, make_complex, scalar_like
 from ..tracer.source import user_line
+from .accuracy import AccuracyMode, Tolerance
 from .instructions import abs, add, all_weak, atan2, atanh, div, eq, exp, le, matched, mul, ne, neg, select, sub
 from .movement import full_like
 
@@ -186,7 +187,7 @@ def atan(x: Any) -> Value:
     return make_complex(imag(turned), neg(real(turned)))
 
 
-def exp2(x: Any) -> Value:
+def exp2(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """2**x.
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
@@ -196,7 +197,7 @@ def exp2(x: Any) -> Value:
     Array([1. , 2. , 0.5], dtype=float32)
     """
     x = as_value(x)
-    return exp(mul(x, scalar_like(x, math.log(2))))
+    return exp(mul(x, scalar_like(x, math.log(2))), accuracy=accuracy)
 
 
 def pow(x: Any, y: Any) -> Value:

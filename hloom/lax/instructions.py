@@ -24,6 +24,7 @@ from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayLike
 from ..tracer.ops import compare, convert
 from ..tracer.source import user_line
+from .accuracy import AccuracyMode, Tolerance, check_accuracy
 from .movement import broadcast_in_dim, broadcast_shapes, full_like
 
 __all__ = [
@@ -87,6 +88,23 @@ def _unary(opcode: Opcode) -> Callable[[F], F]:
         return bind(opcode, (as_value(x),))
 
     return lambda declaration: declared(declaration, op)
+
+
+def _elementary(opcode: Opcode) -> Callable[[F], F]:
+    """A function whose callers may say how accurate it must be."""
+
+    def decorate(declaration: F) -> F:
+        name = declaration.__name__
+
+        def op(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
+            value = as_value(x)
+            if accuracy is not None:
+                check_accuracy(name, accuracy, value.aval.dtype)
+            return bind(opcode, (value,))
+
+        return declared(declaration, op)
+
+    return decorate
 
 
 def _binary(opcode: Opcode) -> Callable[[F], F]:
@@ -257,8 +275,8 @@ def ceil(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.EXP)
-def exp(x: ArrayLike) -> Value:
+@_elementary(Opcode.EXP)
+def exp(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """e**x.
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
@@ -269,8 +287,8 @@ def exp(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.EXPM1)
-def expm1(x: ArrayLike) -> Value:
+@_elementary(Opcode.EXPM1)
+def expm1(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """e**x - 1, accurate near 0.
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
@@ -282,8 +300,8 @@ def expm1(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.LOG)
-def log(x: ArrayLike) -> Value:
+@_elementary(Opcode.LOG)
+def log(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """The natural logarithm.
 
     Element by element, of floating-point or complex arrays; -inf at 0, NaN for real numbers below. Shape and dtype
@@ -295,8 +313,8 @@ def log(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.LOG1P)
-def log1p(x: ArrayLike) -> Value:
+@_elementary(Opcode.LOG1P)
+def log1p(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """log(1 + x), accurate near 0.
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
@@ -308,8 +326,8 @@ def log1p(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.SQRT)
-def sqrt(x: ArrayLike) -> Value:
+@_elementary(Opcode.SQRT)
+def sqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """The square root.
 
     Element by element, of floating-point or complex arrays; NaN for real numbers below 0. Shape and dtype remain.
@@ -322,8 +340,8 @@ def sqrt(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.RSQRT)
-def rsqrt(x: ArrayLike) -> Value:
+@_elementary(Opcode.RSQRT)
+def rsqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """1 / sqrt(x).
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
@@ -334,8 +352,8 @@ def rsqrt(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.CBRT)
-def cbrt(x: ArrayLike) -> Value:
+@_elementary(Opcode.CBRT)
+def cbrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """The real cube root.
 
     Element by element, of floating-point arrays of any shape; shape and dtype remain.
@@ -346,8 +364,8 @@ def cbrt(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.SIN)
-def sin(x: ArrayLike) -> Value:
+@_elementary(Opcode.SIN)
+def sin(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """The sine of radians.
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
@@ -358,8 +376,8 @@ def sin(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.COS)
-def cos(x: ArrayLike) -> Value:
+@_elementary(Opcode.COS)
+def cos(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """The cosine of radians.
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
@@ -370,8 +388,8 @@ def cos(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.TAN)
-def tan(x: ArrayLike) -> Value:
+@_elementary(Opcode.TAN)
+def tan(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """The tangent of radians.
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
@@ -430,8 +448,8 @@ def cosh(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.TANH)
-def tanh(x: ArrayLike) -> Value:
+@_elementary(Opcode.TANH)
+def tanh(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """The hyperbolic tangent.
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
@@ -478,8 +496,8 @@ def atanh(x: ArrayLike) -> Value:
     """
 
 
-@_unary(Opcode.LOGISTIC)
-def logistic(x: ArrayLike) -> Value:
+@_elementary(Opcode.LOGISTIC)
+def logistic(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """1 / (1 + e**-x).
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.

@@ -59,7 +59,8 @@ def of_jax() -> dict[str, list[str]]:
 
 _OPEN = (
     *("example_libraries.optimizers", "example_libraries.stax", "experimental.jet", "experimental.multihost_utils"),
-    *("experimental.ode", "experimental.sparse"),
+    *("experimental.ode", "experimental.rnn", "experimental.serialize_executable", "experimental.sparse"),
+    "experimental.sparse.linalg",
 )
 """Modules of JAX that show what they import for themselves."""
 

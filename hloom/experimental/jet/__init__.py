@@ -3,6 +3,7 @@
 from ...namespaces import publish as _publish
 from . import taylor
 from .taylor import (
+    fact as fact,
     jet as jet,
     jet2 as jet2,
 )

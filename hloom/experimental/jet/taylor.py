@@ -14,11 +14,12 @@ from typing import Any
 from ... import numpy as jnp
 from ... import tree
 from ...autodiff.api import jvp
+from ...lax import exp, lgamma
 from ...numpy.promotion import promote_dtypes_inexact
 from ...tracer import dtypes
 from ...tracer.source import user_line
 
-__all__ = ["jet", "jet2"]
+__all__ = ["fact", "jet", "jet2"]
 
 
 def jet(
@@ -124,3 +125,13 @@ def _with_next_derivative(function: Callable[[Any], tuple[Any, ...]]) -> Callabl
         return (*values, moved[-1])
 
     return longer
+
+
+def fact(n: Any) -> Any:
+    """n!, as a number of floating point: that of the coefficients of Taylor series.
+
+    >>> from hloom.experimental import jet
+    >>> print(f"{jet.fact(3):.4f}")
+    6.0000
+    """
+    return exp(lgamma(n + 1.0))

@@ -1,13 +1,16 @@
 """`hloom.experimental.sparse`: sparse arrays with batch and dense dimensions."""
 
 from ...namespaces import publish as _publish
-from . import arrays, layout, matrices, operators, random_arrays, transform
+from . import arrays, convolution, layout, matrices, operators, random_arrays, transform
 from .arrays import (
     BCOO as BCOO,
     BCSR as BCSR,
     JAXSparse as JAXSparse,
     SparseEfficiencyError as SparseEfficiencyError,
     SparseEfficiencyWarning as SparseEfficiencyWarning,
+)
+from .convolution import (
+    bcoo_conv_general_dilated as bcoo_conv_general_dilated,
 )
 from .layout import (
     bcoo_extract as bcoo_extract,
@@ -69,12 +72,13 @@ from .transform import (
 
 __all__: list[str] = []
 __all__ += arrays.__all__
+__all__ += convolution.__all__
 __all__ += layout.__all__
 __all__ += matrices.__all__
 __all__ += operators.__all__
 __all__ += random_arrays.__all__
 __all__ += transform.__all__
 
-del arrays, layout, matrices, operators, random_arrays, transform
+del arrays, convolution, layout, matrices, operators, random_arrays, transform
 
 _publish(__name__, aliases_are_one=True)
