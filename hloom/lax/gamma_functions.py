@@ -128,7 +128,7 @@ def _digamma_meaning(x: Any) -> Any:
     r = math.pi * (size - round_to_even(size))
     reflected = positive + 1.0 / size + math.pi * cos(r) / sin(r)  # DLMF 5.5.4
     pole = (x <= 0.0) & (size == floor(size))
-    return first_of(pole, math.nan, x < 0.0, reflected, positive)
+    return first_of(x == 0.0, -1.0 / x, pole, math.nan, x < 0.0, reflected, positive)
 
 
 _digamma: ElementwiseFunction = ElementwiseFunction(
@@ -138,7 +138,7 @@ _digamma: ElementwiseFunction = ElementwiseFunction(
 
 @compound()
 def digamma(x: ArrayLike) -> Value:
-    """The derivative of `lgamma`; NaN at 0, at negative integers and at -inf.
+    """The derivative of `lgamma`; -inf at 0 and inf at -0, NaN at negative integers and at -inf.
 
     The error is below 4 ulp for x > 0, also near the root at 1.46; for x < 0 it is relative to the larger of the
     result and 1.
@@ -185,14 +185,15 @@ def hurwitz_zeta(s: Any, q: Any) -> Any:
     for k in reversed(range(_DIRECT)):
         total = pow(base + float(k), -s) + total
     w = base + float(_DIRECT)
-    last = pow(w, -s)
+    lead = pow(w, 1.0 - s)
+    last = lead / w
     factor = s / w
     tail = full_like(q, 0.0)
     for k, c in enumerate(ZETA_TAIL):
         tail = tail + c * factor
         factor = factor * ((s + (2 * k + 1)) / w) * ((s + (2 * k + 2)) / w)
-    end = last * (w / (s - 1.0) + 0.5 + tail)
-    total = total + select(last == 0.0, full_like(q, 0.0), end)
+    end = lead / (s - 1.0) + select(last == 0.0, full_like(q, 0.0), last * (0.5 + tail))
+    total = total + end
     infinite = (s == 1.0) | ((q <= 0.0) & (floor(q) == q))
     return first_of(
         (s != s) | (q != q) | (s < 1.0),

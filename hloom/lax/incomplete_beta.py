@@ -8,7 +8,9 @@ from typing import Any
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.operators import ArrayLike
+from .elementwise import reduce_precision
 from .elementwise_functions import ElementwiseFunction, first_of, log1p_minus, repeat_while, scalar_value
+from .error_functions import erfc_meaning
 from .gamma_functions import digamma, digamma_positive, log_gamma_one_plus, stirling_error
 from .instructions import abs, exp, expm1, log, log1p, select, sqrt
 from .movement import full_like
@@ -19,20 +21,56 @@ _EPSILON = 2.0**-53
 _LIMIT = 100_000
 
 
-def _front(a: Any, b: Any, x: Any) -> Any:
-    """x**a (1 - x)**b / B(a, b), without cancellation between large exponents.
+_HUGE = 1e10
+"""If a and b are both larger, two terms of the uniform expansion are right to all digits."""
 
-    With p = a / (a + b), u = (x - p) / p and v = (p - x) / (1 - p), the terms a u and b v cancel in
-    a log(1 + u) + b log(1 + v); what Stirling's formula lacks in B is added (Loader 2000).
+
+def _exact_product(x: Any, y: Any) -> tuple[Any, Any]:
+    """x y, rounded, and the rounding error (Dekker): the products of halves are exact."""
+    product = x * y
+    x_high, y_high = reduce_precision(x, 11, 25), reduce_precision(y, 11, 25)
+    x_low, y_low = x - x_high, y - y_high
+    error = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+    return product, select(abs(product) < 1e300, error, full_like(error, 0.0))
+
+
+def _difference(a: Any, b: Any, x: Any) -> Any:
+    """(a + b) x - a = x b - (1 - x) a, of which nothing is left but rounding errors where x is close to a / (a + b)."""
+    y = 1.0 - x
+    lost = (1.0 - y) - x
+    first, first_error = _exact_product(x, b)
+    second, second_error = _exact_product(y, a)
+    return (first - second) + ((first_error - second_error) - lost * a)
+
+
+def _log_of_share(x: Any, a: Any, b: Any) -> Any:
+    """log(x (a + b) / a), also where b / a overflows."""
+    ratio = b / a
+    is_large = ratio > 1e300
+    near = log(x + x * select(is_large, full_like(ratio, 1.0), ratio))
+    return select(is_large, log(x) + (log(b) - log(a)), near)
+
+
+def _exponent(a: Any, b: Any, x: Any, difference: Any) -> Any:
+    """a log(x / p) + b log((1 - x) / (1 - p)) with p = a / (a + b), which is 0 or less.
+
+    With u = (x - p) / p and v = (p - x) / (1 - p) it is a log(1 + u) + b log(1 + v), in which a u and b v cancel.
     """
     y = 1.0 - x
-    difference = x * b - y * a
     u, v = difference / a, -difference / b
+    small_u, small_v = abs(u) < 0.5, abs(v) < 0.5
     near = a * log1p_minus(u) + b * log1p_minus(v)
-    far = a * log(x + x * (b / a)) + b * log(y + y * (a / b))
-    exponent = select((abs(u) < 0.5) & (abs(v) < 0.5), near, far)
+    log_u = select(small_u, log1p(u), _log_of_share(x, a, b))
+    log_v = select(small_v, log1p(v), _log_of_share(y, b, a))
+    return select(small_u & small_v, near, a * log_u + b * log_v)
+
+
+def _front(a: Any, b: Any, x: Any) -> Any:
+    """x**a (1 - x)**b / B(a, b), without cancellation between large exponents: what Stirling's formula lacks in B is
+    added (Loader 2000)."""
+    exponent = _exponent(a, b, x, _difference(a, b, x))
     errors = stirling_error(a + b) - stirling_error(a) - stirling_error(b)
-    scale = sqrt((a / (a + b)) * b / (2.0 * math.pi))
+    scale = sqrt(a * (b / (a + b)) / (2.0 * math.pi))
     return scale * exp(exponent + errors)
 
 
@@ -59,6 +97,29 @@ def _fraction(a: Any, b: Any, x: Any, excess: Any, active: Any) -> Any:
     first = (a + 1.0) / (a * (excess + 1.0))
     start = (scalar_value(1.0), first, first, full_like(a, 0.0), full_like(a, 2.0))
     return repeat_while(going, step, start, _LIMIT, 4)[1]
+
+
+def _uniform(a: Any, b: Any, x: Any) -> Any:
+    """I(a, b, x) for huge a and b: an error function of the distance of x from p = a / (a + b), and a correction.
+
+    With N = a + b and N eta**2 / 2 = a log(p / x) + b log((1 - p) / (1 - x)) it is erfc(-eta sqrt(N / 2)) / 2
+    + exp(-N eta**2 / 2) / sqrt(2 pi N) (1 / eta - sqrt(p (1 - p)) / (x - p)). Source: DLMF 8.18.9 to 8.18.11.
+    """
+    difference = _difference(a, b, x)
+    size = a + b
+    p, q = 1.0 / (1.0 + b / a), 1.0 / (1.0 + a / b)
+    spread = sqrt(p) * sqrt(q)
+    line = difference / size / spread  # eta, but for terms of its square
+    is_close = abs(line) < 1e-8
+    at_p = (q - p) / (3.0 * spread)
+    exponent = -_exponent(a, b, x, difference)
+    root = sqrt(select(is_close | (exponent <= 0.0), full_like(size, 1.0), exponent))
+    half = sqrt(0.5 * size)
+    scaled = select(is_close, line * (1.0 - line * at_p) * half, select(line < 0.0, -root, root))
+    one = full_like(line, 1.0)
+    apart, line_apart = select(is_close, one, scaled / half), select(is_close, one, line)
+    shift = select(is_close, at_p, 1.0 / apart - 1.0 / line_apart)
+    return 0.5 * erfc_meaning(-scaled) + exp(-scaled * scaled) / sqrt(2.0 * math.pi * size) * shift
 
 
 _NODES = 0.5 - math.sqrt(3) / 6, 0.5 + math.sqrt(3) / 6
@@ -108,10 +169,17 @@ def _meaning(a: Any, b: Any, x: Any) -> Any:
     # 1 - I would cancel for a small b, where the fraction of I itself converges well enough below 0.99.
     swapped = (u > (p + 1.0) / (p + q + 2.0)) & ((q > 0.7) | (u > 0.99))
     first, second, t = select(swapped, q, p), select(swapped, p, q), select(swapped, 1.0 - u, u)
-    excess = first * (1.0 - t) - second * t
+    difference = _difference(p, q, u)
+    excess = select(swapped, difference, -difference)
     small = swapped & (q <= 1.0) & (u > 0.9)
-    part = _front(p, q, u) * _fraction(first, second, t, excess, regular & ~small)
-    inner = first_of(small, _small_complement(p, q, t, small), swapped, 1.0 - part, part)
+    huge = (p > _HUGE) & (q > _HUGE)
+    front = _front(p, q, u)
+    active = regular & ~small & ~huge & (front > 0.0)
+    part = select(active, front * _fraction(first, second, t, excess, active), full_like(front, 0.0))
+    part = select(part > 1.0, full_like(part, 1.0), part)
+    inner = first_of(
+        huge, _uniform(p, q, u), small, _small_complement(p, q, t, small), swapped, 1.0 - part, part
+    )
     wrong = (a != a) | (b != b) | (x != x) | (a < 0.0) | (b < 0.0) | (x < 0.0) | (x > 1.0)
     none = ((a == 0.0) & (b == 0.0)) | ((a == math.inf) & (b == math.inf))
     at_zero, at_one = (a == 0.0) | (b == math.inf), (b == 0.0) | (a == math.inf)

@@ -167,6 +167,7 @@ def density_times_x_over_a(a: Any, x: Any) -> Any:
     near = select(a < 8.0, a, full_like(a, 1.0))
     half = exp(-0.5 * x)
     low = half * exp(near * log(x) - log_gamma_one_plus(near)) * half
+    low = select(half == 0.0, half, low)  # where the power overflows
     far = select(a < 8.0, full_like(a, 8.0), a)
     u = (x - far) / far
     exponent = select(u < -0.5, log(x / far) - u, log1p_minus(u))

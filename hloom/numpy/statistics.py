@@ -252,11 +252,8 @@ def histogram_bin_edges(a: ArrayLike, bins: Bins = 10, range: Any = None, weight
     check_arraylike("histogram_bin_edges", a, bins)
     x = as_value(a)
     dtype = dtypes.to_inexact(x.aval.dtype)
-    if not x.aval.size and range is None and rank_of(bins) == 0:
-        raise ValueError(
-            f"histogram: zero-size array to reduction operation min which has no identity: an array without elements "
-            f"has no range\n  at {user_line()}\n  Give `range`, or the edges of the bins."
-        )
+    if not x.aval.size and range is None:
+        range = (0, 1)  # of nothing, as in NumPy
     if rank_of(bins) == 1:
         return to_dtype(bins, dtype, False)
     if isinstance(bins, Tracer):

@@ -159,14 +159,21 @@ def _first_proposal(key: Any, c: Any, d: Any) -> tuple[Any, Any, Any]:
 
 @random_gamma_p.def_jvp
 def _random_gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> tuple[Any, Any]:
-    """The derivative of a gamma number in `a` at which the distribution function keeps its value."""
+    """The derivative of a gamma number in `a` at which the distribution function keeps its value.
+
+    For x close to 0 the distribution function is x**a / gamma(a + 1), so that the derivative of log x is
+    (digamma(a + 1) - log x) / a, also where x underflows. What overflows is the largest number instead: the factor that
+    follows is 0 where that number is no part of a result.
+    """
     keys, a = primals
     drawn = random_gamma_p.bind(keys, a, log_space=log_space)
     if not log_space:
         return drawn, tangents[1] * lax.random_gamma_grad(a, drawn)
-    number = jnp.exp(drawn)
-    number = jnp.where(number == 0, dtypes.finfo(a.dtype).tiny, number)  # it is divided by
-    return drawn, tangents[1] * (lax.random_gamma_grad(a, number) / number)
+    is_small = drawn < -40.0
+    number = jnp.exp(jnp.where(is_small, 0.0, drawn))
+    near_zero = (lax.digamma(a + 1) - drawn) / a
+    derivative = jnp.where(is_small, near_zero, lax.random_gamma_grad(a, number) / number)
+    return drawn, tangents[1] * jnp.minimum(derivative, float(dtypes.finfo(a.dtype).max))
 
 
 @random_gamma_p.def_batch

@@ -192,7 +192,8 @@ def _forward(func: Function, control: _Control, y0: Any, times: Any) -> Any:
         _, state = lax.while_loop(goes_on, step, (0, state))
         _, _, t, _, before, polynomial = state
         part = ((target - before) / (t - before)).astype(polynomial.dtype)
-        return state, _value(polynomial, part)
+        value = _value(polynomial, part)
+        return state, jnp.where(t >= target, value, math.nan)  # else the steps have ended on the way
 
     slope = func(y0, times[0])
     dt = jnp.clip(_first_step(func, control, y0, times[0], slope), 0.0, control.hmax).astype(times.dtype)

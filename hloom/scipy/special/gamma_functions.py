@@ -69,7 +69,7 @@ def gammaln(x: ArrayLike) -> Value:
 
 @compound()
 def digamma(x: ArrayLike) -> Value:
-    """The derivative of gammaln; see `lax.digamma`. NaN at 0 and negative integers, as in JAX.
+    """The derivative of gammaln; see `lax.digamma`. NaN at negative integers.
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
@@ -169,7 +169,8 @@ def _gamma_meaning(x: Any) -> Any:
     half = lax.pow(far, 0.5 * far - 0.25)
     high = half * lax.exp(-far) * half * (math.sqrt(2 * math.pi) * lax.exp(stirling_tail(far)))
     positive = lax.select(size < _FAR, low, high)
-    reflected = math.pi / (size * sin_pi(size)) / positive
+    reflected = math.pi / sin_pi(size) / (size * positive)  # gamma(1 - size) gamma(size), gamma(1 + size)
+    reflected = lax.select(size < 1.0, reflected, math.pi / (size * sin_pi(size)) / positive)
     sign = _sign(x)
     return first_of(x == math.inf, math.inf, x == 0.0, 1.0 / x, x < 0.0, sign * reflected, positive)
 
@@ -267,7 +268,52 @@ _complex_gamma = _in_complex128("complex_gamma", _gamma_of)
 # ---- beta, binomial coefficients, factorials
 
 
+def _is_pole(x: Any) -> Any:
+    """Where gamma is infinite: at 0, -1, -2, ..."""
+    return (x <= 0.0) & (x == lax.floor(x))
+
+
+def _is_finite_at_pole(p: Any, q: Any) -> Any:
+    """Where gamma(p) and gamma(p + q) are both infinite, and q is a positive integer: their quotient has a limit,
+    (-1)**q gamma(1 - p - q) / gamma(1 - p)."""
+    return _is_pole(p) & _is_pole(p + q) & (q > 0.0) & (q == lax.floor(q))
+
+
 def _log_beta_meaning(a: Any, b: Any) -> Any:
+    """For p < 0 < q by reflection (DLMF 5.5.3) from that of positive arguments; of two negative ones by gammas.
+
+    B(p, q) = B(1 - p - q, q) sin(pi (p + q)) / sin(pi p) for p + q <= 0, else -pi / (p sin(pi p) B(-p, p + q)).
+    """
+    p, q = lax.min(a, b), lax.max(a, b)
+    one = lax.full_like(p, 1.0)
+    mixed = (p < 0.0) & (q > 0.0)
+    left, right = mixed & (p + q <= 0.0), mixed & (p + q > 0.0)
+    first = first_of(left, 1.0 - p - q, right, -p, p > 0.0, p, one)
+    second = first_of(right, p + q, q > 0.0, q, one)
+    finite = _is_finite_at_pole(p, q)
+    sine, other = lax.abs(sin_pi(p)), lax.abs(sin_pi(p + q))
+    turn = lax.select(finite, one, other / sine)
+    usual = _log_beta_of_positive(first, second)
+    safe = lax.select(mixed, lax.full_like(p, 0.5), p), lax.select(mixed, lax.full_like(p, 0.5), q)
+    direct = log_gamma(safe[0]) + log_gamma(safe[1]) - log_gamma(safe[0] + safe[1])
+    return first_of(
+        (a != a) | (b != b),
+        math.nan,
+        (p < 0.0) & (p > -math.inf) & (q == math.inf),
+        math.inf,
+        (_is_pole(p) | _is_pole(q)) & ~finite & (q < math.inf),
+        math.inf,
+        p > 0.0,
+        usual,
+        left,
+        usual + lax.log(turn),
+        right,
+        lax.log(math.pi / (sine * -p)) - usual,
+        direct,
+    )
+
+
+def _log_beta_of_positive(a: Any, b: Any) -> Any:
     """Above 8.5 by Stirling's formula, in which the logarithms are those of quotients: nothing large cancels."""
     p, q = lax.min(a, b), lax.max(a, b)
     safe_q = lax.select(q < _FAR, lax.full_like(q, _FAR), q)
@@ -312,10 +358,17 @@ _log_beta: ElementwiseFunction = ElementwiseFunction(
     "betaln",
     _log_beta_meaning,
     [
-        lambda y, a, b: lax.digamma(a) - lax.digamma(a + b),
-        lambda y, a, b: lax.digamma(b) - lax.digamma(a + b),
+        lambda y, a, b: _digamma_difference(a, b),
+        lambda y, a, b: _digamma_difference(b, a),
     ],
 )
+
+
+def _digamma_difference(a: Any, b: Any) -> Any:
+    """digamma(a) - digamma(a + b); at their common poles, by reflection, what it is close to them."""
+    finite = _is_finite_at_pole(a, b)
+    first, second = lax.select(finite, 1.0 - a, a), lax.select(finite, 1.0 - a - b, a + b)
+    return lax.digamma(first) - lax.digamma(second)
 
 
 @compound()
@@ -334,22 +387,39 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Value:
 
 
 def _beta_meaning(a: Any, b: Any) -> Any:
-    return _sign(a) * _sign(b) * _sign(a + b) * lax.exp(_log_beta_meaning(a, b))
+    """0 at the poles of gamma(a + b) alone; at those of gamma(a) or gamma(b) infinite, as in SciPy, or the limit."""
+    size = lax.exp(_log_beta_meaning(a, b))
+    p, q = lax.min(a, b), lax.max(a, b)
+    is_odd = lax.rem(lax.floor(q), lax.full_like(q, 2.0)) != 0.0
+    alternating = lax.select(is_odd, lax.full_like(q, -1.0), lax.full_like(q, 1.0))
+    usual = _sign(a) * _sign(b) * _sign(a + b) * size
+    infinite = lax.full_like(size, math.inf)
+    return first_of(
+        _is_finite_at_pole(p, q),
+        alternating * size,
+        (a < 0.0) & _is_pole(a) & _is_pole(b),
+        alternating * infinite,
+        ((a < 0.0) & _is_pole(a)) | ((b < 0.0) & _is_pole(b)),
+        infinite,
+        _is_pole(a + b) & (a != 0.0) & (b != 0.0),
+        _sign(a) * _sign(b) * 0.0,
+        usual,
+    )
 
 
 _beta: ElementwiseFunction = ElementwiseFunction(
     "beta",
     _beta_meaning,
     [
-        lambda y, a, b: y * (lax.digamma(a) - lax.digamma(a + b)),
-        lambda y, a, b: y * (lax.digamma(b) - lax.digamma(a + b)),
+        lambda y, a, b: y * _digamma_difference(a, b),
+        lambda y, a, b: y * _digamma_difference(b, a),
     ],
 )
 
 
 @compound()
 def beta(a: ArrayLike, b: ArrayLike) -> Value:
-    """gamma(a) gamma(b) / gamma(a + b); NaN if one of the three is not defined.
+    """gamma(a) gamma(b) / gamma(a + b); where that is a quotient of infinities its limit, and infinite at other poles.
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
@@ -392,7 +462,10 @@ def _comb_meaning(n: Any, k: Any) -> Any:
     """1 / ((n + 1) B(n - k + 1, k + 1)), and the nearest integer of that for integers below 2**52."""
     inside = (k <= n) & (n >= 0.0) & (k >= 0.0)
     n, k = (lax.select(inside, v, lax.full_like(v, 0.0)) for v in (n, k))
-    value = lax.exp(-_log_beta_meaning(n - k + 1.0, k + 1.0)) / (n + 1.0)
+    exponent = -_log_beta_of_positive(n - k + 1.0, k + 1.0)
+    value = lax.exp(exponent) / (n + 1.0)
+    value = lax.select(exponent > 700.0, lax.exp(exponent - lax.log(n + 1.0)), value)
+    value = lax.select((n == math.inf) & (k < math.inf), lax.select(k == 0.0, lax.full_like(n, 1.0), n), value)
     whole = (n == lax.floor(n)) & (k == lax.floor(k)) & (value < 1e12)
     value = lax.select(whole, round_to_even(value), value)
     return lax.select(inside, value, lax.full_like(value, 0.0))
@@ -453,11 +526,30 @@ def _multigammaln(a: ArrayLike, d: int) -> Value:
 
 
 def _poch_meaning(z: Any, m: Any) -> Any:
-    """By logarithms, whose difference Stirling's formula gives without cancellation; a product for small integers m."""
+    """By logarithms, whose difference Stirling's formula gives without cancellation; a product for small integers m.
+
+    If gamma(z) and gamma(z + m) are both infinite, m is an integer, and the quotient has a limit,
+    (-1)**m gamma(1 - z) / gamma(1 - z - m). If one of them is, it is 0 or infinite.
+    """
     product = lax.full_like(z, 1.0)
-    few = (m == lax.floor(m)) & (m >= 0.0) & (m <= 12.0)
+    whole = m == lax.floor(m)
+    few = whole & (lax.abs(m) <= 12.0)
+    start = lax.select(m < 0.0, z + m, z)
     for j in range(12):
-        product = lax.select(m > j, product * (z + float(j)), product)
+        product = lax.select(lax.abs(m) > j, product * (start + float(j)), product)
+    product = lax.select(m < 0.0, 1.0 / product, product)
+    before, after = _is_pole(z), _is_pole(z + m)
+    mirrored = before & after & whole
+    odd = lax.floor(m * 0.5) * 2.0 != m
+    sign = lax.select(odd, lax.full_like(z, -1.0), lax.full_like(z, 1.0))
+    usual = _gamma_quotient(lax.select(mirrored, 1.0 - z, z), lax.select(mirrored, -m, m))
+    return first_of(
+        few, product, mirrored, sign / usual, before & (m == m) & (m < math.inf), 0.0, after, math.inf, usual
+    )
+
+
+def _gamma_quotient(z: Any, m: Any) -> Any:
+    """gamma(z + m) / gamma(z)."""
     after = z + m
     large = (z >= _FAR) & (after >= _FAR)
     base = lax.select(large, z, lax.full_like(z, 10.0))
@@ -466,13 +558,9 @@ def _poch_meaning(z: Any, m: Any) -> Any:
     share = step / base
     far = (base - 0.5) * lax.log1p(share) + step * (lax.log(end) - 1.0) + stirling_tail(end) - stirling_tail(base)
     quotient = _sign(after) * _sign(z) * lax.exp(log_gamma(after) - log_gamma(z))
-    pole = (z <= 0.0) & (z == lax.floor(z))
     near = (lax.abs(z) < 25.0) & (lax.abs(after) < 25.0)
     plain = _gamma_meaning(after) / _gamma_meaning(z)
-    return first_of(
-        few, product, pole, lax.select(z == 0.0, lax.full_like(z, 0.0), lax.full_like(z, math.nan)),
-        large, lax.exp(far), near, plain, quotient,
-    )  # fmt: skip
+    return first_of(large, lax.exp(far), near, plain, quotient)
 
 
 _poch: ElementwiseFunction = ElementwiseFunction(
@@ -523,11 +611,11 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Value:
 
 
 def _riemann_meaning(s: Any) -> Any:
-    """Left of 0 by reflection (DLMF 25.4.1); right of 0 Euler's and Maclaurin's formula holds also below 1."""
+    """Left of -1/2 by reflection (DLMF 25.4.1), right of 1 by Euler's and Maclaurin's formula."""
     one = lax.full_like(s, 1.0)
-    right = lax.select(s < 0.0, 1.0 - s, s)
+    right = lax.select(s < -0.5, 1.0 - s, s)
     upper = hurwitz_zeta(lax.select(right < 1.0, one + one, right), one)
-    middle = lax.select((right < 1.0) & (right >= 0.0), right, lax.full_like(s, 0.5))
+    middle = lax.select(right < 1.0, right, lax.full_like(s, 0.5))
     # (1 - 2**(1 - s)) zeta(s) is the alternating sum, by Borwein's algorithm 2 (1991)
     alternating = lax.full_like(s, 0.0)
     for k, weight in enumerate(_BORWEIN):
@@ -536,8 +624,11 @@ def _riemann_meaning(s: Any) -> Any:
     value = lax.select(right < 1.0, lower, upper)
     sine = lax.sin(0.5 * math.pi * (s - 4.0 * round_to_even(s * 0.25)))
     sine = lax.select(lax.floor(s * 0.5) * 2.0 == s, lax.full_like(s, 0.0), sine)
-    reflected = 2.0 * lax.exp((s - 1.0) * math.log(2 * math.pi)) * sine * _gamma_meaning(right) * value
-    return first_of(s == 1.0, math.inf, s == -math.inf, math.nan, s < 0.0, reflected, value)
+    power = (s - 1.0) * math.log(2 * math.pi)
+    scale = lax.exp(power) * _gamma_meaning(right)
+    scale = lax.select(right < 100.0, scale, lax.exp(power + log_gamma(right)))
+    reflected = lax.select(sine == 0.0, sine, 2.0 * scale * sine * value)
+    return first_of(s == 1.0, math.inf, s == -math.inf, math.nan, s < -0.5, reflected, value)
 
 
 def _borwein(count: int) -> list[float]:

@@ -125,7 +125,13 @@ _xlogy = Primitive("xlogy", lambda x, y: jnp.where((x != 0) | (y != y), x * lax.
 @_xlogy.def_jvp
 def _xlogy_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x, y), (s, t) = primals, tangents
-    return _xlogy.bind(x, y), s * lax.log(y) + t * x / y
+    return _xlogy.bind(x, y), s * lax.log(y) + t * _quotient(x, y)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """x / y, and 0 where both are 0: there x log y is 0 for all y."""
+    tiny = lax.full_like(y, dtypes.finfo(y.aval.dtype).tiny)
+    return x / lax.select((x == 0) & (y == 0), tiny, y)
 
 
 @compound()
@@ -149,7 +155,7 @@ _xlog1py = Primitive("xlog1py", lambda x, y: jnp.where((x != 0) | (y != y), x * 
 @_xlog1py.def_jvp
 def _xlog1py_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x, y), (s, t) = primals, tangents
-    return _xlog1py.bind(x, y), s * lax.log1p(y) + t * x / (1 + y)
+    return _xlog1py.bind(x, y), s * lax.log1p(y) + t * _quotient(x, 1 + y)
 
 
 _xlogx = Primitive("xlogx", lambda x: _xlogy.bind(x, x))
@@ -197,7 +203,7 @@ def _rel_entr(p: Any, q: Any) -> Value:
     inside = _xlogx.bind(safe_p) - _xlogy.bind(safe_p, safe_q)
     outside = jnp.where((p == 0) & (q >= 0), 0.0, jnp.where((p != p) | (q != q), math.nan, math.inf))
     result: Value = jnp.where(positive, inside, outside)
-    return result
+    return jnp.where((p == math.inf) & (q > 0) & (q < math.inf), math.inf, result)
 
 
 @compound()
@@ -212,7 +218,8 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Value:
     Array([1.   , 0.   , 0.386], dtype=float32)
     """
     first, second = real("kl_div", p, q)
-    return strong(_rel_entr(first, second) - first + second)
+    entropy: Any = _rel_entr(first, second)
+    return strong(jnp.where(entropy == math.inf, entropy, entropy - first + second))
 
 
 @compound()
@@ -247,7 +254,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Value:
 
 def _transformed(logarithm: Any, power: Any) -> Value:
     """(exp(power * logarithm) - 1) / power; near power = 0 also the derivative by the power is right."""
-    zero = power == 0
+    zero = (power == 0) | (abs(power * logarithm) < 1e-20)
     safe = jnp.where(zero, 1, power)
     series = logarithm + 0.5 * logarithm * logarithm * power
     result: Value = jnp.where(

@@ -17,7 +17,7 @@ __all__ = ["logpdf", "pdf"]
 
 @compound()
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Value:
-    """The logarithm of the density at the points x[:, ...]; -inf outside of the simplex.
+    """The logarithm of the density at the points x[:, ...]; -inf outside of the simplex, and its limit at the border.
 
     alpha: a vector of parameters. x may lack its last row, which follows from the others.
 
@@ -37,7 +37,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Value:
         )
     if points.shape[0] != shapes.shape[0]:
         points = jnp.concatenate([points, 1 - points.sum(0, keepdims=True)])
-    inside = (points > 0).all(0) & (abs(points.sum(0) - 1) < 1e-6)
+    inside = (points >= 0).all(0) & (abs(points.sum(0) - 1) < 1e-6)
     constant = gammaln(shapes).sum() - gammaln(shapes.sum())
     column = shapes.reshape(-1, *[1] * (points.ndim - 1))
     value = xlogy(column - 1, jnp.where(inside, points, 1)).sum(0) - constant
