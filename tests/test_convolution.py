@@ -146,3 +146,19 @@ ENTRY e {
     arguments = [np.zeros((2, 3, 0), np.float32), np.full((6, 3, 2), np.inf, np.float32)]
     for result in (*evaluate(module, *arguments), *NumbaCompiler().compile(module).execute(arguments)):
         np.testing.assert_array_equal(np.asarray(result), np.zeros((2, 6, 3), np.float32))
+
+
+def test_holes_are_nothing() -> None:
+    """An infinite element of the kernel meets elements, padding (NaN) and holes, which are left out."""
+    text = """HloModule m
+ENTRY e {
+  x = f32[1,1,4] parameter(0)
+  w = f32[1,1,3] parameter(1)
+  ROOT y = f32[1,1,9] convolution(x, w), window={size=3 pad=2_2 lhs_dilate=2}, dim_labels=bf0_oi0->bf0
+}
+"""
+    module = parse(text)
+    arguments = [np.ones((1, 1, 4), np.float32), np.array([[[np.inf, 1, 1]]], np.float32)]
+    expected = [np.nan, 1, np.inf, 1, np.inf, 1, np.inf, 1, np.inf]
+    for result in (*evaluate(module, *arguments), *NumbaCompiler().compile(module).execute(arguments)):
+        np.testing.assert_array_equal(np.asarray(result)[0, 0], expected)

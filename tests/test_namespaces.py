@@ -41,6 +41,7 @@ OURS = {
         *("randn", "relu", "selu", "sigmoid", "softmax", "softplus", "standardize", "zeros"),
     },
     "experimental": {"disable_x64", "enable_x64"},  # older JAX had them here
+    "experimental.sparse": {"linalg"},  # JAX has the module there, too
     "extend": {"Linear", "Primitive"},  # JAX has Primitive in `extend.core`
     "extend.core": {"Linear"},
     "extend.core.primitives": {  # JAX has them in lax and lax.linalg

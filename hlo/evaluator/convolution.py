@@ -1,4 +1,9 @@
-"""What convolution means: a sum over the kernel's elements of the input, shifted, times the kernel's value."""
+"""What convolution means: a sum over the kernel's elements of the input, shifted, times the kernel's value.
+
+Padding is zeros, which are multiplied: an infinity or NaN in the kernel makes NaN there. The holes of a dilation are
+nothing, in the input as in the kernel: they take no part. Padding goes on as the input does, so that in a dilated
+dimension only those of its places count where an element would be.
+"""
 
 from __future__ import annotations
 
@@ -81,10 +86,21 @@ def _add_products(result: NDArray, area: NDArray, weights: NDArray, window: Wind
             # Not `tensordot`: for a matrix of one element it calls axpy, for which zero times infinity is zero.
             products = np.matmul(rows.reshape(places, features), weights[(..., *element)].T)
         moved = np.moveaxis(products.reshape(*rows.shape[:-1], -1), -1, 1)
+        if any(part.base_dilation > 1 for part in window):
+            moved = np.where(_is_element(element, window, result.shape[2:]), moved, result.dtype.type(0))
         if result.dtype == np.bool_:
             result |= moved
         else:
             result += moved
+
+
+def _is_element(element: Sequence[int], window: Window, counts: Sequence[int]) -> NDArray:
+    """For each window position, whether this element of the kernel meets no hole."""
+    found = np.ones((), np.bool_)
+    for cells, part, count in zip(_shift(element, window, counts), window, counts, strict=True):
+        places = np.arange(count) * part.stride + cells.start - part.padding_low
+        found = found[..., None] & (places % part.base_dilation == 0)
+    return found
 
 
 def _shift(element: Sequence[int], window: Window, counts: Sequence[int]) -> list[slice]:

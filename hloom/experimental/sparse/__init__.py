@@ -1,5 +1,7 @@
 """`hloom.experimental.sparse`: sparse arrays with batch and dense dimensions."""
 
+import typing as _typing
+
 from ...namespaces import publish as _publish
 from . import arrays, convolution, layout, matrices, operators, random_arrays, transform
 from .arrays import (
@@ -70,7 +72,10 @@ from .transform import (
     value_and_grad as value_and_grad,
 )
 
-__all__: list[str] = []
+if _typing.TYPE_CHECKING:
+    from . import linalg as linalg
+
+__all__: list[str] = ["linalg"]
 __all__ += arrays.__all__
 __all__ += convolution.__all__
 __all__ += layout.__all__
@@ -81,4 +86,4 @@ __all__ += transform.__all__
 
 del arrays, convolution, layout, matrices, operators, random_arrays, transform
 
-_publish(__name__, aliases_are_one=True)
+_publish(__name__, "linalg", aliases_are_one=True)
