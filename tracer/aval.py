@@ -42,7 +42,12 @@ class Float0Type(NamedTuple):
 
 class ManualAxisType(NamedTuple):
     """Along which axes of a mesh values vary from device to device. Sums that are not computed yet, and values whose
-    cotangents are such sums, are not kept here: `unreduced` and `reduced` are empty."""
+    cotangents are such sums, are not kept here: `unreduced` and `reduced` are empty.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.typeof(jnp.ones(2)).mat == hloom.sharding.ManualAxisType()
+    True
+    """
 
     varying: frozenset[Any] = frozenset()
     unreduced: frozenset[Any] = frozenset()
