@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.numba_backend.ahead.compiling import standalone
-from hloom.numba_backend.ahead.library import CALLED
 from hloom.numba_backend.ahead.llvm_program import Surroundings, program_object
 from hloom.numba_backend.ahead.targets import Machine
 from hloom.numba_backend.ahead.wasm_program import caller
+from hloom.numba_backend.runtime.library import CALLED
 
 import hloom
 import hloom.aot

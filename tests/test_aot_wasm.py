@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from hloom.hlo.errors import UnsupportedError
 from hloom.numba_backend.ahead.compiling import standalone
-from hloom.numba_backend.ahead.library import CALLED, INLINED
 from hloom.numba_backend.ahead.targets import Machine
 from hloom.numba_backend.ahead.wasm_linker import link, sleb, uleb
 from hloom.numba_backend.ahead.wasm_object import LinkError, Reader, read_object
 from hloom.numba_backend.ahead.wasm_program import EXPORTS, program_module, program_object_for_module
+from hloom.numba_backend.runtime.library import CALLED, INLINED
 
 import browser_digits
 import hloom

@@ -6,9 +6,9 @@ runs the rows, and optimised once more, so that small kernels are inlined.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,11 @@ from ..runtime.dialect import SCOPE
 from ..runtime.dialect_define import DialectFunction, Kind, Resolved
 from ..runtime.frontend import to_llvm
 from ..runtime.kernel import ELEMENT_BYTES
+from ..runtime.library import INLINED, OF_LIBRARY, OF_PROCESSOR, Operation, lacking, with_functions
 from ..runtime.llvm_backend import optimise, widens_straight_lines
 from ..runtime.program import Argument
 from .arm import with_float_arguments
 from .blas import ROW_MAJOR, TRANSPOSES, batch_strides
-from .library import INLINED, Operation, lacking
 from .standalone import (
     BAD_TEMPORARY,
     CONSTANTS,
@@ -74,13 +74,13 @@ def program_object(
 ) -> bytes:
     """An object file for a (resolved) machine that defines `SYMBOL_run`; c_program.py shows its declaration."""
     target = machine.llvm()
-    operations = lacking(machine, surroundings is None)
+    operations = _lacking(machine, surroundings is None)
     header = f'target triple = "{machine.triple}"\ntarget datalayout = "{target.target_data}"\n'
     with llvm.create_context() as context:
         whole = llvm.parse_assembly(_for_target(str(_Run(program, symbol).module), header), context)
         for kernel in program.kernels:
             plain = to_llvm(kernel, _SCOPE, features=frozenset(), register=0)
-            text = _with_library(_for_target(plain, header), operations)
+            text = with_functions(_for_target(plain, header), operations)
             part = llvm.parse_assembly(text, context)
             if operations:
                 part.link_in(llvm.parse_assembly(header + INLINED, context))
@@ -98,13 +98,10 @@ def program_object(
     return with_float_arguments(code) if "eabihf" in machine.triple else code
 
 
-def _with_library(text: str, operations: Sequence[Operation]) -> str:
-    """The text of a kernel with functions in place of operations."""
-    for operation in operations:
-        text, count = re.subn(operation.pattern, operation.replacement, text)
-        if count:
-            text += operation.declaration
-    return text
+@functools.cache
+def _lacking(machine: Machine, has_library: bool) -> tuple[Operation, ...]:
+    """The operations that kernels for a machine get from `runtime/library.py`."""
+    return lacking(machine.llvm(), OF_PROCESSOR if has_library else (*OF_PROCESSOR, *OF_LIBRARY))
 
 
 _HEADER = re.compile(r"^target (triple|datalayout) = .*\n", re.MULTILINE)

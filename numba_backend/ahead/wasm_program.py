@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ...hlo.buffers.assignment import ALIGNMENT
 from ...hlo.errors import UnsupportedError
-from .library import CALLED
+from ..runtime.library import CALLED
 from .llvm_program import Surroundings, program_object
 from .standalone import StandaloneProgram
 from .targets import Machine

@@ -17,6 +17,7 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from ...hlo.forking import Order, fork_lock, kept_out_of_forks
+from .library import HALVES, INLINED, Operation, lacking, with_functions
 
 _lock = fork_lock(Order.COMPILER)
 _of_thread = threading.local()
@@ -110,13 +111,25 @@ def optimise(module: Any, straight_lines: bool, machine: Any = None) -> None:
     _unlocked(ffi.lib.LLVMPY_RunNewModulePassManager)(builder.getModulePassManager(), module, builder)
 
 
+@functools.cache
+def _halves() -> tuple[Operation, ...]:
+    """The conversions of f16 for which this process's CPU has no instruction."""
+    return lacking(target_machine(), HALVES)
+
+
 def emit_object(text: str, machine: Any = None) -> bytes:
     """Optimise a module of LLVM IR and translate it to an object file. Raises RuntimeError for invalid IR. `machine`:
     another target machine than this thread's.
 
     Several threads may call this at the same time, each with its own LLVM context.
     """
+    functions = _halves() if machine is None and "half" in text else ()
+    text = with_functions(text, functions)
     with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+        if functions:
+            triple, layout = module_header()
+            head = f'target triple = "{triple}"\ntarget datalayout = "{layout}"\n'
+            module.link_in(llvm.parse_assembly(head + INLINED, context))
         optimise(module, widens_straight_lines(text), machine)
         with ffi.OutputString() as error:
             emit = _unlocked(ffi.lib.LLVMPY_TargetMachineEmitToMemory)

@@ -2,16 +2,19 @@
 
 `INLINED` are put into kernels before LLVM optimises them, so that loops over them become vectors. `CALLED` have the
 names under which LLVM's code generator calls them; for WebAssembly, which has no library at all.
+
+Kernels of this process get conversions of f16 on processors without F16C: the functions that LLVM would call are in
+libraries that need not be loaded, and a call of one that is not there ends the process.
 """
 
 from __future__ import annotations
 
-import functools
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import llvmlite.binding as llvm
-
-from .targets import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,9 @@ class Operation:
     function: str
     calls: tuple[bytes, ...]
 
-    def is_lacking(self, machine: Machine) -> bool:
-        """True if the machine has no instruction for it."""
-        target = machine.llvm()
-        head = f'target triple = "{machine.triple}"\ntarget datalayout = "{target.target_data}"\n'
+    def is_lacking(self, target: Any) -> bool:
+        """True if LLVM's target machine has no instruction for it."""
+        head = f'target triple = "{target.triple}"\ntarget datalayout = "{target.target_data}"\n'
         with llvm.create_context() as context:
             module = llvm.parse_assembly(head + self.function, context)
             code: bytes = target.emit_object(module)
@@ -54,12 +56,13 @@ def _conversion(word: str, given: str, result: str, own: str, *calls: bytes) -> 
     )  # fmt: skip
 
 
-OF_PROCESSOR = (
-    _intrinsic("fma", "float", "f32", 3, "fmaf"),
+HALVES = (
     _conversion("fpext", "half", "float", "hloom.extend.f16", b"__extendhfsf2", b"h2f"),
     _conversion("fptrunc", "float", "half", "hloom.truncate.f32", b"__truncsfhf2", b"f2h"),
     _conversion("fptrunc", "double", "half", "hloom.truncate.f64", b"__truncdfhf2", b"d2h"),
 )
+"""Conversions of f16."""
+OF_PROCESSOR = (_intrinsic("fma", "float", "f32", 3, "fmaf"), *HALVES)
 """What is faster in place than as a call, and what some compilers' libraries lack. With +simd128 LLVM does not end on
 vectors of f16 (its issue 189251)."""
 OF_LIBRARY = (
@@ -69,11 +72,18 @@ OF_LIBRARY = (
 """What C's library has."""
 
 
-@functools.cache
-def lacking(machine: Machine, has_library: bool) -> tuple[Operation, ...]:
-    """The operations that kernels for a machine get from here."""
-    operations = OF_PROCESSOR if has_library else (*OF_PROCESSOR, *OF_LIBRARY)
-    return tuple(operation for operation in operations if operation.is_lacking(machine))
+def lacking(target: Any, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    """Those of the operations for which LLVM's target machine has no instruction."""
+    return tuple([operation for operation in operations if operation.is_lacking(target)])
+
+
+def with_functions(text: str, operations: Sequence[Operation]) -> str:
+    """The text of a module with functions in place of operations; `INLINED` must be linked in then."""
+    for operation in operations:
+        text, count = re.subn(operation.pattern, operation.replacement, text)
+        if count:
+            text += operation.declaration
+    return text
 
 
 _ROUND = """
