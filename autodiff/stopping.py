@@ -15,6 +15,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.caches import on_clear
 from ..tracer.core import Call, Primitive, Value, bind_call, run_meaning
 from ..tracer.recording import trace_to_computation
+from ..tracer.refs import constants_are_made_by
 from ..tracer.traced import with_avals
 from .tangents import Tangent, Zero
 
@@ -57,3 +58,4 @@ def _identity(aval: ShapedArray) -> HloComputation:
 
 
 on_clear(_identity.cache_clear)
+constants_are_made_by(stop_gradient)

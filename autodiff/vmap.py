@@ -207,7 +207,7 @@ def _element(trace: BatchTrace, value: Any, axis: int | None) -> Any:
     if isinstance(value, Ref):
         element = _element(trace, value.current(), axis)
         with set_current_trace(trace):
-            return Ref(element, "of the batched function")
+            return Ref(element, "of the batched function", value.aval.kind)
     storage = storage_of(value)
     order = (axis, *(d for d in range(storage.aval.ndim) if d != axis))
     tracer: Value = trace.join(transpose(storage, order), True)

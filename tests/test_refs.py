@@ -12,6 +12,7 @@ import pytest
 
 import hloom
 import hloom.numpy as jnp
+from hloom import lax
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], Any]] = {}
 """A function of the library and of `wrap`, which is jit or nothing, and its result as lists of numbers."""
@@ -725,3 +726,66 @@ def test_references_that_checkpoint_and_vmap_refuse() -> None:
         hloom.checkpoint(lambda a: a)(ref)
     with pytest.raises(ValueError, match="TransformedRefs are not allowed"):
         hloom.vmap(lambda p: p[...])(ref.at[:2])
+
+
+# ---- references whose writes are constants to derivatives
+
+
+def _square_added(r: Any, y: Any) -> Any:
+    out = y * y
+    r[...] += out
+    return out
+
+
+def _read_inside(r: Any, y: Any) -> Any:
+    own = hloom.new_ref(0.0, kind="no_grad_no_remat")
+    own[...] = y * y
+    r[...] = own[...]
+    return own[...] * y
+
+
+def _initial(r: Any, y: Any) -> Any:
+    r[...] = 1.0
+    return hloom.new_ref(y, kind="no_grad_no_remat")[...] * y
+
+
+def _in_a_loop(r: Any, y: Any) -> Any:
+    def body(c: Any, x: Any) -> Any:
+        r[...] += c
+        return c * x, None
+
+    return lax.scan(body, y, jnp.array([2.0, 3.0]))[0]
+
+
+WITHOUT_GRADIENT: dict[str, tuple[Any, float, float]] = {
+    "written": (_square_added, 6.0, 10.0),
+    "read": (lambda r, y: (r[...] * y, r.__setitem__(..., y))[0], 1.0, 3.0),
+    "made inside": (_read_inside, 9.0, 9.0),
+    "initial value": (_initial, 3.0, 1.0),
+    "loop": (_in_a_loop, 6.0, 10.0),
+}
+WRAPPED: dict[str, Any] = {
+    "plain": lambda f: f,
+    "jit": hloom.jit,
+    "remat": hloom.remat,
+    "jit of remat": lambda f: hloom.jit(hloom.remat(f)),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPED)
+@pytest.mark.parametrize("given", ["argument", "closure"])
+@pytest.mark.parametrize("name", WITHOUT_GRADIENT)
+def test_writes_without_gradient(name: str, given: str, wrap: str) -> None:
+    fun, gradient, left = WITHOUT_GRADIENT[name]
+    ref = hloom.new_ref(1.0, kind="no_grad_no_remat")
+    if given == "argument":
+        found = hloom.grad(lambda y: WRAPPED[wrap](fun)(ref, y))(3.0)
+    else:
+        found = hloom.grad(WRAPPED[wrap](lambda y: fun(ref, y)))(3.0)
+    assert (float(found), float(ref[...])) == (gradient, left)
+
+
+def test_kinds_of_references_are_known() -> None:
+    with pytest.raises(ValueError, match="kind of a reference"):
+        hloom.new_ref(1.0, kind="other")
+    assert hloom.typeof(hloom.new_ref(1.0, kind="no_grad_no_remat")) is not hloom.typeof(hloom.new_ref(1.0))

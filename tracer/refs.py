@@ -12,7 +12,7 @@ outside of that transformation: `Trace.outward` says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,15 @@ __all__ = [
 ]
 
 
+_as_constant: Callable[[Value], Value]
+
+
+def constants_are_made_by(stop_gradient: Callable[[Value], Value]) -> None:
+    """`stop_gradient` gives what is written to references without derivatives."""
+    global _as_constant
+    _as_constant = stop_gradient
+
+
 class AbstractRef:
     """The type of a reference: that of its array. Equal types are the same object.
 
@@ -47,13 +56,17 @@ class AbstractRef:
     Ref{float32[3]}
     """
 
-    __slots__ = ("__weakref__", "inner_aval")
+    __slots__ = ("__weakref__", "inner_aval", "kind")
     inner_aval: ShapedArray
+    kind: str | None
+    """What is written to a reference of kind "no_grad_no_remat" is a constant to derivatives."""
     weak_type = False
     is_extended = False
 
     def __new__(cls, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None) -> AbstractRef:
-        return interned(_made, inner_aval.with_weak_type(False))
+        if kind not in (None, "no_grad_no_remat"):
+            raise ValueError(f'the kind of a reference is None or "no_grad_no_remat", not {kind!r}\n  at {user_line()}')
+        return interned(_made, inner_aval.with_weak_type(False), kind)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -76,15 +89,15 @@ class AbstractRef:
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return AbstractRef, (self.inner_aval,)
+        return AbstractRef, (self.inner_aval, None, self.kind)
 
     def __repr__(self) -> str:
         return self.str_short()
 
 
-def _made(inner: ShapedArray) -> AbstractRef:
+def _made(inner: ShapedArray, kind: str | None) -> AbstractRef:
     made = object.__new__(AbstractRef)
-    made.inner_aval = inner
+    made.inner_aval, made.kind = inner, kind
     return made
 
 
@@ -108,9 +121,9 @@ class Ref:
     _owner: Trace
     """The trace in which it was made."""
 
-    def __init__(self, value: Value, argument: str = "") -> None:
-        self.aval = AbstractRef(value.aval)
-        value = convert(value, value.aval.dtype, False)
+    def __init__(self, value: Value, argument: str = "", kind: str | None = None) -> None:
+        self.aval = AbstractRef(value.aval, kind=kind)
+        value = convert(self._written(value), value.aval.dtype, False)
         self._value = _same_elements(value) if isinstance(value, Array) else value
         self._owner = current_trace()
         self._argument = argument
@@ -276,6 +289,7 @@ class Ref:
     def replace(self, value: Value) -> None:
         """Make `value`, of its type, its array."""
         self.check()
+        value = self._written(value)
         if value.aval.weak_type:
             value = current_trace().with_weak_type(value, False)
         if isinstance(value, Array):
@@ -294,6 +308,10 @@ class Ref:
         for between in recorders:
             between.references[self][1] = True
         recorders[0].references[self][0] = value
+
+    def _written(self, value: Value) -> Value:
+        """What is kept of a value that is written: all of it, or without its tangent."""
+        return value if self.aval.kind is None or isinstance(value, Array) else _as_constant(value)
 
     def end(self, how: str) -> None:
         """It is used no more: `how` says since when."""
@@ -519,7 +537,9 @@ def _fitting(given: Any, like: Value, what: str) -> Value:
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
     """A reference to a new mutable array, whose elements are those of `init_val`.
 
-    memory_space, kind: accepted; all memory is that of the process.
+    kind: "no_grad_no_remat": what is written is a constant to derivatives, so that values that are differentiated may
+      be written to a reference from outside. A `checkpoint` writes once, whatever the kind.
+    memory_space: accepted; all memory is that of the process.
 
     >>> import hloom, hloom.numpy as jnp
     >>> x_ref = hloom.new_ref(jnp.zeros(3))
@@ -531,7 +551,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     """
     if isinstance(init_val, Ref | RefPart):
         raise ValueError(f"new_ref: references to references do not exist; give an array, ref[...]\n  at {user_line()}")
-    return Ref(as_value(init_val))
+    return Ref(as_value(init_val), kind=kind)
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:

@@ -127,7 +127,7 @@ def _scan_references(
     def body(carry: Any, rows: Any) -> tuple[Any, Any]:
         given = list(rows)
         for k in places:
-            given[k] = Ref(rows[k], f"row of xs[{k}]")
+            given[k] = Ref(rows[k], f"row of xs[{k}]", arrays[k].aval.kind)
         carry, y = f(carry, tree.unflatten(xs_tree, given))
         return carry, (y, [given[k].current() for k in places])
 

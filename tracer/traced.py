@@ -175,7 +175,7 @@ def trace_function(
         nonlocal out_tree, count
         given: list[Any] = list(values)
         for k in references:
-            given[k] = Ref(values[k], labels[k] if labels else f"{k}")
+            given[k] = Ref(values[k], labels[k] if labels else f"{k}", references[k].kind)
         args, kwargs = tree.unflatten(tree.ordered(treedef), given)
         full_args, full_kwargs = merge_static(args, kwargs, statics)
         result = fun(*full_args, **full_kwargs)
