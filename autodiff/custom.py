@@ -628,6 +628,8 @@ class custom_vjp(OtherRules, Generic[P, R]):
         fwd, bwd, symbolic_zeros = self.fwd, self.bwd, self.symbolic_zeros
         every = positional(self.fun, args, kwargs)
         given = Arguments(_static_positions(self.fun, self._nondiff, len(every)), every)
+        if given.has_references:
+            _tell_recorders(given)
         _refuse_moving(self.fun, given.static_args)
         out = Outputs()
         x64 = current_context().enable_x64
@@ -679,6 +681,15 @@ class custom_vjp(OtherRules, Generic[P, R]):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         call: Callable[..., Any] = self
         return self if instance is None else functools.partial(call, instance)
+
+
+def _tell_recorders(arguments: Arguments) -> None:
+    """A program that is recorded takes the references from outside that the rule may write to."""
+    for leaf in tree.leaves(arguments.references()):
+        if isinstance(leaf, Ref):
+            for recorder in leaf.recorders():
+                recorder.rules_take_references = True
+            leaf.current()
 
 
 def _without_references(result: Any, arguments: Arguments, fwd: Callable[..., Any]) -> Any:

@@ -22,7 +22,7 @@ from ..hlo.tracebacks import boundary
 from ..tracer import tree
 from ..tracer.arguments import check_function, signature_of
 from ..tracer.array import as_value
-from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, run_meaning
+from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, current_trace, run_meaning
 from ..tracer.execution import run_call
 from ..tracer.float0 import hide_float0
 from ..tracer.overlay import overlaid_all
@@ -155,6 +155,8 @@ def checkpoint(
         statics = [(k, type(v), v) for k, v in (*fixed.items(), *sorted(fixed_by_name.items()))]
         key = structure, tuple([v.aval for v in values]), len(args), tuple(statics)
         traced, out_tree = _traces.get((function,), key, make)
+        if traced.rules_take_references and current_trace().differentiates:
+            return function(*args, **kwargs)  # a rule will write to them: it runs as it is, and keeps all
         call = Call(CHECKPOINT, traced.computation, remat, name, parameters)
         results = bind_call(call, [*values, *values_of_references(traced.captured)])
         count = len(traced.out_avals)

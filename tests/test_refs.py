@@ -479,13 +479,19 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "only one reference to a mutable array may be passed as an argument",
     ),
     "passed and closed over": (
-        lambda: passed_and_closed_over("jit"), ValueError, "closed over and passed as the argument y_ref"
+        lambda: passed_and_closed_over("jit"),
+        ValueError,
+        "closed over and passed as the argument y_ref",
     ),
     "passed to a branch and closed over": (
-        lambda: passed_and_closed_over("cond"), ValueError, "closed over and passed as the argument x1"
+        lambda: passed_and_closed_over("cond"),
+        ValueError,
+        "closed over and passed as the argument x1",
     ),
     "frozen elsewhere": (
-        lambda: with_one(hloom.jit(lambda r: hloom.freeze(r))), ValueError, "only be frozen where it was made"
+        lambda: with_one(hloom.jit(lambda r: hloom.freeze(r))),
+        ValueError,
+        "only be frozen where it was made",
     ),
     "used when frozen": (lambda: used_afterwards(hloom.freeze), ValueError, "was frozen"),
     "used when freed": (lambda: used_afterwards(hloom.free_ref), ValueError, "was freed"),
@@ -493,10 +499,14 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "computed with": (lambda: jnp.sin(ref()), TypeError, "got Ref"),
     "a reference to a reference": (lambda: hloom.new_ref(ref()), ValueError, "references to references"),
     "a value of another dtype": (
-        lambda: hloom.new_ref(jnp.array([0, 0])).__setitem__(..., 1.5), ValueError, "Invalid dtype.*int32.*float32"
+        lambda: hloom.new_ref(jnp.array([0, 0])).__setitem__(..., 1.5),
+        ValueError,
+        "Invalid dtype.*int32.*float32",
     ),
     "a value of another shape": (
-        lambda: with_one(lambda r: r.__setitem__(..., jnp.ones(2))), ValueError, r"Invalid shape.*\(3,\).*\(2,\)"
+        lambda: with_one(lambda r: r.__setitem__(..., jnp.ones(2))),
+        ValueError,
+        r"Invalid shape.*\(3,\).*\(2,\)",
     ),
     "written by a batch": (
         lambda: with_one(lambda r: hloom.vmap(lambda v: r.__setitem__(0, v))(jnp.arange(3.0))),
@@ -508,11 +518,11 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         "Move the array reference",
     ),
-    "a gradient without a place": (
-        lambda: hloom.vjp(lambda r: r[...] * 2, ref())[1](1.0), ValueError, "with_refs"
-    ),
+    "a gradient without a place": (lambda: hloom.vjp(lambda r: r[...] * 2, ref())[1](1.0), ValueError, "with_refs"),
     "too few places": (
-        lambda: hloom.vjp(lambda a, b: a * b, 1.0, 2.0)[1].with_refs(ref()), ValueError, "an entry for each argument"
+        lambda: hloom.vjp(lambda a, b: a * b, 1.0, 2.0)[1].with_refs(ref()),
+        ValueError,
+        "an entry for each argument",
     ),
     "no place": (lambda: hloom.vjp(lambda a: a, 1.0)[1].with_refs(3), ValueError, "with_refs takes references"),
     "grad of a reference": (lambda: hloom.grad(lambda r: r[...])(ref()), TypeError, "not Ref"),
@@ -789,3 +799,53 @@ def test_kinds_of_references_are_known() -> None:
     with pytest.raises(ValueError, match="kind of a reference"):
         hloom.new_ref(1.0, kind="other")
     assert hloom.typeof(hloom.new_ref(1.0, kind="no_grad_no_remat")) is not hloom.typeof(hloom.new_ref(1.0))
+
+
+# ---- rules of users that write to references
+
+
+@hloom.custom_vjp
+def _stashed(ref: Any, x: Any) -> Any:
+    return x
+
+
+def _stash(ref: Any, g: Any) -> Any:
+    ref[...] = g
+    return None, g
+
+
+_stashed.defvjp(lambda ref, x: (x, ref), _stash)
+
+
+def _sines(ref: Any, x: Any) -> Any:
+    return jnp.sin(_stashed(ref, jnp.sin(x)))
+
+
+def _scanned(ref: Any, x: Any) -> Any:
+    return lax.scan(lambda c, _: (_sines(ref, c), ()), x, None, length=1)[0]
+
+
+STASHING: dict[str, Any] = {
+    "plain": _sines,
+    "jit": hloom.jit(_sines),
+    "remat": hloom.remat(_sines),
+    "jit of remat": hloom.jit(hloom.remat(_sines)),
+    "scan": _scanned,
+    "jit of scan": hloom.jit(_scanned),
+    "scan of remat": lambda ref, x: lax.scan(hloom.remat(lambda c, _: (_sines(ref, c), ())), x, None, length=1)[0],
+    "jit, closed over": lambda ref, x: hloom.jit(lambda x: _sines(ref, x))(x),
+    "jit of jit, closed over": lambda ref, x: hloom.jit(lambda x: hloom.jit(lambda x: _sines(ref, x))(x))(x),
+}
+
+
+@pytest.mark.parametrize("name", STASHING)
+def test_rules_write_to_references(name: str) -> None:
+    ref, fun = hloom.new_ref(jnp.float32(0)), STASHING[name]
+    assert abs(fun(ref, 1.0) - np.sin(np.sin(1.0))) < 1e-6 and ref[...] == 0
+    gradient = hloom.grad(fun, argnums=1)(ref, 1.0)
+    assert abs(ref[...] - np.cos(np.sin(1.0))) < 1e-6
+    assert abs(gradient - np.cos(np.sin(1.0)) * np.cos(1.0)) < 1e-6
+    ref[...] = 0.0
+    _, pull = hloom.vjp(lambda x: fun(ref, x), 1.0)
+    assert ref[...] == 0
+    assert abs(pull(1.0)[0] - gradient) < 1e-6 and abs(ref[...] - np.cos(np.sin(1.0))) < 1e-6

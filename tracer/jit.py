@@ -367,6 +367,8 @@ class JitFunction(SharedValue, Generic[P, R]):
                 return self._fun(*args, **kwargs)
         if not direct:
             traced = self._trace(key, dynamic, keywords, known)
+            if traced.rules_take_references and self._state.trace.differentiates:
+                return self._fun(*args, **kwargs)
             if traced.has_references:
                 check_aliases(values, self._leaf_names(dynamic, keywords, statics), traced.captured, "jit")
             if self._shardings is None:

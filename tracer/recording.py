@@ -209,6 +209,8 @@ class HloTrace(Recorder):
         self.captured: list[Value] = []
         self.effects: list[HloInstruction] = []
         """Instructions with side effects, in order. They stay even if nothing uses their results."""
+        self.rules_take_references = False
+        """Whether a function with a rule of its own was given a reference from outside: the rule may write to it."""
         self.references: dict[Any, list[Any]] = {}
         """References to mutable arrays from outside (`refs.py`): the current value of each, and whether it is written.
         Each is also among the captured values."""
@@ -356,6 +358,8 @@ class TracedComputation(NamedTuple):
     """References from outside that it writes: their new values are its last results."""
     reads_references: bool = False
     """Whether captured values are those that references from outside had when this was traced."""
+    rules_take_references: bool = False
+    """Whether rules of users may write to references from outside when gradients are known."""
 
     @property
     def is_closed(self) -> bool:
@@ -404,7 +408,8 @@ def trace_to_computation(
     if current_context().check_tracer_leaks:
         check_for_leaks(trace)
     if not trace.references or keep_references:
-        return TracedComputation(computation, out_avals, trace.captured, written)
+        by_rules = trace.rules_take_references
+        return TracedComputation(computation, out_avals, trace.captured, written, rules_take_references=by_rules)
     known = {id(r) for r in trace.references}
     now = [v.current() if id(v) in known else v for v in trace.captured]  # type: ignore[attr-defined]
     return TracedComputation(computation, out_avals, now, reads_references=True)

@@ -20,6 +20,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
+from ..hlo.tracebacks import Signal
 from . import dtypes, ops, tree
 from .arguments import abstract, leaf_describer, values_of
 from .array import Array, array_from_scalar, as_value
@@ -27,7 +28,7 @@ from .aval import ShapedArray
 from .body_types import Body, arguments_of, avals_of, leaf_names, require_functions, started
 from .context import current_context
 from .control_flow import run_loop, runs_in_python
-from .core import Call, Primitive, Tracer, Value, bind_call, bind_while, current_metadata
+from .core import Call, Primitive, Tracer, Value, bind_call, bind_while, current_metadata, current_trace
 from .errors import NonArrayArgumentError, TreeStructureError
 from .execution import run_call
 from .ops import convert, read_block, scalar_like, write_block
@@ -112,9 +113,17 @@ def scan(
     def settle() -> Traced:
         return described.settle(carry, trace_body)[1]
 
-    traced, leaves = _bind_scan(f, ("scan", treedef), settle, carry, inputs, count, reverse, is_counted=False)
+    try:
+        traced, leaves = _bind_scan(f, ("scan", treedef), settle, carry, inputs, count, reverse, is_counted=False)
+    except _ByOperation:
+        return _scan_in_python(f, init, inputs, xs_tree, count, reverse)
     pair: tuple[Any, Any] = tree.unflatten(traced.out_tree, leaves)
     return pair
+
+
+class _ByOperation(Signal):
+    """Rules of users in the body may write to references when gradients are known: the loop is differentiated turn by
+    turn, operation by operation, as jitted functions are."""
 
 
 def _scan_references(
@@ -167,6 +176,8 @@ def _bind_scan(
 
     types = (*avals_of(carry), *avals_of(inputs))
     call, traced, references = _cache.get((fun,), (key, length, reverse, is_counted, *types), make)
+    if traced.rules_take_references and length and not is_counted and current_trace().differentiates:
+        raise _ByOperation
     start = [started(v, a) for v, a in zip(carry, traced.in_avals)]
     start += values_of_references(references)
     results = bind_call(call, [*values_of_references(traced.captured), *start, *inputs])

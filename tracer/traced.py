@@ -48,6 +48,8 @@ class Traced:
     """References that it writes, as positions among the arguments' leaves, or themselves if they are captured. Their
     new values are the computation's last results, which `out_avals` leaves out."""
 
+    rules_take_references: bool = False
+    """Whether rules of users may write to references from outside when gradients are known."""
     asks: bool = False
     """Whether it depends on how its arguments are divided over devices."""
 
@@ -202,6 +204,7 @@ def trace_function(
     return Traced(
         *(name, traced.computation, tuple(traced.captured), tuple(avals), traced.out_avals[:count], out_tree, donated),
         written=(*written, *traced.written),
+        rules_take_references=traced.rules_take_references,
         asks=places is not None and places.mesh is not None,
     )
 
