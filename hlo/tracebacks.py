@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar, cast
 
+from .called import is_named, name_call, names_call
 from .source import is_internal
 
 
@@ -86,8 +87,14 @@ def set_mode(new: str) -> None:
 
 
 def hide(error: BaseException) -> None:
-    """Take frames that are not the user's out of the traceback of an error, and of the errors that led to it."""
-    if _mode == "off" or isinstance(error, Signal):
+    """Take frames that are not the user's out of the traceback of an error, and of the errors that led to it. Where the
+    caller is a public function that the user called, the error names it."""
+    if isinstance(error, Signal):
+        return
+    boundary = sys._getframe(1)
+    if is_named(boundary) and all(hidden for _, hidden in _entries(error.__traceback__)):
+        name_call(error, boundary)
+    if _mode == "off":
         return
     if isinstance(error, _FAULTS) and _is_ours(error) and NOTE not in getattr(error, "__notes__", ()):
         error.add_note(NOTE)
@@ -199,7 +206,10 @@ def boundaries(cls: C, *names: str) -> C:
     for name in chosen:
         member = vars(cls)[name]
         if isinstance(member, FunctionType):
-            setattr(cls, name, boundary(member))
+            method = boundary(member)
+            setattr(cls, name, method)
+            if not (called := _BINARY_NAMES.get(name, name)).startswith("_"):
+                names_call(method.__code__, called)
         elif isinstance(member, property) and name in names and member.fget is not None:
             setattr(cls, name, property(boundary(member.fget), member.fset, member.fdel, member.__doc__))
         elif isinstance(member, classmethod | staticmethod) and isinstance(member.__func__, FunctionType):
@@ -211,6 +221,7 @@ _BINARY = (
     *("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow"),
     *("lshift", "rshift", "and", "xor", "or"),
 )
+_BINARY_NAMES = {f"__{prefix}{name}__": name for name in _BINARY for prefix in ("", "r")}
 _OTHER = (
     *("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert", "round"),
     *("contains", "getitem", "setitem", "iter", "reversed", "len", "call"),

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any, TypeVar
 
+from ..hlo.called import names_call
 from ..hlo.tracebacks import Signal, hide
 from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
@@ -79,6 +80,8 @@ class Compound(JitFunction[..., Any]):
         except BaseException as error:
             hide(error)
             raise
+
+    names_call(__call__.__code__)
 
     def _with_shape_as_tuple(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

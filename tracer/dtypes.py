@@ -195,6 +195,12 @@ def type_of(value: Any) -> tuple[DType, bool]:
         return python_scalar_dtype(value), True
     if not isinstance(value, type) and hasattr(value, "__jax_array__"):
         return type_of(value.__jax_array__())
+    if isinstance(value, list | tuple):  # NumPy reads these as the fields of a record
+        raise OperandError(
+            f"an array or a number is needed, not {type(value).__name__}: sequences become arrays with "
+            "hloom.numpy.asarray",
+            "type_of",
+        )
     return canonical_dtype(value), False
 
 

@@ -455,6 +455,12 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Value:
         )
     if len(values) == 1:
         return values[0]
+    if len({v.aval.ndim for v in values}) > 1:
+        types = ", ".join([str(v.aval.storage.hlo) for v in values])
+        raise OperandError(
+            f"concatenate of ({types}): all must have the same number of dimensions (ndim)\n  at {user_line()}",
+            "concatenate_c4",
+        )
     return bind(Opcode.CONCATENATE, values, ConcatenateAttributes(operator.index(dimension)))
 
 

@@ -531,6 +531,8 @@ def _roll_by_values(x: Value, shift: Any, axes: Sequence[int]) -> Value:
     if rank_of(shift) > 1:
         raise _unmatched_shifts(shape_of(shift), axes)
     distances = stack(shift) if isinstance(shift, Sequence) else as_value(shift)
+    if not dtypes.is_integer(distances.aval.dtype):
+        distances = lax.convert_element_type(distances, np.int32)  # JAX truncates floats
     try:
         count = np.broadcast_shapes(distances.aval.shape, (len(axes),))[0]
     except ValueError:

@@ -151,6 +151,12 @@ def as_keys(keys: Any) -> Value:
 
 def single_key(name: str, key: Any) -> Value:
     """The one key that the function `name` takes; OperandError (a ValueError) for an array of several."""
+    if isinstance(key, list | tuple | str):
+        raise OperandError(
+            f"{name} needs a random key as its first argument, not {type(key).__name__} {key!r}\n  at {user_line()}\n"
+            "  Make keys with hloom.random.key(seed).",
+            "key",
+        )
     value = as_keys(key)
     if value.aval.shape:
         raise OperandError(

@@ -39,6 +39,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
     >>> jnp.linalg.norm(jnp.array([3.0, -4.0]), ord=1), jnp.linalg.norm(x, ord=jnp.inf)
     (Array(7., dtype=float32), Array(14., dtype=float32))
     """
+    check_arraylike("norm", x)
     (a,) = promote_dtypes_inexact(x)
     if axis is None and ord is None:
         flat = lax.reshape(a, (a.aval.size,))
