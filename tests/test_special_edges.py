@@ -74,6 +74,10 @@ VALUES: dict[str, tuple[Any, list[tuple[tuple[float, ...], float]]]] = {
     "kl_div": (special.kl_div, [((inf, 1), inf), ((inf, 0), inf), ((1e10, 1e-300), 7128013788281.541), ((0, 0), 0)]),
     "boxcox1p": (special.boxcox1p, [((1e-300, 1e-300), 1e-300), ((-1, 0.5), -2), ((3, 0), math.log(4))]),
     "xlogy": (special.xlogy, [((0, 0), 0), ((0, nan), nan), ((0, inf), 0), ((1, 0), -inf)]),
+    "beta.sf": (
+        stats.beta.sf,
+        [((1e-300, 1, 2), 1), ((0.25, 1, 1), 0.75), ((1e-300, 1e-3, 1), 1 - 10**-0.3), ((0.0078125, 2, 1), 1 - 2**-14)],
+    ),
     "beta.logpdf": (
         stats.beta.logpdf,
         [

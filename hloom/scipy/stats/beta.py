@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ... import numpy as jnp
 from ...namespaces import publish as _publish
 from ...tracer.compound import compound
 from ...tracer.core import Value
@@ -12,6 +15,14 @@ from .families import Continuous
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
+def _upper(y: Any, a: Any, b: Any) -> Any:
+    """1 - betainc(a, b, y), which is betainc(b, a, 1 - y) but for the digits that 1 - y loses of a small y."""
+    is_small = y < 0.01
+    first, second, x = (jnp.where(is_small, *pair) for pair in ((a, b), (b, a), (y, 1 - y)))
+    part = betainc(first, second, x)
+    return jnp.where(is_small, 1 - part, part)
+
+
 _family = Continuous(
     "beta",
     low=0.0,
@@ -19,7 +30,7 @@ _family = Continuous(
     valid=lambda a, b: (a > 0) & (b > 0),
     log_density=lambda y, a, b: xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b),
     cdf_formula=lambda y, a, b: betainc(a, b, y),
-    sf_formula=lambda y, a, b: betainc(b, a, 1 - y),
+    sf_formula=_upper,
 )
 
 
