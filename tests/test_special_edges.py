@@ -78,6 +78,11 @@ VALUES: dict[str, tuple[Any, list[tuple[tuple[float, ...], float]]]] = {
         stats.beta.sf,
         [((1e-300, 1, 2), 1), ((0.25, 1, 1), 0.75), ((1e-300, 1e-3, 1), 1 - 10**-0.3), ((0.0078125, 2, 1), 1 - 2**-14)],
     ),
+    "truncnorm.cdf": (
+        stats.truncnorm.cdf,
+        [((-1e300, -inf, 2), 0), ((1e300, 3, inf), 1), ((0, -1, 1), 0.5), ((-40, -40, -39), 0), ((5, -1, 1), 1)],
+    ),
+    "truncnorm.logsf": (stats.truncnorm.logsf, [((1e300, 3, inf), -inf), ((-1e300, -inf, 2), 0)]),
     "beta.logpdf": (
         stats.beta.logpdf,
         [

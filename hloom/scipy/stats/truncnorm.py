@@ -22,7 +22,9 @@ def _log_mass(low: Any, high: Any) -> Any:
     left, top = jnp.where(right, -high, low), jnp.where(right, -low, high)
     central = (left < 0) & (top > 0)
     upper = log_ndtr(jnp.where(central, 0, top))
-    tail = upper + log_of_complement(jnp.where(left < top, log_ndtr(jnp.where(central, -1, left)) - upper, -1))
+    is_gone = upper == -math.inf  # underflow of the logarithm itself
+    share = log_ndtr(jnp.where(central, -1, left)) - jnp.where(is_gone, 0, upper)
+    tail = upper + log_of_complement(jnp.where((left < top) & ~is_gone, share, -1))
     return jnp.where(central, jnp.log1p(-ndtr(left) - ndtr(-top)), tail)
 
 
