@@ -9,8 +9,12 @@ import json
 import sys
 
 import pytest
+from hloom.tracer.context import thread
+from hloom.tracer.core import EVAL, current_trace
 
+import hloom
 from support.interrupted import START
+from support.interrupts import at_every_point
 from support.runtime_kernels import python
 
 LOOPS = {
@@ -183,3 +187,13 @@ def test_signals(name: str) -> None:
         pytest.skip("Python 3.13 runs no handlers in the child of another thread than the main one, hloom or not")
     assert python(START + code).split() == expected
 
+
+
+def test_an_interrupt_while_a_function_is_traced_leaves_no_trace_behind() -> None:
+    hloom.jit(lambda x: x * 2 + 1).lower(1.0)  # imports what is needed
+    points = 0
+    for _ in at_every_point(lambda: hloom.jit(lambda x: x * 2 + 1).lower(1.0), "tracer/core.py", "contextlib.py"):
+        points += 1
+        assert current_trace() is EVAL
+        assert thread.running is thread.settings
+    assert points > 20

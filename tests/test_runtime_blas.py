@@ -271,3 +271,15 @@ print(scipy.linalg.cython_blas.__name__)
 def test_mistakes_are_refused(arguments: tuple[object, ...], says: str) -> None:
     with pytest.raises(ProgramError, match=says):
         Gemm(*arguments)  # type: ignore[arg-type]
+
+
+def test_without_room_for_it_the_blas_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenBLAS would try for ever to get memory, while it is loaded."""
+
+    def no_room(*_: object) -> None:
+        raise OSError("Cannot allocate memory")
+
+    blas._check_address_space()
+    monkeypatch.setattr(blas.mmap, "mmap", no_room)
+    with pytest.raises(MemoryError, match=r"the BLAS needs \d+ MiB of address space"):
+        blas._check_address_space()

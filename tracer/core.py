@@ -292,16 +292,13 @@ def set_current_trace(trace: Trace) -> Iterator[None]:
     Array(0., dtype=float32, weak_type=True)
     """
     before, direct = _state.trace, _state.direct
-    _set_trace(trace, trace is EVAL)
-    try:
+    try:  # no calls: an interrupt, which comes after one, would leave the trace behind
+        _state.trace, _state.direct = trace, trace is EVAL
+        thread.running = thread.settings if trace is EVAL else None
         yield
     finally:
-        _set_trace(before, direct)
-
-
-def _set_trace(trace: Trace, direct: bool) -> None:
-    _state.trace, _state.direct = trace, direct
-    thread.running = thread.settings if direct else None
+        _state.trace, _state.direct = before, direct
+        thread.running = thread.settings if direct else None
 
 
 @contextmanager

@@ -28,6 +28,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import math
+import mmap
 import os
 import struct
 from collections.abc import Sequence
@@ -376,8 +377,22 @@ def _library() -> ctypes.CDLL | None:
         for suffix in importlib.machinery.EXTENSION_SUFFIXES:
             path = os.path.join(folder, "linalg", "cython_blas" + suffix)
             if os.path.exists(path):
+                _check_address_space()
                 return ctypes.CDLL(path)
     return None
+
+
+_BLAS_BYTES, _THREAD_BYTES, _MOST_THREADS = 64 << 20, 40 << 20, 64
+
+
+def _check_address_space() -> None:
+    """MemoryError if there is no room for OpenBLAS and what its threads take: without it, it tries for ever."""
+    threads = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, _MOST_THREADS)
+    size = _BLAS_BYTES + threads * _THREAD_BYTES
+    try:
+        mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ).close()
+    except OSError:
+        raise MemoryError(f"the BLAS needs {size >> 20} MiB of address space, and there is less") from None
 
 
 def load() -> None:

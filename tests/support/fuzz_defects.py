@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from hloom.autodiff.rules import elementwise as derivatives
 from hloom.hlo.ir import HloInstruction, HloModule
@@ -13,6 +17,8 @@ from hloom.hlo.passes.rules import RuleSet, rule
 from hloom.hlo.passes.simplify.algebraic_simplifier import RULES, AlgebraicSimplifier
 from hloom.numba_backend import pipeline
 from hloom.numba_backend.emit import elementwise, movement
+from hloom.numba_backend.runtime import store_disk
+from hloom.tracer import core
 
 
 def wrong_rule() -> None:
@@ -62,6 +68,30 @@ def crash() -> None:
         return _to_text(self)
 
     HloModule.to_text = to_text  # type: ignore[method-assign,assignment]
+
+
+def takes_all() -> None:
+    """Eviction takes all files of the store's folder."""
+    store_disk._OWN_NAME = re.compile(".*")
+
+
+def left_behind() -> None:
+    """An interrupt may come between a change and the block that undoes it."""
+
+    @contextmanager
+    def set_current_trace(trace: core.Trace) -> Iterator[None]:
+        state = core.thread_state()
+        before = state.trace, state.direct
+        state.trace, state.direct = trace, abs(trace is core.EVAL)
+        core.thread.running = None
+        len(before)
+        yield
+        state.trace, state.direct = before
+        core.thread.running = core.thread.settings
+
+    for module in list(sys.modules.values()):
+        if getattr(module, "set_current_trace", None) is core.set_current_trace and module is not core:
+            module.set_current_trace = set_current_trace  # type: ignore[attr-defined]
 
 
 def hang() -> None:

@@ -94,13 +94,14 @@ class Kind(Protocol):
 
 # ---- reproductions
 
+_SUFFIXES = {"array": "py", "loop-array": "py", "limit": "py", "interrupt": "py", "store": "txt"}
 _FIELDS = "kind", "seed", "options", "signature"
 
 
 def write(folder: Path, name: str, case: Case, outcome: Outcome) -> Path:
-    """The reproduction's file (`.py` or `.hlo`), beside it `.npz` with the inputs and `.json` with the rest."""
+    """The reproduction's file (`.py`, `.hlo` or `.txt`), beside it `.npz` with the inputs and `.json` with the rest."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.{'py' if case.kind.endswith('array') else 'hlo'}"
+    path = folder / f"{name}.{_SUFFIXES.get(case.kind, 'hlo')}"
     path.write_text(case.program, encoding="utf-8", errors="surrogateescape")
     raw = {f"argument{k}": _as_bytes(a) for k, a in enumerate(case.inputs)}
     np.savez(path.with_suffix(".npz"), **raw)  # type: ignore[arg-type]  # a keyword of another type

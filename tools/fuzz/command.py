@@ -23,7 +23,8 @@ from .case import Case, Outcome, Verdict, read, write
 from .minimise import Search
 from .worker import ROOT, Limits, Worker
 
-KINDS = ("text", "hlo", "array", "loop", "loop-array")
+ATTACKS = ("hostile", "store", "limit", "interrupt")
+KINDS = ("text", "hlo", "array", "loop", "loop-array", *ATTACKS)
 CASES_PER_SEED = 1_000_000
 
 

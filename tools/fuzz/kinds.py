@@ -11,7 +11,17 @@ _TESTS = str(Path(__file__).resolve().parent.parent.parent / "tests")
 if _TESTS not in sys.path:
     sys.path.append(_TESTS)  # the generators build on `tests/support`
 
-from . import array_cases, array_loops, loop_cases, module_cases, text_cases  # noqa: E402
+from . import (  # noqa: E402
+    array_cases,
+    array_loops,
+    hostile_cases,
+    interrupt_cases,
+    limit_cases,
+    loop_cases,
+    module_cases,
+    store_cases,
+    text_cases,
+)
 from .known import is_known  # noqa: E402
 
 if TYPE_CHECKING:
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
 
 KINDS: dict[str, Kind] = {
     "text": text_cases, "hlo": module_cases, "array": array_cases, "loop": loop_cases, "loop-array": array_loops,
+    "hostile": hostile_cases, "store": store_cases, "limit": limit_cases, "interrupt": interrupt_cases,
 }  # fmt: skip
 HAS_JAX = importlib.util.find_spec("jax") is not None
 

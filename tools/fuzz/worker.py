@@ -90,6 +90,8 @@ class Worker:
                 if pipe.poll(0.2):
                     message = pipe.recv()
                     if isinstance(message, Outcome):
+                        if message.verdict is Verdict.FOUND and self.last_case and self.last_case.kind == "interrupt":
+                            self.stop()  # the next case would show the same
                         if message.signature == _TOO_LARGE:
                             self.stop()
                             return Outcome(message.verdict, message.message)
