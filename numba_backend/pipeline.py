@@ -68,6 +68,8 @@ KERNEL_LIMITS = FusionLimits(
     recomputed_positions=8,
 )
 
+VECTOR_DOTS = VectorDots(most=1 << 15, least=1 << 12, long=1 << 15, few=16)
+
 SPLIT_REDUCTIONS = SplitReductions(
     large=1 << 16,
     large_columns=1 << 20,
@@ -121,7 +123,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None, tuning:
             LoopInvariantCodeMotion(),  # moves transposes before dots out of loops
             SpareLoopState(),  # after simplification, which would find the second copy of an array to be the first
             UnrollRotation(),  # after simplification, which finds out what moves through the state of loops
-            VectorDots(most=1 << 15, least=1 << 12),  # after simplification, which makes dots of sums
+            VECTOR_DOTS,  # after simplification, which makes dots of sums
             AlignReshapes(),  # after simplification, which would merge its reshapes with others
             SPLIT_REDUCTIONS,  # after simplification too, which would merge the split reductions
             CommonSubexpressionElimination(),  # the transposes of an operand of several dots, converted parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ import hloom
 import hloom.numpy as jnp
 import hloom.scipy.special as sp
 from hloom import lax, nn
-from support.evaluator_fixture import on_the_evaluator  # noqa: F401  # a fixture
 
 DTYPES = ("float32", "complex64", "float16", "bfloat16", "float64", "complex128")
 ONE = {
@@ -154,7 +153,16 @@ def test_every_function_is_in_the_table() -> None:
     assert elementwise - arithmetic <= {o.value for o in FUNCTIONS}
 
 
-@pytest.mark.usefixtures("on_the_evaluator")
+@pytest.fixture
+def evaluator() -> Iterator[None]:
+    """Programs run on the evaluator."""
+    before = hloom.config.hloom_backend
+    hloom.config.update("hloom_backend", "evaluator")
+    yield
+    hloom.config.update("hloom_backend", before)
+
+
+@pytest.mark.usefixtures("evaluator")
 def test_the_evaluator_is_numpy() -> None:
     x = values("float32", 200)
     with np.errstate(all="ignore"):

@@ -60,18 +60,26 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
     return np.asarray(converted(product, shape.element))  # of no dimensions, a small type would be a scalar
 
 
-_BLOCK = 4096
-"""How many products BLAS adds up in whatever order it has: one after the other, if there are few results."""
+_BLOCK, _BLOCK_OF_VECTOR = 4096, 512
+"""How many products BLAS adds up in whatever order it has: one after the other, beside a vector."""
 
 
 def _product(left: NDArray, right: NDArray) -> NDArray:
-    """left @ right; long sums are those of their halves, so that rounding errors do not grow with the length."""
-    size = left.shape[-1]
-    if size <= _BLOCK:
+    """left @ right; long sums are made of blocks, so that rounding errors do not grow with the length."""
+    rows, columns = left.shape[-2], right.shape[-1]
+    if left.shape[-1] <= _BLOCK:
         return np.asarray(np.matmul(left, right))
-    half = -(-size // (2 * _BLOCK)) * _BLOCK
-    found = _product(left[..., :half], right[..., :half, :])
-    found += _product(left[..., half:], right[..., half:, :])
+    return _by_halves(left, right, _BLOCK_OF_VECTOR if rows * columns <= max(rows, columns, 16) else _BLOCK)
+
+
+def _by_halves(left: NDArray, right: NDArray, block: int) -> NDArray:
+    """The sum of the products of both halves, which are multiples of a block."""
+    size = left.shape[-1]
+    if size <= block:
+        return np.asarray(np.matmul(left, right))
+    half = -(-size // (2 * block)) * block
+    found = _by_halves(left[..., :half], right[..., :half, :], block)
+    found += _by_halves(left[..., half:], right[..., half:, :], block)
     return found
 
 

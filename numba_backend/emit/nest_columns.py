@@ -30,13 +30,16 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
-from ..loops.expressions import Expr, Number, call
+from ..loops.expressions import ZERO, Expr, Name, Number, call, minimum
 from .kernel import HI, LO, EmittedKernel
+from .long_sums import BLOCK_OF_COLUMN, block_of, is_inexact_sum, narrowed, neutral, widened
 from .nest import loop_variable
 from .nest_reduce import ReductionNest
-from .place_index import LoopDigit
+from .place_index import LoopDigit, Spot
+from .reduce import combined
 from .sizes import Index
 
 COLUMN_BLOCK = 1024
@@ -99,7 +102,27 @@ class ColumnNest(ReductionNest):
 
     def _column_block(self, outer: Mapping[int, Expr], minor: list[int], block: tuple[Expr, Expr] | None) -> None:
         """`block`: the bounds of the first minor dimension."""
-        self._accumulate(outer, lambda level: self._minor_loops(minor, block, level), len(outer))
+        self._accumulate(
+            outer, lambda level: self._minor_loops(minor, block, level), len(outer), self._place_in_block(minor, block)
+        )
+
+    def _place_in_block(
+        self, minor: Sequence[int], block: tuple[Expr, Expr] | None
+    ) -> Callable[[Mapping[int, Expr]], Expr] | None:
+        """What number a column has in its block, by its index; None if there may be more than COLUMN_BLOCK."""
+        sizes = [self.domain.shape.dimensions[d] for d in minor]
+        if block is not None:
+            sizes[0] = min(sizes[0], COLUMN_BLOCK)
+        if math.prod(sizes) > COLUMN_BLOCK:
+            return None
+
+        def place(index: Mapping[int, Expr]) -> Expr:
+            found = index[minor[0]] if block is None else index[minor[0]] - block[0]
+            for d in minor[1:]:
+                found = found * self.sizes.of(self.domain, d) + index[d]
+            return found
+
+        return place
 
     @contextmanager
     def _minor_loops(
@@ -118,9 +141,10 @@ class ColumnNest(ReductionNest):
         outer: Mapping[int, Expr],
         minor_loops: Callable[[int], AbstractContextManager[Mapping[int, Expr]]],
         level: int,
+        place: Callable[[Mapping[int, Expr]], Expr] | None = None,
     ) -> None:
         """All stages: between them, a loop over the columns; in each, row by row. Loop variables are named from `level`
-        on."""
+        on. `place`: of a column in the block."""
         inside = level + len(self.reduced)
         for stage in range(self.stages + 1):
             if stage < self.stages or self._columns_at(stage):
@@ -128,17 +152,89 @@ class ColumnNest(ReductionNest):
                     self._between(stage, self._known({**outer, **minor}, stage, all_columns=False))
             if not self.ends_at(stage):
                 continue
-            for reduced in self._rows(stage, level):
-                with minor_loops(inside) as minor:
-                    indices = [{**outer, **row, **minor} for row in reduced]
-                    kept_index = self._known(indices[0], stage, all_columns=True)
-                    elements = [tuple(index[d] for d in range(self.domain.shape.rank)) for index in indices]
-                    if len(elements) == 1:
-                        self.store_full(stage, elements[0])
-                    reductions = [reduce for reduce in self.reductions if self.level[reduce] == stage]
-                    self.accumulate(reductions, elements, kept_index)
+            with self._blocks(stage, outer, minor_loops, level, place) as bounds:
+                for reduced in self._rows(stage, level, bounds):
+                    with minor_loops(inside) as minor:
+                        indices = [{**outer, **row, **minor} for row in reduced]
+                        kept_index = self._known(indices[0], stage, all_columns=True)
+                        elements = [tuple(index[d] for d in range(self.domain.shape.rank)) for index in indices]
+                        if len(elements) == 1:
+                            self.store_full(stage, elements[0])
+                        reductions = [reduce for reduce in self.reductions if self.level[reduce] == stage]
+                        self.accumulate(reductions, elements, kept_index)
 
-    def _rows(self, stage: int, level: int) -> Iterator[Sequence[Mapping[int, Expr]]]:
+    @contextmanager
+    def _blocks(
+        self, stage: int, outer: Mapping[int, Expr],
+        minor_loops: Callable[[int], AbstractContextManager[Mapping[int, Expr]]], level: int,
+        place: Callable[[Mapping[int, Expr]], Expr] | None,
+    ) -> Iterator[tuple[Expr, Expr] | None]:  # fmt: skip
+        """Around the loops over rows; gives the bounds of the first of them, if sums are long: see `long_sums.py`::
+
+            for j in range(start, stop):
+                total0[j - start] = float64(out[j])
+                out[j] = c1
+            for start0 in range(0, n1, 1024):
+                ...
+                for j in range(start, stop):
+                    total0[j - start] = reduce_add(total0[j - start], float64(out[j]))
+                    out[j] = c1
+            for j in range(start, stop):
+                out[j] = float32(total0[j - start])
+        """
+        block = block_of([self.domain.shape.dimensions[d] for d in self.reduced], BLOCK_OF_COLUMN)
+        sums = [
+            (reduce, self.accumulators_of(reduce)[0])
+            for reduce in self.reductions
+            if self.level[reduce] == stage and is_inexact_sum(reduce) and not reduce.shape.element.is_complex
+        ]
+        if block is None or place is None or self._digits or not sums:
+            yield None
+            return
+        writer = self.writer
+        totals = [writer.local_array(writer.fresh("total"), COLUMN_BLOCK, "float64") for _ in sums]
+
+        def each_column(act: Callable[[HloInstruction, int, Name, Expr, Spot], None]) -> None:
+            with minor_loops(level) as minor:
+                kept_index = tuple({**outer, **minor}[d] for d in self.kept)
+                for (reduce, output), total in zip(sums, totals, strict=True):
+                    act(reduce, output, total, place(minor), self.spot(output, kept_index))
+
+        def begin(reduce: HloInstruction, output: int, total: Name, at: Expr, spot: Spot) -> None:
+            writer.store(total, at, widened(reduce, self.stored_value(output, spot)))
+            self.store(output, spot, neutral(self.elements, reduce))
+
+        def add(reduce: HloInstruction, output: int, total: Name, at: Expr, spot: Spot) -> None:
+            block_sum = widened(reduce, self.stored_value(output, spot))
+            writer.store(total, at, combined(self.elements, reduce, [total[at]], [block_sum])[0])
+            self.store(output, spot, neutral(self.elements, reduce))
+
+        def end(reduce: HloInstruction, output: int, total: Name, at: Expr, spot: Spot) -> None:
+            self.store(output, spot, narrowed(reduce, total[at]))
+
+        each_column(begin)
+        size = self.sizes.of(self.domain, self.reduced[0])
+        with writer.loop(writer.fresh("start"), ZERO, size, step=block) as first:
+            yield first, minimum(first + block, size)
+            each_column(add)
+        each_column(end)
+
+    @contextmanager
+    def _row_loops(
+        self, dimensions: Sequence[int], level: int, bounds: tuple[Expr, Expr] | None
+    ) -> Iterator[Mapping[int, Expr]]:
+        """Loops over reduced dimensions; `bounds`: of the first one."""
+        if bounds is None or not dimensions:
+            with self.loops_over(dimensions, level) as row:
+                yield row
+            return
+        loop = self.writer.loop(loop_variable(level), *bounds)
+        with loop as first, self.loops_over(dimensions[1:], level + 1) as rest:
+            yield {dimensions[0]: first, **rest}
+
+    def _rows(
+        self, stage: int, level: int, bounds: tuple[Expr, Expr] | None
+    ) -> Iterator[Sequence[Mapping[int, Expr]]]:
         """The loops over rows; gives the indices of those that are done side by side. First some at a time, so that an
         accumulator is read and written once for all of them, then those that are left over. (LLVM unrolls the loop over
         a few columns, and keeps their accumulators in registers.) ::
@@ -151,13 +247,16 @@ class ColumnNest(ReductionNest):
         *outer, last = self.reduced
         is_short = isinstance(self.sizes.of(self.domain, self.kept[-1]), Number)
         if is_short or self._digits or self.has_full(stage) or not self._is_cheap(stage):
-            with self.loops_over(self.reduced, level) as row:
+            with self._row_loops(self.reduced, level, bounds) as row:
                 yield [row]
             return
         size, name = self.sizes.of(self.domain, last), loop_variable(level + len(outer))
-        with self.loops_over(outer, level) as row:
+        with self._row_loops(outer, level, bounds) as row:
+            start: Expr = ZERO
+            if bounds is not None and not outer:  # blocks begin at multiples of four
+                start, size = bounds[0], self.writer.let("end", bounds[1])
             if not isinstance(size, Number) or size.value >= _TOGETHER:
-                with self.writer.loop(name, 0, size - (_TOGETHER - 1), step=_TOGETHER) as first:
+                with self.writer.loop(name, start, size - (_TOGETHER - 1), step=_TOGETHER) as first:
                     rest = [self.writer.let("row", first + k) for k in range(1, _TOGETHER)]
                     yield [{**row, last: each} for each in (first, *rest)]
             with self.writer.loop(name, size // _TOGETHER * _TOGETHER, size) as one:

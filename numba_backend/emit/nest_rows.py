@@ -29,6 +29,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ..loops.expressions import ZERO, Expr, Name, call, maximum, minimum
 from .kernel import EmittedKernel
+from .long_sums import BLOCK_OF_COLUMN, BLOCK_OF_ROW, block_of, is_inexact_sum, narrowed, neutral, widened
 from .nest import loop_variable
 from .nest_arg import ArgReduction, is_arg_reduction
 from .nest_reduce import ReductionNest
@@ -185,18 +186,53 @@ class RowNest(ReductionNest):
         kept: Mapping[int, Expr], level: int,
     ) -> None:  # fmt: skip
         """One loop for what is reduced element by element."""
+        sums = {r: accumulators[r][0] for r in reductions if is_inexact_sum(r)}
+        sizes = [self.domain.shape.dimensions[d] for d in self.reduced]
+        block = block_of(sizes, BLOCK_OF_COLUMN if any(r.shape.element.is_complex for r in sums) else BLOCK_OF_ROW)
+        if sums and block is not None and not self._digits and not self._masks_at(stage):
+            with self._blocks(sums, block, kept, level) as index:
+                self._reduce_at(stage, reductions, accumulators, index)
+            return
         for index in self._reduced_parts(stage, kept, level):
-            self.visit(stage, index)
-            for reduce in reductions:
-                half = len(reduce.operands) // 2
-                values = [self.elements.value(o, index) for o in reduce.operands[:half]]
-                keys = key_functions(reduce)
-                if keys:
-                    results = [call(keys[1], accumulators[reduce][0], call(keys[0], values[0]))]
-                else:
-                    results = combined(self.elements, reduce, accumulators[reduce], values)
-                # All at once: the new values may depend on each other's old ones.
-                self.writer.assign_all(accumulators[reduce], results)
+            self._reduce_at(stage, reductions, accumulators, index)
+
+    @contextmanager
+    def _blocks(
+        self, sums: Mapping[HloInstruction, Name], block: int, kept: Mapping[int, Expr], level: int
+    ) -> Iterator[Index]:
+        """The loops over the reduced dimensions, in blocks of the first one: see `long_sums.py`."""
+        first, *rest = self.reduced
+        size, writer = self.sizes.of(self.domain, first), self.writer
+        totals = {r: writer.assign(writer.fresh("total"), widened(r, acc)) for r, acc in sums.items()}
+        with writer.loop(writer.fresh("start"), ZERO, size, step=block) as start:
+            for reduce, accumulator in sums.items():
+                writer.assign(accumulator, neutral(self.elements, reduce))
+            bounds = start, minimum(start + block, size)
+            with writer.loop(loop_variable(level), *bounds) as i, self.loops_over(rest, level + 1) as inner:
+                index = {**kept, first: i, **inner}
+                yield tuple(index[d] for d in range(self.domain.shape.rank))
+            for reduce, accumulator in sums.items():
+                added = combined(self.elements, reduce, [totals[reduce]], [widened(reduce, accumulator)])
+                writer.assign_all([totals[reduce]], added)
+        for reduce, accumulator in sums.items():
+            writer.assign(accumulator, narrowed(reduce, totals[reduce]))
+
+    def _reduce_at(
+        self, stage: int, reductions: Sequence[HloInstruction], accumulators: Mapping[HloInstruction, list[Name]],
+        index: Index,
+    ) -> None:  # fmt: skip
+        """What the loop of a stage does for one element of the domain."""
+        self.visit(stage, index)
+        for reduce in reductions:
+            half = len(reduce.operands) // 2
+            values = [self.elements.value(o, index) for o in reduce.operands[:half]]
+            keys = key_functions(reduce)
+            if keys:
+                results = [call(keys[1], accumulators[reduce][0], call(keys[0], values[0]))]
+            else:
+                results = combined(self.elements, reduce, accumulators[reduce], values)
+            # All at once: the new values may depend on each other's old ones.
+            self.writer.assign_all(accumulators[reduce], results)
 
     def _publish(self, reduce: HloInstruction, kept_index: Index, accumulators: Sequence[Expr]) -> None:
         """Make the results available to the rest of the nest."""

@@ -6,18 +6,24 @@ A product is an instruction of its own, so its operands must be in memory: a row
 slices, would be copied first. A sum reads it where it is, and computes it there. So it does for a batch of products of
 vectors, of which a library makes one after the other. Outside of loops short products are left to the library, which
 need not be compiled; in loops long ones.
+
+A long sum of f32 with few results, or of a vector and the columns of a matrix, becomes such a sum everywhere, too: the
+library adds one product after the other, so that a million of them lose a percent. A kernel adds them in blocks.
+
+    dot(f32[n,m] x, f32[n] y)  ->  reduce(multiply(x, broadcast(y)), 0), to_apply=add
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...builder import make_computation, make_constant, make_instruction, make_parameter
 from ...element_type import ElementType
 from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
+from ...ops.movement import BroadcastAttributes, TransposeAttributes
 from ...ops.reduce import ReduceAttributes
 from ...shape import Shape
 from ..rewrite import map_each_computation, rewrite_computation
@@ -29,10 +35,13 @@ _TYPES = frozenset((ElementType.F32, ElementType.F64))
 @dataclass(frozen=True, slots=True)
 class VectorDots:
     """Expands dots of two vectors: in loops those of at most `most` elements; elsewhere those of `least` or more, all
-    products of a batch together."""
+    products of a batch together. And those with sums of `long` products or more: of a vector and the columns of a
+    matrix, or with at most `few` results."""
 
     most: int
     least: int
+    long: int
+    few: int
     name: str = "vector-dots"
 
     def __call__(self, module: HloModule) -> HloModule:
@@ -44,7 +53,7 @@ class VectorDots:
             in_loop = old in inside
 
             def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-                return _sum(moved) if self._expands(moved, in_loop) else moved
+                return _sum(moved) if self._expands(moved, in_loop) or self._is_long(moved) else moved
 
             return rewrite_computation(current, visit)
 
@@ -65,12 +74,72 @@ class VectorDots:
         return x.shape.rank == 1 and count <= self.most if in_loop else count >= self.least
 
 
+    def _is_long(self, dot: HloInstruction) -> bool:
+        if dot.opcode is not Opcode.DOT or dot.attributes.algorithm:
+            return False
+        if any(i.shape.element is not ElementType.F32 for i in (dot, *dot.operands)):
+            return False
+        x, a = dot.operands[0].shape.dimensions, dot.attributes
+        if math.prod([x[d] for d in a.lhs_contracting_dims]) < self.long or 0 in dot.shape.dimensions:
+            return False
+        sizes = dot.shape.dimensions[len(a.lhs_batch_dims) :]
+        left = len(x) - len(a.lhs_batch_dims) - len(a.lhs_contracting_dims)
+        rows, columns = math.prod(sizes[:left]), math.prod(sizes[left:])
+        if min(rows, columns) == 1:
+            return not _is_along_rows(dot)  # else the library's sums are those of a vector's elements
+        return rows * columns <= self.few
+
+
 def _sum(dot: HloInstruction) -> HloInstruction:
-    product = make_instruction(Opcode.MULTIPLY, dot.operands)
+    """The sum of products in the order of the larger operand's dimensions; the free ones of the other come last, or
+    first if that one's rows are summed."""
+    labels, larger = _labels(dot), _larger(dot)
+    others = [d for d in labels[1 - larger] if d not in labels[larger]]
+    domain = [*others, *labels[larger]] if _is_along_rows(dot) else [*labels[larger], *others]
+    sizes = {d: n for own, o in zip(labels, dot.operands) for d, n in zip(own, o.shape.dimensions)}
+    full = [sizes[d] for d in domain]
+    factors = [_spread(o, [domain.index(d) for d in own], full) for o, own in zip(dot.operands, labels)]
+    product = make_instruction(Opcode.MULTIPLY, factors)
     zero = make_constant(0, dot.shape.element.dtype)
-    dimensions = tuple(sorted(dot.attributes.lhs_contracting_dims))
-    add = ReduceAttributes(dimensions, _addition(dot.shape.element))
-    return make_instruction(Opcode.REDUCE, (product, zero), add)
+    reduced = tuple([k for k, d in enumerate(domain) if d[0] == "contracted"])
+    add = ReduceAttributes(reduced, _addition(dot.shape.element))
+    total = make_instruction(Opcode.REDUCE, (product, zero), add)
+    kept = [d for d in domain if d[0] != "contracted"]
+    order = tuple(sorted(range(len(kept)), key=lambda k: kept[k]))
+    if order == tuple(range(len(kept))):
+        return total
+    return make_instruction(Opcode.TRANSPOSE, (total,), TransposeAttributes(order))
+
+
+def _larger(dot: HloInstruction) -> int:
+    x, y = (operand.shape.num_elements for operand in dot.operands)
+    return 0 if x >= y else 1
+
+
+def _is_along_rows(dot: HloInstruction) -> bool:
+    """True if the most minor dimension of the larger operand is summed."""
+    return _labels(dot)[_larger(dot)][-1][0] == "contracted"
+
+
+def _labels(dot: HloInstruction) -> list[list[tuple[str, int]]]:
+    """What each dimension of the operands is; those that are in the result sort as they are there."""
+    a = dot.attributes
+    found = []
+    for name, operand, batch, contracted in (
+        ("lhs", dot.operands[0], a.lhs_batch_dims, a.lhs_contracting_dims),
+        ("rhs", dot.operands[1], a.rhs_batch_dims, a.rhs_contracting_dims),
+    ):
+        known = {d: ("batch", k) for k, d in enumerate(batch)}
+        known |= {d: ("contracted", k) for k, d in enumerate(contracted)}
+        found.append([known.get(d, (name, d)) for d in range(operand.shape.rank)])
+    return found
+
+
+def _spread(operand: HloInstruction, dimensions: Sequence[int], sizes: Sequence[int]) -> HloInstruction:
+    if len(dimensions) == len(sizes) and list(dimensions) == list(range(len(sizes))):
+        return operand
+    shape = Shape.array(operand.shape.element, tuple(sizes))
+    return make_instruction(Opcode.BROADCAST, (operand,), BroadcastAttributes(tuple(dimensions)), shape=shape)
 
 
 def _in_loops(module: HloModule) -> Iterator[HloComputation]:
