@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from ..hlo.builder import make_computation, make_constant, make_instruction, make_parameter, make_tuple
+from ..hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Attributes, HloInstruction
 from ..hlo.opcode import Opcode
@@ -24,7 +22,7 @@ from . import tree
 from .array import Array
 from .aval import ShapedArray
 from .caches import BoundedCache, on_clear
-from .context import Context, current_context
+from .context import current_context
 from .execution import compile_module, module_of, runner
 
 _O = Opcode
@@ -40,15 +38,12 @@ def run_function(opcode: Opcode, arrays: Sequence[Array], attributes: Attributes
     has no such function, as the reference has none."""
     context = current_context()
     key = (opcode, attributes, context, *[a.aval for a in arrays])
-    number = _known_exponent(arrays[1]) if opcode is _O.POWER else None
-    if number is not None:
-        key, arrays = (*key, number), arrays[:1]
     run = _runs.get(key)
     if run is None:
         if context.backend == "evaluator" or not shape.num_elements or key in _UNSUPPORTED:
             return None
         try:
-            run = _runs[key] = _made(opcode, [a.aval for a in arrays], number, attributes, shape, context)
+            run = _runs[key] = _made(opcode, [a.aval for a in arrays], attributes, shape)
         except UnsupportedError:
             _UNSUPPORTED.add(key)
             return None
@@ -56,29 +51,9 @@ def run_function(opcode: Opcode, arrays: Sequence[Array], attributes: Attributes
     return found
 
 
-def _known_exponent(exponent: Array) -> Any:
-    """An exponent that a program would know, as it is a number of Python: small multiples of one half are products and
-    roots there. None for others."""
-    if exponent.aval.shape or not exponent.aval.weak_type:
-        return None
-    number = exponent._view[()]
-    n = number.real
-    return number if n == number and abs(n) <= _LARGEST_KNOWN and 2 * n == int(2 * n) else None
-
-
-_LARGEST_KNOWN = 8
-
-
-def _made(
-    opcode: Opcode, avals: Sequence[ShapedArray], number: object, attributes: Attributes, shape: Shape, context: Context
-) -> _Run:
-    """`number`: the exponent of a power, if the program shall know it."""
+def _made(opcode: Opcode, avals: Sequence[ShapedArray], attributes: Attributes, shape: Shape) -> _Run:
     parameters = [make_parameter(k, aval.hlo) for k, aval in enumerate(avals)]
-    operands: list[HloInstruction] = list(parameters)
-    if number is not None:
-        operands.append(make_constant(np.asarray(number)))
-    operands = [_broadcast(operand, shape) for operand in operands]
-    op = HloInstruction(opcode, shape, tuple(operands), attributes)
+    op = HloInstruction(opcode, shape, tuple([_broadcast(p, shape) for p in parameters]), attributes)
     module = module_of(opcode.value, make_computation("main", make_tuple([op]), parameters))
     aval = ShapedArray(shape.dimensions, shape.element.dtype)
     return runner(compile_module(module), (), (aval,), tree.structure(0), ())

@@ -467,8 +467,16 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
             "power",
         )
     a, b = numbers(*promote("power", x, y))
+    if type(y) is float and dtypes.is_floating(a.aval.dtype):
+        return _known_power(a, y)
     result = lax.pow(a, b)
     return result if dtypes.is_inexact(result.aval.dtype) else to_dtype(result, result.aval.dtype, False)
+
+
+@compound(static=("exponent",), small=True)
+def _known_power(base: Value, exponent: float) -> Value:
+    """A power whose exponent is a number of Python: small multiples of one half are products and roots in programs."""
+    return lax.pow(base, lax.full_like(base, exponent))
 
 
 pow = power
