@@ -23,6 +23,9 @@ from .clusters import Cluster
 MOST_STEPS = 1024
 """The most waits between clusters that one search follows."""
 
+_FEW = 8
+"""So many waits are looked at before a search begins."""
+
 _GAP = 1 << 32
 """Between the places of neighbours that are new."""
 
@@ -64,6 +67,8 @@ class ClusterOrder:
         first, last = (a, b) if a.place < b.place else (b, a)
         if not reads and last in first.after:
             return None
+        if len(last.before) <= _FEW and not any(c.place > first.place and c is not first for c in last.before):
+            return Joint(first, (), is_before=True)  # the usual case, which needs no search
         ahead, behind = {first}, {last}
         forward = self._reached(first, ahead, last)
         backward = self._reached(last, behind, first)

@@ -161,6 +161,9 @@ class Fuser:
             return False
         if len(consumer.reads) - len(producer.outputs) > self.limits.externals:  # more than the limit will remain
             return False
+        joint = self._order.joint(producer, consumer, reads=True)
+        if joint is None:
+            return False
         edges = self.edges(producer, consumer)
         joined = None if consumer.closed else joined_space(producer, consumer, edges, self.limits)
         inlined = consumer.inlined | producer.inlined
@@ -175,14 +178,12 @@ class Fuser:
         more = sum(1 for source in producer.reads if source not in consumer.reads)
         if len(consumer.reads) - len(inside) + more > self.limits.externals:
             return False
-        internal = [source for source in inside if not self._is_read_outside(source, producer, consumer)]
+        members = producer.members, consumer.members
+        internal = [source for source in inside if not self._is_read_outside(source, *members)]
         if len(producer.outputs) + len(consumer.outputs) - len(internal) > self.limits.outputs:
             return False
-        stages = self._stages(consumer, edges)
+        stages = {} if producer.space.reduced is None else self._stages(consumer, edges)
         if stages is None:
-            return False
-        joint = self._order.joint(producer, consumer, reads=True)
-        if joint is None:
             return False
         self._stage.update(stages)
         producer.outputs.difference_update(internal)
@@ -214,9 +215,12 @@ class Fuser:
             stack += [(after, user) for after in self.users(user) if after in consumer.members and after is not user]
         return raised
 
-    def _is_read_outside(self, source: HloInstruction, *clusters: Cluster) -> bool:
-        """True if the value is needed outside of some clusters."""
-        return any(not any(user in c.members for c in clusters) for user in self.users(source))
+    def _is_read_outside(self, source: HloInstruction, a: set[HloInstruction], b: set[HloInstruction]) -> bool:
+        """True if the value is needed outside of two clusters of these members."""
+        for user in self.users(source):  # noqa: SIM110 - there are one or two as a rule, and this runs for each merge
+            if user not in a and user not in b:
+                return True
+        return False
 
     def _join_all_states(self) -> None:
         """Merge the clusters of elements of a loop's next state that read each other's old values."""
@@ -238,7 +242,7 @@ class Fuser:
         """Merge the clusters of two elements of a loop's next state if each reads the old value of the other, index by
         index. One nest can write both in place; of two, the first would overwrite what the second needs."""
         a, b = (self.of[self.computation.instructions[n]] for n in (first, second))
-        if a is b:
+        if not self._can_be_side_by_side(a, b):
             return
         old_a, old_b = self.in_place.replaced[first], self.in_place.replaced[second]
         if not (self._reads_at_index(a, old_b, True) and self._reads_at_index(b, old_a, True)):
@@ -281,7 +285,7 @@ class Fuser:
         now. `size` None: they read results of one nest, and are merged if they are small, which saves a start."""
         if a is b:
             return True
-        if a.space.domain != b.space.domain:
+        if a.space.domain != b.space.domain or not self._can_be_side_by_side(a, b):
             return False
         space = joined_space(a, b, (), self.limits)
         if space is None:
@@ -294,27 +298,29 @@ class Fuser:
             full = any(c.space.reduced is None for c in (a, b))
             if full and not (space.is_in_order and can_run_again(space, self.limits)):
                 return False
-        return self._join_side_by_side(a, b, space)
+        self._join_side_by_side(a, b, space)
+        return True
 
-    def _join_side_by_side(self, a: Cluster, b: Cluster, space: Space) -> bool:
-        """Merge two clusters of which neither reads the other; False if they cannot be one nest."""
+    def _can_be_side_by_side(self, a: Cluster, b: Cluster) -> bool:
+        """True for two clusters within the limits for one nest, of which neither must run before the other."""
         if a is b or not (a.fusible and b.fusible) or a.closed or b.closed or a.is_apart or b.is_apart:
             return False
+        limits = self.limits
+        if len(a.numbers) + len(b.numbers) > limits.members or len(a.outputs) + len(b.outputs) > limits.outputs:
+            return False
         more = sum(1 for source in b.reads if source not in a.reads)
-        if len(a.numbers) + len(b.numbers) > self.limits.members or len(a.reads) + more > self.limits.externals:
-            return False
-        if len(a.outputs) + len(b.outputs) > self.limits.outputs:
-            return False
+        return len(a.reads) + more <= limits.externals and self._order.joint(a, b, reads=False) is not None
+
+    def _join_side_by_side(self, a: Cluster, b: Cluster, space: Space) -> None:
+        """Merge two clusters that can be side by side in a space."""
         joint = self._order.joint(a, b, reads=False)
-        if joint is None:
-            return False
+        assert joint is not None, "one of two that run side by side must run before the other"
         reads = a.reads
         for source, users in b.reads.items():
             reads.setdefault(source, []).extend(users)
         inlined = a.inlined | b.inlined
         merged = self._put_together(a, b, joint)
         merged.reads, merged.inlined, merged.space = reads, inlined, space
-        return True
 
     def _reads_at_index(self, cluster: Cluster, leaf: Leaf, must: bool) -> bool:
         """True when all reads of an array are at the index of the nest, and if it `must` be read, there is one."""
