@@ -112,3 +112,6 @@ def _spsolve_transpose(ct: Any, data: Any, indices: Any, indptr: Any, b: Any, *,
 
 
 _publish(__name__)
+
+
+_publish(__name__)
