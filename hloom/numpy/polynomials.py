@@ -23,6 +23,7 @@ from .assembling import vander
 from .binary import add, subtract
 from .convolution import convolve
 from .dot import matmul, outer
+from .elementwise import isfinite
 from .known import known_array
 from .movement import atleast_1d, roll, transpose
 from .promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact, strong
@@ -141,7 +142,7 @@ def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Value, Value]:
         factor = rest[k] / lead
         part = lax.dynamic_slice_in_dim(rest, k, divisor.aval.size) - factor * divisor
         first = part[0]  # 0 but for the rounding of the factor; NaN where the factor is not finite
-        part = part.at[0].set(lax.select(lax.is_finite(first), lax.full_like(first, 0), first))
+        part = part.at[0].set(lax.select(isfinite(first), lax.full_like(first, 0), first))
         return quotient.at[k].set(factor), lax.dynamic_update_slice_in_dim(rest, part, k, 0)
 
     start = lax.full((steps,), 0, rest.aval.dtype), rest
