@@ -1,6 +1,6 @@
 """`hloom.errors`: every error class for users, under JAX's names where it has them."""
 
-from .hlo.errors import CollectiveError, CustomCallError, HloParseError, VerificationError
+from .hlo.errors import CollectiveError, CustomCallError, EmptyQueueError, HloParseError, VerificationError
 from .namespaces import publish as _publish
 from .tracer import errors as _errors
 from .tracer.errors import (
@@ -34,7 +34,7 @@ from .tracer.errors import (
     UnsupportedError as UnsupportedError,
 )
 
-__all__ = ["CollectiveError", "CustomCallError", "HloParseError", "VerificationError"]
+__all__ = ["CollectiveError", "CustomCallError", "EmptyQueueError", "HloParseError", "VerificationError"]
 __all__ += _errors.__all__
 
 _publish(__name__)

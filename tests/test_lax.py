@@ -280,7 +280,7 @@ def test_weak_types() -> None:
     assert not lax.full((2,), 1, np.int32).weak_type
     assert not lax.convert_element_type(1, np.int32).weak_type
     assert lax.exp(1.0).weak_type
-    assert not lax.lt(1, 2).weak_type
+    assert lax.lt(1, 2).weak_type and not lax.lt(jnp.ones(2), 1.0).weak_type
     assert lax.reshape(jnp.asarray(1), (1,)).weak_type
 
 

@@ -32,7 +32,8 @@ OURS = {
     },
     "errors": {
         *("CustomCallError", "DeletedArrayError", "DerivativeMismatchError", "ExecutionError", "HloError"),
-        *("AxisError", "CollectiveError", "HloParseError", "IndexKindError", "NonConcreteSliceError"),
+        *("AxisError", "CollectiveError", "EmptyQueueError", "HloParseError", "IndexKindError"),
+        "NonConcreteSliceError",
         *("NonArrayArgumentError", "NonHashableStaticArgumentsError", "OperandError", "ShapeError", "UnboundAxisError"),
         *("TreeDefError", "TreeStructureError", "UnsupportedElementTypeError", "UnsupportedError", "VerificationError"),
     },
