@@ -93,7 +93,9 @@ def eigh(
     """(v, w) of Hermitian matrices x = v diag(w) v^H; x: [..., n, n]. The eigenvalues w are real and ascend.
 
     With `symmetrize_input` x is replaced by (x + x^H) / 2; without it, only one triangle is read: `lower` says which.
-    NaN where LAPACK finds none. Derivatives of v are infinite or NaN where eigenvalues are equal.
+    NaN where LAPACK finds none. Derivatives of v are infinite or NaN where eigenvalues are equal, also those of smooth
+    functions of w and v together: a rule for these factors cannot tell v diag(log w) v^H from 0 at the identity.
+    Functions of w alone have their derivatives there, and so have `scipy.linalg.expm` and `polar`.
 
     >>> from hloom import lax, numpy as jnp
     >>> v, w = lax.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))

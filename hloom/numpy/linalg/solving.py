@@ -9,6 +9,7 @@ from typing import Any, cast
 from ...extend.primitive import Primitive
 from ...lax import linalg
 from ...lax.linalg.lapack import fail, half_of, matrices, rounded, takes_batches, widened
+from ...lax.linalg.least_squares import least_squares
 from ...lax.linalg.lu import solve as solve_matrices
 from ...lax.movement import broadcast_shapes, canonical_axis
 from ...tracer import dtypes
@@ -195,8 +196,8 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Value, Value, Value,
         u, s, vh = linalg.svd(x, full_matrices=False)
         is_kept = (s > 0) & (s >= to_dtype(limit, real, False) * s[0])
         rank = is_kept.sum()
-        inverse = where(is_kept, 1 / where(is_kept, s, 1), 0).astype(x.dtype)
-        solution = product(adjoint(vh), inverse[:, None] * product(adjoint(u), columns))
+        inverse = where(is_kept, 1 / where(is_kept, s, 1), 0)
+        solution = least_squares(x, (u, inverse, vh), columns)
     residuals = red.sum(ew.square(ew.abs(columns - product(x, solution))), 0)
     return (solution[:, 0] if y.aval.ndim == 1 else solution), residuals, rank, s
 

@@ -1,7 +1,7 @@
 """`hloom.scipy.linalg`: linear algebra with SciPy's arguments."""
 
 from ...namespaces import publish as _publish
-from . import construction, factorizations, functions, special_matrices, tridiagonal
+from . import construction, factorizations, functions, polar_factors, special_matrices, tridiagonal
 from .construction import (
     block_diag as block_diag,
     hankel as hankel,
@@ -30,10 +30,12 @@ from .functions import (
     expm as expm,
     expm_frechet as expm_frechet,
     funm as funm,
-    polar as polar,
     rsf2csf as rsf2csf,
     solve_sylvester as solve_sylvester,
     sqrtm as sqrtm,
+)
+from .polar_factors import (
+    polar as polar,
 )
 from .special_matrices import (
     circulant as circulant,
@@ -57,9 +59,10 @@ __all__: list[str] = []
 __all__ += construction.__all__
 __all__ += factorizations.__all__
 __all__ += functions.__all__
+__all__ += polar_factors.__all__
 __all__ += special_matrices.__all__
 __all__ += tridiagonal.__all__
 
-del construction, factorizations, functions, special_matrices, tridiagonal
+del construction, factorizations, functions, polar_factors, special_matrices, tridiagonal
 
 _publish(__name__)

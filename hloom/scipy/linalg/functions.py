@@ -43,7 +43,6 @@ __all__ = [
     "expm",
     "expm_frechet",
     "funm",
-    "polar",
     "rsf2csf",
     "solve_sylvester",
     "sqrtm",
@@ -368,39 +367,3 @@ def _solve_sylvester(a: Value, b: Value, c: Value, method: str) -> Value:
         found = matmul(u, matmul(y, adjoint(v)))
     is_real = not dtypes.is_complex(a.aval.dtype)
     return ew.real(found) if is_real else found
-
-
-# ---- by singular values
-
-
-@compound(static=("side", "method", "eps", "max_iterations"))
-def polar(
-    a: ArrayLike,
-    side: str = "right",
-    *,
-    method: str = "qdwh",
-    eps: float | None = None,
-    max_iterations: int | None = None,
-) -> tuple[Value, Value]:
-    """(U, P) with a = U P, or with `side` "left" a = P U; U has orthonormal columns or rows, P is semidefinite.
-
-    It is computed by singular values for both methods, "qdwh" and "svd"; `eps` and `max_iterations` are ignored.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
-    >>> u, p = linalg.polar(jnp.array([[0.0, -2.0], [3.0, 0.0]]))
-    >>> u.round(3) + 0.0, p.round(3) + 0.0
-    (Array([[ 0., -1.],
-           [ 1.,  0.]], dtype=float32), Array([[3., 0.],
-           [0., 2.]], dtype=float32))
-    """
-    if side not in ("right", "left"):
-        raise ValueError(f"polar: side must be 'right' or 'left', not {side!r}\n  at {user_line()}")
-    if method not in ("qdwh", "svd"):
-        raise ValueError(f"Unknown polar decomposition method {method!r}\n  at {user_line()}")
-    check_arraylike("polar", a)
-    (x,) = promote_dtypes_inexact(a)
-    u, s, vh = linalg.svd(matrices("polar", x), full_matrices=False)
-    unitary = matmul(u, vh)
-    base = adjoint(vh) if side == "right" else u
-    return unitary, matmul(base * s[..., None, :].astype(base.dtype), adjoint(base))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .... import numpy as jnp
+from ....extend.primitive import Primitive
 from ....tracer.compound import compound
 
 SMALL = 1e-3
@@ -163,3 +164,34 @@ def as_euler(q: Any, axes: tuple[int, ...], extrinsic: bool, degrees: bool) -> A
     found = jnp.stack([first, second, third], -1)
     found = (found + math.pi) % (2 * math.pi) - math.pi
     return jnp.rad2deg(found) if degrees else found
+
+
+# ---- means
+
+
+def leading(a: Any) -> Any:
+    """The eigenvector [n] of the largest eigenvalue of a symmetric, semidefinite matrix [n, n].
+
+    It is smooth where that eigenvalue is a simple one. The others may be equal, as those of the mean of one or two
+    rotations are, which are 0: there the derivatives of `eigh`, which has all vectors, do not exist.
+    """
+    return _leading.bind(a)
+
+
+_leading = Primitive("leading_eigenvector")
+
+
+@_leading.def_meaning
+def _leading_meaning(a: Any) -> Any:
+    return jnp.linalg.eigh(a)[1][:, -1]
+
+
+@_leading.def_jvp
+def _leading_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """(l - a) dv = da v - v v^T da v, and v^T dv = 0, which l v v^T on the left side says."""
+    (a,), (da,) = primals, tangents
+    v: Any = _leading.bind(a)
+    moved = jnp.dot((da + da.T) / 2, v)
+    size = jnp.dot(v, jnp.dot(a, v))
+    system = size * (jnp.eye(a.shape[0], dtype=a.dtype) + jnp.outer(v, v)) - (a + a.T) / 2
+    return v, jnp.linalg.solve(system, moved - v * jnp.dot(v, moved))

@@ -302,8 +302,7 @@ class Rotation(NamedTuple):
                 "Expected `weights` to have number of values equal to number of rotations, got "
                 f"{w.shape[0]} values and {count} rotations.\n  at {user_line()}"
             )
-        _, vectors = jnp.linalg.eigh(jnp.dot(w * self.quat.T, self.quat))
-        return Rotation(vectors[:, -1])
+        return Rotation(quaternions.leading(jnp.dot(w * self.quat.T, self.quat)))
 
     @property
     def single(self) -> bool:
