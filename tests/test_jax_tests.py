@@ -21,6 +21,7 @@ class SmallTest(absltest.TestCase):
 """,
     "tests/gpu_things_test.py": "",
     "jax/_src/test_util.py": "",
+    "jax/experimental/sparse/test_util.py": "LAYOUTS = [1, 2]",
     "jax/_src/lax/lax.py": "",
     "jax/_src/config.py": "",
     "jax/_src/dtypes.py": "",
@@ -46,6 +47,7 @@ def test_the_front_end_is_cut_out(repository: Path, tmp_path: Path) -> None:
     assert [f.name for f in front_end(place)] == ["small_test.py"]
     assert (place / "jax/_src/test_util.py").is_file() and not (place / "jax/_src/lax").exists()
     assert "jax._src.lax.lax" in (place / "modules.txt").read_text().split()
+    assert (place / "jax/experimental/sparse/test_util.py").is_file()
     assert cut(repository, "v1", tmp_path) == place
 
 
@@ -64,7 +66,12 @@ assert lax.sin is jax.lax.sin and dtypes.bfloat16 is jax.dtypes.bfloat16
 assert not config.enable_x64.value
 with config.config_states["jax_enable_x64"](True):
     assert config.enable_x64.value and jax.numpy.arange(2.0).dtype == "float64"
+config.bool_flag("jax_skip_slow_tests", False)
+assert config._read("jax_skip_slow_tests") is False and config._read("jax_enable_x64") is False
+from jax.experimental.sparse import test_util
+assert test_util.LAYOUTS == [1, 2]
 class Derived(thing): pass
+assert [type(case) for case in thing.cases] == [stand_ins.Private]
 stand_ins.Private.testing = True
 for use in (lambda: thing(), lambda: thing.x, lambda: more[0]):
     try: use()

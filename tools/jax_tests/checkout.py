@@ -9,9 +9,12 @@ from pathlib import Path
 
 HELPERS = (
     *("test_util", "public_test_util", "test_loader", "test_warning_util", "hypothesis_test_util"),
-    "internal_test_util",
+    *("internal_test_util", "lax_reference"),
 )
 """Modules of `jax._src` that belong to the tests: these run as they are. All others are stand-ins."""
+
+PUBLIC_HELPERS = ("jax/experimental/sparse/test_util.py",)
+"""Modules of the tests in public packages: these run as they are, too."""
 
 MODULES = "modules.txt"
 """The file with the names of all modules of `jax._src`."""
@@ -42,7 +45,7 @@ def cut(repository: Path, ref: str, folder: Path) -> Path:
     """
     place = folder / ref.replace("/", "-")
     if not (place / "tests").is_dir():
-        paths = ["tests", *(f"jax/_src/{name}" for name in _present(repository, ref))]
+        paths = ["tests", *_present(repository, ref)]
         packed = subprocess.run(["git", "-C", repository, "archive", ref, *paths], check=True, capture_output=True)
         place.mkdir(parents=True, exist_ok=True)
         with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
@@ -58,10 +61,10 @@ def _modules(repository: Path, ref: str) -> list[str]:
 
 
 def _present(repository: Path, ref: str) -> list[str]:
-    """The helpers that this version has, with their endings."""
-    command = ["git", "-C", repository, "ls-tree", "--name-only", ref, "jax/_src/"]
+    """The files and folders of the helpers that this version has."""
+    command = ["git", "-C", repository, "ls-tree", "--name-only", ref, "jax/_src/", *PUBLIC_HELPERS]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    return [Path(name).name for name in listed if Path(name).stem in HELPERS]
+    return [name for name in listed if name in PUBLIC_HELPERS or Path(name).stem in HELPERS]
 
 
 def front_end(place: Path) -> list[Path]:

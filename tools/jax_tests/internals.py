@@ -14,6 +14,7 @@ from hloom.tracer import dtypes
 import hloom
 from hloom.jax_names import VERSION
 from hloom.jax_programs.src import core, util
+from hloom.random.implementations import implementation
 
 _NO = lambda *_: False  # noqa: E731
 _NOTHING = lambda *_, **__: None  # noqa: E731
@@ -115,6 +116,18 @@ def _safe_map(f: Callable[..., Any], *lists: Iterable[Any]) -> list[Any]:
     return [f(*xs) for xs in util.safe_zip(*lists)]
 
 
+def _numbers(*names: str) -> list[np.dtype[Any]]:
+    return [np.dtype(getattr(hloom.numpy, name)) for words in names for name in words.split()]
+
+
+_INTEGERS = "uint8 uint16 uint32 uint64 int8 int16 int32 int64"
+_SMALL_INTEGERS = "int2 uint2 int4 uint4"
+_SMALL_FLOATS = (
+    "float4_e2m1fn float8_e3m4 float8_e4m3 float8_e8m0fnu float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz "
+    "float8_e5m2 float8_e5m2fnuz"
+)
+_FLOATS = "bfloat16 float16 float32 float64 complex64 complex128"
+_GENERATORS = ("threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg")
 
 _CACHE = SimpleNamespace(cache_clear=_NOTHING, cache_info=lambda: SimpleNamespace(misses=0))
 """A cache of JAX's, which tests empty or ask for misses: there is no such cache here, so nothing misses it."""
@@ -129,7 +142,10 @@ INTERNALS: dict[tuple[str, str], Any] = {
     ("debugging", "debug_print"): hloom.debug.print,
     ("deprecations", "is_accelerated"): _NO,
     ("dispatch", "xla_primitive_callable"): _CACHE,
-    ("dtypes", "_intn_dtypes"): [np.dtype(getattr(hloom.numpy, name)) for name in ("int2", "uint2", "int4", "uint4")],
+    ("dlpack", "SUPPORTED_DTYPES_SET"): frozenset(_numbers("bool_", _INTEGERS, _FLOATS)),
+    ("dtypes", "_intn_dtypes"): _numbers(_SMALL_INTEGERS),
+    ("dtypes", "_jax_types"): _numbers("bool_", _SMALL_INTEGERS, _INTEGERS, _SMALL_FLOATS, _FLOATS),
+    ("dtypes", "_weak_types"): [int, float, complex],
     ("dtypes", "default_types"): {
         "b": lambda: np.bool_,
         **{k[0]: _default(v) for k, v in _DEFAULTS.items()},
@@ -146,6 +162,7 @@ INTERNALS: dict[tuple[str, str], Any] = {
     },
     ("interpreters.mlir", "_platforms_with_donation"): ["cpu"],
     ("lax.control_flow.common", "_dedup_consts"): _CACHE,
+    ("lax.lax", "remaining"): lambda xs, *taken: [x for x in xs if all(x not in others for others in taken)],
     ("lax.control_flow.common", "_pad_constvars"): _CACHE,
     ("lib", "_jax"): _Jaxlib(),
     ("lib", "ifrt_version"): 10**6,
@@ -154,6 +171,9 @@ INTERNALS: dict[tuple[str, str], Any] = {
     ("numpy.util", "promote_dtypes"): _promote,
     ("numpy.util", "promote_dtypes_inexact"): _promote_inexact,
     ("numpy.util", "promote_dtypes_complex"): _promote_complex,
+    ("random.prng", "PRNGImpl"): hloom.extend.random.define_prng_impl,
+    ("random.prng", "prngs"): {name: implementation(name) for name in _GENERATORS},
+    ("sharding", "IndivisibleError"): ValueError,
     ("util", "Mutex"): _Mutex,
     ("util", "cache"): _cache,
     ("util", "curry"): _curry,

@@ -69,6 +69,10 @@ def _declare(name: str, default: Any = None, *args: Any, **keywords: Any) -> Set
     return _DECLARED.setdefault(name, Setting(name, default))
 
 
+def _read(name: str) -> Any:
+    return _DECLARED[name].value if name in _DECLARED else hloom.config.read(name)
+
+
 def module(other: Callable[[str, str], Any]) -> ModuleType:
     """The module in place of `jax._src.config`. other: finds what is no setting, by module and name."""
     made = ModuleType("jax._src.config")
@@ -84,7 +88,7 @@ def module(other: Callable[[str, str], Any]) -> ModuleType:
         config=hloom.config,
         config_states=states,
         update=hloom.config.update,
-        _read=hloom.config.read,
+        _read=_read,
         bool_flag=_declare,
         int_flag=_declare,
         string_flag=_declare,
