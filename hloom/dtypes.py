@@ -42,6 +42,8 @@ def canonicalize_dtype(dtype: _DTypeLike, allow_extended_dtype: bool = False) ->
     >>> hloom.dtypes.canonicalize_dtype("float64"), hloom.dtypes.canonicalize_dtype(int)
     (dtype('float32'), dtype('int32'))
     """
+    if isinstance(dtype, _np.dtype) and dtype == float0:
+        return float0
     found = _canonical_dtype(dtype)
     if issubdtype(found, extended) and not allow_extended_dtype:
         raise ValueError(f"canonicalize_dtype was given the extended dtype {found} without allow_extended_dtype=True")

@@ -13,6 +13,7 @@ from hloom.tracer.errors import UnexpectedTracerError
 from hloom.tracer.ops import broadcast, sum_all
 from hloom.tracer.recording import trace_to_computation
 
+import hloom
 import hloom.numpy as jnp
 from hloom import float0, grad, jvp, lax, linearize, tree, value_and_grad, vjp
 from support.grad_check import check_derivatives, concrete
@@ -123,6 +124,18 @@ def test_integers_have_float0_tangents() -> None:
 def test_float0_arrays_are_made_as_others(make: Any) -> None:
     found = make()
     assert (type(found), found.shape, found.dtype) == (np.ndarray, (2,), float0)
+
+
+def test_float0_has_a_kind_but_no_operation() -> None:
+    zeros = np.zeros(2, float0)
+    assert jnp.result_type(zeros) == jnp.result_type(zeros, float0) == lax.dtype(zeros) == float0
+    assert hloom.dtypes.canonicalize_dtype(float0) == jnp.dtype(float0) == float0
+    assert jnp.issubdtype(float0, float0) and jnp.isdtype(float0, float0)
+    assert not any(jnp.issubdtype(float0, kind) for kind in (jnp.floating, jnp.integer, jnp.number, np.bool_))
+    assert not jnp.isdtype(float0, "numeric")
+    for operation in (jnp.add, jnp.result_type, jnp.arctan2):
+        with pytest.raises(TypeError, match="float0"):
+            operation(zeros, 1.0)
 
 
 def test_linearize_and_vjp_may_be_called_many_times() -> None:

@@ -18,7 +18,7 @@ from ..hlo.element_type import element_type_of
 from .aval import FLOAT0
 from .callers import is_call_of_user
 from .context import thread
-from .errors import OperandError, TypePromotionError
+from .errors import OperandError, TypePromotionError, UnsupportedElementTypeError
 from .extended import ExtendedDType, extended
 from .operators import ArrayBase
 from .source import warn_user
@@ -167,7 +167,7 @@ def _dtype_of_spec(dtype: DTypeLike) -> DType:
     if dtype is int or dtype is float or dtype is complex or dtype is bool:
         return _PYTHON_SCALARS[dtype]
     found = np.dtype(dtype)
-    if found.names is not None:
+    if found.names is not None and found != float0:
         raise TypeError(f"JAX only supports number, bool, and string dtypes, and hloom numbers and bools, not {found}")
     return found
 
@@ -184,11 +184,16 @@ def python_scalar_dtype(kind: type) -> DType:
 
 
 def type_of(value: Any) -> tuple[DType, bool]:
-    """(dtype, weak type) of an array, number, dtype or Python scalar type."""
+    """(dtype, weak type) of an array, number, dtype or Python scalar type. Of float0 too, which no operation takes."""
     if isinstance(value, ArrayBase):
         return value.aval.dtype, value.aval.weak_type
     if isinstance(value, _NUMPY):
-        return canonical_dtype(value.dtype), False
+        try:
+            return canonical_dtype(value.dtype), False
+        except UnsupportedElementTypeError:
+            if value.dtype == float0:
+                return float0, False
+            raise
     if isinstance(value, _NUMBERS):
         return python_scalar_dtype(type(value)), not isinstance(value, bool)
     if value is int or value is float or value is complex:
@@ -201,6 +206,8 @@ def type_of(value: Any) -> tuple[DType, bool]:
             "hloom.numpy.asarray",
             "type_of",
         )
+    if isinstance(value, np.dtype) and value == float0:
+        return float0, False
     return canonical_dtype(value), False
 
 
@@ -213,6 +220,10 @@ def _promoted(types: frozenset[tuple[DType, bool]], strict: bool) -> tuple[DType
     if any(is_extended(d) for d, _ in types):
         names = ", ".join(sorted(d.name for d, _ in types))
         raise OperandError(f"dtypes {names} have no common dtype: an extended dtype is not promoted", "promotion")
+    if any(d == float0 for d, _ in types):
+        raise UnsupportedElementTypeError(
+            "float0, the dtype of tangents of integers, is not promoted: no operation takes it"
+        )
     if strict:
         if len({dtype for dtype, _ in types}) == 1:
             return next(iter(types))[0], False  # a weak and a strong one
@@ -280,7 +291,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
     types = frozenset([_spec_type(a), _spec_type(b)])
     strict = thread.settings.context.numpy_dtype_promotion == "strict"
     dtype, _ = _strictly(types) if strict else _promoted(types, False)
-    return dtype if any(given in _NARROWER for given, _ in types) else canonical_dtype(dtype)
+    return dtype if any(given in _NARROWER or given == float0 for given, _ in types) else canonical_dtype(dtype)
 
 
 def wider(a: DType, b: DType) -> DType:
@@ -295,7 +306,8 @@ def _spec_type(spec: Any) -> tuple[Any, bool]:
         return _PYTHON_SCALARS[spec], True
     if isinstance(spec, ExtendedDType):
         return spec, False
-    return element_type_of(_dtype_of_spec(spec)).dtype, False
+    found = _dtype_of_spec(spec)
+    return found if found == float0 else element_type_of(found).dtype, False
 
 
 def default_float() -> DType:

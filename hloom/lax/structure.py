@@ -14,6 +14,7 @@ from ..hlo.shape import Shape
 from ..tracer import dtypes, tree
 from ..tracer.array import as_value
 from ..tracer.core import Call, Primitive, Value, bind, bind_call, bind_declared, current_trace
+from ..tracer.float0 import is_float0
 from ..tracer.operators import ArrayBase
 from ..tracer.source import user_line
 from ..tracer.token import Token
@@ -40,7 +41,8 @@ def dtype(x: Any) -> np.dtype[Any]:
     """
     if isinstance(x, type | str | np.dtype):
         return dtypes.requested_dtype(x, "dtype")
-    return dtypes.type_of(x if isinstance(x, ArrayBase | bool | int | float | complex) else as_value(x))[0]
+    known = isinstance(x, ArrayBase | bool | int | float | complex) or is_float0(x)
+    return dtypes.type_of(x if known else as_value(x))[0]
 
 
 def optimization_barrier(operand: T, /) -> T:
