@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 def vmap(
     fun: Callable[P, R],
-    in_axes: int | Sequence[Any] | dict[Any, Any] | None = 0,
+    in_axes: int | Sequence[Any] | None = 0,
     out_axes: Any = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
@@ -64,10 +64,10 @@ def vmap(
     check_function(fun, "vmap")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or type(in_axes) in (int, tuple, dict) or hasattr(in_axes, "__index__")):
+    if not (in_axes is None or type(in_axes) in (int, tuple) or hasattr(in_axes, "__index__")):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed "
-            f"to the function, but got {in_axes!r} of type {type(in_axes).__name__}"
+            f"to the function, but got {in_axes!r}."
         )
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
@@ -243,7 +243,8 @@ def _result(trace: BatchTrace, value: Any, axis: int | None, fun: Callable[..., 
 def _out_place(axis: int, rank: int, kind: str, fun: Callable[..., Any]) -> int:
     if not -rank <= axis < rank:
         raise ValueError(
-            f"vmap out_axes has {axis}, but the result has rank {rank} with the batch (an element has type {kind})"
+            f"vmap out_axes: axis {axis} is out of bounds for array of dimension {rank}, the batch of results of which "
+            f"one has type {kind}"
             f"{_of(fun)}"
         )
     return axis % rank

@@ -340,6 +340,9 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "number of in_axes": (lambda: hloom.vmap(lambda x: x, in_axes=(0, 0))(V), ValueError, r"len\(in_axes\)=2"),
     "type of in_axes": (lambda: hloom.vmap(lambda x: x, in_axes="a"), TypeError, "vmap in_axes must be an int"),
+    "a dictionary of in_axes": (
+        lambda: hloom.vmap(lambda x: x["a"], in_axes={"a": 0}), TypeError, r"positional .*, but got \{'a': 0\}\.",
+    ),
     "a bool in in_axes": (lambda: hloom.vmap(lambda x: x, in_axes=False)(V), TypeError, "vmap in_axes must be an int"),
     "an array in out_axes": (
         lambda: hloom.vmap(lambda x: x, out_axes=(jnp.ones(2),))(V), TypeError, "vmap out_axes must be an int",
@@ -350,7 +353,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "out_axes are no prefix": (
         lambda: hloom.vmap(lambda x: x, out_axes=(0, 0))(V), ValueError, "out_axes specification must be a tree prefix",
     ),
-    "out_axes out of range": (lambda: hloom.vmap(lambda x: x, out_axes=3)(V), ValueError, "out_axes has 3"),
+    "out_axes out of range": (lambda: hloom.vmap(lambda x: x, out_axes=3)(V), ValueError, "axis 3 is out of bounds"),
     "out_axes None": (lambda: hloom.vmap(lambda x: x, out_axes=None)(V), ValueError, "output but out_axes is None"),
     "axis_size": (lambda: hloom.vmap(lambda x: x, axis_size=4)(V), ValueError, "axis_size is 4"),
     "Python control flow": (
