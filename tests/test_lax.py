@@ -303,6 +303,7 @@ REFUSED: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: lax.squeeze(B, (0,)), "squeeze_c1", "has not size 1"),
     (lambda: lax.pad(B, np.int32(0), [(0, 0, 0)] * 2), "pad_c1", "padding value"),
     (lambda: lax.split(B, [1, 1]), "split", "do not add up"),
+    (lambda: lax.split(B, [-1, 4]), "split", "must be nonnegative, got (-1, 4)"),
     (lambda: lax.full((2,), B), "full_c1", "scalar"),
     (lambda: lax.reduce((B, B), (0.0,), lambda a, b: a, (0,)), "reduce_c1", "init_values"),
 ]

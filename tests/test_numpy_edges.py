@@ -109,8 +109,37 @@ def test_objects_with_an_array() -> None:
 def test_described_arrays() -> None:
     described = hloom.ShapeDtypeStruct((2, 1), np.int16)
     made = [jnp.zeros_like(described), jnp.ones_like(described), jnp.full_like(described, 2)]
-    for value, found in enumerate(made):
+    for value, found in enumerate([*made, hloom.lax.full_like(described, 3)]):
         assert found.dtype == np.int16 and found.tolist() == [[value], [value]]
+    assert jnp.full_like(described, np.array([4, 5]), shape=(2,)).tolist() == [4, 5]
+    placed = jnp.zeros_like(described, device=hloom.devices()[0])
+    assert placed.devices() == {hloom.devices()[0]} and placed.committed
+    weak = hloom.lax.full_like(hloom.ShapeDtypeStruct((2,), np.float32, weak_type=True), 1)
+    assert weak.weak_type and weak.shape == (2,)
+
+
+@pytest.mark.parametrize("name", ["log", "log2", "log10"])
+@pytest.mark.parametrize("value", [0j, complex(0, 2), complex(-3, 4), complex(np.inf, 1)])
+def test_logarithms_of_complex_numbers(name: str, value: complex) -> None:
+    with np.errstate(divide="ignore"):
+        wanted = {"log": 1, "log2": np.log(2), "log10": np.log(10)}
+        expected = np.log(np.complex64(value))
+        parts = (expected.real / wanted[name], expected.imag / wanted[name])
+    found = np.asarray(getattr(jnp, name)(jnp.complex64(value)))
+    np.testing.assert_allclose((found.real, found.imag), parts, rtol=1e-6)
+
+
+@pytest.mark.parametrize("divisor", [[0.0], [0.0, 0.0], [np.nan]])
+def test_a_remainder_that_is_no_number_is_not_trimmed(divisor: list[float]) -> None:
+    with np.errstate(all="ignore"):
+        _, expected = np.polydiv([1.0, 0.0, 3.0], divisor)
+    _, found = jnp.polydiv(jnp.array([1.0, 0.0, 3.0]), jnp.array(divisor), trim_leading_zeros=True)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_choice_that_is_not_there() -> None:
+    with pytest.raises(ValueError, match=r"^invalid entry in choice array"):
+        jnp.choose(jnp.array([0, 2]), [jnp.arange(2), jnp.arange(2)])
 
 
 def test_vectorize_takes_none_and_returns_arrays() -> None:
@@ -119,7 +148,7 @@ def test_vectorize_takes_none_and_returns_arrays() -> None:
 
     assert jnp.vectorize(shifted)(jnp.arange(3.0), None).tolist() == [[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]]
     assert jnp.vectorize(shifted)(jnp.arange(2.0), jnp.arange(2.0)).tolist() == [0.0, 1.0]
-    with hloom.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="require rank promotion"):
+    with hloom.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="rank promotion for vectorize"):
         jnp.vectorize(jnp.add)(A, A[0])
 
 

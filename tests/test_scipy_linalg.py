@@ -282,6 +282,15 @@ def test_complex_schur_forms_of_batches() -> None:
     np.testing.assert_allclose(np.tril(t, -1), 0, atol=1e-10)
 
 
+def test_one_matrix_and_a_batch_of_complex_schur_forms() -> None:
+    with hloom.enable_x64():
+        real, vectors = linalg.schur(BATCH_A)
+        t, z = linalg.rsf2csf(real, vectors[0])
+        each = [linalg.rsf2csf(one, vectors[0]) for one in real]
+    np.testing.assert_allclose(t, [form for form, _ in each], atol=1e-12)
+    np.testing.assert_allclose(z, [turned for _, turned in each], atol=1e-12)
+
+
 HALF = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]], np.float32)
 SIDE = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 4.0]], np.float32)
 IN_SINGLE: dict[str, Any] = {

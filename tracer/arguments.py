@@ -211,16 +211,18 @@ def _validate(
 
 COMPILE_OPTIONS = {"autotune": "autotune", "xla_allow_excess_precision": "excess_precision"}
 """The options that mean something, and the settings of a context that they turn on."""
+_EFFORTS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimization_level", "memory_fitting_level")
+"""Options that say how hard XLA tries; they mean nothing here."""
 
 
 def compile_options(options: dict[str, Any] | None, what: str) -> frozenset[str]:
     """The settings that are asked for. ValueError for options that XLA does not have: the names of its begin with
-    "xla_"."""
+    "xla_", except for those of its efforts."""
     found = set()
     for name, value in (options or {}).items():
         setting = COMPILE_OPTIONS.get(name)
         if setting is None:
-            if not name.startswith("xla_"):
+            if not name.startswith("xla_") and name not in _EFFORTS:
                 known = ", ".join(map(repr, COMPILE_OPTIONS))
                 raise ValueError(
                     f"{what}: no such compile option: {name!r}; here are {known}; others of XLA, xla_..., mean nothing"

@@ -473,7 +473,9 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
     """
     x = as_value(operand)
     axis, pieces = canonical_axis(axis, x.aval.ndim), canonical_shape(sizes)
-    if sum(pieces) != x.aval.shape[axis] or min(pieces, default=0) < 0:
+    if min(pieces, default=0) < 0:
+        raise OperandError(f"Sizes passed to split must be nonnegative, got {pieces}\n  at {user_line()}", "split")
+    if sum(pieces) != x.aval.shape[axis]:
         raise OperandError(f"split: sizes {pieces} do not add up to {x.aval.shape[axis]}\n  at {user_line()}", "split")
     ends = np.cumsum([0, *pieces]).tolist()
     return [slice_in_dim(x, a, b, 1, axis) for a, b in itertools.pairwise(ends)]
@@ -582,6 +584,8 @@ def full_like(
 ) -> Value:
     """An array of one value with the shape, dtype and weak type of x, unless others are given.
 
+    x: an array, a number, or what only has a shape and a dtype, such as `hloom.ShapeDtypeStruct`.
+
     >>> from hloom import lax, numpy as jnp
     >>> lax.full_like(jnp.zeros((2, 2)), 7)
     Array([[7., 7.],
@@ -589,14 +593,23 @@ def full_like(
     """
     if is_float0(x):
         return full(x.shape if shape is None else shape, fill_value, dtypes.float0 if dtype is None else dtype)
-    x = as_value(x)
-    sizes = x.aval.shape if shape is None else canonical_shape(shape)
+    if not isinstance(x, ArrayBase) and is_described(x):
+        kind, weak = dtypes.requested_dtype(x.dtype, "full_like"), getattr(x, "weak_type", False)
+    else:
+        x = as_value(x).aval
+        kind, weak = x.dtype, x.weak_type
+    sizes = canonical_shape(x.shape if shape is None else shape)
     if dtype is not None:
         return full(sizes, fill_value, dtype)
-    scalar = _as_dtype(fill_value, x.aval.dtype)
-    if x.aval.weak_type and isinstance(scalar, Array):
+    scalar = _as_dtype(fill_value, kind)
+    if weak and isinstance(scalar, Array):
         scalar = scalar.with_aval(scalar.aval.with_weak_type(True))
     return broadcast_in_dim(scalar, sizes, ())
+
+
+def is_described(x: Any) -> bool:
+    """True for what only has a shape and a dtype, such as `hloom.ShapeDtypeStruct`."""
+    return not isinstance(x, (ArrayBase, np.ndarray, np.generic)) and hasattr(x, "shape") and hasattr(x, "dtype")
 
 
 def iota(dtype: DTypeLike, size: int) -> Value:

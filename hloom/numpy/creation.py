@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..lax.movement import canonical_axis, canonical_shape
+from ..lax.movement import canonical_axis, canonical_shape, is_described
 from ..tracer import dtypes
 from ..tracer.array import (
     Array,
@@ -326,16 +326,16 @@ def full_like(
     Array([[7, 7],
            [7, 7]], dtype=int32)
     """
-    if _is_described(a):
-        described: Any = a
-        sizes = described.shape if shape is None else shape
-        return full(sizes, fill_value, described.dtype if dtype is None else dtype)
-    check_arraylike("full_like", a, fill_value)
+    like: Any = a
+    if is_described(a):
+        check_arraylike("full_like", fill_value)
+    else:
+        check_arraylike("full_like", a, fill_value)
+        like = as_value(a).aval
     if rank_of(fill_value) == 0:
         return in_asked_place(lax.full_like(a, fill_value, dtype, shape), device, out_sharding, "full_like")
-    x = as_value(a)
-    wanted = x.aval.shape if shape is None else canonical_shape(shape)
-    filled = broadcast_to_shape(asarray(fill_value, x.aval.dtype if dtype is None else dtype), wanted)
+    wanted = canonical_shape(like.shape if shape is None else shape)
+    filled = broadcast_to_shape(asarray(fill_value, like.dtype if dtype is None else dtype), wanted)
     return in_asked_place(filled, device, out_sharding, "full_like")
 
 
@@ -351,9 +351,8 @@ def zeros_like(
     Array([[0., 0.],
            [0., 0.]], dtype=float32)
     """
-    if _is_described(a):
-        return full_like(a, 0, dtype, shape)
-    check_arraylike("zeros_like", a)
+    if not is_described(a):
+        check_arraylike("zeros_like", a)
     return in_asked_place(lax.full_like(a, 0, dtype, shape), device, out_sharding, "zeros_like")
 
 
@@ -366,9 +365,8 @@ def ones_like(
     >>> jnp.ones_like(jnp.array([0.5, 2.5]))
     Array([1., 1.], dtype=float32)
     """
-    if _is_described(a):
-        return full_like(a, 1, dtype, shape)
-    check_arraylike("ones_like", a)
+    if not is_described(a):
+        check_arraylike("ones_like", a)
     return in_asked_place(lax.full_like(a, 1, dtype, shape), device, out_sharding, "ones_like")
 
 
@@ -381,11 +379,6 @@ def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, de
            [0, 0, 0]], dtype=int8)
     """
     return zeros_like(prototype, dtype, shape)
-
-
-def _is_described(a: Any) -> bool:
-    """True for what only has a shape and a dtype, such as `hloom.ShapeDtypeStruct`."""
-    return not isinstance(a, ArrayBase | np.ndarray | np.generic) and hasattr(a, "shape") and hasattr(a, "dtype")
 
 
 # ---- ranges

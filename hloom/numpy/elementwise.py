@@ -124,7 +124,11 @@ def _keeping(function: Callable[[Any], Value]) -> Callable[[F], F]:
 
 def _scaled_log(base: float) -> Callable[[Value], Value]:
     def function(x: Value) -> Value:
-        quotient = lax.log(x) / math.log(base)
+        natural = lax.log(x)
+        if dtypes.is_complex(natural.aval.dtype):  # a complex quotient of -inf, as of 0, has NaN
+            quotient = lax.complex(lax.real(natural) / math.log(base), lax.imag(natural) / math.log(base))
+        else:
+            quotient = natural / math.log(base)
         return lax.convert_element_type(quotient, quotient.aval.dtype)
 
     return function

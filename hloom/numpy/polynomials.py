@@ -104,9 +104,9 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 
 def _trimmed(name: str, p: Value, tolerance: float) -> Value:
-    """Without the coefficients in front whose absolute value is not above the tolerance; one is left."""
+    """Without the coefficients in front whose absolute value is within the tolerance, which NaN is not; one is left."""
     known = known_array(f"{name}, whose size depends on leading zeros,", p, "Use trim_leading_zeros=False under jit.")
-    above = np.flatnonzero(np.abs(known) > tolerance)
+    above = np.flatnonzero(~(np.abs(known) <= tolerance))
     first = int(above[0]) if above.size else max(0, p.aval.size - 1)
     return lax.slice_in_dim(p, first, p.aval.size)
 

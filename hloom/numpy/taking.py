@@ -348,7 +348,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
         values = known_array("choose with mode='raise'", number, "Use mode='wrap' or mode='clip' instead.")
         if ((values < 0) | (values >= count)).any():
             raise ValueError(
-                f"choose: invalid entry in choice array: numbers from 0 to {count - 1}\n  at {user_line()}"
+                f"invalid entry in choice array: choose takes numbers from 0 to {count - 1}\n  at {user_line()}"
             )
     return _chosen(number, list(choices), mode)
 

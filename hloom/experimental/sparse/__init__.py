@@ -7,6 +7,7 @@ from . import arrays, convolution, layout, matrices, operators, random_arrays, t
 from .arrays import (
     BCOO as BCOO,
     BCSR as BCSR,
+    CuSparseEfficiencyWarning as CuSparseEfficiencyWarning,
     JAXSparse as JAXSparse,
     SparseEfficiencyError as SparseEfficiencyError,
     SparseEfficiencyWarning as SparseEfficiencyWarning,

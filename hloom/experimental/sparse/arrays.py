@@ -21,7 +21,7 @@ from ...tracer.errors import OperandError
 from ...tracer.source import user_line
 from ...tree_util import register_pytree_node
 
-__all__ = ["BCOO", "BCSR", "JAXSparse", "SparseEfficiencyError", "SparseEfficiencyWarning"]
+__all__ = ["BCOO", "BCSR", "CuSparseEfficiencyWarning", "JAXSparse", "SparseEfficiencyError", "SparseEfficiencyWarning"]
 
 
 class SparseEfficiencyError(ValueError):
@@ -30,6 +30,10 @@ class SparseEfficiencyError(ValueError):
 
 class SparseEfficiencyWarning(UserWarning):
     """An operation makes an array much larger."""
+
+
+class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
+    """JAX's kernels of NVIDIA's cuSPARSE are not used. Never given here, where there are none: a filter may name it."""
 
 
 def _rules() -> Any:

@@ -150,6 +150,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
 @compound(static=("check_finite",))
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Value, Value]:
     """The complex Schur form of real matrices [..., n, n] from their real one: T becomes triangular, Z T Z^H stays.
+    Leading dimensions broadcast.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -160,9 +161,9 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Valu
     """
     check_arraylike("rsf2csf", T, Z)
     t, z = (matrices("rsf2csf", v, square=True) for v in promote_dtypes_inexact(T, Z))
-    if t.aval.shape != z.aval.shape:
-        fail("rsf2csf", [t, z], "both must have one shape", "shape")
-    if t.aval.ndim > 2:
+    if t.aval.shape[-2:] != z.aval.shape[-2:]:
+        fail("rsf2csf", [t, z], "both must be matrices of one size", "shape")
+    if max(t.aval.ndim, z.aval.ndim) > 2:
         found: tuple[Value, Value] = vectorize(_rsf2csf, signature="(n,n),(n,n)->(n,n),(n,n)")(t, z)
         return found
     return _rsf2csf(t, z)
