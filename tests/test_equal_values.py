@@ -233,8 +233,8 @@ NOT_DETERMINED: dict[str, Callable[[Any], Any]] = {
     "another element": lambda x: jnp.linalg.eigh(x)[1][0, 1],
     "fourth powers": lambda x: (jnp.linalg.eigh(x)[1] ** 4).sum(),
     "a singular vector": lambda x: jnp.linalg.svd(x)[0][0, 1],
-    # What comes back for s, u and v^H, or for w and v, is the same for s and s * s, log w and 0, so no rule for the
-    # factors can tell the gradients of these functions apart.
+    # The cotangents of s, u and v^H, or of w and v, are the same for s and s * s, or for log w and 0, at the identity:
+    # no rule for the factors can tell the gradients of these functions apart.
     "a product": lambda x: ((f := jnp.linalg.svd(x)).U * f.S @ f.Vh)[0, 1],
     "a product with squares": lambda x: ((f := jnp.linalg.svd(x)).U * f.S**2 @ f.Vh)[0, 1],
     "a logarithm": lambda x: ((f := jnp.linalg.eigh(x))[1] * jnp.log(f[0]) @ f[1].T)[0, 1],
