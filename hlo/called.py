@@ -20,6 +20,7 @@ from .source import is_users
 _NAMES: dict[CodeType, str | None] = {}
 """The public name of each boundary's code; None for a method of an object that has a name itself."""
 _ERRORS = (TypeError, ValueError, IndexError, NotImplementedError, OverflowError)
+_CALL = re.compile(r"\w+\.\w+\(")
 _VARIADIC = 0x04  # CO_VARARGS
 _LONGEST, _MOST = 40, 4
 
@@ -36,9 +37,9 @@ def is_named(frame: FrameType) -> bool:
 
 def name_call(error: BaseException, frame: FrameType) -> None:
     """Add the call that the frame runs to the message of an error that comes from inside of it. One about a text, which
-    begins with the place there, stays as it is."""
+    begins with the place there, and one that begins with a call itself, stay as they are."""
     is_text = len(error.args) == 1 and isinstance(error.args[0], str)
-    if not is_text or not isinstance(error, _ERRORS) or isinstance(error, HloParseError):
+    if not is_text or not isinstance(error, _ERRORS) or isinstance(error, HloParseError) or _CALL.match(error.args[0]):
         return
     name = _NAMES[frame.f_code] or str(frame.f_locals["self"].__name__)
     message = error.args[0]

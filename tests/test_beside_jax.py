@@ -269,8 +269,6 @@ def test_standardize_of_equal_numbers() -> None:
         (lambda: lax.dot(jnp.ones(3, "bool"), jnp.ones(3, ml_dtypes.int1)), TypeError, "neither dtype is wider"),
         (lambda: jnp.meshgrid(X, X), ValueError, "hloom.numpy.ravel"),
         (lambda: jnp.ediff1d(X > 2), TypeError, "booleans have no differences"),
-        (lambda: jnp.histogram(X[:0], 3), ValueError, "has no identity(.|\n)*`range`"),
-        (lambda: jnp.histogram_bin_edges(X[:0] * 1j), ValueError, "has no identity"),
     ],
 )
 def test_messages(use: Callable[[], Any], error: type[Exception], message: str) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.hlo.builder import make_parameter
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.passes.fuse.outline_loops import OutlineLoops
 from hloom.hlo.passes.manager import Pipeline
+from hloom.hlo.shape import Shape
 from hloom.numba_backend.native_loops import joining
 from hloom.numba_backend.native_loops.cost import is_native
 from hloom.numba_backend.pipeline import pipeline
@@ -489,7 +491,7 @@ def test_bytes_read_as_another_width_in_a_loop() -> None:
 
 def test_a_context_that_takes_kernels_refuses_what_there_is_and_knows_nothing_else() -> None:
     """A name that is misspelt in a rule must not make its loop slow."""
-    recorder = joining._Recorder()
+    recorder = joining._Recorder(make_parameter(0, Shape.parse("f32[2]")))
     for name in ("device_word", "product", "by_pieces", "callback", "gemm", "multiplies_bf16"):
         with pytest.raises(joining._Refused):
             getattr(recorder, name)

@@ -255,7 +255,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
     >>> from hloom import profiler
     >>> profiler.start_server(9999)
     Traceback (most recent call last):
-    hloom.errors.UnsupportedError: start_server: there is no server; hloom.profiler.trace(folder) writes files
+    hloom.errors.UnsupportedError: start_server: there is no server; hloom.profiler.trace(folder) writes files ...
     """
     raise UnsupportedError("start_server: there is no server; hloom.profiler.trace(folder) writes files")
 
@@ -266,6 +266,6 @@ def stop_server() -> None:
     >>> from hloom import profiler
     >>> profiler.stop_server()
     Traceback (most recent call last):
-    ValueError: No active profiler server.
+    ValueError: stop_server: No active profiler server. ...
     """
     raise ValueError("No active profiler server.")
