@@ -70,6 +70,10 @@ config.bool_flag("jax_skip_slow_tests", False)
 assert config._read("jax_skip_slow_tests") is False and config._read("jax_enable_x64") is False
 from jax.experimental.sparse import test_util
 assert test_util.LAYOUTS == [1, 2]
+from jax.experimental.sparse import bcoo
+assert bcoo.BCOO is jax.experimental.sparse.BCOO
+weak = lax._convert_element_type(0, "int8", weak_type=True)
+assert weak.weak_type and weak.dtype == "int8" and not dtypes.safe_to_cast("float32", "int8")
 class Derived(thing): pass
 assert [type(case) for case in thing.cases] == [stand_ins.Private]
 stand_ins.Private.testing = True

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from hloom.tracer import dtypes
+from hloom.tracer.array import as_value
+from hloom.tracer.ops import convert
 
 import hloom
 from hloom.jax_names import VERSION
@@ -95,6 +97,17 @@ def _promote_complex(*xs: Any) -> list[Any]:
     return [hloom.numpy.asarray(x).astype(dtype) for x in xs]
 
 
+def _convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False, *_: Any, **__: Any) -> Any:
+    value = as_value(operand)
+    dtype = value.aval.dtype if new_dtype is None else dtypes.canonical_dtype(new_dtype)
+    return convert(value, dtype, weak_type and not np.issubdtype(dtype, np.bool_))
+
+
+def _safe_to_cast(given: Any, wanted: Any) -> bool:
+    dtype = dtypes.canonical_dtype(wanted)
+    return dtypes.result_type(given, dtype) == dtype
+
+
 def _tuple_insert(t: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
     return (*t[:index], value, *t[index:])
 
@@ -141,6 +154,7 @@ INTERNALS: dict[tuple[str, str], Any] = {
     ("debugging", "debug_callback"): hloom.debug.callback,
     ("debugging", "debug_print"): hloom.debug.print,
     ("deprecations", "is_accelerated"): _NO,
+    ("dispatch", "runtime_tokens"): SimpleNamespace(clear=_NOTHING, block_until_ready=hloom.effects_barrier),
     ("dispatch", "xla_primitive_callable"): _CACHE,
     ("dlpack", "SUPPORTED_DTYPES_SET"): frozenset(_numbers("bool_", _INTEGERS, _FLOATS)),
     ("dtypes", "_intn_dtypes"): _numbers(_SMALL_INTEGERS),
@@ -152,6 +166,7 @@ INTERNALS: dict[tuple[str, str], Any] = {
     },
     **{("dtypes", f"default_{k}_dtype"): _default(v) for k, v in _DEFAULTS.items()},
     ("numpy.fft", "_fft_norm"): _fft_norm,
+    ("dtypes", "safe_to_cast"): _safe_to_cast,
     ("dtypes", "to_inexact_dtype"): dtypes.to_inexact,
     ("dtypes", "to_numeric_dtype"): lambda dtype: np.dtype("int32") if np.dtype(dtype) == bool else np.dtype(dtype),
     ("dtypes", "is_weakly_typed"): lambda x: dtypes.type_of(x)[1],
@@ -162,6 +177,7 @@ INTERNALS: dict[tuple[str, str], Any] = {
     },
     ("interpreters.mlir", "_platforms_with_donation"): ["cpu"],
     ("lax.control_flow.common", "_dedup_consts"): _CACHE,
+    ("lax.lax", "_convert_element_type"): _convert_element_type,
     ("lax.lax", "remaining"): lambda xs, *taken: [x for x in xs if all(x not in others for others in taken)],
     ("lax.control_flow.common", "_pad_constvars"): _CACHE,
     ("lib", "_jax"): _Jaxlib(),
@@ -171,6 +187,7 @@ INTERNALS: dict[tuple[str, str], Any] = {
     ("numpy.util", "promote_dtypes"): _promote,
     ("numpy.util", "promote_dtypes_inexact"): _promote_inexact,
     ("numpy.util", "promote_dtypes_complex"): _promote_complex,
+    ("pjit", "pjit"): hloom.jit,
     ("random.prng", "PRNGImpl"): hloom.extend.random.define_prng_impl,
     ("random.prng", "prngs"): {name: implementation(name) for name in _GENERATORS},
     ("sharding", "IndivisibleError"): ValueError,

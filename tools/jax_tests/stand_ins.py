@@ -48,6 +48,9 @@ class Private(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        package = sys.modules.get(self.__name__.rpartition(".")[0])
+        if package is not None and name in vars(package).get("__all__", ()):
+            return getattr(package, name)  # hloom does not divide this public package as JAX does
         self._use()
         return Private(f"{self.__name__}.{name}")
 
