@@ -222,6 +222,10 @@ SPARSIFIED: dict[str, Callable[[Any], Any]] = {
     "movement": lambda x: jnp.concatenate([x, x[::-1]], 1).reshape(8, 5)[2:, None, 1],
     "nested": lambda x: hloom.jit(lambda y: hloom.nn.relu(V) @ (y.T / 2))(x),
     "quotient": lambda x: x / (1 + V**2) + x,
+    "arctangent": lambda x: jnp.arctan(x) + hloom.lax.bessel_i1e(x),
+    "dynamic slice": lambda x: hloom.lax.dynamic_slice(x, (1, 2), (2, 3)),
+    "complex": lambda x: jnp.conj(hloom.lax.complex(x, 2 * x)) * 1j,
+    "parts": lambda x: jnp.real(hloom.lax.complex(x, 2 * x)) - jnp.imag(hloom.lax.complex(x, x * x)),
 }
 
 
@@ -233,6 +237,22 @@ def test_sparsify(name: str) -> None:
         close(sparse.sparsify(function if name != "nested" else lambda x: function(x))(array), function(jnp.asarray(M)))
         if name in ("product", "sums"):
             close(hloom.jit(sparse.sparsify(function))(array), function(jnp.asarray(M)))
+
+
+@pytest.mark.parametrize("layout", [sparse.BCOO, sparse.BCSR])
+def test_sparsified_parts_keep_the_places(layout: Any) -> None:
+    """They are linear: what is twice at one place is added up before or after."""
+    array = layout.fromdense(jnp.asarray(M + 1j * M[::-1]), nse=20)
+    for function in (jnp.conj, jnp.real, jnp.imag, jnp.negative):
+        found = sparse.sparsify(function)(array)
+        assert found.indices is array.indices and type(found) is layout
+        np.testing.assert_allclose(found.todense(), function(array.todense()), rtol=1e-6)
+
+
+def test_a_sparsified_convolution() -> None:
+    x, y = jnp.array([0.0, 1.0, 0.0, 2.0]), jnp.array([1.0, 2.0, 3.0])
+    found = sparse.sparsify(jnp.convolve)(sparse.BCOO.fromdense(x), y)
+    np.testing.assert_allclose(found.todense(), jnp.convolve(x, y))
 
 
 ARRAY = sparse.BCOO.fromdense(M.astype(np.float32))
@@ -255,6 +275,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "squeeze": (lambda: sparse.bcoo_squeeze(ARRAY, dimensions=(0,)), ValueError, "must have size 1"),
     "bcsr": (lambda: sparse.BCSR.fromdense(CUBE), ValueError, "two sparse dimensions"),
     "format": (lambda: sparse.eye(3, sparse_format="x"), ValueError, "there are 'bcoo', 'bcsr'"),
+    "angle": (lambda: sparse.sparsify(lambda x: jnp.arctan2(x, -1.0))(ARRAY), NotImplementedError, "is not sparse"),
+    "parts": (
+        lambda: sparse.sparsify(lambda x: hloom.lax.complex(x, jnp.ones((4, 5), np.float32)))(ARRAY),
+        NotImplementedError,
+        "sparse and dense",
+    ),
     "sparsify": (lambda: sparse.sparsify(jnp.exp)(ARRAY), NotImplementedError, "no rule for exp"),
     "n_batch": (lambda: sparse.BCOO.fromdense(M, n_batch=3), ValueError, "do not fit"),
 }

@@ -10,16 +10,18 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ... import lax, tree
 from ... import numpy as jnp
-from ... import tree
 from ...autodiff import api
 from ...autodiff import jacobian as of_vectors
 from ...hlo.errors import UnsupportedError
 from ...jaxpr.make import make_jaxpr
 from ...tracer.arguments import ShapeDtypeStruct
 from ...tracer.source import user_line
+from ...tracer.tracer import Tracer
 from . import operators as rules
 from .arrays import BCOO, BCSR, JAXSparse
+from .convolution import bcoo_conv_general_dilated
 from .layout import with_data
 
 __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "sparsify", "value_and_grad"]
@@ -95,16 +97,37 @@ def _evaluate(jaxpr: Any, consts: Any, args: Any) -> list[Any]:
 
 _CALLS = ("jit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat", "remat2", "checkpoint")
 _ZERO_KEEPING = (
-    *("abs", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "conj", "expm1", "floor", "imag", "log1p", "neg"),
-    *("real", "round", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh"),
+    *("abs", "asin", "asinh", "atanh", "cbrt", "ceil", "expm1", "floor", "log1p", "round", "sign", "sin", "sinh"),
+    *("sqrt", "square", "tan", "tanh"),
 )
 
 
-def _elementwise(name: str) -> Function:
+def _elementwise(function: Function) -> Function:
     def rule(x: Any, **params: Any) -> Any:
-        return with_data(_unique(x), getattr(jnp, name)(_unique(x).data))
+        found = _unique(x)
+        return with_data(found, function(found.data))
 
     return rule
+
+
+def _arctangent(x: Any, y: Any, **_: Any) -> Any:
+    """atan(x) is atan2(x, 1): it keeps 0 where the second number is positive."""
+    if not _is_sparse(x) or isinstance(y, Tracer) or _is_sparse(y) or jnp.ndim(y) or not y > 0:
+        raise UnsupportedError(f"sparsify: atan2 of {x!r} and {y!r} is not sparse\n  at {user_line()}")
+    found = _unique(x)
+    return with_data(found, jnp.arctan2(found.data, y))
+
+
+def _complex(x: Any, y: Any, **_: Any) -> Any:
+    if not (_is_sparse(x) and _is_sparse(y)):
+        raise UnsupportedError(f"sparsify: complex of sparse and dense arrays\n  at {user_line()}")
+    if x.indices is y.indices and (not isinstance(x, BCSR) or x.indptr is y.indptr):  # the parts of one array
+        return with_data(x, lax.complex(x.data, y.data))
+    return rules.add(*(with_data(part, part.data * unit) for part, unit in ((x, 1 + 0j), (y, 1j))))
+
+
+def _dynamic_slice(x: Any, *starts: Any, slice_sizes: Any, **_: Any) -> Any:
+    return _in_coordinates(lambda m: rules.bcoo_dynamic_slice(m, starts, slice_sizes), x)
 
 
 def _unique(x: Any) -> Any:
@@ -175,18 +198,25 @@ def _concatenate(*xs: Any, dimension: int, **_: Any) -> Any:
 
 
 _RULES: dict[str, Function] = {
-    **{name: _elementwise(name) for name in _ZERO_KEEPING},
+    **{name: _elementwise(getattr(jnp, name)) for name in _ZERO_KEEPING},
     "add": _add,
     "add_any": _add,
+    "atan2": _arctangent,
+    "bessel_i1e": _elementwise(lax.bessel_i1e),
     "broadcast_in_dim": _broadcast,
+    "complex": _complex,
     "concatenate": _concatenate,
+    "conv_general_dilated": lambda x, y, *, out_sharding=None, **params: bcoo_conv_general_dilated(x, y, **params),
     "convert_element_type": lambda x, *, new_dtype, **_: x.astype(new_dtype),
     "copy": lambda x, **_: x,
     "div": _divide,
     "dot_general": _dot,
+    "dynamic_slice": _dynamic_slice,
+    "imag": lambda x, **_: with_data(x, jnp.imag(x.data)),
     "integer_pow": _power,
     "mul": _multiply,
     "neg": lambda x, **_: -x,
+    "real": lambda x, **_: with_data(x, jnp.real(x.data)),
     "reduce_sum": _sum,
     "reshape": lambda x, *, new_sizes, **_: _in_coordinates(lambda m: rules.reshape(m, new_sizes), x),
     "rev": lambda x, *, dimensions, **_: _in_coordinates(lambda m: rules.bcoo_rev(m, dimensions), x),
