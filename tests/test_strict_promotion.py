@@ -55,6 +55,7 @@ ACCEPTED: dict[str, Callable[[], Any]] = {
     "attention": lambda: nn.dot_product_attention(*[jnp.ones((2, 3, 1, 4))] * 3, is_causal=True, local_window_size=1),
     "minimize": lambda: minimize(lambda x: jnp.sum((x - 1) ** 2), jnp.zeros(3), method="BFGS"),
     "odeint": lambda: odeint(lambda y, t: -y, jnp.float32(1), jnp.array([0.0, 1.0])),
+    "jet of complex numbers": lambda: jet(jnp.real, (jnp.asarray(Z),), ([jnp.asarray(Z)],)),
     "BCOO": lambda: _sparse(sparse.BCOO),
     "BCSR": lambda: sparse.BCSR.fromdense(jnp.asarray(X), nse=12).todense(),
     "sparsify": lambda: sparse.sparsify(lambda m: (m @ jnp.ones(4)).sum())(sparse.BCOO.fromdense(X, nse=12)),

@@ -67,7 +67,8 @@ def custom_linear_solve(
       symmetric: matvec is its own transpose, and `solve` solves both equations.
 
     Raises:
-      TreeStructureError (a TypeError and a ValueError): matvec or solve returns something that is not like `b`.
+      TreeStructureError (a TypeError and a ValueError): solve returns something that is not like `b`, or matvec where
+        it is traced: under jit, a derivative or vmap.
       TypeError: reverse mode without `transpose_solve`.
 
     >>> from hloom import lax, numpy as jnp

@@ -23,7 +23,7 @@ from hloom.jax_names import NAMES
 
 from . import settings
 from .checkout import HELPERS, MODULES, PUBLIC_HELPERS
-from .internals import INTERNALS
+from .internals import INTERNALS, UNLISTED
 
 
 class PrivateName(AttributeError):
@@ -204,3 +204,5 @@ def install(place: Path) -> None:
     """From now on, `import jax` finds hloom, and `jax._src` the stand-ins."""
     hloom.as_jax()
     sys.meta_path.insert(0, Finder(place))
+    for (module, name), value in UNLISTED.items():
+        vars(importlib.import_module(f"hloom.{module}"))[name] = value

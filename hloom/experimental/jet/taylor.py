@@ -7,6 +7,7 @@ order.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -70,7 +71,7 @@ def jet(
     along: Callable[[Any], tuple[Any, ...]] = start
     for _order in range(order):
         along = _with_next_derivative(along)
-    real = dtypes.real_of(jnp.result_type(*[c.dtype for c in curves], jnp.float32))
+    real = dtypes.real_of(functools.reduce(dtypes.wider, (c.dtype for c in curves), dtypes.float32))
     value, *found = along(jnp.zeros((), real))
     if not factorial_scaled:
         found = [tree.map(lambda leaf, k=k: leaf / math.factorial(k), f) for k, f in enumerate(found, 1)]
