@@ -81,6 +81,13 @@ def test_small_promises_of_arrays() -> None:
     lowered = hloom.jit(lambda x: x + 1).lower(1.0)
     assert lowered.compile(compiler_options={"xla_embed_ir_in_executable": True})(1.0) == 2
     assert hloom.jit(lambda x: x + 1, compiler_options={"exec_time_optimization_effort": 0.0})(1.0) == 2
+    options: list[dict[str, Any]] = [
+        {"in_shardings": place, "backend": "cpu"},
+        {"out_shardings": place, "device": x.device},
+    ]
+    for given in options:
+        with pytest.raises(ValueError, match=f"then {next(iter(given))} should not be specified"):
+            hloom.jit(lambda x: x, **given)
     with pytest.raises(ValueError, match="no such compile option: 'speed'"):
         lowered.compile(compiler_options={"speed": 1})
 

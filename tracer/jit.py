@@ -719,12 +719,16 @@ def jit(
             f"jit: static_argnames and donate_argnames cannot intersect, nor their argnums: arguments {both} cannot be "
             "both static and donated"
         )
-    _check_places(device, backend)
+    if device is not None or backend is not None:
+        _check_places(device, backend, in_shardings=in_shardings, out_shardings=out_shardings)
     shardings = shardings_of(in_shardings, out_shardings)
     return JitFunction(fun, static, donated, inline, shardings, compile_options(compiler_options, "jit"))
 
 
-def _check_places(device: Any, backend: Any) -> None:
+def _check_places(device: Any, backend: Any, **shardings: Any) -> None:
+    for name, given in shardings.items():
+        if given is not UNSPECIFIED:
+            raise ValueError(f"If backend or device is specified on jit, then {name} should not be specified.")
     if device is not None:
         check_device(device, "jit's device")
     if backend is not None:
