@@ -53,6 +53,17 @@ def root() -> Path:
     return ROOT
 
 
+@pytest.fixture
+def evaluator() -> Iterator[None]:
+    """Programs run on the evaluator, for tests that ask for it; `support/evaluator_fixture.py` is for whole files."""
+    import hloom  # here, after the settings above
+
+    before = hloom.config.hloom_backend
+    hloom.config.update("hloom_backend", "evaluator")
+    yield
+    hloom.config.update("hloom_backend", before)
+
+
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Functions and classes are called by their names: their addresses would differ between workers."""
     return getattr(val, "__name__", None) if callable(val) else None

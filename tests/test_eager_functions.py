@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -151,15 +151,6 @@ def test_every_function_is_in_the_table() -> None:
     }
     elementwise = {o.value for o in Opcode if has_trait(o, Trait.ELEMENTWISE)}
     assert elementwise - arithmetic <= {o.value for o in FUNCTIONS}
-
-
-@pytest.fixture
-def evaluator() -> Iterator[None]:
-    """Programs run on the evaluator."""
-    before = hloom.config.hloom_backend
-    hloom.config.update("hloom_backend", "evaluator")
-    yield
-    hloom.config.update("hloom_backend", before)
 
 
 @pytest.mark.usefixtures("evaluator")

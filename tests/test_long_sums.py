@@ -6,7 +6,7 @@ of them are 1 % off, and 20 million ones are 16,777,216.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -76,15 +76,6 @@ def test_sums(name: str) -> None:
     x = make()
     check(f(x), wanted)
     check(hloom.jit(f)(x), wanted)
-
-
-@pytest.fixture
-def evaluator() -> Iterator[None]:
-    """Programs run on the evaluator."""
-    before = hloom.config.hloom_backend
-    hloom.config.update("hloom_backend", "evaluator")
-    yield
-    hloom.config.update("hloom_backend", before)
 
 
 @pytest.mark.usefixtures("evaluator")
