@@ -1,8 +1,7 @@
-"""Programs of thousands of instructions: compile time grows about as fast as their length."""
+"""Programs of thousands of instructions: the work of the passes grows about as fast as their length."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -29,6 +28,8 @@ from hloom.numba_backend import bodies as bodies_module
 from hloom.numba_backend.bodies import Bodies
 from hloom.numba_backend.emit import FusedBody
 from hloom.numba_backend.pipeline import pipeline
+
+from support.steps import steps_of
 
 VECTOR, MATRIX = Shape.parse("f32[64]"), Shape.parse("f32[8,8]")
 DOT = DotAttributes(lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
@@ -71,23 +72,25 @@ def _many_results(length: int) -> HloModule:
     return make_module("results", make_computation("main", root, parameters))
 
 
-def _seconds(module: HloModule, target: str) -> float:
-    """Of passes and buffer assignment, on this thread's own clock."""
-    started = time.thread_time()
-    bodies = Bodies()
-    optimized, _ = pipeline(target, bodies).run(module)
-    assign_buffers(optimized, bodies.can_share, fast_memory=target_named(target).fast_memory)
-    return time.thread_time() - started
+def _steps(module: HloModule, target: str) -> int:
+    """Of passes and buffer assignment."""
+
+    def compile_to_buffers() -> None:
+        bodies = Bodies()
+        optimized, _ = pipeline(target, bodies).run(module)
+        assign_buffers(optimized, bodies.can_share, fast_memory=target_named(target).fast_memory)
+
+    return steps_of(compile_to_buffers)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "tpu"])
 @pytest.mark.parametrize("make", [_chain, _recurrence, _graph, _many_results], ids=lambda m: m.__name__[1:])
-def test_time_grows_linearly(make: Callable[[int], HloModule], target: str) -> None:
-    """Eight times as long takes 8 times as long, where quadratic work would take 64 times."""
-    short = min(_seconds(make(1000), target) for _ in range(3))
-    long = min(_seconds(make(8000), target) for _ in range(2))
-    assert long < 24 * short, f"{short:.3f} s for 1000 instructions, {long:.3f} s for 8000"
+def test_steps_grow_with_the_length(make: Callable[[int], HloModule], target: str) -> None:
+    """Eight times as long takes 8 to 11 times the steps, where quadratic work would take 64 times."""
+    _steps(make(100), target)  # tables that are made once
+    short, long = _steps(make(500), target), _steps(make(4000), target)
+    assert long < 12 * short, f"{short} steps for 500 instructions, {long} for 4000"
 
 
 def test_equal_bodies_are_one_kernel_that_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.hlo_texts import INSTRUCTIONS, RECORDED, module_with
+from support.steps import steps_of
 
 _BEFORE = """HloModule m
 add {
@@ -325,29 +325,23 @@ _LONG: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("kind", _LONG)
-def test_time_is_linear_in_the_number_of(kind: str) -> None:
-    """Eight times the text may take thirty times as long on a busy machine, not sixty-four."""
-
-    def seconds(count: int) -> float:
+def test_steps_are_linear_in_the_number_of(kind: str) -> None:
+    def steps(count: int) -> int:
         body = "\n".join(map(_LONG[kind], range(count)))
         text = f"HloModule m\nENTRY e {{\n  x = f32[2,3]{{1,0}} parameter(0)\n{body}\n}}"
-        start = time.process_time()
-        parse(text)
-        return time.process_time() - start
+        return steps_of(lambda: parse(text))
 
-    seconds(100)
-    assert min(seconds(4000) for _ in range(2)) < 32 * min(seconds(500) for _ in range(3))
+    steps(100)
+    assert steps(2000) < 9 * steps(250)
 
 
-def test_time_is_linear_in_the_length_of_a_tuple_of_constants() -> None:
-    def seconds(count: int) -> float:
+def test_steps_are_linear_in_the_length_of_a_tuple_of_constants() -> None:
+    def steps(count: int) -> int:
         text = f"ENTRY e {{ c = ({'f32[2], ' * count}f32[]) constant(({'{1, 2}, ' * count}3)) }}"
-        start = time.process_time()
-        parse(text)
-        return time.process_time() - start
+        return steps_of(lambda: parse(text))
 
-    seconds(100)
-    assert min(seconds(4000) for _ in range(2)) < 32 * min(seconds(500) for _ in range(3))
+    steps(100)
+    assert steps(2000) < 9 * steps(250)
 
 
 # Anything at all

@@ -1,16 +1,12 @@
-"""Programs of any length, and the steps that it takes to compile them, file by file.
+"""Programs of any length, and the steps (`support.steps`) that it takes to compile them, file by file.
 
-A step is an event of `sys.settrace`: a line that is run, or one more turn of a loop or of a comprehension in a line. So
-the count is the same on every machine. LLVM compiles nothing here; the sizes of the kernels stand for its work.
+LLVM compiles nothing here; the sizes of the kernels stand for its work.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 from hloom.hlo import verify
@@ -29,6 +25,7 @@ from hloom.numba_backend.runtime.program import ProgramBuilder
 import hloom
 import hloom.numpy as jnp
 from hloom import lax
+from support.steps import Steps
 
 Program = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function and its arguments."""
@@ -248,42 +245,6 @@ FORMS: dict[str, Callable[[int], Program]] = {
 }  # fmt: skip
 
 
-class _Steps:
-    """The steps of this thread, by the file of the library or of Python in which they are."""
-
-    def __init__(self) -> None:
-        self._counts: dict[str, list[int]] = {}
-        self._traces: dict[str, Callable[[FrameType, str, Any], Any]] = {}
-
-    def by_file(self) -> dict[str, int]:
-        return {file.rpartition("hloom/")[2]: count for file, (count,) in self._counts.items()}
-
-    def _trace_of(self, file: str) -> Callable[[FrameType, str, Any], Any]:
-        count = self._counts[file] = [0]
-
-        def step(frame: FrameType, event: str, argument: Any) -> Any:
-            count[0] += 1
-            return step
-
-        return step
-
-    def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
-        file = frame.f_code.co_filename
-        found = self._traces.get(file)
-        if found is None:
-            found = self._traces[file] = self._trace_of(file)
-        return found
-
-    @contextmanager
-    def counting(self) -> Iterator[None]:
-        before = sys.gettrace()
-        sys.settrace(self._call)
-        try:
-            yield
-        finally:
-            sys.settrace(before)
-
-
 @dataclass(frozen=True, slots=True)
 class Growth:
     """What it takes to compile one program."""
@@ -306,7 +267,7 @@ def growth_of(form: str, length: int) -> Growth:
     relieve()
     hloom.clear_caches()
     function, arguments = FORMS[form](length)
-    steps = _Steps()
+    steps = Steps()
     with steps.counting():
         module = hloom.make_hlo(function)(*arguments)
         verify(parse(module.to_text()))
