@@ -1,8 +1,9 @@
-"""`hloom.experimental.sparse.linalg`: solvers of sparse systems, with names of jax.experimental.sparse.linalg."""
+"""`hloom.experimental.sparse.linalg`: systems and eigenvalues of sparse matrices."""
 
 from ...namespaces import publish as _publish
 from .direct import spsolve as spsolve
+from .lobpcg import lobpcg_standard as lobpcg_standard
 
-__all__ = ["spsolve"]
+__all__ = ["lobpcg_standard", "spsolve"]
 
 _publish(__name__)
