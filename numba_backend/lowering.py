@@ -33,6 +33,7 @@ from .emit.kernel import EmittedKernel
 from .emit.places import place_of
 from .epilogue import MOST_EPILOGUES, Rowwise, divides_rows, has_epilogues, keeps_rows, leading_sizes, overlap
 from .loops.statements import KernelParameter, PointerParameter, SizeParameter
+from .machine import SHARE_NANOSECONDS
 from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
 from .product_kernels import product_kernel
@@ -44,9 +45,6 @@ from .runtime.chain import Cut, Stage, homes
 from .runtime.kernel import KernelSource, Parameter, with_vectors_of
 from .runtime.program import Argument, Epilogue, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
 from .tuning import tuning_of
-
-PIECE_NANOSECONDS = 20_000
-"""A thread's share of a kernel should take at least this long; otherwise handing it over costs more than it gains."""
 
 LEAST_PARTS, PARTS_BYTES = 16, 1 << 22
 """Of scratch memory for pieces there are no more parts than these, or than have so many bytes: the threads of a larger
@@ -389,7 +387,7 @@ class _Lowering:
         """How many pieces of work that take so long are worth a thread; 0 if no other thread may take part."""
         wanted: float = self.tuning.piece_nanoseconds
         if wanted < 0:
-            wanted = PIECE_NANOSECONDS
+            wanted = SHARE_NANOSECONDS
         return math.ceil(wanted / max(nanoseconds, 0.1))
 
     def _source(self, kernel: EmittedKernel) -> KernelSource:
@@ -406,7 +404,7 @@ class _Lowering:
         with self._dense(instruction) as seen:
             lhs, rhs = self.operands(seen)
             (output,) = self.results(seen)
-            kernel = product_kernel(seen, self.builder.registers, self.builder.multiplies_bf16)
+            kernel = product_kernel(seen, self.builder.machine)
             if kernel is not None:
                 self.kernel(instruction.name, kernel, [lhs, rhs], [output])
                 return

@@ -22,6 +22,7 @@ from .emit.blocked import emit_blocked, tile_of
 from .emit.kernel import EmittedKernel
 from .emit.packed import emit_packed, format_of
 from .emit.skinny import MOST_VECTORS, Skinny, emit_skinny
+from .machine import Machine
 from .native_loops.products import SUPPORTED, emit_product
 from .runtime.blas import Gemm
 
@@ -44,14 +45,13 @@ MOST_WASTE = 1.25
 """How much larger whole tiles may be than the result."""
 
 
-def product_kernel(dot: HloInstruction, registers: tuple[int, int], multiplies_bf16: bool) -> EmittedKernel | None:
-    """The kernel of a product on dense arrays, or None if BLAS does better. `registers`: the number and bytes of the
-    vector registers; `multiplies_bf16`: the processor has instructions for that."""
+def product_kernel(dot: HloInstruction, machine: Machine) -> EmittedKernel | None:
+    """The kernel of a product on dense arrays, or None if BLAS does better on the machine."""
     if not dot.shape.num_elements:
         return None
-    form = format_of(dot, multiplies_bf16)
+    form = format_of(dot, machine.multiplies_bf16)
     if form is not None:
-        return emit_packed(dot, form, registers)
+        return emit_packed(dot, form, machine)
     if dot.shape.element not in SUPPORTED:
         return emit_blocked(dot)
     gemm = gemm_of(dot)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from hloom.hlo.window import Window, WindowDimension
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
 from hloom.numba_backend.expansions import convolution as forms
+from hloom.numba_backend.machine import ANY_TARGET
 from hloom.numba_backend.rows import convolution as rows
 from hloom.numba_backend.runtime.program import ProgramBuilder
 
@@ -178,7 +180,8 @@ def test_convolutions(name: str, last: bool, which: str) -> None:
 def test_other_registers(
     last: bool, element: ElementType, registers: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ProgramBuilder, "registers", registers)
+    number, nbytes = registers
+    monkeypatch.setattr(ProgramBuilder, "machine", replace(ANY_TARGET, registers=number, register_bytes=nbytes))
     for name in ("same", "stride", "depthwise", "many outputs"):
         for which in ("result", "by input", "by kernel"):
             _check_case(name, last, which, element)

@@ -155,7 +155,7 @@ def test_matrices_in_another_order_of_dimensions(routine: str, native: None) -> 
 
 @pytest.mark.parametrize("several", [False, True])
 def test_threads_share_a_batch(several: bool, native: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lapack, "SPLIT_NANOSECONDS", 1_000)
+    monkeypatch.setattr(lapack, "SHARE_NANOSECONDS", 500)
     if several:
         monkeypatch.setattr(lapack, "LARGE_BYTES", 1)
         monkeypatch.setattr(lapack_calls, "LARGE_BYTES", 1)

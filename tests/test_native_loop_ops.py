@@ -492,7 +492,7 @@ def test_bytes_read_as_another_width_in_a_loop() -> None:
 def test_a_context_that_takes_kernels_refuses_what_there_is_and_knows_nothing_else() -> None:
     """A name that is misspelt in a rule must not make its loop slow."""
     recorder = joining._Recorder(make_parameter(0, Shape.parse("f32[2]")))
-    for name in ("device_word", "product", "by_pieces", "callback", "gemm", "multiplies_bf16"):
+    for name in ("device_word", "product", "by_pieces", "callback", "gemm", "machine"):
         with pytest.raises(joining._Refused):
             getattr(recorder, name)
     for name in ("oprands", "kernels_", "builders"):

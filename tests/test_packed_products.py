@@ -5,20 +5,21 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
 import pytest
 from hloom.hlo import parse
-from hloom.numba_backend import product_kernels
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit.packed import emit_packed, format_of
+from hloom.numba_backend.machine import ANY_TARGET
 from hloom.numba_backend.runtime import threads
 from hloom.numba_backend.runtime.dialect import SCOPE
 from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import emit_object, host_features
 from hloom.numba_backend.runtime.loader import load_objects
+from hloom.numba_backend.runtime.program import ProgramBuilder
 
 import hloom
 from test_product_kernels import program
@@ -231,16 +232,12 @@ def call(address: int, count: int, *arrays: np.ndarray) -> None:
 @pytest.mark.parametrize("registers", [(16, 32), (32, 32), (32, 16)], ids=str)
 def test_other_tiles(registers: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernels that processors with other registers have, and without instructions for bf16."""
-    def kernel(dot: object, *_: object) -> object:
-        form = format_of(dot, multiplies_bf16=False)
-        assert form is not None
-        return emit_packed(dot, form, registers)
-
-    monkeypatch.setattr("hloom.numba_backend.lowering.product_kernel", kernel)
+    number, nbytes = registers
+    other = replace(ANY_TARGET, registers=number, register_bytes=nbytes, multiplies_bf16=False)
+    monkeypatch.setattr(ProgramBuilder, "machine", other)
     monkeypatch.setenv("HLOOM_CACHE_DIR", "off")
     for types in (("s8", "s8", "s32"), ("s16", "s16", "s32"), ("bf16", "bf16", "bf16")):
         text = program(types, 61, 515, 77, ta=True)
         x, y = numbers(types[0], 515, 61), numbers(types[1], 515, 77)
         (actual,) = NumbaCompiler().compile(parse(text)).execute([x, y])
         assert_product(np.asarray(actual), x.T, y, types[2], text)
-    assert product_kernels.product_kernel is not kernel

@@ -66,7 +66,7 @@ def test_pieces_have_workspaces_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     def routine(work: int, item: int, *rest: int) -> None:
         seen.append(work)
 
-    monkeypatch.setattr(lapack, "SPLIT_NANOSECONDS", 1)
+    monkeypatch.setattr(lapack, "SHARE_NANOSECONDS", 0.5)
     monkeypatch.setattr(lapack, "get_num_threads", lambda: 2)
     shared, items = Shared(np.zeros(100)), np.zeros((6, 1))
     addresses = np.array([shared.array.ctypes.data, items.ctypes.data, 0, 0, 0], np.int64)

@@ -41,7 +41,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"hloom {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (_run, _opt, _check, _bisect, _layout, _scaling, _aot, _jax, _profile):
+    for add in (_run, _opt, _check, _bisect, _layout, _scaling, _aot, _jax, _profile, _machine):
         add(commands)
     own, program = _split(list(sys.argv[1:] if arguments is None else arguments))
     options = parser.parse_args(own)
@@ -115,6 +115,10 @@ _PROFILE_EXAMPLES = """\
   hloom profile train.py --epochs 3                              where the time of a script went
   hloom profile --timeline out.json --top 10 train.py            and a timeline for ui.perfetto.dev
   hloom profile --json -m package.train > profile.json           for machines
+"""
+_MACHINE_EXAMPLES = """\
+  hloom machine                                                  caches, registers, cores, and what they reach
+  HLOOM_MACHINE=register_bytes=32 hloom machine                  as programs are then compiled
 """
 _JAX_EXAMPLES = """\
   hloom jax train.py --epochs 3                                  a script with its arguments
@@ -389,6 +393,21 @@ def _profile(commands: _Commands[argparse.ArgumentParser]) -> None:
         "--measure", action="store_true", help="measure the machine's speed again, which was kept from an earlier run"
     )
     parser.add_argument("--jax", action="store_true", help="`import jax` finds hloom, as in `hloom jax`")
+
+
+def _machine(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "machine",
+        "print the machine that programs are compiled for, and its speed",
+        _MACHINE_EXAMPLES,
+        "Sizes are in bytes, per core for the first two caches; 0: not known.",
+        "exit codes:\n  0  fine\n  1  HLOOM_MACHINE is wrong\n  2  the command line is wrong\n",
+    )
+    parser.add_argument("--json", action="store_true", help="print one object of JSON")
+    parser.add_argument(
+        "--measure", action="store_true", help="measure the speed again, which was kept from an earlier run"
+    )
 
 
 def _index(text: str) -> tuple[int, ...]:

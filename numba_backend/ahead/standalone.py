@@ -19,6 +19,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ..bodies import Bodies
 from ..lowering import lower_into
+from ..machine import ANY_TARGET, Machine
 from ..runtime.blas import Gemm
 from ..runtime.chain import Cut, Stage
 from ..runtime.kernel import KernelSource
@@ -173,14 +174,9 @@ class _Builder(ProgramBuilder):
         self.rows.append(lambda: row)
 
     @property
-    def registers(self) -> tuple[int, int]:
-        """Those of the least of the targets that have vector registers."""
-        return 16, 32
-
-    @property
-    def multiplies_bf16(self) -> bool:
-        """False: targets are not asked for such instructions."""
-        return False
+    def machine(self) -> Machine:
+        """Targets are not asked for more than all of them have."""
+        return ANY_TARGET
 
     def native_loop(
         self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,

@@ -27,6 +27,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.window import WindowDimension
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, call, minimum, product
 from ..loops.writer import cast
+from ..machine import Machine
 from .applied import KernelText
 from .convolution import Sizes
 from .convolution_copy import Cells, Geometry
@@ -56,9 +57,9 @@ class Pairs:
         return self.chunk + self.lanes
 
 
-def pairs_of(registers: tuple[int, int], element_type: ElementType, outputs: int) -> Pairs:
-    """The tile for a processor with `registers`, a number and their bytes."""
-    count, nbytes = registers
+def pairs_of(machine: Machine, element_type: ElementType, outputs: int) -> Pairs:
+    """The tile for a machine's registers."""
+    count, nbytes = machine.registers, machine.register_bytes
     each = max(1, LANES * element_type.byte_width // nbytes)
     most = max(1, (24 if count >= 32 else 12) // (PATCHES * each))
     rows = -(-outputs // -(-outputs // most)) if outputs < 2 * most else most

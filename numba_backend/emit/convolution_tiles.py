@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from ...hlo.element_type import ElementType
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, maximum, minimum, product, unary
 from ..loops.writer import Writer, cast
+from ..machine import Machine
 from .applied import KernelText
 from .convolution import Sizes
 from .convolution_copy import Geometry, carry, each_of
@@ -49,10 +50,10 @@ class Tile:
     columns: int
 
 
-def tile_of(registers: tuple[int, int], element_type: ElementType, rows: int) -> Tile:
-    """The tile for a processor with `registers`, a number and their bytes. `rows`: how many there are to do. Few
-    are shared out evenly; for one row alone the tile is longer, since each sum waits for the one before."""
-    count, nbytes = registers
+def tile_of(machine: Machine, element_type: ElementType, rows: int) -> Tile:
+    """The tile for a machine's registers. `rows`: how many there are to do. Few are shared out evenly; for one row
+    alone the tile is longer, since each sum waits for the one before."""
+    count, nbytes = machine.registers, machine.register_bytes
     lanes = nbytes // element_type.byte_width
     if rows == 1:
         return Tile(1, max(LEAST_COLUMNS, 8 * lanes))

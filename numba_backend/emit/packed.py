@@ -47,6 +47,7 @@ from ..loops.expressions import ZERO, Expr, Name, Number, as_expr, call, times
 from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
 from ..loops.typing import is_float, pointer_to
 from ..loops.writer import Writer, cast
+from ..machine import Machine
 from .batch import batch_sizes, starts_in_batch
 from .kernel import HI, LO, EmittedKernel, memory_type, program_of
 
@@ -111,25 +112,24 @@ def _depth(dot: HloInstruction) -> int:
     return math.prod(dot.operands[0].shape.dimensions[d] for d in dot.attributes.lhs_contracting_dims)
 
 
-def _tile(registers: tuple[int, int]) -> tuple[int, int]:
+def _tile(machine: Machine) -> tuple[int, int]:
     """The rows of a tile, and how many times 16 columns it has: its sums fill half of the registers or more."""
-    number, nbytes = registers
+    number, nbytes = machine.registers, machine.register_bytes
     return (6, 1) if number < 32 or nbytes < 32 else (8, nbytes // 32)
 
 
-def emit_packed(dot: HloInstruction, form: Format, registers: tuple[int, int]) -> EmittedKernel:
-    """The kernel of a product. Operands and result are dense, and lie as BLAS needs them. `registers`: the number and
-    bytes of the processor's vector registers."""
-    return _Emitter(dot, form, strides_of(dot), registers).emit()
+def emit_packed(dot: HloInstruction, form: Format, machine: Machine) -> EmittedKernel:
+    """The kernel of a product. Operands and result are dense, and lie as BLAS needs them."""
+    return _Emitter(dot, form, strides_of(dot), machine).emit()
 
 
 class _Emitter:
-    def __init__(self, dot: HloInstruction, form: Format, strides: Strides, registers: tuple[int, int]) -> None:
+    def __init__(self, dot: HloInstruction, form: Format, strides: Strides, machine: Machine) -> None:
         self.form, self.strides = form, strides
         self.types = [i.shape.element for i in (*dot.operands, dot)]
         self.writer = Writer()
         self.sizes: list[SizeParameter] = []
-        self.rows, self.parts = _tile(registers)
+        self.rows, self.parts = _tile(machine)
         self.width = self.parts * _LANES
         self.x, self.y, self.out = (
             Name(name, pointer_to(memory_type(t))) for name, t in zip(("x0", "x1", "out"), self.types, strict=True)

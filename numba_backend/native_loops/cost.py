@@ -20,11 +20,12 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ..dot import is_gemm
+from ..machine import SHARE_NANOSECONDS
 from .joining import JOINING
 from .memory import MOST_LOCAL_ELEMENTS
 from .products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of
 
-MOST_NANOSECONDS = 40_000.0
+MOST_NANOSECONDS = 2.0 * SHARE_NANOSECONDS
 """A kernel of this many estimated nanoseconds is shared by threads, if it is a row of its own."""
 
 MOST_INSTRUCTIONS = 2_500

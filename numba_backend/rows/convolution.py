@@ -184,7 +184,7 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
     """Some images at a time, so that their copy is still in the cache when it is multiplied."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
-    tile = tiles.tile_of(context.builder.registers, sizes.element_type, sizes.outputs)
+    tile = tiles.tile_of(context.builder.machine, sizes.element_type, sizes.outputs)
     geometry = _cheaper(copies.geometry_of(sizes), tile)
     by_images = _by_images(context, geometry)
     if context.has_pieces and not by_images:
@@ -271,7 +271,7 @@ def _gradient_first(context: RowContext, instruction: HloInstruction, sizes: Siz
     array, cotangents = context.operands(instruction)
     (result,) = context.results(instruction)
     geometry = copies.geometry_of(sizes)
-    pairs = gradients.pairs_of(context.builder.registers, sizes.element_type, sizes.outputs)
+    pairs = gradients.pairs_of(context.builder.machine, sizes.element_type, sizes.outputs)
     padded = gradients.padded_cotangents(sizes, pairs)
     offsets = context.builder.constant(geometry.tap_offsets())
     images = _images(geometry)
@@ -356,7 +356,7 @@ def _panels(
 ) -> tuple[Argument, tiles_last.Panels, tiles.Tile]:
     """The weights in panels of columns. Few rows do not pay for a copy, if the weights can be read where they are."""
     kernel = context.operands(instruction)[1]
-    tile = tiles.tile_of(context.builder.registers, sizes.element_type, max(rows, 2))
+    tile = tiles.tile_of(context.builder.machine, sizes.element_type, max(rows, 2))
     groups = 1 if _is_depthwise(sizes) else sizes.groups
     outputs = sizes.made // groups
     columns = -(-outputs // tile.columns)

@@ -22,11 +22,14 @@ from ..emit import fourier as texts
 from ..emit import fourier_lanes as lanes
 from ..emit.lanes import LANES
 from ..emit.written import written
+from ..machine import SHARE_NANOSECONDS
 from ..runtime.program import Argument
 from .table import RowContext
 
 _GROUPS = 16
 """At most so many threads share a transform."""
+_GROUP_NANOSECONDS = SHARE_NANOSECONDS / 2
+"""A thread takes two groups or more."""
 _NANOSECONDS = 0.25
 """Of one pass of length 2, for a complex number of f32."""
 
@@ -86,7 +89,7 @@ class _Rows:
             return
         items = outer * -(-inner // block)
         nanoseconds = outer * n * inner * (math.log2(n) + 2) * _NANOSECONDS * self._real.byte_width / 4
-        groups = max(1, min(items, _GROUPS, int(nanoseconds / 10_000)))
+        groups = max(1, min(items, _GROUPS, int(nanoseconds / _GROUP_NANOSECONDS)))
         table = _table(self._real, plan.passes, self._inverse, scale)
         builder = self._context.builder
         arrays = {"x": source, "out": target, "w": builder.constant(table)}
@@ -113,7 +116,7 @@ class _Rows:
         width = self._real.byte_width
         nanoseconds = items * n * (1.5 * math.log2(n) + 6) * _NANOSECONDS * width / 4
         blocks = -(-items // LANES[self._real])
-        groups = max(1, min(blocks, _GROUPS, int(nanoseconds / 10_000)))
+        groups = max(1, min(blocks, _GROUPS, int(nanoseconds / _GROUP_NANOSECONDS)))
         separated = 2 * n if rows in (lanes.Rows.FROM_REALS, lanes.Rows.TO_REALS) else 0
         table = lanes.table_of(self._real, passes, self._inverse, scale, separated)
         builder = self._context.builder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import platform
@@ -38,23 +37,3 @@ def cpu_description() -> str | None:
     fields = (line.partition(":") for line in first.splitlines())
     found = [f"{name.strip()}: {value.strip()}" for name, _, value in fields if name.strip() in _IDENTIFYING]
     return "\n".join([platform.machine(), *found]) if found else None
-
-
-@functools.cache
-def multiplies_bf16() -> bool:
-    """True if there are instructions that multiply numbers of bf16, in vectors of 64 bytes."""
-    return "avx512_bf16" in (cpu_description() or "").split()
-
-
-@functools.cache
-def vector_registers() -> tuple[int, int]:
-    """(number, bytes) of the vector registers that kernels with sums in registers count on.
-
-    Of Intel's processors with AVX-512, LLVM uses half of each register: full ones lower the clock of the older ones.
-    """
-    words = (cpu_description() or "").split()
-    if "avx512vl" in words:
-        return 32, 64 if "AuthenticAMD" in words else 32
-    if "asimd" in words:
-        return 32, 16
-    return 16, 32

@@ -14,7 +14,7 @@ import llvmlite.ir as llir
 
 from ..loops.reader import NotALoopProgram, read
 from ..loops.typing import SHORT, pointer_to
-from .cpus import vector_registers
+from ..machine import this_machine
 from .dialect_define import DialectError
 from .kernel import KernelSource, Parameter, vector_bits
 from .llvm_backend import host_features
@@ -22,6 +22,9 @@ from .llvm_values import NoSuchType, new_module
 from .one_pass import OnePass, Refused
 
 Way = Literal["one pass", "numba"]
+
+_HALVED = 64
+"""Registers of so many bytes, of which LLVM by itself uses half on some processors."""
 
 
 def type_of(parameter: Parameter) -> str:
@@ -46,14 +49,15 @@ def to_llvm(
     Raises KernelCompilationError with the numbered source if the kernel does not compile.
     """
     arguments = [type_of(parameter) for parameter in kernel.parameters]
+    register = this_machine().register_bytes if register is None else register
+    width = vector_bits(kernel.source) or (8 * register if register >= _HALVED else 0)
     if kernel.convention == "kernel":
         arguments = ["int64", "int64", *arguments]
     function, text = None, str
     if way != "numba":
         try:
             chosen = host_features() if features is None else features
-            width = vector_registers()[1] if register is None else register
-            function = _by_one_pass(kernel, scope, arguments, chosen, width)
+            function = _by_one_pass(kernel, scope, arguments, chosen, register, width)
         except (Refused, SyntaxError, DialectError, NoSuchType):  # what a text can be guilty of
             if way is not None:
                 raise
@@ -66,15 +70,16 @@ def to_llvm(
         for argument in function.args[leading:]:
             if isinstance(argument.type, llir.PointerType):
                 argument.add_attribute("noalias")
-        _add_kernel_entry(function, leading, kernel.symbol, vector_bits(kernel.source))
+        _add_kernel_entry(function, leading, kernel.symbol, width)
     else:
         _add_native_entry(function, leading, kernel.symbol)
     return text(function.module)
 
 
 def _by_one_pass(
-    kernel: KernelSource, scope: dict[str, object], arguments: list[str], features: frozenset[str], register: int
-) -> Any:
+    kernel: KernelSource, scope: dict[str, object], arguments: list[str], features: frozenset[str], register: int,
+    width: int,
+) -> Any:  # fmt: skip
     program = kernel.program
     if program is None:
         try:
@@ -83,8 +88,7 @@ def _by_one_pass(
             raise Refused(str(error)) from error
     if kernel.convention != "kernel":  # pointers may alias
         return OnePass(scope, new_module(), features).lower(program, arguments, "int64")
-    of_sections = _attributes(vector_bits(kernel.source))
-    return OnePass(scope, new_module(), features, register, of_sections).lower(program, arguments, None)
+    return OnePass(scope, new_module(), features, register, _attributes(width)).lower(program, arguments, None)
 
 
 def _attributes(width: int) -> list[str]:

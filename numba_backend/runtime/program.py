@@ -26,11 +26,11 @@ import numpy as np
 from ...hlo.ir import HloInstruction
 from ...hlo.named_address import NamedAddress
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
+from ..machine import SHARE_NANOSECONDS, Machine, this_machine
 from .blas import Gemm
 from .call import CALLER, ProgramBlock, header_words, program_function
 from .callbacks import CALL_PYTHON, LOOK, callback_api
 from .chain import Cut, Stage, chain_words
-from .cpus import multiplies_bf16, vector_registers
 from .errors import ProgramError, ProgramExecutionError
 from .executor import EXECUTOR, FUEL, HEADER_WORDS, Op
 from .kernel import KernelSource, ParameterKind
@@ -51,7 +51,6 @@ _BRIEF_WORK = 0.25
 _COPIED_BYTES = 200_000
 """The number of bytes that can be copied in the time of one grain."""
 
-_GRAIN_NANOSECONDS = 20_000
 _FLOP_A_NANOSECOND = 20
 _LEAST_NANOSECONDS = 20
 """The least time that a turn of a loop takes, with its jumps."""
@@ -165,15 +164,9 @@ class ProgramBuilder:
         self._nanoseconds = 0.0
 
     @property
-    def registers(self) -> tuple[int, int]:
-        """The vector registers of the processor that will run the program: their number, and the bytes of each, as far
-        as kernels should use them."""
-        return vector_registers()
-
-    @property
-    def multiplies_bf16(self) -> bool:
-        """True if that processor has instructions for products of bf16."""
-        return multiplies_bf16()
+    def machine(self) -> Machine:
+        """The machine that will run the program."""
+        return this_machine()
 
     def kernel(
         self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,
@@ -195,7 +188,7 @@ class ProgramBuilder:
             return
         self._parallel |= grain > 0 and extent >= 2 * grain
         work = extent / grain if grain else 1
-        estimated = work * _GRAIN_NANOSECONDS if nanoseconds is None else nanoseconds
+        estimated = work * SHARE_NANOSECONDS if nanoseconds is None else nanoseconds
         self._work += work
         self._nanoseconds += estimated
         shown = (kernel.name, *arguments, f"for {extent}", f"by {grain}" if grain else "")
@@ -232,7 +225,7 @@ class ProgramBuilder:
         if nanoseconds is None or grain:  # with threads, the GIL must be free: they may ask for it
             self._unknown()
         else:
-            self._work += nanoseconds / _GRAIN_NANOSECONDS
+            self._work += nanoseconds / SHARE_NANOSECONDS
             self._nanoseconds += nanoseconds
         shown = (kernel.name, *arguments, f"for {extent}", f"by {grain}" if grain else "")
         first = self._add(arguments)
@@ -366,7 +359,7 @@ class ProgramBuilder:
                 raise ProgramError(f"kernel {stage.kernel.name!r} takes ({stage.kernel.signature})")
         nanoseconds = sum(stage.nanoseconds for stage in stages)
         self._parallel |= grain > 0 and cut.pieces >= 2 * grain
-        self._work += max(nanoseconds / _GRAIN_NANOSECONDS, _BRIEF_WORK)
+        self._work += max(nanoseconds / SHARE_NANOSECONDS, _BRIEF_WORK)
         self._nanoseconds += nanoseconds
         first = self._add([size(0), *(argument for stage in stages for argument in stage.arguments)])
         shown = [part for stage in stages for part in ("then", stage.kernel.name, *stage.arguments)][1:]
@@ -431,7 +424,7 @@ class ProgramBuilder:
 
     def _move(self, nbytes: int) -> None:
         self._work += nbytes / _COPIED_BYTES
-        self._nanoseconds += nbytes / _COPIED_BYTES * _GRAIN_NANOSECONDS
+        self._nanoseconds += nbytes / _COPIED_BYTES * SHARE_NANOSECONDS
 
     def _unknown(self) -> None:
         """A row that may take long: a loop around it looks at the clock each time."""

@@ -32,6 +32,7 @@ from ...hlo.lazy import lazy_property
 from ...hlo.memory_pressure import on_pressure
 from ...hlo.records import dataclass
 from ...hlo.timeline.spans import Track, spanning
+from ..machine import MACHINE_VARIABLE
 from . import compile as compiler
 from .cpus import cpu_description
 from .installation import compiler_digest, installation, is_unchanged
@@ -78,14 +79,14 @@ def default_folder() -> Path | None:
 
 @functools.cache
 def environment_description() -> str:
-    """What machine code depends on besides its text and our own compiler: the CPU, Numba's and llvmlite's versions.
+    """What machine code depends on besides its text and our own compiler: the machine, Numba's and llvmlite's versions.
 
     Neither Numba nor LLVM is imported for it: a process whose kernels are all stored never needs them.
     """
     cpu = cpu_description()
     if cpu is None:
         cpu = import_module(".llvm_backend", __package__).target_description()
-    return digest([cpu, version_of("numba"), version_of("llvmlite")])
+    return digest([cpu, os.environ.get(MACHINE_VARIABLE, ""), version_of("numba"), version_of("llvmlite")])
 
 
 def version_of(package: str, file: str = "_version.py") -> str:

@@ -145,6 +145,7 @@ def results(case: Case) -> list[np.ndarray]:
 
 def _as_on(cpu: str, features: str, words: str) -> None:
     """From now on this process is on a machine with this CPU."""
+    from hloom.numba_backend import machine
     from hloom.numba_backend.runtime import cpus, llvm_backend, store
 
     triple, *_ = llvm_backend.host_target()
@@ -153,7 +154,8 @@ def _as_on(cpu: str, features: str, words: str) -> None:
     llvm_backend._native_target = lambda: (triple, cpu, features)  # type: ignore[assignment]
     llvm_backend.target_description.cache_clear()
     cpus.cpu_description = store.cpu_description = lambda: described
-    cpus.vector_registers.cache_clear()
+    machine.cpu_description = lambda: described
+    machine.this_machine.cache_clear()
 
 
 if __name__ == "__main__":

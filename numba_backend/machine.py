@@ -1,0 +1,114 @@
+"""The machine that programs are compiled for: all that a decision of this backend may know of a processor.
+
+`this_machine()` is read from the system; `hloom machine` prints it, with the speeds that `machine_speed.py` measures.
+`HLOOM_MACHINE="register_bytes=32"` gives other numbers than the system's, by the names of the fields; programs that are
+compiled ahead of time are for `ANY_TARGET`, and tests make machines of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+
+from ..hlo.errors import UnsupportedError
+from ..hlo.records import dataclass
+from .runtime.cpus import available_cpus, cpu_description
+
+MACHINE_VARIABLE = "HLOOM_MACHINE"
+
+SHARE_NANOSECONDS = 20_000
+"""A thread's share of some work takes at least this long; otherwise handing it over costs more than it gains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One processor, as kernels are made for it. Sizes are in bytes; 0: not known."""
+
+    cores: int
+    """CPUs that this process may use."""
+    registers: int
+    """Vector registers."""
+    register_bytes: int
+    """Of each, the bytes that kernels should use: 16, 32 or 64."""
+    multiplies_bf16: bool
+    """There are instructions that multiply numbers of bf16, in vectors of 64 bytes."""
+    cache_line: int
+    first_cache: int
+    """The data cache of a core."""
+    second_cache: int
+    """Of a core."""
+    third_cache: int
+    """Of all cores, or of those that share one."""
+
+    def to_text(self) -> str:
+        """One line for each field: its name and number."""
+        return "\n".join(f"{f.name:16} {int(getattr(self, f.name))}" for f in fields(self))
+
+
+ANY_TARGET = Machine(1, 16, 32, False, 64, 1 << 15, 1 << 18, 0)
+"""The least of the targets of ahead-of-time programs that have vector registers."""
+
+
+@functools.cache
+def this_machine() -> Machine:
+    """The machine of this process.
+
+    UnsupportedError for an environment variable HLOOM_MACHINE that is not a list such as "registers=16,cores=2".
+    """
+    words = frozenset((cpu_description() or "").split())
+    count, nbytes = _registers(words)
+    caches = _caches(Path("/sys/devices/system/cpu/cpu0/cache"))
+    first, second, third = (caches.get(level, 0) for level in "123")
+    line = caches.get("line", 64)
+    system = Machine(available_cpus(), count, nbytes, "avx512_bf16" in words, line, first, second, third)
+    return with_numbers(system, os.environ.get(MACHINE_VARIABLE, ""))
+
+
+def with_numbers(machine: Machine, text: str) -> Machine:
+    """A machine with some fields replaced: "register_bytes=32,cores=4"."""
+    names = {f.name for f in fields(Machine)}
+    found: dict[str, int] = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.strip().partition("=")
+        if name not in names or not (value.isascii() and value.isdecimal()) or len(value) > 15:
+            listed = ", ".join(sorted(names))
+            raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: {part!r} is no name=number of {listed}")
+        found[name] = int(value)
+    if found.get("register_bytes", 16) not in (16, 32, 64) or found.get("registers", 16) not in (16, 32):
+        raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: registers are 16 or 32, and have 16, 32 or 64 bytes")
+    multiplies_bf16 = bool(found.pop("multiplies_bf16", machine.multiplies_bf16))
+    return replace(machine, multiplies_bf16=multiplies_bf16, **found)
+
+
+def _registers(words: frozenset[str]) -> tuple[int, int]:
+    """The number of vector registers, and how many bytes of each pay.
+
+    Of processors with AVX-512, Intel's had a lower clock with full registers until Ice Lake, so LLVM uses half of each.
+    Those since Sapphire Rapids, which have AVX_VNNI too, do not: with full ones, 22 programs were 1.28 times as fast in
+    the geometric mean on an Emerald Rapids (convolutions 1.8 to 2.1, products 1.7, tanh 1.6, sums as before; the
+    slowest, a softmax of short rows, 0.8). AMD's always gain.
+    """
+    if "avx512vl" in words:
+        return 32, 64 if "AuthenticAMD" in words or "avx_vnni" in words else 32
+    if "asimd" in words:
+        return 32, 16
+    return 16, 32
+
+
+def _caches(folder: Path) -> Mapping[str, int]:
+    """The sizes of the data caches by level, "1" to "3", and of a "line", as Linux lists them; {} where it does not."""
+    found: dict[str, int] = {}
+    for index in sorted(folder.glob("index*")) if folder.is_dir() else ():
+        try:
+            kind, level, size, line = (
+                index.joinpath(name).read_text().strip() for name in ("type", "level", "size", "coherency_line_size")
+            )
+            if kind != "Instruction":
+                found[level] = int(size.removesuffix("K")) << 10
+                found["line"] = int(line)
+        except (OSError, ValueError):
+            continue
+    return found

@@ -1,0 +1,138 @@
+"""The machine that programs are compiled for: as the system describes it, as users change it, and in kernels."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from hloom.hlo import UnsupportedError
+from hloom.numba_backend import machine
+from hloom.numba_backend.machine import ANY_TARGET, Machine, this_machine, with_numbers
+from hloom.numba_backend.runtime import store
+from hloom.numba_backend.runtime.dialect import SCOPE
+from hloom.numba_backend.runtime.frontend import to_llvm
+from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
+from hloom.numba_backend.runtime.llvm_backend import optimise, widens_straight_lines
+
+import hloom
+import hloom.numpy as jnp
+from hloom import command_line
+
+MACHINES = {
+    "Skylake-SP": ("GenuineIntel avx2 fma avx512f avx512vl", (32, 32), False),
+    "Cooper Lake": ("GenuineIntel avx2 fma avx512f avx512vl avx512_bf16", (32, 32), True),
+    "Sapphire Rapids": ("GenuineIntel avx2 fma avx512f avx512vl avx512_bf16 avx_vnni avx512_fp16", (32, 64), True),
+    "Zen 4": ("AuthenticAMD avx2 fma avx512f avx512vl avx512_bf16", (32, 64), True),
+    "Alder Lake": ("GenuineIntel avx2 fma avx_vnni", (16, 32), False),
+    "Haswell": ("GenuineIntel avx2 fma", (16, 32), False),
+    "Graviton": ("fp asimd evtstrm aes", (32, 16), False),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_registers_follow_from_the_words_of_the_system(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    words, registers, multiplies_bf16 = MACHINES[name]
+    monkeypatch.setattr(machine, "cpu_description", lambda: f"vendor_id: {words}")
+    monkeypatch.delenv("HLOOM_MACHINE", raising=False)
+    found = this_machine.__wrapped__()
+    assert ((found.registers, found.register_bytes), found.multiplies_bf16) == (registers, multiplies_bf16)
+
+
+def test_caches_are_those_of_data(tmp_path: Path) -> None:
+    rows = [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K"), ("3", "Unified", "107520K")]
+    for number, (level, kind, size) in enumerate(rows):
+        folder = tmp_path / f"index{number}"
+        folder.mkdir()
+        for name, text in (("level", level), ("type", kind), ("size", size), ("coherency_line_size", "64")):
+            folder.joinpath(name).write_text(f"{text}\n")
+    (tmp_path / "index9").mkdir()  # nothing can be read there
+    assert machine._caches(tmp_path) == {"1": 48 << 10, "2": 2 << 20, "3": 105 << 20, "line": 64}
+    assert machine._caches(tmp_path / "none") == {}
+
+
+def test_numbers_of_the_user() -> None:
+    changed = with_numbers(ANY_TARGET, "register_bytes=64, cores=7,multiplies_bf16=1")
+    assert changed == replace(ANY_TARGET, register_bytes=64, cores=7, multiplies_bf16=True)
+    assert with_numbers(ANY_TARGET, "") == ANY_TARGET
+    for text in ["speed=3", "cores=-1", "cores=x", "cores=²", "register_bytes=48", "registers=0", "cores=9=9"]:
+        with pytest.raises(UnsupportedError, match="HLOOM_MACHINE="):
+            with_numbers(ANY_TARGET, text)
+
+
+def test_code_for_another_machine_is_not_taken_from_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = set()
+    for text in ("", "register_bytes=16", "register_bytes=32"):
+        monkeypatch.setenv("HLOOM_MACHINE", text)
+        found.add(store.environment_description.__wrapped__())
+    assert len(found) == 3
+
+
+PROGRAM = """
+import numpy as np, hloom, hloom.numpy as jnp
+from hloom.numba_backend.machine import this_machine
+x = jnp.asarray(np.linspace(-3, 3, 70_000, dtype=np.float32))
+print(this_machine().register_bytes, np.asarray(hloom.jit(lambda x: jnp.tanh(x) * x + 1)(x)).tobytes().hex()[:4000])
+"""
+
+
+@pytest.mark.parametrize("nbytes", [16, 32, 64])
+def test_a_program_gives_the_same_bits_with_registers_of(nbytes: int, tmp_path: Path) -> None:
+    environment = {**os.environ, "HLOOM_MACHINE": f"register_bytes={nbytes}", "HLOOM_CACHE_DIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, check=True)
+    width, bits = ran.stdout.split()
+    x = np.linspace(-3, 3, 70_000, dtype=np.float32)
+    here = np.asarray(hloom.jit(lambda x: jnp.tanh(x) * x + 1)(x)).tobytes().hex()[:4000]
+    assert (int(width), bits) == (nbytes, here)
+
+
+KERNEL = KernelSource(
+    "k",
+    "def k(lo, hi, a, b, n):\n    for i in range(lo * n, hi * n):\n        a[i] = tanh(b[i]) * b[i]\n",
+    (Parameter("pointer", "f32"), Parameter("pointer", "f32"), Parameter("size", "s64")),
+)
+
+
+def _assembly(cpu: str, register: int) -> str:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    triple = "x86_64-unknown-linux-gnu"
+    target = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2, reloc="pic", codemodel="default")
+    text = to_llvm(KERNEL, SCOPE, "one pass", features=frozenset(), register=register)
+    text = re.sub(r'target triple = ".*"', f'target triple = "{triple}"', text)
+    text = re.sub(r'target datalayout = ".*"', f'target datalayout = "{target.target_data}"', text)
+    with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+        optimise(module, widens_straight_lines(text), target)
+        return str(target.emit_assembly(module))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "register", "widest"),
+    [
+        ("skylake-avx512", 32, "ymm"),
+        ("sapphirerapids", 64, "zmm"),
+        ("sapphirerapids", 32, "ymm"),
+        ("znver4", 64, "zmm"),
+        ("x86-64-v3", 32, "ymm"),
+    ],
+)
+def test_kernels_have_the_vectors_of_the_machine(cpu: str, register: int, widest: str) -> None:
+    found = set(re.findall(r"%([xyz]mm)\d", _assembly(cpu, register)))
+    assert max(found) == widest, found
+
+
+def test_the_command_prints_every_field(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["machine"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:8]] == [*Machine.__dataclass_fields__]
+    assert "GB/s" in lines[8] and all("GFLOP/s" in line for line in lines[9:11])
+    assert command_line.main(["machine", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["register_bytes"] == this_machine().register_bytes and found["bytes_per_second"] > 0
