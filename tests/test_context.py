@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -240,3 +242,12 @@ def test_sums_of_halves_that_are_not_allowed(name: str, dtype: str) -> None:
             else:
                 f(x)
         f(x)
+
+
+@pytest.mark.parametrize(
+    "first", ["dtypes.canonicalize_dtype('float64')", "dtypes.result_type(1, 2.0)", "ref.new_ref(1.0)",
+              "sharding.get_mesh()"]
+)  # fmt: skip
+def test_settings_are_there_for_the_first_call_of_a_process(first: str) -> None:
+    """Names that load little of the library ask for settings, too."""
+    subprocess.run([sys.executable, "-c", f"import hloom; hloom.{first}"], check=True)

@@ -9,11 +9,12 @@ thread changes nothing in another. `current_context()` costs two attribute looku
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from dataclasses import fields, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from ..hlo.forking import Order, fork_lock
 from ..hlo.records import dataclass
@@ -109,11 +110,19 @@ class Settings:
         """Those of `changes` that `change_thread` has made, as far as they were known."""
 
 
+class _NotStarted:
+    """Settings before `start`: `config`, which knows them, starts when somebody asks."""
+
+    def __get__(self, thread: _Thread, owner: type[_Thread]) -> Any:
+        importlib.import_module(".config", __package__)
+        return owner.settings
+
+
 class _Thread(threading.local):
     """Each thread's settings; the process's where it overrides none."""
 
-    settings: Settings
-    running: Settings | None
+    settings: Settings = cast(Any, _NotStarted())
+    running: Settings | None = cast(Any, _NotStarted())
     """The settings while a call of a jitted function may run its executable at once; None while anything is traced."""
     lasting: dict[str, Any] = _NOTHING
     """What `change_thread` has changed, by name."""
