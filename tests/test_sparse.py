@@ -380,3 +380,50 @@ def test_products_of_batches(shapes: Any) -> None:
             a, b = (sparse.BCOO.fromdense(v, n_batch=n_batch if v.ndim > 2 else 0) for v in (x, y))
             for left, right in ((a, b), (a, y), (x, b)):
                 close(left @ right, x @ y)
+
+
+LAYERS: dict[str, tuple[dict[str, int], tuple[int, ...], tuple[int, ...], tuple[int, int]]] = {
+    "all are batches": ({"n_batch": 3}, (3, 4, 5, 1), (0, 1, 2), (4, 0)),
+    "batches before the dense": ({"n_batch": 2, "n_dense": 1}, (3, 4, 1, 5), (0, 1, 3), (3, 1)),
+    "sparse before the dense": ({"n_batch": 1, "n_dense": 1}, (3, 4, 1, 5), (0, 1, 3), (1, 1)),
+    "dense behind the dense": ({"n_dense": 2}, (3, 4, 1, 5), (0, 1, 3), (0, 3)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_new_dimensions_are_of_the_kind_before_which_they_stand(name: str) -> None:
+    layout, shape, places, wanted = LAYERS[name]
+    with hloom.enable_x64(True):
+        found = sparse.bcoo_broadcast_in_dim(
+            sparse.BCOO.fromdense(CUBE, **layout), shape=shape, broadcast_dimensions=places
+        )
+        close(found, CUBE.reshape(shape))
+    assert (found.n_batch, found.n_dense) == wanted
+
+
+BROADCAST: dict[str, tuple[NDArray, NDArray]] = {
+    "rows": (M, M[:1]), "columns": (M[:, :1], M), "both": (M[:1], M[:, :1]), "dimensions": (CUBE, M[None]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", [{}, {"n_batch": 1}, {"n_dense": 1}], ids=str)
+@pytest.mark.parametrize("name", BROADCAST)
+def test_products_of_sparse_arrays_broadcast(name: str, layout: dict[str, int]) -> None:
+    x, y = BROADCAST[name]
+    with hloom.enable_x64(True):
+        close(sparse.BCOO.fromdense(x, **layout) * sparse.BCOO.fromdense(y), x * y)
+        with pytest.raises(ValueError, match="do not broadcast"):
+            sparse.BCOO.fromdense(x) * sparse.BCOO.fromdense(np.ones((7,) * x.ndim))
+
+
+def test_arrays_without_elements_and_without_sparse_dimensions() -> None:
+    with hloom.enable_x64(True):
+        outer = (((), ()), ((), ()))
+        sampled = sparse.bcoo_dot_general_sampled(V, W[:, 0], jnp.zeros((2, 0), int), dimension_numbers=outer)
+        np.testing.assert_allclose(np.asarray(sampled), np.stack([np.outer(V, W[:, 0])] * 2))
+        empty = sparse.BCOO.fromdense(np.zeros(5))
+        assert (empty @ empty).shape == ()
+        close(empty * empty, np.zeros(5))
+    x, kernel = np.array([[[1.0, 0.0, 2.0]]], np.float32), np.ones((1, 1, 2), np.float32)
+    for operands in ((sparse.BCOO.fromdense(x), kernel), (x, sparse.BCOO.fromdense(kernel)), (x, kernel)):
+        close(sparse.bcoo_conv_general_dilated(*operands, window_strides=(1,), padding="VALID"), [[[1.0, 2.0]]])

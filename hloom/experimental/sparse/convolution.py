@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ... import lax
 from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
@@ -51,7 +53,7 @@ def bcoo_conv_general_dilated(
     Array([[[1., 6., 2.]]], dtype=float32)
     """
     for operand in (lhs, rhs):
-        if not isinstance(operand, BCOO | ArrayBase):
+        if not isinstance(operand, BCOO | ArrayBase | np.ndarray):
             raise TypeError(
                 f"bcoo_conv_general_dilated: input of type {type(operand).__name__} not recognized: a BCOO or an array "
                 f"is needed\n  at {user_line()}"
@@ -93,7 +95,7 @@ def _specified(x: Any) -> tuple[Any, Any]:
     """The specified elements of an image, and where each is."""
     if not isinstance(x, BCOO):
         places = jnp.stack([i.ravel() for i in jnp.indices(x.shape[2:])], axis=-1)
-        return x.ravel(), places
+        return jnp.ravel(x), places
     x = bcoo_update_layout(x, n_batch=2, n_dense=0, on_inefficient=None)
     data, places = x.data[0, 0], x.indices[0, 0]
     is_inside = jnp.all(places < jnp.array(x.shape[2:], places.dtype), axis=-1)

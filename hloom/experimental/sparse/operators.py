@@ -119,8 +119,9 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Any:
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCOO:
-    """As `lax.broadcast_in_dim`. New dimensions are batch dimensions before the others, else sparse or dense ones; a
-    sparse dimension of size 1 that grows, or a new one inside, copies the elements.
+    """As `lax.broadcast_in_dim`. New dimensions before the first sparse or dense one are batch dimensions, those behind
+    the first dense one are dense, and those between are sparse: these, and a sparse dimension of size 1 that grows,
+    copy the elements.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse
@@ -135,10 +136,8 @@ def bcoo_broadcast_in_dim(
         raise ValueError(f"broadcast_dimensions {places} do not fit {mat!r}\n  at {user_line()}")
     k, n = mat.n_batch, mat.n_batch + mat.n_sparse
     sparse = places[k:n]
-    first = sparse[0] if sparse else (places[k - 1] + 1 if k else 0)
-    last = sparse[-1] + 1 if sparse else first
-    if mat.n_dense == 0:
-        last = len(shape)
+    first = places[k] if k < len(places) else len(shape)
+    last = places[n] if n < len(places) else len(shape)
     lead, tail = list(shape[:first]), list(shape[last:])
     inner = list(range(first, last))
     data_shape = (*lead, mat.nse, *tail)
@@ -566,7 +565,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The products of two arrays of one shape: all pairs of elements are compared.
+    """The products of two arrays, whose shapes are broadcast: all pairs of elements are compared.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse
@@ -575,7 +574,13 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     Array([ 0., 14.], dtype=float32)
     """
     if lhs.shape != rhs.shape:
-        raise OperandError(f"multiply: the shapes of {lhs!r} and {rhs!r} differ\n  at {user_line()}", "sparse_shape")
+        try:
+            shape = jnp.broadcast_shapes(lhs.shape, rhs.shape)
+        except ValueError:
+            raise OperandError(
+                f"multiply: the shapes of {lhs!r} and {rhs!r} do not broadcast\n  at {user_line()}", "sparse_shape"
+            ) from None
+        lhs, rhs = (_with_batch(m, shape, 0) for m in (lhs, rhs))
     batch, dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
     lhs, rhs = (bcoo_update_layout(m, n_batch=batch, n_dense=dense) for m in (lhs, rhs))
 
@@ -583,7 +588,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
         same = (i[:, None] == j).all(-1)
         products = jnp.where(same.reshape(*same.shape, *[1] * (a.ndim - 1)), a[:, None] * b, 0)
         places = jnp.where(same[..., None], i[:, None], jnp.array(lhs._sizes, i.dtype))
-        return products.reshape(-1, *a.shape[1:]), places.reshape(-1, i.shape[-1])
+        return products.reshape(same.size, *a.shape[1:]), places.reshape(same.size, i.shape[-1])
 
     data, indices = over_batches(of_one, batch)(lhs.data, lhs.indices, rhs.data, rhs.indices)
     keep = (indices < np.array(lhs._sizes)).all(-1)
@@ -717,7 +722,7 @@ def _product(mat: BCOO, dense: Any, lc: Any, rc: Any, lb: Any, rb: Any) -> Any:
 
     def of_one(data: Any, indices: Any, values: Any) -> Any:
         met = values[tuple(indices[:, c] for c in range(count))] if count else values[None]
-        terms = data.reshape(-1, *[1] * len(others)) * met.astype(dtype)
+        terms = data.reshape(data.size, *[1] * len(others)) * met.astype(dtype)
         if not free:
             return terms.sum(0)
         result = jnp.zeros((*sizes, *terms.shape[1:]), dtype)
@@ -738,11 +743,10 @@ def _sparse_product(lhs: BCOO, rhs: BCOO, lc: Any, rc: Any, lb: Any, rb: Any) ->
     def of_one(x: Any, i: Any, m: Any, y: Any, j: Any, n: Any) -> Any:
         same = (i[:, None, :count] == j[:, :count]).all(-1) & m[:, None] & n
         products = jnp.where(same, x.astype(dtype)[:, None] * y.astype(dtype), 0)
-        shape = (*same.shape, len(sizes))
         left = jnp.broadcast_to(i[:, None, count:], (*same.shape, len(free)))
         right = jnp.broadcast_to(j[None, :, count:].astype(i.dtype), (*same.shape, len(others)))
         places = jnp.where(same[..., None], jnp.concatenate([left, right], -1), jnp.array(sizes, i.dtype))
-        return products.reshape(-1), places.reshape(-1, shape[-1])
+        return products.reshape(same.size), places.reshape(same.size, len(sizes))
 
     data, indices = over_batches(of_one, len(lb))(a.data, a.indices, seen[0], b.data, b.indices, seen[1])
     return _bounded(made(data, indices, sizes))
@@ -762,6 +766,8 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
     k, n = places.ndim - 2, places.shape[-1]
 
     def of_one(values: Any, places: Any) -> Any:
+        if not n:  # the one place, as often as it is asked for
+            return jnp.broadcast_to(values, (places.shape[0], *values.shape))
         return values.at[tuple(places[:, d] for d in range(n))].get(mode="fill", fill_value=0)
 
     return over_batches(of_one, k)(dense, places)
