@@ -4,6 +4,7 @@ values, objects that are arrays by `__jax_array__`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -243,3 +244,22 @@ def test_objects_that_are_arrays(name: str) -> None:
     traced = hloom.jit(lambda *values: f(*map(Wrapped, values)))
     if name not in ("arange", "histogramdd", "array_repr"):  # these need numbers
         np.testing.assert_allclose(traced(*args), wanted, rtol=1e-6)
+
+
+# ---- several axes
+
+
+AXES: dict[str, Callable[[Any], Any]] = {
+    name: partial(getattr(jnp, name), M)
+    for name in ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "median", "nansum", "count_nonzero")
+} | {
+    "norm": lambda axis: jnp.linalg.norm(M, axis=axis),
+    "gradient": lambda axis: jnp.stack(jnp.gradient(M, axis=axis)),
+    "ufunc": lambda axis: jnp.add.reduce(M, axis=axis),
+    "method": lambda axis: M.sum(axis),
+}
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_axes_may_be_a_range(name: str) -> None:
+    assert jnp.array_equal(AXES[name](range(2)), AXES[name]((0, 1)))

@@ -80,7 +80,7 @@ def gradient(
     x, *spacing = promote_dtypes_inexact(f, *varargs)
     spacing = spacing or [lax.full((), 1.0, x.aval.dtype)]
     rank = x.aval.ndim
-    given: Any = range(rank) if axis is None else axis if isinstance(axis, tuple | list) else [axis]
+    given: Any = range(rank) if axis is None else axis if isinstance(axis, tuple | list | range) else [axis]
     axes = [canonical_axis(d, rank) for d in given]
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError(f"gradient: Invalid number of spacing arguments: {len(varargs)} for {len(axes)} axes")

@@ -184,7 +184,7 @@ def canonical_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     """None (all), an integer or a sequence as sorted distinct axes; ValueError if out of bounds or repeated."""
     if axis is None:
         return tuple(range(rank))
-    given = axis if isinstance(axis, tuple | list) else (axis,)
+    given = axis if isinstance(axis, tuple | list | range) else (axis,)
     axes = tuple(canonical_axis(a, rank) for a in given)
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {axis}: a repeated axis\n  at {user_line()}")

@@ -364,7 +364,7 @@ def average(
 def _along_axes(x: Value, w: Value, axis: Axis) -> Value:
     """Weights for some axes of x, broadcast to its shape."""
     rank = x.aval.ndim
-    given = [] if axis is None else axis if isinstance(axis, tuple | list) else [axis]
+    given = [] if axis is None else axis if isinstance(axis, tuple | list | range) else [axis]
     axes = [canonical_axis(d, rank) for d in given]
     if axis is None or w.aval.shape != tuple([x.aval.shape[d] for d in axes]):
         raise OperandError(

@@ -232,7 +232,7 @@ class ufunc:
         x = as_value(a)
         if axis is None and self._ufunc_accumulate is not None:
             x, axis = lax.reshape(x, (x.aval.size,)), 0
-        if axis is None or isinstance(axis, tuple | list):
+        if axis is None or isinstance(axis, tuple | list | range):
             raise ValueError(f"accumulate does not allow multiple axes: {axis}\n  at {user_line()}")
         place = canonical_axis(axis, x.aval.ndim)
         if self._ufunc_accumulate is not None:
@@ -302,7 +302,7 @@ class ufunc:
             raise ValueError(
                 f"reduceat: indices must be one-dimensional, not {starts.aval.str_short()}\n  at {user_line()}"
             )
-        if axis is None or isinstance(axis, tuple | list):
+        if axis is None or isinstance(axis, tuple | list | range):
             raise ValueError(f"reduceat requires a single integer axis, not {axis}\n  at {user_line()}")
         if not dtypes.is_integer(starts.aval.dtype):
             raise OperandError(f"reduceat: indices must be integers, not {starts.aval.str_short()}\n  at {user_line()}",

@@ -55,7 +55,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
 
 def axis_tuple(axis: Axis, rank: int) -> tuple[int, ...]:
     """The axes in the order given."""
-    given = range(rank) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    given = range(rank) if axis is None else axis if isinstance(axis, tuple | list | range) else (axis,)
     return tuple(canonical_axes(a, rank)[0] for a in given)
 
 
