@@ -108,8 +108,14 @@ def first_difference(
     exact: there must be leaves where `treedef` has some; else there may be any trees.
     place: how a path is written; by default `name`, then the keys.
     """
-    write = place or (lambda path: f"{name}{keystr(path)}")
-    return next(_differences((), treedef, tree, name, exact, write), None)
+    return next(differences(treedef, tree, name, exact, place), None)
+
+
+def differences(
+    treedef: Any, tree: Any, name: str, exact: bool = False, place: Callable[[KeyPath], str] | None = None
+) -> Iterator[str]:
+    """As `first_difference`: all, but none inside of another."""
+    return _differences((), treedef, tree, name, exact, place or (lambda path: f"{name}{keystr(path)}"))
 
 
 def _differences(

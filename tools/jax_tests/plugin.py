@@ -28,21 +28,22 @@ _PLACE = Path(os.environ["HLOOM_JAX_TESTS"])
 _ON_HLOOM = os.environ["HLOOM_JAX_TESTS_WITH"] == "hloom"
 
 if _ON_HLOOM:
-    from . import stand_ins
+    from . import counting, stand_ins
 
     stand_ins.install(_PLACE)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep one test in HLOOM_JAX_TESTS_ONE_IN, the same ones each time; of these what failed by a file of outcomes."""
+    """Keep one test in HLOOM_JAX_TESTS_ONE_IN, the same ones each time; of these all but what passed by a file of
+    outcomes: what failed, and what there was not even collected, in the files that it knows."""
     one_in = int(os.environ.get("HLOOM_JAX_TESTS_ONE_IN", "1"))
-    failed = os.environ.get("HLOOM_JAX_TESTS_FAILED")
-    names = None if failed is None else {n for n, line in read(Path(failed)).items() if line["outcome"] != "passed"}
-    kept = [
-        item
-        for item in items
-        if zlib.crc32(item.nodeid.encode()) % one_in == 0 and (names is None or test_name(item.nodeid) in names)
-    ]
+    kept = [item for item in items if zlib.crc32(item.nodeid.encode()) % one_in == 0]
+    if failed := os.environ.get("HLOOM_JAX_TESTS_FAILED"):
+        before = read(Path(failed))
+        passed = {name for name, line in before.items() if line["outcome"] == "passed"}
+        files = {name.partition("::")[0] for name in before}
+        names = {id(item): test_name(item.nodeid) for item in kept}
+        kept = [i for i in kept if names[id(i)] not in passed and names[id(i)].partition("::")[0] in files]
     ids = {id(item) for item in kept}
     config.hook.pytest_deselected(items=[item for item in items if id(item) not in ids])
     items[:] = kept
@@ -76,6 +77,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if not _ON_HLOOM:
         return (yield)
     stand_ins.Private.testing = True
+    counting.count()
     try:
         return (yield)
     finally:

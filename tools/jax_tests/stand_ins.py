@@ -23,7 +23,7 @@ from hloom.jax_names import NAMES
 
 from . import settings
 from .checkout import HELPERS, MODULES, PUBLIC_HELPERS
-from .internals import INTERNALS, UNLISTED
+from .internals import METHODS, PRIVATE, PUBLIC
 
 
 class PrivateName(AttributeError):
@@ -48,6 +48,9 @@ class Private(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        inner = self.__name__.removeprefix("jax.")
+        if (inner, name) in PUBLIC:
+            return PUBLIC[inner, name]
         package = sys.modules.get(self.__name__.rpartition(".")[0])
         if package is not None and name in vars(package).get("__all__", ()):
             return getattr(package, name)  # hloom does not divide this public package as JAX does
@@ -101,8 +104,8 @@ def _shared(space: Sequence[str], parts: Sequence[str]) -> int:
 
 def find(path: str, name: str) -> Any:
     """What `jax._src.PATH.NAME` is here."""
-    if (path, name) in INTERNALS:
-        return INTERNALS[path, name]
+    if (path, name) in PRIVATE:
+        return PRIVATE[path, name]
     published = [f"hloom.{space}".rstrip(".") for space in _spaces_near(path) if name in NAMES[space].split()]
     own = [f"hloom.{path}"] if path in NAMES else []
     for place in [f"hloom.jax_programs.src.{path}", *published, *own]:
@@ -204,5 +207,8 @@ def install(place: Path) -> None:
     """From now on, `import jax` finds hloom, and `jax._src` the stand-ins."""
     hloom.as_jax()
     sys.meta_path.insert(0, Finder(place))
-    for (module, name), value in UNLISTED.items():
-        vars(importlib.import_module(f"hloom.{module}"))[name] = value
+    for (module, name), value in PUBLIC.items():
+        if importlib.util.find_spec(f"hloom.{module}") is not None:
+            vars(importlib.import_module(f"hloom.{module}"))[name] = value
+    for owner, name, method in METHODS:
+        setattr(owner, name, method)

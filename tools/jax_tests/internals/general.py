@@ -1,4 +1,4 @@
-"""Private names of JAX that its tests use as tools, and that have a meaning here."""
+"""Private names of JAX that most of its tests use: its back end, settings, dtypes, functions of lists."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 from hloom.tracer import dtypes
-from hloom.tracer.array import as_value
-from hloom.tracer.ops import convert
 
 import hloom
 from hloom.jax_names import VERSION
@@ -85,22 +83,17 @@ def _promote_inexact(*xs: Any) -> list[Any]:
 
 
 def _fft_norm(lengths: Any, func_name: str, norm: str) -> Any:
-    size = hloom.numpy.prod(hloom.numpy.asarray(lengths, hloom.dtypes.canonicalize_dtype("float64")))
-    inverse = func_name.startswith("i")
-    if norm == "ortho":
-        return 1 / hloom.numpy.sqrt(size)
-    return 1 / size if inverse == (norm == "backward") else 1
+    if norm == "backward":
+        return 1
+    (lengths,) = _promote_inexact(lengths)
+    size = hloom.numpy.prod(lengths)
+    size = hloom.numpy.sqrt(size) if norm == "ortho" else size
+    return size if func_name.startswith("i") else 1 / size
 
 
 def _promote_complex(*xs: Any) -> list[Any]:
     dtype = dtypes.to_complex(hloom.numpy.result_type(*xs))
     return [hloom.numpy.asarray(x).astype(dtype) for x in xs]
-
-
-def _convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False, *_: Any, **__: Any) -> Any:
-    value = as_value(operand)
-    dtype = value.aval.dtype if new_dtype is None else dtypes.canonical_dtype(new_dtype)
-    return convert(value, dtype, weak_type and not np.issubdtype(dtype, np.bool_))
 
 
 def _safe_to_cast(given: Any, wanted: Any) -> bool:
@@ -135,17 +128,18 @@ def _numbers(*names: str) -> list[np.dtype[Any]]:
 
 _INTEGERS = "uint8 uint16 uint32 uint64 int8 int16 int32 int64"
 _SMALL_INTEGERS = "int2 uint2 int4 uint4"
-_SMALL_FLOATS = (
-    "float4_e2m1fn float8_e3m4 float8_e4m3 float8_e8m0fnu float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz "
+_FLOATS_OF_8_BITS = (
+    "float8_e3m4 float8_e4m3 float8_e8m0fnu float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz "
     "float8_e5m2 float8_e5m2fnuz"
 )
+_SMALL_FLOATS = f"float4_e2m1fn {_FLOATS_OF_8_BITS}"
 _FLOATS = "bfloat16 float16 float32 float64 complex64 complex128"
 _GENERATORS = ("threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg")
 
 _CACHE = SimpleNamespace(cache_clear=_NOTHING, cache_info=lambda: SimpleNamespace(misses=0))
 """A cache of JAX's, which tests empty or ask for misses: there is no such cache here, so nothing misses it."""
 
-INTERNALS: dict[tuple[str, str], Any] = {
+PRIVATE: dict[tuple[str, str], Any] = {
     ("api", "jit"): hloom.jit,
     ("array", "ArrayImpl"): hloom.Array,
     ("cloud_tpu_init", "running_in_cloud_tpu_vm"): False,
@@ -158,6 +152,7 @@ INTERNALS: dict[tuple[str, str], Any] = {
     ("dispatch", "xla_primitive_callable"): _CACHE,
     ("dlpack", "SUPPORTED_DTYPES_SET"): frozenset(_numbers("bool_", _INTEGERS, _FLOATS)),
     ("dtypes", "_intn_dtypes"): _numbers(_SMALL_INTEGERS),
+    ("dtypes", "_float8_dtypes"): _numbers(_FLOATS_OF_8_BITS),
     ("dtypes", "_jax_types"): _numbers("bool_", _SMALL_INTEGERS, _INTEGERS, _SMALL_FLOATS, _FLOATS),
     ("dtypes", "_weak_types"): [int, float, complex],
     ("dtypes", "default_types"): {
@@ -177,7 +172,6 @@ INTERNALS: dict[tuple[str, str], Any] = {
     },
     ("interpreters.mlir", "_platforms_with_donation"): ["cpu"],
     ("lax.control_flow.common", "_dedup_consts"): _CACHE,
-    ("lax.lax", "_convert_element_type"): _convert_element_type,
     ("lax.lax", "remaining"): lambda xs, *taken: [x for x in xs if all(x not in others for others in taken)],
     ("lax.control_flow.common", "_pad_constvars"): _CACHE,
     ("lib", "_jax"): _Jaxlib(),
@@ -190,7 +184,6 @@ INTERNALS: dict[tuple[str, str], Any] = {
     ("pjit", "pjit"): hloom.jit,
     ("random.prng", "PRNGImpl"): hloom.extend.random.define_prng_impl,
     ("random.prng", "prngs"): {name: implementation(name) for name in _GENERATORS},
-    ("sharding", "IndivisibleError"): ValueError,
     ("util", "Mutex"): _Mutex,
     ("util", "cache"): _cache,
     ("util", "curry"): _curry,
@@ -207,7 +200,7 @@ INTERNALS: dict[tuple[str, str], Any] = {
     ("xla_bridge", "local_devices"): hloom.local_devices,
     ("xla_bridge", "process_count"): hloom.process_count,
 }  # fmt: skip
-"""By internal module and name. Each has the meaning that it has in JAX."""
 
-UNLISTED: dict[tuple[str, str], Any] = {("experimental.jet", "zero_series"): object()}
-"""The same for names that tests import from public modules and that are no part of their interface."""
+PUBLIC: dict[tuple[str, str], Any] = {("experimental.jet", "zero_series"): object()}
+
+METHODS: list[tuple[type, str, Any]] = [(type(hloom.config), "_read", lambda self, name: self.read(name))]
