@@ -26,6 +26,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
+from traceback import format_exception_only
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar, cast
 
@@ -41,13 +42,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
 MODES = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
-"""The values of JAX's setting. `quiet_remove_frames` and `auto` are `remove_frames` here. `tracebackhide`: frames are
-marked; IPython and pytest leave marked frames out, but for the last one, and their debuggers can go there."""
+"""The values of JAX's setting. `remove_frames`: the error has a cause, the same error with all frames
+(`UnfilteredStackTrace`); `quiet_remove_frames`: a note says that frames are missing; `auto`: nothing says so.
+`tracebackhide`: frames are marked; IPython and pytest leave marked frames out, but for the last one, and their debuggers
+can go there."""
 _LIBRARIES = ("numpy", "ml_dtypes", "scipy", "optree", "opt_einsum", "numba", "llvmlite")
 """Libraries that this one calls."""
 _FAULTS = (AssertionError, KeyError, NameError, SystemError)
 """Errors that this library does not raise on purpose."""
 NOTE = "This error comes from inside of hloom. HLOOM_TRACEBACK=full shows where."
+REMOVED = "For simplicity, frames of hloom have been removed from this traceback. HLOOM_TRACEBACK=full shows them."
+
+
+class UnfilteredStackTrace(Exception):
+    """With the setting `remove_frames` the cause of an error that lost frames: its traceback has all of them, and its
+    own cause is that of the error."""
+
+    shown: TracebackType | None = None
+    """The traceback that the error was left with."""
 
 
 # ---- the setting
@@ -98,11 +110,38 @@ def hide(error: BaseException) -> None:
         return
     if isinstance(error, _FAULTS) and _is_ours(error) and NOTE not in getattr(error, "__notes__", ()):
         error.add_note(NOTE)
-    for each in _chain(error):
-        if _mode == "tracebackhide":
+    if _mode == "tracebackhide":
+        for each in _chain(error):
             _mark(each.__traceback__)
-        else:
-            _strip(each)
+        return
+    whole = error.__traceback__
+    for each in _chain(error):
+        _strip(each)
+    if error.__traceback__ is whole:
+        return
+    if _mode == "quiet_remove_frames" and REMOVED not in getattr(error, "__notes__", ()):
+        error.add_note(REMOVED)
+    elif _mode == "remove_frames":
+        _keep(error, whole)
+
+
+def _keep(error: BaseException, whole: TracebackType | None) -> None:
+    """Make a cause of an error that has its traceback as it was before frames were removed, here and within."""
+    inner_frames, until = None, None
+    cause = error.__cause__
+    if isinstance(cause, UnfilteredStackTrace):
+        inner_frames, until = cause.__traceback__, cause.shown
+    else:
+        cause = UnfilteredStackTrace("".join(format_exception_only(error)).strip())
+        cause.__cause__, cause.__context__ = error.__cause__, error.__context__
+        cause.__suppress_context__ = error.__suppress_context__
+        error.__cause__ = cause
+    outer: list[TracebackType] = []
+    while whole is not None and whole is not until:
+        outer.append(whole)
+        whole = whole.tb_next
+    cause.__traceback__ = _linked(outer, inner_frames)
+    cause.shown = error.__traceback__
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -114,7 +153,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         if each is None or id(each) in seen:
             continue
         seen.add(id(each))
-        yield each
+        if not isinstance(each, UnfilteredStackTrace):
+            yield each
         pending += [each.__cause__, each.__context__]
         if isinstance(each, BaseExceptionGroup):
             pending += each.exceptions
@@ -135,10 +175,14 @@ def _strip(error: BaseException) -> None:
     kept = [entry for entry, hidden in entries if not hidden]
     if len(kept) == len(entries):
         return
-    found: TracebackType | None = None
-    for entry in reversed(kept):
-        found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    error.__traceback__ = found
+    error.__traceback__ = _linked(kept, None)
+
+
+def _linked(entries: list[TracebackType], last: TracebackType | None) -> TracebackType | None:
+    """A traceback of these entries, and of those of `last`."""
+    for entry in reversed(entries):
+        last = TracebackType(last, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return last
 
 
 def _mark(traceback: TracebackType | None) -> None:

@@ -410,6 +410,32 @@ def test_the_setting(mode: Callable[[str], None], chosen: str) -> None:
         frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
         shown = [f.f_code.co_name for f in frames if "__tracebackhide__" not in f.f_locals]
         assert shown == ["caught", "<lambda>", "failing"]
+    noted = [note for note in getattr(error, "__notes__", ()) if note == tracebacks.REMOVED]
+    assert len(noted) == (chosen == "quiet_remove_frames")
+    assert isinstance(error.__cause__, tracebacks.UnfilteredStackTrace) == (chosen == "remove_frames")
+
+
+def nested(x: Any) -> Any:
+    try:
+        return hloom.jit(failing)(x)
+    except TypeError as error:
+        raise KeyError("outside") from error
+
+
+@pytest.mark.parametrize("fun", [failing, nested, lambda x: 1 / 0], ids=["alone", "with a cause", "of the user"])
+def test_all_frames_are_those_of_the_cause(mode: Callable[[str], None], fun: Callable[[Any], Any]) -> None:
+    """An error that passes several boundaries has each frame once, in order, and keeps the cause that it had."""
+    call = lambda: hloom.jit(lambda x: hloom.jit(fun)(x) + 1)(jnp.ones(3))  # noqa: E731
+    mode("off")
+    all_frames = caught(call)
+    mode("remove_frames")
+    error = caught(call)
+    cause = error.__cause__
+    assert isinstance(cause, tracebacks.UnfilteredStackTrace) and type(error).__name__ in str(cause)
+    found = functions(cause)
+    assert found == functions(all_frames)[-len(found) :] and set(found) > set(functions(error)[2:])
+    assert type(cause.__cause__) is type(all_frames.__cause__)
+    assert "".join(traceback.format_exception(error)).count("UnfilteredStackTrace") >= 1
 
 
 def test_a_setting_that_is_not_one(mode: Callable[[str], None]) -> None:

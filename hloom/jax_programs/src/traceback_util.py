@@ -6,10 +6,10 @@ from typing import Any as _Any
 
 from ...hlo.source import add_internal_file as register_exclusion
 from ...hlo.source import is_users
-from ...hlo.tracebacks import boundary
+from ...hlo.tracebacks import UnfilteredStackTrace, boundary
 from ...namespaces import publish as _publish
 
-__all__ = ["api_boundary", "include_frame", "register_exclusion"]
+__all__ = ["UnfilteredStackTrace", "api_boundary", "include_frame", "register_exclusion"]
 
 
 def include_frame(f: _FrameType) -> bool:
