@@ -205,7 +205,7 @@ def _axes_of(what: str, axes: Any, full: Any, fun: Callable[..., Any]) -> list[i
         return tree.broadcast_prefix(axes, full, is_leaf=lambda x: x is None)
     except ValueError as error:
         raise ValueError(
-            f"{what} specification must be a tree prefix of the corresponding value, got specification {axes}: {error}"
+            f"{what} specification must be a tree prefix of the corresponding value; got specification {axes}: {error}"
             f"\n  mapping {function_line(fun)}"
         ) from None
 

@@ -484,7 +484,7 @@ def _spread(what: str, specs: Any, full: Any, f: Callable[..., Any]) -> list[Any
         spread = tree.broadcast_prefix(specs, full, is_leaf=lambda x: x is None)
     except ValueError as error:
         raise ValueError(
-            f"{what} specification must be a tree prefix of the corresponding value: {error}\n"
+            f"{what} specification must be a tree prefix of the corresponding value; {error}\n"
             f"  mapping {function_line(f)}"
         ) from None
     if len(spread) != count:  # None in the arguments is a leaf there

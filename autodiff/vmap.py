@@ -128,7 +128,7 @@ def _axes_of(what: str, axes: Any, full: Any, structure: Any, fun: Callable[...,
     except ValueError as error:
         given = axes[0] if what == "in_axes" else axes
         raise ValueError(
-            f"vmap {what} specification must be a tree prefix of the corresponding value, got specification {given} "
+            f"vmap {what} specification must be a tree prefix of the corresponding value; got specification {given} "
             f"for value tree {tree.shown(structure)}: {error}{_of(fun)}"
         ) from None
     return [None if a is None else operator.index(a) for a in spread]
@@ -165,22 +165,16 @@ def _size(
     sizes: dict[int, int] = {
         k: v.shape[p] for k, (v, p) in enumerate(zip(values, places, strict=True)) if p is not None
     }
-    if axis_size is not None:
-        wanted = operator.index(axis_size)
-        for size in sizes.values():
-            if size != wanted:
-                what = f"axis_size is {wanted}, but an argument has {size} elements"
-                raise ValueError(f"vmap got inconsistent axis sizes: {what}{_of(fun)}")
-        return wanted
-    if not sizes:
+    wanted = None if axis_size is None else operator.index(axis_size)
+    if not sizes and wanted is None:
         if not values:
             what = "vmap wrapped function must be passed at least one argument containing an array"
             raise ValueError(f"{what}{_of(fun)}")
         raise ValueError(f"vmap must have at least one non-None value in in_axes{_of(fun)}")
     counted = Counter(sizes.values())
-    if len(counted) > 1:
+    if len({*counted, *(() if wanted is None else (wanted,))}) > 1:
         names = leaf_names(fun, args, kwargs, NO_STATICS)
-        lines = []
+        lines = [] if wanted is None else [f"  * the `axis_size` argument was {wanted};"]
         for size, count in counted.most_common():
             members = [k for k, s in sizes.items() if s == size]
             first = members[0]
@@ -195,7 +189,7 @@ def _size(
         raise ValueError(
             "vmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines)[:-1] + _of(fun)
         )
-    return next(iter(counted))
+    return wanted if wanted is not None else next(iter(counted))
 
 
 def _element(trace: BatchTrace, value: Any, axis: int | None) -> Any:

@@ -1,6 +1,6 @@
 """Errors of public functions name the function that the user called, and the types of its arguments.
 
-    bitwise_and: and of (f32[3], f32[3]): element types admitted are pred, s1, ...
+    bitwise_and: and of (f32[3], f32[3]): and does not accept dtype float32...
       at program.py:6
       in bitwise_and(x1: float32 (3,), x2: 1)
 

@@ -44,8 +44,8 @@ C = TypeVar("C", bound=type)
 MODES = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
 """The values of JAX's setting. `remove_frames`: the error has a cause, the same error with all frames
 (`UnfilteredStackTrace`); `quiet_remove_frames`: a note says that frames are missing; `auto`: nothing says so.
-`tracebackhide`: frames are marked; IPython and pytest leave marked frames out, but for the last one, and their debuggers
-can go there."""
+`tracebackhide`: frames are marked; IPython and pytest leave marked frames out, but for the last one, and their
+debuggers can go there."""
 _LIBRARIES = ("numpy", "ml_dtypes", "scipy", "optree", "opt_einsum", "numba", "llvmlite")
 """Libraries that this one calls."""
 _FAULTS = (AssertionError, KeyError, NameError, SystemError)

@@ -83,7 +83,7 @@ def test_to_python() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: float(jnp.ones(2)), TypeError, "only arrays without dimensions"),
+        (lambda: float(jnp.ones(2)), TypeError, "Only scalar arrays"),
         (lambda: bool(jnp.ones(2)), ValueError, "ambiguous"),
         (lambda: bool(jnp.ones(0)), ValueError, "empty"),
         (lambda: [1, 2][jnp.asarray(1.0)], TypeError, "integer"),

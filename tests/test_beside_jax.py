@@ -164,7 +164,7 @@ def test_the_largest_and_their_places_are_a_list(name: str) -> None:
 
 
 def test_start_indices_have_one_dtype() -> None:
-    with pytest.raises(TypeError, match=r"one dtype, not int32, uint8(.|\n)*hloom.numpy.int32\(i\)"):
+    with pytest.raises(TypeError, match=r"the same type, got int32, uint8(.|\n)*hloom.numpy.int32\(i\)"):
         lax.dynamic_slice(X, (0, np.uint8(1)), (1, 1))
     assert lax.dynamic_slice(X, (-1, -1), (1, 1)).tolist() == [[5]]
     assert lax.dynamic_slice(X, (jnp.int32(-1), 0), (1, 1), allow_negative_indices=False).tolist() == [[0]]
@@ -260,11 +260,11 @@ def test_standardize_of_equal_numbers() -> None:
         (lambda: jnp.arange(3, dtype=bool), TypeError, "dtype=int"),
         (lambda: jnp.sum(X, where=1), ValueError, "where must be None or a boolean array"),
         (lambda: jnp.sum(X, axis=5), IndexError, "axis 5 is out of bounds for an array of 2 dimensions"),
-        (lambda: jnp.max(X, axis="x"), TypeError, "an axis must be an integer, not 'x'"),
+        (lambda: jnp.max(X, axis="x"), TypeError, "an axis cannot be interpreted as an integer: 'x'"),
         (lambda: jnp.zeros((2, -1)), TypeError, "negative dimension"),
         (lambda: lax.real(X), TypeError, "hloom.numpy.real takes real ones"),
         (lambda: lax.slice(X, (), (2, 3)), ValueError, "slice"),
-        (lambda: lax.broadcast_in_dim(X[0], (2, 3), ()), ValueError, "for each of float32"),
+        (lambda: lax.broadcast_in_dim(X[0], (2, 3), ()), ValueError, "equal to operand ndim, got \\(\\) for float32"),
         (lambda: X.at[0, 0].set(jnp.ones(1)), ValueError, "do not broadcast"),
         (lambda: lax.dot(jnp.ones(3, "bool"), jnp.ones(3, ml_dtypes.int1)), TypeError, "neither dtype is wider"),
         (lambda: jnp.meshgrid(X, X), ValueError, "hloom.numpy.ravel"),

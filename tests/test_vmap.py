@@ -355,7 +355,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "out_axes out of range": (lambda: hloom.vmap(lambda x: x, out_axes=3)(V), ValueError, "axis 3 is out of bounds"),
     "out_axes None": (lambda: hloom.vmap(lambda x: x, out_axes=None)(V), ValueError, "output but out_axes is None"),
-    "axis_size": (lambda: hloom.vmap(lambda x: x, axis_size=4)(V), ValueError, "axis_size is 4"),
+    "axis_size": (lambda: hloom.vmap(lambda x: x, axis_size=4)(V), ValueError, "the `axis_size` argument was 4"),
     "Python control flow": (
         lambda: hloom.vmap(lambda x: 1 if x > 0 else 2)(V),
         hloom.errors.TracerBoolConversionError,

@@ -230,7 +230,7 @@ class Array(ArrayBase):
     def _scalar(self, convert: Callable[[Any], Any]) -> Any:
         if self.aval.shape:
             raise TypeError(
-                f"only arrays without dimensions become Python scalars; this is {self.aval.str_short()}: "
+                f"Only scalar arrays can be converted to Python scalars. This is {self.aval.str_short()}: "
                 "use x.item() for the only element, or an index"
             )
         return convert(self._view[()])

@@ -7,6 +7,7 @@ Source for these rules and for the substance of the messages: jax.lax.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -110,8 +111,9 @@ class Body:
             self._refuse(
                 "have the same pytree structure",
                 [
-                    f"the input carry{_at(path)} is {one}, the output carry{_at(path)} is {other}"
-                    for path, one, other in structure_differences(self.tree, found)
+                    f"{self._component(path)} is a {one} but the corresponding component of the carry output is a "
+                    f"{other}, so {why}"
+                    for path, one, other, why in structure_differences(self.tree, found)
                 ],
                 "Revise the function so that the carry output has the same structure as the carry input.",
             )
@@ -119,14 +121,12 @@ class Body:
     def _check_types(self, wanted: Sequence[ShapedArray], found: Sequence[ShapedArray]) -> None:
         if not any(differ(a, b) or a.vma != b.vma for a, b in zip(wanted, found, strict=True)):
             return
-        names = leaf_names(self.tree, self._carry_name())
-        whole = "carry" if len(names) == 1 and tree.treedef_is_leaf(self.tree) else "carry component"
         self._refuse(
             "have equal types",
             [
-                f"the input {whole} {name} has type {a.str_short()}, but the corresponding output carry component has "
+                f"{self._component(path)} has type {a.str_short()} but the corresponding output carry component has "
                 f"type {b.str_short()}, so {_mismatch(a, b)}"
-                for name, a, b in zip(names, wanted, found, strict=True)
+                for path, a, b in zip(leaf_names(self.tree, ""), wanted, found, strict=True)
                 if differ(a, b) or a.vma != b.vma
             ],
             "Revise the function so that all output types match the corresponding input types (astype, or start with "
@@ -136,8 +136,11 @@ class Body:
     def _refuse(self, rule: str, differences: list[str], remedy: str) -> NoReturn:
         raise TreeStructureError(
             f"{self.what} body function carry input and carry output must {rule}, but they differ:"
-            f"{_listed(differences)}\n  body function: {function_line(self.fun)}\n  at {user_line()}\n  {remedy}"
+            f"{_listed(differences)}  body function: {function_line(self.fun)}\n  at {user_line()}\n  {remedy}"
         )
+
+    def _component(self, path: str) -> str:
+        return f"the input carry {'component ' if path else ''}{self._carry_name()}{path}"
 
     def _carry_name(self) -> str:
         """The user's name for the carry."""
@@ -148,40 +151,57 @@ class Body:
 
 
 def _at(path: str) -> str:
-    return f" at {path}" if path else ""
+    return f" at path {path}" if path else ""
 
 
 def _mismatch(a: ShapedArray, b: ShapedArray) -> str:
-    kinds = ["shapes"] * (a.shape != b.shape) + ["dtypes"] * (a.dtype != b.dtype)
+    kinds = ["dtypes"] * (a.dtype != b.dtype) + ["shapes"] * (a.shape != b.shape)
     if not kinds:
         axes = ", ".join([repr(x) for x in sorted(a.vma ^ b.vma, key=str)])
         return f"the manual axis types do not match: hloom.lax.pcast(..., ({axes},), to='varying') makes them alike"
-    return f"the {' and '.join(kinds)} do not match"
+    return ", and ".join([f"the {kind} do not match" for kind in kinds])
 
 
 def _listed(differences: list[str]) -> str:
-    """One difference on the same line, several on a line each."""
+    """One difference as a sentence, several on a line each."""
     if len(differences) == 1:
-        return f" {differences[0]}."
-    more = len(differences) - _SHOWN
-    return "".join([f"\n  * {d}" for d in differences[:_SHOWN]]) + (f"\n  * and {more} more" if more > 0 else "")
+        return f"\n\n{re.sub('^the ', 'The ', differences[0])}.\n"
+    shown = [f"  * {difference}" for difference in differences[:_SHOWN]]
+    if len(differences) > _SHOWN:
+        shown.append(f"  * and {len(differences) - _SHOWN} more")
+    return "\n\n" + ";\n".join(shown) + ".\n"
 
 
-def structure_differences(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
-    """Where two structures differ, outermost first: the path, and what each has there."""
-    inner, outer = one.children(), other.children()
-    keys = one.entries()
-    same = tree.treedef_is_leaf(one) == tree.treedef_is_leaf(other) and one.type is other.type
-    if not same or len(inner) != len(outer) or keys != other.entries():
-        yield path, tree.describe(one), tree.describe(other)
+def structure_differences(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, str, str, str]]:
+    """Where two structures differ, outermost first: the path, what each has there, and in what they differ."""
+    leaves = tree.treedef_is_leaf(one), tree.treedef_is_leaf(other)
+    if all(leaves):
         return
-    found = False
-    for key, a, b in zip(keys, inner, outer, strict=True):
-        for difference in structure_differences(a, b, f"{path}[{key!r}]"):
-            found = True
-            yield difference
-    if not found and one != other:
-        yield path, tree.describe(one), tree.describe(other)
+    if any(leaves) or one.type is not other.type:
+        a, b = ["pytree leaf" if leaf else str(t.type) for leaf, t in zip(leaves, (one, other), strict=True)]
+        yield path, a, b, "their Python types differ"
+        return
+    inner, outer = one.children(), other.children()
+    if len(inner) != len(outer):
+        if one.type in (tuple, list):
+            a, b = [f"{one.type.__name__} of length {len(nodes)}" for nodes in (inner, outer)]
+            yield path, a, b, "the lengths do not match"
+        else:
+            a, b = [f"{one.type} with {_children(nodes)}" for nodes in (inner, outer)]
+            described = f"{tree.describe(one)} and {tree.describe(other)}"
+            yield path, a, b, f"the numbers of children do not match: {described}"
+        return
+    data = [tree.data_of_node(t) for t in (one, other)]
+    if data[0] != data[1]:
+        a, b = [f"{one.type} with pytree metadata {d}" for d in data]
+        yield path, a, b, "the pytree node metadata does not match"
+        return
+    for key, child, other_child in zip(one.entries(), inner, outer, strict=True):
+        yield from structure_differences(child, other_child, f"{path}[{key!r}]")
+
+
+def _children(nodes: Sequence[Any]) -> str:
+    return f"{len(nodes)} child" if len(nodes) == 1 else f"{len(nodes)} children"
 
 
 # ---- branches: all return the same types
@@ -194,27 +214,27 @@ def joined_types(
     first = traced[0]
     for other, fun, name in zip(traced[1:], functions[1:], names[1:], strict=True):
         where = (
-            f"\n  {names[0]} is {function_line(functions[0])}, {name} is {function_line(fun)}\n  at {user_line()}\n"
+            f"  {names[0]} is {function_line(functions[0])}, {name} is {function_line(fun)}\n  at {user_line()}\n"
             f"  Revise {names[0]} or {name} so that both return the same"
         )
         if other.out_tree != first.out_tree:
             differences = [
-                f"{names[0]} returns {one}{_at(path)}, {name} returns {two}{_at(path)}"
-                for path, one, two in structure_differences(first.out_tree, other.out_tree)
+                f"{names[0]} output{_at(path)} is a {one} but {name} output{_at(path)} is a {two}, so {why}"
+                for path, one, two, why in structure_differences(first.out_tree, other.out_tree)
             ]
             raise TreeStructureError(
                 f"{what} branch outputs must have the same pytree structure, but they differ:{_listed(differences)}"
                 f"{where} structure."
             )
         differences = [
-            f"the output of {names[0]}{_at(path)} has type {a.str_short()}, the corresponding output of {name} has "
+            f"the output of {names[0]}{_at(path)} has type {a.str_short()} but the corresponding output of {name} has "
             f"type {b.str_short()}, so {_mismatch(a, b)}"
             for path, a, b in zip(leaf_names(first.out_tree, ""), first.out_avals, other.out_avals, strict=True)
             if differ(a, b)
         ]
         if differences:
             raise TreeStructureError(
-                f"{what} branches must have equal output types, but they differ:{_listed(differences)}{where} types "
+                f"{what} branches must have equal output types but they differ:{_listed(differences)}{where} types "
                 "(astype, or hloom.numpy functions that promote)."
             )
     types = zip(*[t.out_avals for t in traced], strict=True)

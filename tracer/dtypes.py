@@ -222,7 +222,7 @@ def _promoted(types: frozenset[tuple[DType, bool]], strict: bool) -> tuple[DType
         raise OperandError(f"dtypes {names} have no common dtype: an extended dtype is not promoted", "promotion")
     if any(d == float0 for d, _ in types):
         raise UnsupportedElementTypeError(
-            "float0, the dtype of tangents of integers, is not promoted: no operation takes it"
+            "float0s do not support any operations by design: they are the tangents of integers"
         )
     if strict:
         if len({dtype for dtype, _ in types}) == 1:

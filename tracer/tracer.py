@@ -182,36 +182,45 @@ class Tracer(ArrayBase):
         if known is not None:
             return bool(known)
         raise self.unknown(
-            "Attempted boolean conversion of traced array: Python's if, while, and, or, not or assert needs a truth "
-            "value",
+            f"Attempted boolean conversion of traced array with shape {self.aval.str_short()}. Python's if, while, "
+            "and, or, not or assert needs a truth value",
             "Use hloom.numpy.where, hloom.lax.cond or hloom.lax.while_loop (and &, |, ~ instead of and, or, not); "
             "or make the argument it depends on static (static_argnums, static_argnames).",
             TracerBoolConversionError,
         )
 
-    def _no_number(self, what: str) -> ConcretizationTypeError:
+    def _no_scalar(self, kind: type) -> TypeError:
+        if self.aval.shape:
+            return TypeError(f"Only scalar arrays can be converted to Python scalars. This is {self.aval.str_short()}")
+        return self._no_number(f"a Python {kind.__name__}", kind)
+
+    def _no_number(self, what: str, kind: type = float) -> ConcretizationTypeError:
         return self.unknown(
             f"{what} was asked for",
-            "Keep it an array (try using `x.astype(float)`, hloom.numpy functions), or make the argument it depends on "
-            "static.",
+            f"Keep it an array (try using `x.astype({kind.__name__})`, hloom.numpy functions), or make the argument it "
+            "depends on static.",
         )
 
     def __int__(self) -> int:
         known = self.to_concrete_value()
         if known is not None:
             return int(known)  # a whole number does not change with what it was rounded from
-        raise self._no_number("a Python int")
+        raise self._no_scalar(int)
 
     def __float__(self) -> float:
-        raise self._no_number("a Python float")
+        raise self._no_scalar(float)
 
     def __complex__(self) -> complex:
-        raise self._no_number("a Python complex")
+        raise self._no_scalar(complex)
 
     def __index__(self) -> int:
         known = self.to_concrete_value()
         if known is not None:
             return known.__index__()
+        if self.aval.dtype.kind not in "iu" or self.aval.shape:
+            raise TypeError(
+                f"Only integer scalar arrays can be converted to a scalar index. This is {self.aval.str_short()}"
+            )
         raise self.unknown(
             "The __index__() method was called on traced array: an integer (a size, an index into a Python sequence, a "
             "range) was asked for",

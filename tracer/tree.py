@@ -24,7 +24,15 @@ from .tree_nodes import (
     register_pytree_with_keys,
     register_static,
 )
-from .tree_paths import describe, first_difference, leaf_paths, paths_of_structure, paths_of_tree
+from .tree_paths import (
+    data_of_node,
+    describe,
+    differences,
+    first_difference,
+    leaf_paths,
+    paths_of_structure,
+    paths_of_tree,
+)
 
 __all__ = [
     "PyTreeDef",
@@ -32,6 +40,7 @@ __all__ = [
     "all_leaves",
     "broadcast",
     "broadcast_prefix",
+    "data_of_node",
     "describe",
     "first_difference",
     "flatten",
@@ -147,7 +156,10 @@ def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str = "tree") -> list[Any
         problem = first_difference(treedef, tree, name)
         if problem is None:
             raise
-    raise ValueError(f"pytree structure error: {problem}\n  at {user_line()}")
+    raise ValueError(f"{_STRUCTURE_ERROR}{problem}\n  at {user_line()}")
+
+
+_STRUCTURE_ERROR = "pytree structure error: "
 
 
 def broadcast_prefix(
@@ -159,7 +171,14 @@ def broadcast_prefix(
     name: of `prefix_tree`, for the message of the ValueError if it is no prefix.
     """
     values, treedef = flatten(prefix_tree, is_leaf)
-    subtrees = flatten_up_to(treedef, full_tree, name)
+    try:
+        subtrees = treedef.flatten_up_to(full_tree)
+    except ValueError:
+        found = [f"{_STRUCTURE_ERROR}{each}" for each in differences(treedef, full_tree, name)]
+        if not found:
+            raise
+        listed = "\n".join(found)
+        raise ValueError(f"Mismatch details ({len(found)} found):\n{listed}\n  at {user_line()}") from None
     return [v for v, subtree in zip(values, subtrees, strict=True) for _ in leaves(subtree)]
 
 

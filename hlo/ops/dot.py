@@ -125,7 +125,8 @@ def _ragged_dot_rule(operands: Sequence[Shape], attributes: RaggedDotAttributes,
     if len(group_dims) != is_free or len(set(used)) != len(used) or not all(0 <= d < rhs.rank for d in group_dims):
         fail(opcode, operands, f"rhs_group_dims {list(group_dims)} must be one dimension of its own, or none", 3)
     if is_free and rhs.dimensions[group_dims[0]] != groups:
-        fail(opcode, operands, f"there are {groups} group sizes, but {rhs.dimensions[group_dims[0]]} groups", 4)
+        found = rhs.dimensions[group_dims[0]]
+        fail(opcode, operands, f"expected rhs group dimension size to be {groups}, got {found}", 4)
     if is_free:
         kept = [d for d in range(rhs.rank) if d not in group_dims]
         rhs = array_of(rhs.element, tuple(rhs.dimensions[d] for d in kept))
@@ -144,7 +145,8 @@ def _ragged_dot_rule(operands: Sequence[Shape], attributes: RaggedDotAttributes,
         prefix = [*dot.lhs_batch_dims, *(d for d in range(ragged) if d not in fixed)]
     varying = tuple(lhs.dimensions[d] for d in prefix)
     if sizes.dimensions[:-1] not in ((), varying):
-        fail(opcode, operands, f"the group sizes' dimensions before the last must be none or {list(varying)}", 5)
+        wanted = (*varying, groups)
+        fail(opcode, operands, f"expected group_sizes to have shape {wanted}, got {sizes.dimensions}", 5)
     if ragged in dot.lhs_contracting_dims:
         return array_of(result.element, (groups, *result.dimensions))
     return result

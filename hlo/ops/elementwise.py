@@ -119,6 +119,11 @@ def _complex(element_type: ElementType) -> ElementType:
     return _COMPLEX_OF[element_type]
 
 
+def _not_admitted(what: str, operand: Shape, admitted: frozenset[ElementType]) -> str:
+    given = operand if operand.element_type is None else operand.element_type.dtype
+    return f"{what} does not accept dtype {given}. Element types admitted are {names(admitted)}"
+
+
 def _elementwise_rule(opcode: Opcode, admitted: frozenset[ElementType], result: TypeMap) -> ShapeRule:
     """The rule of an op on arrays of one type.
 
@@ -131,7 +136,7 @@ def _elementwise_rule(opcode: Opcode, admitted: frozenset[ElementType], result: 
         first = operands[0]
         for operand in operands:
             if operand.element_type not in admitted:
-                fail(opcode, operands, f"element types admitted are {names(admitted)}", 1)
+                fail(opcode, operands, _not_admitted(opcode.value, operand, admitted), 1)
             if operand.element_type is not first.element_type:
                 fail(opcode, operands, "operands must have one element type", 2)
             if operand.dimensions != first.dimensions:
@@ -159,7 +164,7 @@ def _compare_rule(operands: Sequence[Shape], attributes: CompareAttributes, decl
     result = _compare_types(operands, attributes, declared)
     element_type = operands[0].element
     if element_type.is_complex and attributes.direction not in (ComparisonDirection.EQ, ComparisonDirection.NE):
-        fail(Opcode.COMPARE, operands, f"complex numbers have no order, direction {attributes.direction.value}", 4)
+        fail(Opcode.COMPARE, operands, _no_order(attributes.direction, element_type), 4)
     if attributes.type is not None and element_type not in _COMPARISON_TYPES[attributes.type]:
         fail(Opcode.COMPARE, operands, f"comparison type {attributes.type.value} does not fit {element_type.value}", 5)
     return result
@@ -181,12 +186,16 @@ def _select_rule(operands: Sequence[Shape], attributes: Attributes, declared: Sh
     return in_default_layout(on_true)
 
 
+def _no_order(direction: ComparisonDirection, element_type: ElementType) -> str:
+    return f"{direction.value.lower()} does not accept dtype {element_type.dtype}: complex numbers have no order"
+
+
 def _clamp_rule(operands: Sequence[Shape], attributes: Attributes, declared: Shape | None) -> Shape:
     """Operands: lower bound, value, upper bound. c1: the element type is not complex; c2: all have one
     element type; c3: each bound is a scalar or has the value's dimensions."""
     low, value, high = operands
     if value.element_type not in ANY - COMPLEX:
-        fail(Opcode.CLAMP, operands, f"element types admitted are {names(ANY - COMPLEX)}", 1)
+        fail(Opcode.CLAMP, operands, _not_admitted("clamp", value, ANY - COMPLEX), 1)
     for bound in (low, high):
         if bound.element_type is not value.element_type:
             fail(Opcode.CLAMP, operands, "operands must have one element type", 2)

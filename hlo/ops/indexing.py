@@ -141,6 +141,8 @@ def _gather_rule(operands: Sequence[Shape], attributes: GatherAttributes, declar
     index_sizes = _index_sizes(Opcode.GATHER, operands, indices, vector, (1, 2))
     components = index_sizes[vector]
     index_map, collapsed = attributes.start_index_map, attributes.collapsed_slice_dims
+    rank = len(index_sizes) - 1 + len(attributes.offset_dims)
+    _require_sorted(Opcode.GATHER, operands, attributes.offset_dims, rank, "offset_dims", 8)
     _require_index_map(Opcode.GATHER, operands, index_map, vector, components, array.rank, "start_index_map", 3)
     _require_sorted(Opcode.GATHER, operands, collapsed, array.rank, "collapsed_slice_dims", 4)
     batching = attributes.operand_batching_dims
@@ -170,8 +172,6 @@ def _gather_rule(operands: Sequence[Shape], attributes: GatherAttributes, declar
                 fail(Opcode.GATHER, operands, why, 7)
     offsets = [sizes[d] for d in range(array.rank) if d not in collapsed and d not in batching]
     batch = [size for d, size in enumerate(index_sizes) if d != vector]
-    rank = len(batch) + len(attributes.offset_dims)
-    _require_sorted(Opcode.GATHER, operands, attributes.offset_dims, rank, "offset_dims", 8)
     offset, rest = iter(offsets), iter(batch)
     return array_of(array.element, tuple(next(offset if d in attributes.offset_dims else rest) for d in range(rank)))
 

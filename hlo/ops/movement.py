@@ -192,7 +192,7 @@ def _pad_rule(operands: Sequence[Shape], attributes: PadAttributes, declared: Sh
     padding list has one entry for each dimension; c3: interior padding is not negative; c4: no resulting size is."""
     operand, value = operands
     if operand.element_type is None or value.dimensions or value.element_type is not operand.element_type:
-        fail(Opcode.PAD, operands, "the padding value must be a scalar of the array's element type", 1)
+        fail(Opcode.PAD, operands, "the padding_value must be a scalar of the array's element type", 1)
     if not len(attributes.low) == len(attributes.high) == len(attributes.interior) == operand.rank:
         fail(Opcode.PAD, operands, "padding must be given for each dimension", 2)
     if any(i < 0 for i in attributes.interior):

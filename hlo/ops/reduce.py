@@ -40,7 +40,8 @@ def _reduce_rule(operands: Sequence[Shape], attributes: ReduceAttributes, declar
         if array.dimensions != first.dimensions:
             fail(Opcode.REDUCE, operands, "the arrays must have the same dimensions", 2)
         if init.dimensions or init.element_type is not array.element_type:
-            fail(Opcode.REDUCE, operands, "an init value must be a scalar of its array's element type", 3)
+            found = "reduce found non-scalar initial value: " if init.dimensions else ""
+            fail(Opcode.REDUCE, operands, f"{found}an init value must be a scalar of its array's element type", 3)
     require_distinct_dimensions(Opcode.REDUCE, operands, attributes.dimensions, first.rank, "dimensions", 4)
     reducer = attributes.to_apply
     require_signature(Opcode.REDUCE, operands, reducer, (*inits, *inits), 5)

@@ -162,8 +162,9 @@ def conv_general_dilated(
         )
     if x.aval.ndim != y.aval.ndim or x.aval.ndim < 2 or any(len(spec) != x.aval.ndim for spec in numbers):
         raise OperandError(
-            f"a convolution of {x.aval.str_short()} and {y.aval.str_short()} by {tuple(numbers)}: all have a batch, a "
-            f"feature and n spatial dimensions\n  at {user_line()}",
+            "conv_general_dilated lhs and rhs must have the same number of dimensions, a batch, a feature and n "
+            f"spatial ones, but got {x.aval.str_short()} and {y.aval.str_short()} by {tuple(numbers)}\n"
+            f"  at {user_line()}",
             "convolution_c2",
         )
     if x.aval.dtype is not y.aval.dtype and preferred_element_type is None:

@@ -79,7 +79,8 @@ def dynamic_slice(
            [10, 11]], dtype=int32)
     """
     x = as_value(operand)
-    return read_block(x, _start_indices(x, start_indices, allow_negative_indices), canonical_shape(slice_sizes))
+    starts = _start_indices("dynamic_slice", x, start_indices, allow_negative_indices)
+    return read_block(x, starts, canonical_shape(slice_sizes))
 
 
 def dynamic_update_slice(
@@ -94,7 +95,7 @@ def dynamic_update_slice(
     x, block = as_value(operand), as_value(update)
     if not x.aval.shape and not block.aval.shape:
         start_indices = ()
-    return write_block(x, block, _start_indices(x, start_indices, allow_negative_indices))
+    return write_block(x, block, _start_indices("dynamic_update_slice", x, start_indices, allow_negative_indices))
 
 
 def _along(x: Value, start: Any, axis: int) -> list[Any]:
@@ -167,7 +168,7 @@ def dynamic_update_index_in_dim(
     return dynamic_update_slice_in_dim(x, block, index, axis, allow_negative_indices=allow_negative_indices)
 
 
-def _start_indices(x: Value, starts: Any, negative: Negative) -> list[Value]:
+def _start_indices(name: str, x: Value, starts: Any, negative: Negative) -> list[Value]:
     """Start indices as scalars of one integer dtype."""
     if isinstance(starts, ArrayBase | np.ndarray):
         vector = as_value(starts)
@@ -191,7 +192,7 @@ def _start_indices(x: Value, starts: Any, negative: Negative) -> list[Value]:
     if not dtypes.is_integer(dtype) or any(d is not dtype for d in found):
         names, own = ", ".join(d.name for d in found), dtypes.default_int().name
         raise OperandError(
-            f"the start indices of a dynamic slice must be integers of one dtype, not {names}\n  at {user_line()}\n"
+            f"index arguments to {name} must be integers of the same type, got {names}\n  at {user_line()}\n"
             f"  Python integers are {own}. Convert the others, as in hloom.numpy.{own}(i).",
             "dynamic-slice_c3",
         )

@@ -77,7 +77,8 @@ def canonical_axis(axis: int, rank: int) -> int:
     except TypeError as error:
         if isinstance(error, ConcretizationTypeError):
             raise
-        raise OperandError(f"an axis must be an integer, not {axis!r}\n  at {user_line()}", "axis") from None
+        why = f"an axis cannot be interpreted as an integer: {axis!r}"
+        raise OperandError(f"{why}\n  at {user_line()}", "axis") from None
     if not -rank <= number < rank:
         raise AxisError(f"axis {axis} is out of bounds for an array of {rank} dimensions\n  at {user_line()}")
     return number % rank
@@ -164,7 +165,7 @@ def broadcast_in_dim(
     dimensions = tuple(broadcast_dimensions)
     if len(dimensions) != x.aval.ndim:
         raise OperandError(
-            f"broadcast_in_dim: broadcast_dimensions {dimensions} must name a dimension of the result for each of "
+            f"broadcast_dimensions must have length equal to operand ndim, got {dimensions} for "
             f"{x.aval.str_short()}\n  at {user_line()}",
             "broadcast_c2",
         )
@@ -324,11 +325,13 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Value:
     x = as_value(array)
     places = {canonical_axis(d, x.aval.ndim) for d in dimensions}
     if len(places) != len(dimensions):
-        raise OperandError(f"squeeze: repeated dimensions in {tuple(dimensions)}\n  at {user_line()}", "squeeze_c2")
+        raise OperandError(f"squeeze: dimensions are not unique: {tuple(dimensions)}\n  at {user_line()}", "squeeze_c2")
     for d in places:
         if x.aval.shape[d] != 1:
             raise OperandError(
-                f"squeeze: dimension {d} of {x.aval.str_short()} has not size 1\n  at {user_line()}", "squeeze_c1"
+                "cannot select an axis to squeeze out which has size not equal to one: "
+                f"dimension {d} of {x.aval.str_short()}\n  at {user_line()}",
+                "squeeze_c1",
             )
     return reshape(x, [s for d, s in enumerate(x.aval.shape) if d not in places])
 
@@ -476,7 +479,11 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
     if min(pieces, default=0) < 0:
         raise OperandError(f"Sizes passed to split must be nonnegative, got {pieces}\n  at {user_line()}", "split")
     if sum(pieces) != x.aval.shape[axis]:
-        raise OperandError(f"split: sizes {pieces} do not add up to {x.aval.shape[axis]}\n  at {user_line()}", "split")
+        raise OperandError(
+            f"Sum of sizes {sum(pieces)} must be equal to {x.aval.shape[axis]}, the size of axis {axis}: {pieces}\n"
+            f"  at {user_line()}",
+            "split",
+        )
     ends = np.cumsum([0, *pieces]).tolist()
     return [slice_in_dim(x, a, b, 1, axis) for a, b in itertools.pairwise(ends)]
 

@@ -272,7 +272,9 @@ def reduce(
     inits, init_treedef = tree.flatten(init_values)
     if treedef != init_treedef:
         raise OperandError(
-            f"reduce: operands are {tree.shown(treedef)}, but init_values {tree.shown(init_treedef)}", "reduce_c1"
+            f"Operands must have the same tree structure as init_values: {tree.shown(treedef)} and "
+            f"{tree.shown(init_treedef)}\n  at {user_line()}",
+            "reduce_c1",
         )
     arrays = [as_value(a) for a in leaves]
     starts = [convert(as_value(i), a.aval.dtype, a.aval.weak_type) for i, a in zip(inits, arrays, strict=True)]

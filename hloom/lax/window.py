@@ -82,7 +82,8 @@ def window_of(
             around = [(operator.index(low), operator.index(high)) for low, high in padding]
         except (TypeError, ValueError):
             raise ValueError(
-                f"{name}: padding is a string or a sequence of (low, high) pairs, not {padding!r}\n  at {user_line()}"
+                f"{name}: the padding argument is a string or a sequence of (low, high) pairs, got {padding!r}\n"
+                f"  at {user_line()}"
             ) from None
         _check_length(name, "padding", around, rank)
     return tuple(

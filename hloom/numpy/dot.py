@@ -70,8 +70,8 @@ def _check_sizes(name: str, x: Value, y: Value, lhs: Sequence[int], rhs: Sequenc
     a, b = ([v.aval.shape[d] for d in dims] for v, dims in ((x, lhs), (y, rhs)))
     if a != b:
         raise OperandError(
-            f"{name} of {x.aval.str_short()} and {y.aval.str_short()}: the contracted dimensions {tuple(lhs)} of the "
-            f"first have sizes {tuple(a)}, dimensions {tuple(rhs)} of the second {tuple(b)}\n  at {user_line()}",
+            f"{name} of {x.aval.str_short()} and {y.aval.str_short()}: dot_general requires contracting dimensions to "
+            f"have the same shape, got {tuple(a)} and {tuple(b)}.\n  at {user_line()}",
             "dot_c5",
         )
 

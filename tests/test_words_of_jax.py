@@ -1,0 +1,196 @@
+"""Errors that say what JAX's say, in its words: people search for these, and programs match them. Each program is run
+here, and in JAX where that is installed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hloom
+
+F32 = np.float32
+ONES = np.ones((2, 3), F32)
+
+
+def _where_shapes_differ(j: Any) -> Any:
+    return j.jit(lambda x: 1 if x > 0 else 0)(0)
+
+
+def _gather(j: Any, offset_dims: tuple[int, ...]) -> Any:
+    numbers = j.lax.GatherDimensionNumbers(
+        offset_dims=offset_dims, collapsed_slice_dims=(), start_index_map=(0, 1, 2, 3, 4)
+    )
+    return j.lax.gather(np.ones((10, 9, 8, 7, 6), np.int32), np.ones((5, 4, 3, 2, 1), np.int32), numbers, (1,) * 5)
+
+
+def _ragged(j: Any, lhs: Any, sizes: tuple[int, ...]) -> Any:
+    return j.lax.ragged_dot(np.ones(lhs, F32), np.ones((3, 5, 7), F32), np.ones(sizes, np.int32))
+
+
+PROGRAMS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
+    "scan: dtype of a carry": (
+        lambda j: j.lax.scan(lambda x, _: (x.astype(F32), None), j.numpy.int32(0), None, length=1),
+        TypeError,
+        r"function carry input and carry output must have equal types, but they differ:\n\nThe input carry x has type "
+        r"int32\[\] but the corresponding output carry component has type float32\[\], so the dtypes do not match",
+    ),
+    "scan: dtypes and shapes of carries": (
+        lambda j: j.lax.scan(
+            lambda x, _: ((x[0].astype(F32), x[1].astype(F32).reshape(1, 1), x[2]), None),
+            (j.numpy.int32(0),) * 3,
+            None,
+            length=1,
+        ),
+        TypeError,
+        r"differ:\n\n  \* the input carry component x\[0\] has type int32\[\] but the corresponding output carry "
+        r"component has type float32\[\], so the dtypes do not match;\n  \* the input carry component x\[1\] has type "
+        r"int32\[\] but the corresponding output carry component has type float32\[1,1\], so the dtypes do not match, "
+        "and the shapes do not match.",
+    ),
+    "scan: lengths": (
+        lambda j: j.lax.scan(lambda c, x: ((0, 0, 0), x), (1, (2, 3)), np.ones(5, F32)),
+        TypeError,
+        "The input carry c is a tuple of length 2 but .* of the carry output is a tuple of length 3, so the lengths",
+    ),
+    "scan: Python types": (
+        lambda j: j.lax.scan(lambda x, _: ([x[0]] * 2, None), (np.int32(0),) * 2, None, length=1),
+        TypeError,
+        "The input carry x is a <class 'tuple'> but the corresponding .*, so their Python types differ",
+    ),
+    "scan: children": (
+        lambda j: j.lax.scan(lambda x, _: (({"a": 0, "b": 0},) * 2, None), ({"a": 0},) * 2, None, length=1),
+        TypeError,
+        r"  \* the input carry component x\[0\] is a <class 'dict'> with 1 child but the corresponding component of "
+        "the carry output is a <class 'dict'> with 2 children, so the numbers of children do not match",
+    ),
+    "fori_loop: keys": (
+        lambda j: j.lax.fori_loop(0, 1, lambda i, c: {"T": c["t"]}, {"t": ONES}),
+        TypeError,
+        r"with pytree metadata \('t',\) .*with pytree metadata \('T',\), so the pytree node metadata does not match",
+    ),
+    "cond: structures": (
+        lambda j: j.lax.cond(True, lambda x: {"a": 2.0}, lambda x: {"a": (3.0, 3.0)}, 1.0),
+        TypeError,
+        r"(?s)but they differ:.*true_fun output at path \['a'\] is a pytree leaf but false_fun output at path \['a'\] "
+        "is a <class 'tuple'>, so their Python types differ",
+    ),
+    "cond: types": (
+        lambda j: j.lax.cond(True, lambda x: j.numpy.ones(1, F32), lambda x: F32(1), 1.0),
+        TypeError,
+        r"(?s)cond branches must have equal output types but they differ.*The output of true_fun has type float32\[1\] "
+        r"but the corresponding output of false_fun has type float32\[\], so the shapes do not match",
+    ),
+    "jit: a truth value": (
+        _where_shapes_differ,
+        hloom.errors.TracerBoolConversionError,
+        r"Attempted boolean conversion of traced array with shape bool\[\]\.",
+    ),
+    **{
+        f"jit: {kind.__name__}": (
+            lambda j, kind=kind: j.jit(lambda x: kind(x))(1.0),
+            TypeError,
+            rf"[Tt]ry using `x.astype\({kind.__name__}\)`",
+        )
+        for kind in (int, float, complex)
+    },
+    "jit: a number of an array": (
+        lambda j: j.jit(float)(ONES),
+        TypeError,
+        "Only scalar arrays can be converted to Python scalars",
+    ),
+    "a number of an array": (
+        lambda j: int(j.numpy.ones(1)),
+        TypeError,
+        "Only scalar arrays can be converted to Python scalars",
+    ),
+    "jit: an index of a float": (
+        lambda j: j.jit(hex)(F32(0)),
+        TypeError,
+        "Only integer scalar arrays can be converted to a scalar index.",
+    ),
+    "vmap: axis_size": (
+        lambda j: j.vmap(lambda x: x, axis_size=2)(np.arange(8, dtype=np.int32)),
+        ValueError,
+        r"vmap got inconsistent sizes for array axes to be mapped:\n  \* the `axis_size` argument was 2;\n  \* one "
+        r"axis had size 8: axis 0 of argument x of type int32\[8\]",
+    ),
+    "vmap: in_axes": (
+        lambda j: j.vmap(lambda x: x, in_axes=([0],))(np.ones(3)),
+        ValueError,
+        "(?s)vmap in_axes specification must be a tree prefix of the corresponding value;.*Mismatch details.*different",
+    ),
+    "device_put": (
+        lambda j: j.device_put({"a": ONES, "b": ONES}, device={"a": [None, None], "b": (None, None)}),
+        ValueError,
+        r"(?s)device_put device specification must be a tree prefix of the corresponding value.*Mismatch details \(2",
+    ),
+    "dot": (
+        lambda j: j.numpy.dot(np.zeros(3, F32), np.zeros(4, F32)),
+        TypeError,
+        r"dot_general requires contracting dimensions to have the same shape, got \(3,\) and \(4,\)\.",
+    ),
+    "float0": (
+        lambda j: j.grad(lambda x: x + 0.0, allow_int=True)(1) + j.numpy.zeros(()),
+        TypeError,
+        "float0s do not support any operations by design",
+    ),
+    "broadcast_in_dim": (
+        lambda j: j.lax.broadcast_in_dim(np.ones(2, F32), (2, 2), (0, 1)),
+        TypeError,
+        "broadcast_dimensions must have length equal to operand ndim",
+    ),
+    "dynamic_slice": (
+        lambda j: j.lax.dynamic_slice(ONES, (np.int32(1), np.int16(2)), (1, 1)),
+        TypeError,
+        "index arguments to dynamic_slice must be integers of the same type",
+    ),
+    "dynamic_update_slice": (
+        lambda j: j.lax.dynamic_update_slice(ONES, ONES[:1, :1], (np.int32(1), np.int16(2))),
+        TypeError,
+        "index arguments to dynamic_update_slice must be integers of the same type",
+    ),
+    "gather: order": (lambda j: _gather(j, (4, 5, 6, 8, 7)), TypeError, "offset_dims in gather op must be sorted"),
+    "gather: twice": (lambda j: _gather(j, (4, 5, 6, 7, 7)), TypeError, "offset_dims in gather op must not repeat"),
+    "pad": (
+        lambda j: j.lax.pad(np.zeros(2, F32), np.zeros(2, F32), [(0, 0, 0)]),
+        TypeError,
+        "padding_value must be a scalar",
+    ),
+    "split": (lambda j: j.lax.split(np.arange(5), [6]), ValueError, "Sum of sizes 6 must be equal"),
+    "squeeze: twice": (lambda j: j.lax.squeeze(ONES[None], (0, 0)), ValueError, "dimensions are not unique"),
+    "squeeze: size": (lambda j: j.lax.squeeze(ONES, (1,)), ValueError, "cannot select an axis to squeeze out"),
+    "squeeze: None": (lambda j: j.lax.squeeze(ONES, (None,)), TypeError, "cannot be interpreted as an integer"),
+    "complex: rem": (lambda j: j.lax.rem(2 + 3j, 4 + 5j), TypeError, "does not accept dtype complex64"),
+    "complex: lt": (lambda j: j.lax.lt(2 + 3j, 4 + 5j), TypeError, "lt does not accept dtype complex64"),
+    "abs": (lambda j: j.lax.abs(j.lax.iota("uint4", 3)), TypeError, "abs does not accept dtype uint4."),
+    "reduce: structures": (
+        lambda j: j.lax.reduce({"x": ONES}, {"y": F32(0)}, lambda x, y: x, [0]),
+        TypeError,
+        "Operands must have the same tree structure as init_values",
+    ),
+    "reduce: no scalar": (
+        lambda j: j.lax.reduce({"x": np.ones(5, F32)}, {"x": np.ones(5, F32)}, lambda x, y: x, [0]),
+        TypeError,
+        "reduce found non-scalar initial value",
+    ),
+    "ragged_dot: groups": (lambda j: _ragged(j, (11, 5), (2,)), TypeError, "group dimension size to be 2, got 3"),
+    "ragged_dot: group sizes": (
+        lambda j: _ragged(j, (11, 5), (2, 3)),
+        TypeError,
+        r"expected group_sizes to have shape \(3,\), got \(2, 3\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("library", ["hloom", "jax"])
+def test_the_words(library: str, name: str) -> None:
+    j = pytest.importorskip(library)
+    importlib.import_module(f"{library}.numpy")
+    program, error, words = PROGRAMS[name]
+    with pytest.raises(error if library == "hloom" else Exception, match=words):
+        program(j)
