@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hloom.hlo.evaluator import evaluate
 
 import hloom
 from hloom import lax
@@ -98,3 +99,28 @@ def test_powers_of_zero() -> None:
         assert complex(wrap(lax.pow)(zero, w)) == 0
         assert complex(wrap(hloom.grad(lax.pow, holomorphic=True))(zero, w)) == 0
         assert complex(wrap(hloom.grad(lax.pow, 1, holomorphic=True))(zero, w)) == 0
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_quotients_of_any_size(dtype: str) -> None:
+    """Parts of any exponent, also subnormal: the error is small beside the larger part."""
+    rng = np.random.default_rng(0)
+    info = np.finfo(dtype)
+    low, high = np.log2(float(info.smallest_subnormal)), np.log2(float(info.max))
+
+    def drawn() -> np.ndarray[Any, Any]:
+        parts = np.exp2(rng.uniform(low, high, (2, 4000))) * rng.choice([-1, 1], (2, 4000))
+        return np.asarray(parts[0] + 1j * parts[1]).astype(dtype)
+
+    z, w = drawn(), drawn()
+    wide_z, wide_w = z.astype(np.clongdouble), w.astype(np.clongdouble)
+    exact = wide_z / wide_w
+    largest = np.maximum(np.abs(exact.real), np.abs(exact.imag))
+    told = largest < float(info.max) * 0.999
+    assert told.sum() > 1000
+    with hloom.enable_x64(True), np.errstate(all="ignore"):
+        lowered = hloom.jit(lax.div).lower(z, w)
+        for found in (lowered.compile()(z, w), lax.div(z, w), *evaluate(lowered.module, z, w)):
+            error = np.asarray(found).astype(np.clongdouble) - exact
+            allowed = 4 * float(info.eps) * largest + 2 * float(info.smallest_subnormal)
+            assert (np.maximum(np.abs(error.real), np.abs(error.imag)) <= allowed)[told].all()

@@ -184,7 +184,11 @@ def _expm1(x: NDArray) -> Any:
 
 
 def _logistic(x: NDArray) -> Any:
-    return special.complex_logistic(x) if x.dtype.kind == "c" else 1 / (1 + np.exp(-x))
+    """1 / (1 + exp(-x)), or exp(x) / (1 + exp(x)), of which the exponential is not infinite."""
+    if x.dtype.kind == "c":
+        return special.complex_logistic(x)
+    small = np.exp(-np.abs(x))
+    return np.where(x < 0, small, 1) / (1 + small)
 
 
 def _rsqrt(x: NDArray) -> Any:

@@ -31,8 +31,10 @@ def complex_magnitude(x: NDArray) -> Any:
 
 def complex_quotient(x: NDArray, y: NDArray) -> Any:
     """x / y as in C99 (G.5.1): where both parts are NaN, an infinity over a finite number is infinite, a finite number
-    over an infinity 0, and x over 0 infinite where a part of x is not 0."""
-    result = np.asarray(np.true_divide(x, y))
+    over an infinity 0, and x over 0 infinite where a part of x is not 0. In a wider type, because NumPy's quotient
+    underflows on the way."""
+    wide: Any = np.complex128 if y.dtype == np.complex64 else np.clongdouble
+    result = np.asarray(np.true_divide(x.astype(wide), y.astype(wide))).astype(y.dtype)
     lost = np.isnan(result.real) & np.isnan(result.imag)
     by_zero = y == 0
     if not (lost | by_zero).any():

@@ -83,8 +83,8 @@ def sign(z: Complex) -> Complex:
 
 
 def divide(z: Complex, w: Complex) -> Complex:
-    """C99's division (G.5.1): scaled so that |w|**2 neither overflows nor underflows; infinities and zeros are
-    recovered afterwards."""
+    """C99's division (G.5.1): scaled so that |w|**2 and the products with z neither overflow nor underflow; infinities
+    and zeros are recovered afterwards."""
     a, b, c, d = z.real, z.imag, w.real, w.imag
     f = c.format
     larger, smaller = _ordered(w)
@@ -98,8 +98,13 @@ def divide(z: Complex, w: Complex) -> Complex:
     scale = choose(exponent.equals(2 * f.exponent_bias), 2.0 ** (1 - f.exponent_bias), scale, c)
     near_c, near_d = c * lift * scale, d * lift * scale
     size = fma(near_c, near_c, near_d * near_d)
-    real = fma(a, near_c, b * near_d) / size * scale * lift
-    imag = fma(b, near_c, -(a * near_d)) / size * scale * lift
+    larger_z, _ = _ordered(z)
+    is_small, is_large = larger_z < f.smallest_normal * 2.0**4, larger_z > 2.0 ** (f.exponent_bias - 4)
+    lift_z = choose(is_small, 2.0 ** (f.mantissa_bits + 2), choose(is_large, 2.0**-4, 1.0, c), c)
+    lower_z = choose(is_small, 2.0 ** -(f.mantissa_bits + 2), choose(is_large, 2.0**4, 1.0, c), c)
+    near_a, near_b = a * lift_z, b * lift_z
+    real = fma(near_a, near_c, near_b * near_d) / size * scale * lift * lower_z
+    imag = fma(near_b, near_c, -(near_a * near_d)) / size * scale * lift * lower_z
 
     lost = real.is_nan() & imag.is_nan()
     infinite_z = _is_infinite(a) | _is_infinite(b)
