@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hloom.hlo.element_type import ElementType
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.text.parser import parse
 
 import hloom
-from tools.fuzz import kinds, ledger
+from tools.fuzz import data, kinds, ledger
 from tools.fuzz.agreement import How, differences
 from tools.fuzz.array_programs import Block, Statement, Var, smaller_programs, to_source, without_dead
 from tools.fuzz.case import Case, Outcome, Verdict, read, write
@@ -21,7 +22,7 @@ from tools.fuzz.definite import is_definite
 from tools.fuzz.known import KNOWN
 from tools.fuzz.minimise import Search, TimeIsUp, without_parts
 from tools.fuzz.sameness import first_difference
-from tools.fuzz.worker import Limits, Worker
+from tools.fuzz.worker import Drawn, Limits, Worker
 
 CASES = 400
 
@@ -36,10 +37,10 @@ def found_by(kind: str, defect: str, start: int) -> tuple[Case, Outcome]:
     """The smallest case, and its outcome, of the first case of a kind that shows a defect."""
     with Worker(prepare=f"support.fuzz_defects:{defect}", oracle=False) as worker:
         for seed in range(start, start + 400):
-            outcome = worker.check((kind, seed))
+            outcome = worker.check(Drawn(kind, seed))
             if outcome.verdict is Verdict.FOUND:
                 assert worker.last_case is not None
-                search = Search(worker, worker.last_case, outcome, 10)
+                search = Search(worker, worker.last_case, outcome, 60)
                 search.run(kinds.KINDS[kind].minimised)
                 with Worker(oracle=False) as healthy:
                     assert healthy.check(search.case).verdict is not Verdict.FOUND, "found without the defect, too"
@@ -84,7 +85,7 @@ def test_a_hang_is_found(defect: str) -> None:
 def test_a_seed_is_a_case(kind: str, worker: Worker) -> None:
     """The same one in another process, whose hashes are others."""
     for seed in (3, 17, 101):
-        worker.check((kind, seed))
+        worker.check(Drawn(kind, seed))
         theirs, mine = worker.last_case, kinds.KINDS[kind].draw(seed)
         assert theirs is not None and theirs.program == mine.program and theirs.options == mine.options
         for a, b in zip(theirs.inputs, mine.inputs, strict=True):
@@ -100,6 +101,45 @@ def test_some_cases_find_nothing(kind: str, worker: Worker, tmp_path: Path, caps
     assert run.counts[kind, Verdict.OK] >= 2 or (kind == "hostile" and run.counts[kind, Verdict.REFUSED] > 20)
     assert f"{kind}:5000003 " in capsys.readouterr().out
     assert run.counts[kind, Verdict.UNSTABLE] <= 3, "what is unstable is not checked"
+
+
+@pytest.mark.parametrize("kind", kinds.WITH_DATA)
+def test_a_program_runs_with_many_sets_of_data(kind: str, worker: Worker) -> None:
+    """The first set is the one that is drawn with the program; each set is a case of its own, here and in the child."""
+    ran = 0
+    for seed in range(5_000_000, 5_000_004):
+        outcomes = worker.outcomes(Drawn(kind, seed, 0, 8))
+        assert len(outcomes) in (1, 8) and not any(o.verdict is Verdict.FOUND for o in outcomes), outcomes
+        ran += len(outcomes) == 8
+        first = kinds.KINDS[kind].draw(seed)
+        sets = [first, *(kinds.with_data(first, number) for number in range(1, 8))]
+        assert len({case.id for case in sets}) == 8 and {case.program for case in sets} == {first.program}
+        for case in sets[5:6]:
+            worker.check(Drawn(kind, seed, 5))
+            theirs = worker.last_case
+            assert theirs is not None and theirs.id == case.id and theirs.options == case.options
+            for a, b in zip(theirs.inputs, case.inputs, strict=True):
+                assert a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    assert ran
+
+
+@pytest.mark.parametrize("element", list(ElementType))
+@pytest.mark.parametrize("flavour", data.FLAVOURS)
+def test_each_flavour_has_numbers_of_each_type(flavour: str, element: ElementType) -> None:
+    for dims in ((), (0,), (3, 5)):
+        made = data.FLAVOURS[flavour](element, dims, 0, np.random.default_rng(0))
+        assert np.shape(made) == dims and np.asarray(made).dtype == element.dtype
+
+
+def test_a_crash_with_another_set_of_data_is_found(worker: Worker) -> None:
+    """When the child has ended, the parent knows with which set."""
+    with Worker(prepare="support.fuzz_defects:crash_of_subnormals", oracle=False) as broken:
+        programs = (broken.outcomes(Drawn("hlo", seed, 0, 8)) for seed in range(30))
+        outcomes = next(outcomes for outcomes in programs if outcomes[-1].verdict is Verdict.FOUND)
+        case = broken.last_case
+        assert case is not None and case.data > 0 and "crash in compiled code" in outcomes[-1].signature
+        assert broken.check(case).signature == outcomes[-1].signature
+    assert worker.check(case).verdict is Verdict.OK
 
 
 @pytest.mark.slow
@@ -118,7 +158,7 @@ def test_attacks_find_nothing(kind: str, cases: int, tmp_path: Path, capsys: pyt
 )
 def test_what_an_attack_is_for_is_found(kind: str, defect: str, signature: str) -> None:
     with Worker(prepare=f"support.fuzz_defects:{defect}", oracle=False) as worker:
-        outcomes = (worker.check((kind, seed)) for seed in range(60))
+        outcomes = (worker.check(Drawn(kind, seed)) for seed in range(60))
         first = next((outcome for outcome in outcomes if outcome.verdict is Verdict.FOUND), None)
     assert first is not None and signature in first.signature
 
@@ -192,6 +232,41 @@ def test_zeros_and_subnormal_numbers() -> None:
     assert differences(module, [x], expected, other, How())[0] is Verdict.FOUND
     assert differences(module, [x], expected, other, How(signed_zeros=False))[0] is Verdict.FOUND
     assert differences(module, [x], expected, other, How(signed_zeros=False, flush=True))[0] is Verdict.OK
+
+
+_INFINITE = np.array([-np.inf - 0.7j, 1, 2], np.complex64)
+_HUGE = np.array([3e38 + 3e38j, 3e38, 1e38], np.complex64)
+_UNDERFLOW = np.array([-1e-41 + 1e-29j], np.complex64), np.array([3e-43 + 1e-37j], np.complex64)
+_MULTIPLY = "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1] multiply(x, z) }"
+
+
+@pytest.mark.parametrize(
+    ("entry", "arguments", "verdict"),
+    [
+        pytest.param(
+            "{ x = c64[3] parameter(0)  ROOT y = c64[] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0} }",
+            [_INFINITE], Verdict.UNSTABLE, id="BLAS",
+        ),
+        pytest.param(
+            "{ x = c64[3] parameter(0)  ROOT y = f32[4] fft(x), fft_type=IRFFT, fft_length={4} }",
+            [_HUGE], Verdict.UNSTABLE, id="a sum that overflows",
+        ),
+        pytest.param(_MULTIPLY, _UNDERFLOW, Verdict.OK, id="a product that underflows"),
+        pytest.param(_MULTIPLY, [_UNDERFLOW[0] * 1e30, _UNDERFLOW[1] * 1e30], Verdict.FOUND, id="one that does not"),
+        pytest.param(
+            _MULTIPLY, [np.full(1, 3e38 + 3e38j, np.complex64)] * 2, Verdict.UNSTABLE, id="a product that overflows"
+        ),
+        pytest.param(
+            _MULTIPLY.replace("multiply", "divide"), [np.zeros(1, np.complex64), np.complex64([2 - 3j])], Verdict.OK,
+            id="a quotient that is zero",
+        ),
+    ],
+)  # fmt: skip
+def test_what_the_order_decides(entry: str, arguments: list[np.ndarray], verdict: Verdict) -> None:
+    """Results of which all signs differ."""
+    module = parse(f"HloModule m\nENTRY e {entry}")
+    (expected,) = evaluate(module, *arguments)
+    assert differences(module, arguments, [expected], [-expected], How())[0] is verdict
 
 
 def test_integers_are_equal_or_not() -> None:
@@ -313,18 +388,21 @@ def test_no_defect_is_known() -> None:
 
 def test_the_ledger_counts_cases(tmp_path: Path) -> None:
     file = tmp_path / "ledger.jsonl"
-    assert ledger.total(file) == {}
-    ledger.add(["text", "hlo"], 3, 0, {"ok": 4, "refused": 1}, [], False, file)
-    ledger.add(["hlo"], 4, 10, {"ok": 6, "FOUND": 1}, ["it differs"], False, file)
-    assert ledger.total(file) == {"text": 3, "hlo": 9}
+    assert ledger.total(file) == ({}, {})
+    several = {("text", "ok"): 4, ("text", "refused"): 1, ("hlo", "ok"): 8}
+    ledger.add(["text", "hlo"], ledger.Seeds(3, 0, 5, 4), several, [], False, file)
+    ledger.add(["hlo"], ledger.Seeds(4, 10, 7, 1), {("hlo", "ok"): 6, ("hlo", "FOUND"): 1}, ["it differs"], False, file)
+    assert ledger.total(file) == ({"text": 3, "hlo": 9}, {"text": 5, "hlo": 15})
     first, second = ledger.lines(file)
-    assert (first["seed"], first["start"], first["cases"], first["jax"]) == (3, 0, 5, None)
+    assert (first["seed"], first["start"], first["programs"], first["data"], first["jax"]) == (3, 0, 5, 4, None)
+    assert first["verdicts"] == {"ok": 12, "refused": 1}
     assert second["found"] == ["it differs"] and second["version"].startswith(hloom.__version__)
 
 
 def test_all_lines_of_the_ledger_can_be_run_again() -> None:
     for line in ledger.lines():
-        assert set(line["kinds"]) <= set(kinds.KINDS) and line["cases"] > 0 and line["seed"] >= 0, line
+        assert set(line["cases"]) <= set(line["kinds"]) <= set(kinds.KINDS), line
+        assert 0 < line["programs"] <= sum(line["cases"].values()) <= line["programs"] * line["data"], line
 
 
 # ---- ten minutes

@@ -34,7 +34,7 @@ from tools.fuzz import loop_cases
 from tools.fuzz.case import Case, Outcome, Verdict
 from tools.fuzz.kinds import KINDS
 from tools.fuzz.minimise import Search
-from tools.fuzz.worker import Worker
+from tools.fuzz.worker import Drawn, Worker
 
 O = Opcode  # noqa: E741
 FEW = {"loop": 100, "loop-array": 10}
@@ -67,7 +67,7 @@ def memory_worker() -> Iterator[Worker]:
 def assert_agreement(worker: Worker, kind: str, seeds: Sequence[int]) -> None:
     counts: Counter[Verdict] = Counter()
     for seed in seeds:
-        outcome = worker.check((kind, seed))
+        outcome = worker.check(Drawn(kind, seed))
         counts[outcome.verdict] += 1
         if outcome.verdict is Verdict.FOUND:
             pytest.fail(smallest(worker, kind, seed, outcome))
@@ -287,4 +287,4 @@ def test_a_defect_is_found(
 def test_an_access_outside_is_found() -> None:
     """Compiled code that keeps no index inside of its array ends the process, or changes what is around a buffer."""
     with Worker(prepare="support.fuzz_defects:wrong_memory", oracle=False) as broken:
-        assert any(broken.check(("loop", seed)).verdict is Verdict.FOUND for seed in range(80))
+        assert any(broken.check(Drawn("loop", seed)).verdict is Verdict.FOUND for seed in range(80))

@@ -6,9 +6,11 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
+import numpy as np
 from hloom.autodiff.rules import elementwise as derivatives
 from hloom.hlo.ir import HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
@@ -19,6 +21,8 @@ from hloom.numba_backend import pipeline
 from hloom.numba_backend.emit import elementwise, movement
 from hloom.numba_backend.runtime import store_disk
 from hloom.tracer import core
+
+from .guarded import GuardedProgram
 
 
 def wrong_rule() -> None:
@@ -68,6 +72,18 @@ def crash() -> None:
         return _to_text(self)
 
     HloModule.to_text = to_text  # type: ignore[method-assign,assignment]
+
+
+def crash_of_subnormals() -> None:
+    """Compiled code ends the process if a float of 32 bits that it gets is subnormal."""
+    run = GuardedProgram.run
+
+    def crash(self: GuardedProgram, arguments: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        if any(a.dtype == np.float32 and ((a != 0) & (abs(a) < np.finfo(a.dtype).tiny)).any() for a in arguments):
+            os.abort()
+        return run(self, arguments)
+
+    GuardedProgram.run = crash  # type: ignore[method-assign]
 
 
 def takes_all() -> None:

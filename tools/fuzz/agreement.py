@@ -57,6 +57,8 @@ def differences(
         e, a = np.asarray(e), np.asarray(a)
         if a.shape != e.shape or a.dtype != e.dtype:
             return Verdict.FOUND, f"result {number}: {a.dtype}{list(a.shape)}, not {e.dtype}{list(e.shape)}"
+        if e.tobytes() == a.tobytes():
+            continue
         wrong = ~_quickly_equal(e, a, how.signed_zeros and not how.flush)
         if not wrong.any():
             continue

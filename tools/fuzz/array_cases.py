@@ -10,7 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -21,8 +22,9 @@ from hloom.hlo.ir import HloModule
 import hloom
 import hloom.numpy
 
+from . import data
 from .agreement import How, differences
-from .array_derivatives import check_derivatives
+from .array_derivatives import Derivatives
 from .array_drawer import HLOOM, Ends, ProgramDrawer
 from .array_edges import exact
 from .array_programs import (
@@ -48,6 +50,8 @@ use_oracle = False
 SIZES = (0, 1, 1, 2, 3, 3, 4, 5, 8)
 VIEWS = ("plain", "plain", "array", "array", "fortran", "reversed", "strided", "read-only", "transposed", "unaligned")
 """How an input lies in memory. "array": it is the library's own."""
+OF_A_RUN = ("views", "jax", "outside")
+"""Options for which nothing is traced anew."""
 
 
 def _random_dtype(rng: random.Random, x64: bool) -> str:
@@ -116,6 +120,11 @@ def _exact_case(seed: int, rng: random.Random, x: Var, options: dict[str, Any]) 
 def _floats_only(block: Block, drawer: ProgramDrawer) -> Block:
     floats = [n for n in block.results if drawer.scope[n].is_float]
     return replace(block, results=tuple(floats) or ("x0",))
+
+
+def _has_large_unsigned(array: NDArray) -> bool:
+    """Has it numbers that JAX takes for negative when they are indices (docs/differences.md)?"""
+    return array.dtype.kind == "u" and bool((array > np.iinfo(array.dtype).max // 2).any())
 
 
 def _random_input(var: Var, generator: np.random.Generator, special: float) -> NDArray:
@@ -192,16 +201,17 @@ _BUGS = (AssertionError, KeyError, AttributeError, UnboundLocalError, RecursionE
 def check(case: Case, stage: Stage) -> Outcome:
     """All ways to run it, compared."""
     views = case.options.get("views") or ["plain"] * len(case.inputs)
-    function = compiled(case.program, HLOOM)
+    program = _program(case.program, case.options.get("donate"))
     with _settings(case.options):
         inputs = [viewed(a, v) for a, v in zip(case.inputs, views, strict=False)]
         stage("tracer")
-        lowered = attempt(lambda: hloom.jit(function).lower(*inputs))
+        lowered = program.lowered(inputs, str({k: v for k, v in case.options.items() if k not in OF_A_RUN}))
         stage("outside of jit")
-        eager = attempt(lambda: flat(function(*map(hloom.numpy.asarray, inputs))))
+        made = {"lower": lowered}
+        if case.options.get("outside", True):
+            made["outside of jit"] = attempt(lambda: flat(program.function(*map(hloom.numpy.asarray, inputs))))
         stage("jit")
-        compiled_results = attempt(lambda: flat(_jitted(function, case)(*inputs)))
-    made = {"lower": lowered, "outside of jit": eager, "jit": compiled_results}
+        made["jit"] = attempt(lambda: flat(program.donating(*inputs)))
     raised = {name: r for name, r in made.items() if isinstance(r, Raised)}
     if raised:
         return _judge_refusal(case, raised, len(made), stage)
@@ -213,19 +223,20 @@ def check(case: Case, stage: Stage) -> Outcome:
     except TooLong:
         return Outcome(Verdict.SKIPPED, "runs too long")
     verdict = OK
-    for what, actual in (("outside of jit", eager), ("jit", compiled_results)):
+    ways = {what: actual for what, actual in made.items() if what != "lower"}
+    for what, actual in ways.items():
         outcome = traced.judged(what, expected, actual)
         if outcome.verdict is Verdict.FOUND:
             return outcome
         verdict = outcome if outcome is not OK else verdict
-    if case.options.get("exact") and not all(map(_same_bits, eager, compiled_results)):
+    if case.options.get("exact") and not all(map(_same_bits, *ways.values())):
         return found("other bits outside of jit", "jit and the same function outside of it differ in some bits")
     if case.options.get("derivatives"):
         stage("derivatives")
-        outcome = check_derivatives(function, case.inputs, case.seed)
+        outcome = program.derivatives.check(case.inputs, case.seed, outside=case.data == 0)
         if outcome.verdict is Verdict.FOUND:
             return outcome
-    if use_oracle:
+    if use_oracle and case.options.get("jax", True):
         outcome = _beside_jax(case, traced, expected, stage)
         if outcome is not OK:
             return outcome
@@ -238,9 +249,43 @@ def _same_bits(a: NDArray, b: NDArray) -> bool:
     return all(bool(np.all((x == y) & (np.signbit(x) == np.signbit(y)) | (x != x) & (y != y))) for x, y in parts)
 
 
-def _jitted(function: Callable[..., Any], case: Case) -> Callable[..., Any]:
-    donated = case.options.get("donate")
-    return hloom.jit(function) if donated is None else hloom.jit(function, donate_argnums=donated)  # type: ignore[no-any-return]
+@dataclass(slots=True)
+class _Program:
+    """A program, made ready to run with many sets of data."""
+
+    function: Callable[..., Any]
+    jitted: Any
+    """Under jit; `donating`: with the argument that the case donates."""
+    donating: Callable[..., Any]
+    derivatives: Derivatives
+    traced: dict[Any, Any] = field(default_factory=dict)
+
+    def lowered(self, inputs: Sequence[Any], how: Any) -> Any:
+        """What `jit(...).lower` gives, or Raised."""
+        key = how, tuple((a.shape, a.dtype) for a in inputs)
+        if key not in self.traced:
+            self.traced[key] = attempt(lambda: self.jitted.lower(*inputs))
+        return self.traced[key]
+
+
+@lru_cache(maxsize=1)
+def _program(source: str, donated: int | None) -> _Program:
+    function = compiled(source, HLOOM)
+    jitted = hloom.jit(function)
+    donating = jitted if donated is None else hloom.jit(function, donate_argnums=donated)
+    return _Program(function, jitted, donating, Derivatives(function, jitted))
+
+
+def with_data(case: Case, number: int) -> Case:
+    """The case with another set of data, which lies otherwise in memory."""
+    rng = random.Random(f"{case.seed} {number}")
+    options: dict[str, Any] = {**case.options, "views": [rng.choice(VIEWS) for _ in case.inputs]}
+    if case.options.get("derivatives"):
+        return case.but(data=number, inputs=data.normal(case.inputs, case.seed, number), options=options)
+    flavours, inputs = data.another(case.inputs, case.seed, number)
+    if not flavours <= data.ORDINARY or any(map(_has_large_unsigned, inputs)):
+        options["jax"] = False
+    return case.but(data=number, inputs=inputs, options=options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,16 +322,20 @@ def _judge_refusal(case: Case, raised: dict[str, Raised], ways: int, stage: Stag
     return Outcome(Verdict.REFUSED, str(first)[:150])
 
 
-def _run_jax(case: Case) -> Any:
+@lru_cache(maxsize=1)
+def _in_jax(source: str) -> Callable[..., Any]:
     import jax
     import jax.numpy
 
-    names = namespace_of(jax, jax.numpy, jax.lax, jax.nn)
-    function = compiled(case.program, names)
+    return jax.jit(compiled(source, namespace_of(jax, jax.numpy, jax.lax, jax.nn)))
+
+
+def _run_jax(case: Case) -> Any:
+    import jax
 
     def run() -> list[NDArray]:
         with jax.enable_x64(bool(case.options.get("x64"))):
-            return [np.asarray(r) for r in jax.tree.leaves(jax.jit(function)(*case.inputs))]
+            return [np.asarray(r) for r in jax.tree.leaves(_in_jax(case.program)(*case.inputs))]
 
     return attempt(run)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import array_cases
+from . import array_cases, data
 from .array_programs import Block, Statement, Var, to_source, without_dead
 from .case import Case, Outcome, Stage, dtype_named
 from .minimise import Shows
@@ -283,6 +283,15 @@ def _input(setting: Setting, kind: str, generator: np.random.Generator) -> np.nd
     var = setting.var(kind, "")
     low = 0 if var.dtype == "uint8" else -3
     return np.asarray(generator.integers(low, 5, var.shape)).astype(dtype_named(var.dtype))
+
+
+def with_data(case: Case, number: int) -> Case:
+    """The case with another set of data, which lies otherwise in memory. Few run outside of jit, where a loop is traced
+    again for each."""
+    rng = random.Random(f"{case.seed} {number}")
+    options = {**case.options, "views": [rng.choice(array_cases.VIEWS) for _ in case.inputs]}
+    options["outside"] = number % 16 == 1
+    return case.but(data=number, inputs=data.another_exact(case.inputs, case.seed, number), options=options)
 
 
 check: Callable[[Case, Stage], Outcome] = array_cases.check

@@ -1,6 +1,7 @@
 """A case: one program with its inputs; what checking it says; and the files of a reproduction.
 
 A case holds only text and arrays, so that it can be sent to another process, changed by the minimiser, and stored.
+A program is drawn from a seed, with set 0 of its data; other sets have numbers (`data`), and are cases of their own.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ NDArray = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`kind` and `seed` name it. `program`: HLO text, or the source of a Python function. `inputs`: one array for each
-    argument. `options`: how it is run, as JSON holds it."""
+    """`kind`, `seed` and `data`, the number of the set of data, name it. `program`: HLO text, or the source of a Python
+    function. `inputs`: one array for each argument. `options`: how it is run, as JSON holds it."""
 
     kind: str
     seed: int
@@ -30,10 +31,11 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
     parts: Any = None
     """What the minimiser of the kind works on, if that is not the text."""
+    data: int = 0
 
     @property
     def id(self) -> str:
-        return f"{self.kind}:{self.seed}"
+        return f"{self.kind}:{self.seed}" + (f".{self.data}" if self.data else "")
 
     def but(self, **changes: Any) -> Case:
         return replace(self, **changes)
@@ -95,7 +97,6 @@ class Kind(Protocol):
 # ---- reproductions
 
 _SUFFIXES = {"array": "py", "loop-array": "py", "limit": "py", "interrupt": "py", "store": "txt"}
-_FIELDS = "kind", "seed", "options", "signature"
 
 
 def write(folder: Path, name: str, case: Case, outcome: Outcome) -> Path:
@@ -108,6 +109,7 @@ def write(folder: Path, name: str, case: Case, outcome: Outcome) -> Path:
     about = {
         "kind": case.kind,
         "seed": case.seed,
+        "data": case.data,
         "options": dict(case.options),
         "signature": outcome.signature,
         "message": outcome.message,
@@ -128,7 +130,7 @@ def read(path: Path) -> Case:
         for data, dtype, shape in zip(raw, about["dtypes"], about["shapes"], strict=True)
     )
     program = path.read_text(encoding="utf-8", errors="surrogateescape")
-    return Case(about["kind"], about["seed"], program, inputs, about["options"])
+    return Case(about["kind"], about["seed"], program, inputs, about["options"], data=about["data"])
 
 
 def dtype_named(name: str) -> np.dtype[Any]:

@@ -2,9 +2,11 @@
 
     python -m tools.fuzz --minutes 10 --seed 0 --kind text,hlo,array,loop      exit code 1 if anything is found
     python -m tools.fuzz --replay hlo:1000042                             one case again, from its seed
+    python -m tools.fuzz --replay hlo:1000042.7                           with set 7 of its data
     python -m tools.fuzz --replay out/fuzz/hlo_1000042.hlo                one from its file
 
-Case number n of a run with seed s has seed 1,000,000 s + n, whatever the kinds; the kinds take turns.
+Program number n of a run with seed s has seed 1,000,000 s + n, whatever the kinds; the kinds take turns. Each program
+runs with `--data` sets of data, of which set 0 is drawn with it. A case is a program with a set.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, cycle
 from pathlib import Path
@@ -21,11 +24,11 @@ from pathlib import Path
 from . import ledger
 from .case import Case, Outcome, Verdict, read, write
 from .minimise import Search
-from .worker import ROOT, Limits, Worker
+from .worker import ROOT, Drawn, Limits, Worker
 
 ATTACKS = ("hostile", "store", "limit", "interrupt")
 KINDS = ("text", "hlo", "array", "loop", "loop-array", *ATTACKS)
-CASES_PER_SEED = 1_000_000
+PROGRAMS_PER_SEED = 1_000_000
 
 
 @dataclass
@@ -38,20 +41,26 @@ class Run:
     quiet: bool = False
     most: int = 20
     """Reproductions after which the run ends."""
+    data: int = 1
+    """With how many sets of data a program runs."""
     counts: Counter[tuple[str, Verdict]] = field(default_factory=Counter)
+    programs: Counter[str] = field(default_factory=Counter)
     each: int = 3
     """Of findings with one signature, how many are written down: they may be different defects."""
     signatures: Counter[str] = field(default_factory=Counter)
     found: list[tuple[str, Path]] = field(default_factory=list)
 
     def one(self, kind: str, seed: int) -> Outcome:
-        """Check one case, and write down what it shows, unless that is known from an earlier one."""
+        """Check the cases of one program, and write down what they show, unless that is known from an earlier one."""
         started = time.monotonic()
-        outcome = self.worker.check((kind, seed))
-        self.counts[kind, outcome.verdict] += 1
+        outcomes = self.worker.outcomes(Drawn(kind, seed, 0, self.data))
+        self.programs[kind] += 1
+        self.counts.update((kind, outcome.verdict) for outcome in outcomes)
+        outcome = outcomes[-1]
         if not self.quiet or outcome.verdict is Verdict.FOUND:
             about = f" {outcome.message.splitlines()[0]}" if outcome.message else ""
-            print(f"{kind}:{seed} {outcome.verdict.value} {time.monotonic() - started:.2f} s{about[:150]}", flush=True)
+            name = self.worker.last_case.id if self.worker.last_case else f"{kind}:{seed}"
+            print(f"{name} {outcome.verdict.value} {time.monotonic() - started:.2f} s{about[:150]}", flush=True)
         if outcome.verdict is Verdict.FOUND:
             self.signatures[outcome.signature] += 1
             if self.signatures[outcome.signature] <= self.each:
@@ -78,7 +87,7 @@ class Run:
         for kind in KINDS:
             verdicts = {v.value: self.counts[kind, v] for v in Verdict if self.counts[kind, v]}
             if verdicts:
-                lines.append(f"{kind}: {sum(verdicts.values())} cases: {verdicts}")
+                lines.append(f"{kind}: {sum(verdicts.values())} cases of {self.programs[kind]} programs: {verdicts}")
         if self.worker.oracle_crashes:
             lines.append(f"XLA or JAX crashed {self.worker.oracle_crashes} times")
         lines += [f"FOUND {signature}: {path}" for signature, path in self.found]
@@ -95,27 +104,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with Worker(Limits(options.limit), prepare=options.prepare, oracle=not options.no_jax) as worker:
         if options.replay:
             return _replay(worker, options.replay)
-        run = Run(worker, Path(options.out), options.minimise, options.quiet, options.most, each=options.each)
+        out, each = Path(options.out), options.each
+        run = Run(worker, out, options.minimise, options.quiet, options.most, options.data, each=each)
         end = time.monotonic() + 60 * options.minutes
-        for number, kind in zip(count(options.start), cycle(kinds)):
-            if time.monotonic() > end or number - options.start == options.cases or len(run.found) >= run.most:
-                break
-            run.one(kind, options.seed * CASES_PER_SEED + number)
+        with suppress(KeyboardInterrupt):
+            for number, kind in zip(count(options.start), cycle(kinds)):
+                if time.monotonic() > end or number - options.start == options.cases or len(run.found) >= run.most:
+                    break
+                run.one(kind, options.seed * PROGRAMS_PER_SEED + number)
         print(run.summary())
         if options.ledger:
-            verdicts: Counter[str] = Counter()
-            for (_, verdict), number in run.counts.items():
-                verdicts[verdict.value] += number
-            ledger.add(kinds, options.seed, options.start, verdicts, [s for s, _ in run.found], not options.no_jax)
+            drawn = ledger.Seeds(options.seed, options.start, run.programs.total(), options.data)
+            found = [s for s, _ in run.found]
+            ledger.add(kinds, drawn, {(k, v.value): n for (k, v), n in run.counts.items()}, found, not options.no_jax)
         return 1 if run.found else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("tools.fuzz", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10.0, help="how long to look (default 10)")
-    parser.add_argument("--cases", type=int, default=-1, help="how many cases at most")
+    parser.add_argument("--cases", type=int, default=-1, help="how many programs at most")
+    parser.add_argument("--data", type=int, default=1, help="with how many sets of data each runs (default 1)")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other cases (default 0)")
-    parser.add_argument("--start", type=int, default=0, help="the number of the first case (default 0)")
+    parser.add_argument("--start", type=int, default=0, help="the number of the first program (default 0)")
     parser.add_argument("--kind", default=",".join(KINDS), help=f"some of {','.join(KINDS)}; default all")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of processor time for one case (default 60)")
     parser.add_argument("--minimise", type=float, default=60.0, metavar="SECONDS", help="for each defect (default 60)")
@@ -125,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-jax", action="store_true", help="do not compare with JAX")
     parser.add_argument("--ledger", action="store_true", help="add the run to tests/data/fuzz_ledger.jsonl")
     parser.add_argument("--quiet", action="store_true", help="print only what is found")
-    parser.add_argument("--replay", metavar="FILE|KIND:SEED", help="one case again; nothing is made smaller")
+    parser.add_argument("--replay", metavar="FILE|KIND:SEED[.SET]", help="one case again; nothing is made smaller")
     parser.add_argument("--prepare", default="", help=argparse.SUPPRESS)  # for tests: breaks something in the child
     return parser
 
@@ -135,8 +146,9 @@ def _replay(worker: Worker, what: str) -> int:
     if path.exists():
         outcome = worker.check(read(path))
     else:
-        kind, _, seed = what.partition(":")
-        outcome = worker.check((kind, int(seed)))
+        kind, _, number = what.partition(":")
+        seed, _, data = number.partition(".")
+        outcome = worker.check(Drawn(kind, int(seed), int(data or 0)))
     case = worker.last_case
     if case is not None:
         print(case.program)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from . import (  # noqa: E402
     store_cases,
     text_cases,
 )
+from .case import Case  # noqa: E402
 from .known import is_known  # noqa: E402
 
 if TYPE_CHECKING:
@@ -31,9 +33,19 @@ KINDS: dict[str, Kind] = {
     "text": text_cases, "hlo": module_cases, "array": array_cases, "loop": loop_cases, "loop-array": array_loops,
     "hostile": hostile_cases, "store": store_cases, "limit": limit_cases, "interrupt": interrupt_cases,
 }  # fmt: skip
+WITH_DATA: dict[str, Callable[[Case, int], Case]] = {
+    "text": text_cases.with_data, "hlo": module_cases.with_data, "array": array_cases.with_data,
+    "loop": loop_cases.with_data, "loop-array": array_loops.with_data,
+}  # fmt: skip
+"""The kinds whose programs run with many sets of data: a case with another set."""
 HAS_JAX = importlib.util.find_spec("jax") is not None
 
-__all__ = ["HAS_JAX", "KINDS", "is_known", "use_oracle"]
+__all__ = ["HAS_JAX", "KINDS", "WITH_DATA", "is_known", "use_oracle", "with_data"]
+
+
+def with_data(case: Case, number: int) -> Case:
+    """The case with another set of data."""
+    return WITH_DATA[case.kind](case, number)
 
 
 def use_oracle(wanted: bool) -> None:

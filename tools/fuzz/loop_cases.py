@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import lru_cache
 from unittest import mock
 
 import numpy as np
@@ -18,8 +19,6 @@ from hloom.hlo.evaluator import evaluate
 from hloom.hlo.ir import HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.manager import PassOptions
-from hloom.hlo.text.parser import parse
-from hloom.hlo.verifier import verify
 from hloom.numba_backend import pipeline
 from hloom.numba_backend.native_loops.cost import can_be_native, is_native
 
@@ -27,12 +26,13 @@ from support.guarded import GuardedProgram, small_pieces
 from support.random_loops import loop_arguments, loop_module
 from support.random_steps import ROUNDING
 
-from . import module_runs
+from . import data, module_runs
 from .agreement import How
 from .case import OK, Case, NDArray, Outcome, Stage, Verdict, found
 from .minimise import Shows
 from .module_cases import minimised as minimised_module
 from .noise import Budget, TooLong, evaluate_within, is_inexact
+from .text_cases import read
 from .worker import signature_of
 
 use_oracle = False
@@ -75,8 +75,7 @@ def draw(seed: int) -> Case:
 def check(case: Case, stage: Stage) -> Outcome:
     """Text, verifier, and all ways to run it."""
     stage("text")
-    module = parse(case.program)
-    verify(module)
+    module = read(case.program)
     stage("evaluator")
     with np.errstate(all="ignore"):
         try:
@@ -85,8 +84,7 @@ def check(case: Case, stage: Stage) -> Outcome:
             return Outcome(Verdict.SKIPPED, "runs too long")
     worst = OK
     for way in case.options.get("ways", WAYS):
-        with _going(way) as disabled:
-            outcome = _one_way(way, disabled, module, expected, case, stage)
+        outcome = _one_way(way, module, expected, case, stage)
         if outcome.verdict is Verdict.FOUND:
             return outcome
         worst = outcome if outcome is not OK else worst
@@ -95,21 +93,22 @@ def check(case: Case, stage: Stage) -> Outcome:
     return worst
 
 
-def _one_way(
-    way: str, disabled: frozenset[str], module: HloModule, expected: Sequence[NDArray], case: Case, stage: Stage
-) -> Outcome:
+@lru_cache(maxsize=len(WAYS))
+def _program(module: HloModule, way: str, check: bool, at_end: bool, pieces: bool) -> GuardedProgram:
+    """The module compiled in one way, with the verifier after each pass if `check`: once for all sets of data."""
+    with _going(way) as disabled, small_pieces() if pieces else nullcontext():
+        return GuardedProgram(module, options=PassOptions(verify=check, disabled=disabled), at_end=at_end)
+
+
+def _one_way(way: str, module: HloModule, expected: Sequence[NDArray], case: Case, stage: Stage) -> Outcome:
     stage(f"{way}: compiler")
-    options = PassOptions(verify=bool(case.options.get("verify")), disabled=disabled)
+    options = case.options
     try:
-        with small_pieces() if case.options.get("small_pieces") else nullcontext():
-            program = GuardedProgram(
-                module,
-                options=options,
-                at_end=bool(case.options.get("at_end", True)),
-                pattern=int(case.options.get("pattern", 0xA5)),
-            )
+        at_end, verify, pieces = options.get("at_end", True), options.get("verify"), options.get("small_pieces")
+        program = _program(module, way, bool(verify), bool(at_end), bool(pieces))
+        program.pattern = int(options.get("pattern", 0xA5))
         stage(f"{way}: compiled code")
-        for turn in ("", ", run again"):
+        for turn in ("", ", run again") if case.data == 0 else ("",):
             actual = program.run(case.inputs)
             outcome = _judged(f"{way}{turn}", module, expected, actual, case)
             if outcome is not OK:
@@ -125,6 +124,12 @@ def _one_way(
         earlier = _judged(f"{way}: passes", module, expected, after, case)
         return earlier if earlier.verdict is Verdict.FOUND else outcome
     return outcome
+
+
+def with_data(case: Case, number: int) -> Case:
+    """The case with another set of data, in memory that held something else."""
+    inputs = data.another_exact(case.inputs, case.seed, number)
+    return case.but(data=number, inputs=inputs, options=module_runs.other_run(case.options, data.ORDINARY, number))
 
 
 def is_exact(module: HloModule) -> bool:

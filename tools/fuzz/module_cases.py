@@ -21,14 +21,13 @@ from hloom.hlo.builder import (
     make_tuple,
 )
 from hloom.hlo.element_type import ElementType
-from hloom.hlo.errors import HloError
+from hloom.hlo.errors import HloError, HloParseError
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.ops.movement import BroadcastAttributes
 from hloom.hlo.ops.structure import FusionAttributes, FusionKind
 from hloom.hlo.shape import Shape
 from hloom.hlo.text.parser import parse
-from hloom.hlo.verifier import verify
 
 from hloom.backend_check.op_case import Array, Token
 from hloom.backend_check.op_table import CASES, OpCase, Operand
@@ -36,12 +35,12 @@ from hloom.backend_check.op_values import any_value, finite
 from support.nest_modules import SIZES, WIDE, NestDrawer
 from support.random_modules import Drawer, random_module
 
-from . import module_runs
+from . import data, module_runs
 from .case import Case, NDArray, Outcome, Stage, found
 from .known import excluded_case, excluded_type
 from .minimise import Shows, fewer_options
 from .text_cases import minimised as minimised_text
-from .text_cases import not_printed_as_read
+from .text_cases import not_printed_as_read, read
 
 use_oracle = False
 """Whether to compare with JAX; the child sets it."""
@@ -230,16 +229,20 @@ def check(case: Case, stage: Stage) -> Outcome:
     """Text, verifier, and all ways to run it."""
     stage("text")
     try:
-        module = parse(case.program)
-    except HloError as error:
-        signature = f"text: {type(error).__name__} {getattr(error, 'label', '')}"
-        return found(signature, f"a drawn module is refused: {error}")
-    verify(module)
+        module = read(case.program)
+    except HloParseError as error:
+        return found(f"text: {type(error).__name__} {error.label}", f"a drawn module is refused: {error}")
     difference = not_printed_as_read(module)
     if difference:
         return found("text: not read as it was printed", difference)
     with_xla = use_oracle and bool(case.options.get("xla"))
     return module_runs.run(module, case.inputs, case.options, stage, seed=case.seed, with_xla=with_xla)
+
+
+def with_data(case: Case, number: int) -> Case:
+    """The case with another set of data, in memory that held something else."""
+    flavours, inputs = data.another(case.inputs, case.seed, number)
+    return case.but(data=number, inputs=inputs, options=module_runs.other_run(case.options, flavours, number))
 
 
 def minimised(case: Case, shows: Shows) -> Case:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,17 @@ from support.random_targets import RandomTarget, with_random_entry
 
 from .agreement import How, differences
 from .case import OK, NDArray, Outcome, Stage, Verdict, found
+from .data import ORDINARY
 from .definite import is_definite
 from .noise import Budget, TooLong, evaluate_within
 from .worker import signature_of
 
 LARGEST = 2_000_000
 """Elements of all arrays of a module that is run."""
+PATTERNS = [0xA5, 0xFF, 0x7F, 0x00]
+"""Bytes that memory holds before a program runs."""
+OF_A_RUN = ("pattern", "xla")
+"""Options for which nothing is compiled anew."""
 MAY_BE_LEFT_OUT = (
     "algebraic-simplifier", "cse", "constant-folding", "dce", "control-flow-simplifier", "layout-assignment",
     "loop-invariant-code-motion", "align-reshapes", "split-reductions",
@@ -42,7 +48,7 @@ MAY_BE_LEFT_OUT = (
 
 def random_options(rng: random.Random) -> dict[str, Any]:
     """How a module is run."""
-    options: dict[str, Any] = {"at_end": rng.random() < 0.7, "pattern": rng.choice([0xA5, 0xFF, 0x7F, 0x00])}
+    options: dict[str, Any] = {"at_end": rng.random() < 0.7, "pattern": rng.choice(PATTERNS)}
     kind = rng.random()
     if kind < 0.15:
         options["target"] = "tpu"
@@ -57,6 +63,14 @@ def random_options(rng: random.Random) -> dict[str, Any]:
     return options
 
 
+def other_run(options: Mapping[str, Any], flavours: frozenset[str], number: int) -> dict[str, Any]:
+    """The options of a case for another set of data."""
+    changed = {**options, "pattern": PATTERNS[number % len(PATTERNS)]}
+    if not flavours <= ORDINARY:
+        changed.pop("xla", None)
+    return changed
+
+
 def run(
     module: HloModule,
     inputs: Sequence[NDArray],
@@ -67,7 +81,7 @@ def run(
     with_xla: bool = False,
 ) -> Outcome:
     """All ways, compared."""
-    why = _not_to_run(module)
+    why = not_to_run(module)
     if why:
         return Outcome(Verdict.SKIPPED, why)
     stage("evaluator")
@@ -81,16 +95,8 @@ def run(
     except HloError as error:
         refusal = error
     stage("compiler")
-    given = with_random_entry(module, options["entry_layouts"]) if "entry_layouts" in options else module
     try:
-        with small_pieces() if options.get("small_pieces") else nullcontext():
-            program = GuardedProgram(
-                given,
-                options=PassOptions(verify=True, disabled=frozenset(filter(None, [options.get("disabled")]))),
-                at_end=options.get("at_end", True),
-                target=_target(options),
-                pattern=options.get("pattern", 0xA5),
-            )
+        program = _program(module, tuple(sorted((k, v) for k, v in options.items() if k not in OF_A_RUN)))
     except HloError as error:
         if refusal is not None:
             return Outcome(Verdict.REFUSED, f"{type(refusal).__name__}, {type(error).__name__}")
@@ -103,6 +109,7 @@ def run(
         if outcome is not OK:
             return outcome
     stage("compiled code")
+    program.pattern = options.get("pattern", 0xA5)
     try:
         actual = program.run(inputs)
     except AssertionError as error:
@@ -115,6 +122,20 @@ def run(
         return found(signature_of(refusal, "evaluator"), f"compiled code runs it; the evaluator: {refusal}")
     outcome = judged("compiled code", module, inputs, expected, actual, How(seed=seed))
     return beside_xla(module, inputs, expected, stage, seed) if outcome is OK and with_xla else outcome
+
+
+@lru_cache(maxsize=1)
+def _program(module: HloModule, how: tuple[tuple[str, Any], ...]) -> GuardedProgram:
+    """The module compiled: once for all sets of data. HloError if it is refused."""
+    options = dict(how)
+    given = with_random_entry(module, options["entry_layouts"]) if "entry_layouts" in options else module
+    with small_pieces() if options.get("small_pieces") else nullcontext():
+        return GuardedProgram(
+            given,
+            options=PassOptions(verify=True, disabled=frozenset(filter(None, [options.get("disabled")]))),
+            at_end=options.get("at_end", True),
+            target=_target(options),
+        )
 
 
 def judged(
@@ -143,7 +164,8 @@ def _target(options: Mapping[str, Any]) -> Target:
 _WAITS = frozenset({Opcode.INFEED, Opcode.OUTFEED, Opcode.SEND, Opcode.RECV, Opcode.SEND_DONE, Opcode.RECV_DONE})
 
 
-def _not_to_run(module: HloModule) -> str:
+@lru_cache(maxsize=1)
+def not_to_run(module: HloModule) -> str:
     """Why a module is not run, or ""."""
     elements = 0
     for instruction in module.instructions():

@@ -61,6 +61,7 @@ _DECIDES = frozenset(
 )  # fmt: skip
 _ROUNDS = frozenset({O.FLOOR, O.CEIL, O.SIGN, O.ROUND_NEAREST_AFZ, O.ROUND_NEAREST_EVEN, O.REDUCE_PRECISION})
 _STRUCTURE = frozenset({O.TUPLE, O.GET_TUPLE_ELEMENT, O.CALL, O.WHILE, O.CONDITIONAL, O.FUSION, O.OPT_BARRIER})
+_PRODUCTS = frozenset({O.DOT, O.RAGGED_DOT, O.CONVOLUTION})
 _NEVER = frozenset({O.MAXIMUM, O.MINIMUM, O.AND, O.OR, O.XOR, O.SELECT})
 
 
@@ -78,7 +79,7 @@ class Budget:
 
     def spend(self, shape: Shape) -> None:
         self.steps -= 1
-        self.elements -= sum(leaf.num_elements for leaf in shape.leaves())
+        self.elements -= sum(leaf.num_elements for leaf in shape.leaves()) if shape.is_tuple else shape.num_elements
         if self.steps < 0 or self.elements < 0:
             raise TooLong
 
@@ -208,6 +209,9 @@ class Noisy:
                 np.max(_magnitude(np.asarray(x)), initial=0, where=np.isfinite(_magnitude(np.asarray(x))))
                 for o in operands for x in leaves_of(o) if is_inexact(np.asarray(x).dtype)
             ]  # fmt: skip
+            most: Any = ml_dtypes.finfo(element.real.dtype).max  # type: ignore[no-untyped-call]
+            if not max(largest) ** 2 * max(i.shape.num_elements for i in instruction.operands) < float(most):
+                self._cannot_tell()  # some square on the way may be infinite
             return np.full(array.shape, 16.0 * max(largest) * max(array.shape[-1:] or (1,)))
         if opcode in SUMS:
             return self._bound_of_sum(instruction, operands, array)
@@ -224,6 +228,18 @@ class Noisy:
             size = _magnitude(a) + _magnitude(b)
         elif opcode is O.MULTIPLY and all(_is_simple(np.asarray(x)) for x in (*operands, array)):
             return None
+        info: Any = ml_dtypes.finfo(element.real.dtype)  # type: ignore[no-untyped-call]
+        least = float(info.smallest_subnormal) / float(info.eps)
+        if opcode is O.MULTIPLY:
+            exact = _magnitude(np.asarray(operands[0])) * _magnitude(np.asarray(operands[1]))
+            if (np.isfinite(exact) & (exact > float(info.max))).any():
+                self._cannot_tell()  # a product that is not rounded before it is added is finite
+            if element.is_complex:  # or decides about the sign of zero
+                return size * ulps + np.where((exact > 0) & (exact < 2 * float(info.tiny)), least, 0.0)
+        if opcode is O.DIVIDE and element.is_complex:
+            if not all(map(_is_finite, map(np.asarray, operands))):
+                self._cannot_tell()  # C99 leaves open which infinity
+            return size * ulps + np.where(size == 0, least, 0.0)  # 0 + -0, or -0 - 0
         return size * ulps
 
     def _bound_of_sum(self, instruction: HloInstruction, operands: list[Value], array: NDArray) -> NDArray | None:
@@ -234,7 +250,12 @@ class Noisy:
         arrays = [np.asarray(o) for o in operands]
         if instruction.opcode is O.FFT:
             total = np.sum(_magnitude(arrays[0]))
+            largest = float(ml_dtypes.finfo(arrays[0].real.dtype).max)  # type: ignore[no-untyped-call]
+            if not 2 * total < largest:
+                self._cannot_tell()  # some sum on the way may be infinite
             return np.full(array.shape, 4.0 * total)
+        if array.dtype.kind == "c" and instruction.opcode in _PRODUCTS and not all(map(_is_finite, arrays)):
+            self._cannot_tell()  # docs/differences.md: what BLAS gives
         if all(map(_is_simple, arrays)) and _is_simple(array):
             return None
         if reducer is not None and reducer.root.opcode is not O.ADD:
@@ -245,8 +266,12 @@ class Noisy:
         except (ValueError, TypeError):
             return None
         if np.isinf(_wide(total)).any() and self._overflows(instruction, arrays):
-            self.decisions = int(self._rng.integers(1 << 32))  # the order of the sum decides about infinity and NaN
+            self._cannot_tell()  # the order of the sum decides about infinity and NaN
         return 4.0 * _magnitude(total)
+
+    def _cannot_tell(self) -> None:
+        """This run has decided something that no other has."""
+        self.decisions = int(self._rng.integers(1 << 32))
 
     def _overflows(self, instruction: HloInstruction, arrays: list[NDArray]) -> bool:
         """Is a sum of finite numbers infinite?"""
@@ -291,6 +316,10 @@ def _wide(array: NDArray) -> NDArray:
 
 def _magnitude(array: NDArray) -> NDArray:
     return np.abs(_wide(array))
+
+
+def _is_finite(array: NDArray) -> bool:
+    return not is_inexact(array.dtype) or bool(np.isfinite(_wide(array)).all())
 
 
 def _is_simple(array: NDArray) -> bool:

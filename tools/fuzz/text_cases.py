@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar
 from zlib import crc32
@@ -27,11 +27,13 @@ from hloom.backend_check.op_table import CASES, build_module
 from interop.archive import read as read_interop
 from support.hlo_texts import INSTRUCTIONS, module_with
 
-from . import module_runs
-from .case import Case, Outcome, Stage, Verdict, found
+from . import data, module_runs
+from .case import Case, NDArray, Outcome, Stage, Verdict, found
 from .minimise import Shows, fewer_options, without_parts
 from .sameness import first_difference
 
+NAME = "fuzz.hlo"
+"""In refusals."""
 _TESTS = Path(__file__).resolve().parent.parent.parent / "tests"
 LONGEST = 12_000
 """Characters of a text of the corpus."""
@@ -265,24 +267,36 @@ def draw(seed: int) -> Case:
 def check(case: Case, stage: Stage) -> Outcome:
     """Refused with a place and a label, or a valid module that prints what is read again, and runs."""
     stage("parser")
-    name = "fuzz.hlo"
     try:
-        module = parse(case.program, name)
+        module = read(case.program)
     except HloParseError as error:
         lines = case.program.count("\n") + 1
         good = 1 <= error.line <= lines and error.column >= 1 and error.label
-        if not good or not str(error).startswith(f"{name}:{error.line}:{error.column}: "):
+        if not good or not str(error).startswith(f"{NAME}:{error.line}:{error.column}: "):
             return found("a refusal without a place or a label", str(error))
         return Outcome(Verdict.REFUSED, error.label)
-    stage("verifier")
-    verify(module)
     stage("printer")
     difference = not_printed_as_read(module)
     if difference:
         return found("text: not read as it was printed", difference)
-    return module_runs.run(module, _inputs(case), case.options, stage, seed=case.seed)
+    return module_runs.run(module, _inputs(case, module), case.options, stage, seed=case.seed)
 
 
+@lru_cache(maxsize=1)
+def read(text: str) -> HloModule:
+    """The module: once for all sets of data. HloParseError for what is none."""
+    module = parse(text, NAME)
+    verify(module)
+    return module
+
+
+def with_data(case: Case, number: int) -> Case:
+    """The case with another set of data, which is drawn when the program is known."""
+    options = module_runs.other_run(case.options, frozenset(), number)
+    return case.but(data=number, options=options)
+
+
+@lru_cache(maxsize=1)
 def not_printed_as_read(module: HloModule) -> str:
     """In what a module differs from what is read when it is printed, or ""."""
     text = module.to_text()
@@ -292,15 +306,15 @@ def not_printed_as_read(module: HloModule) -> str:
     return first_difference(module, again)
 
 
-def _inputs(case: Case) -> list[np.ndarray]:
+def _inputs(case: Case, module: HloModule) -> Sequence[NDArray]:
     """Drawn for the program as it is: a smaller one may have other parameters."""
     generator = np.random.default_rng(case.seed)
-    module = parse(case.program)
     leaves = [leaf for p in module.entry.parameters for leaf in p.shape.leaves()]
     if sum(leaf.num_elements for leaf in leaves if not leaf.is_token) > module_runs.LARGEST:
         return []
     special = 0.2 if case.seed % 3 == 0 else 0.0
-    return [random_array(leaf, generator, special) for leaf in leaves if not leaf.is_token]
+    inputs = [random_array(leaf, generator, special) for leaf in leaves if not leaf.is_token]
+    return data.another(inputs, case.seed, case.data)[1] if case.data else inputs
 
 
 def minimised(case: Case, shows: Shows) -> Case:

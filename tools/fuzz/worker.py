@@ -1,7 +1,8 @@
 """A child process that checks cases, so that a crash, a hang or a lack of memory is a result like others.
 
-The parent sends a case, or the seed of one; the child sends the case back before it checks it, then the name of each
-stage, then the outcome. One child checks many cases; it is replaced when it is gone, too slow, or too large.
+The parent sends a case, or the seed of a program and the sets of data that it shall run with. The child sends the first
+case back before it checks it, and in the end the outcomes; meanwhile it notes in shared memory how far it is. One child
+checks many cases; it is replaced when it is gone, too slow, or too large.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from .case import Case, Outcome, Verdict, found
 
@@ -47,6 +49,18 @@ _STARTING = 300.0
 """Seconds in which a child must have imported the library."""
 ORACLES = ("jax", "xla")
 """Stages in which the library is not at work: a crash there is no defect of its."""
+_NOTE = 120
+"""Bytes in which the child says how far it is: the set's number and the stage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The cases of one program: the sets `first`, `first + 1`, ... of its data, `count` in all."""
+
+    kind: str
+    seed: int
+    first: int = 0
+    count: int = 1
 
 
 @dataclass
@@ -63,6 +77,7 @@ class Worker:
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._log: IO[bytes] | None = None
+        self._note: Any = None
         self.last_case: Case | None = None
         self.oracle_crashes = 0
 
@@ -72,42 +87,52 @@ class Worker:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, t: TracebackType | None) -> None:
         self.stop()
 
-    def check(self, case: Case | tuple[str, int]) -> Outcome:
-        """The outcome of a case, or of the case of a (kind, seed); that case is then `last_case`."""
-        self.last_case = case if isinstance(case, Case) else None
+    def check(self, case: Case | Drawn) -> Outcome:
+        """The outcome of a case, or of the last one of a program's; that case is then `last_case`."""
+        return self.outcomes(case)[-1]
+
+    def outcomes(self, asked: Case | Drawn) -> list[Outcome]:
+        """The outcomes of a program's cases, until one of them is a defect; none but the first, if that does not run.
+        The case of the last one is then `last_case`."""
+        self.last_case = asked if isinstance(asked, Case) else None
         pipe = self._started()
         try:
-            pipe.send(case)
+            pipe.send(asked)
         except (BrokenPipeError, OSError):
             self.stop()
             pipe = self._started()
-            pipe.send(case)
+            pipe.send(asked)
         before = latest = self._processor_seconds()
         moved = time.monotonic()
-        stage = "generator"
         while True:
             with suppress(EOFError, OSError):
                 if pipe.poll(0.2):
                     message = pipe.recv()
-                    if isinstance(message, Outcome):
-                        if message.verdict is Verdict.FOUND and self.last_case and self.last_case.kind == "interrupt":
-                            self.stop()  # the next case would show the same
-                        if message.signature == _TOO_LARGE:
-                            self.stop()
-                            return Outcome(message.verdict, message.message)
-                        return message
                     if isinstance(message, Case):
                         self.last_case = message
-                    else:
-                        stage = message
-                    continue
+                        continue
+                    made: list[Outcome] = message.outcomes
+                    found_by_interrupt = made[-1].verdict is Verdict.FOUND and message.kind == "interrupt"
+                    if message.too_large or found_by_interrupt:  # the next interrupt would show the same
+                        self.stop()
+                    return made
             if self._process is None or not self._process.is_alive():
-                return self._crashed(stage)
+                return self._ended(self._crashed)
             now = self._processor_seconds()
             if now != latest:
                 latest, moved = now, time.monotonic()
-            if now - before > self.limits.processor or time.monotonic() - moved > self.limits.idle:
-                return self._hung(stage, now - before)
+            used = now - before
+            if used > self.limits.processor or time.monotonic() - moved > self.limits.idle:
+                return self._ended(lambda stage: self._hung(stage, used))  # noqa: B023  # called at once
+
+    def _ended(self, judge: Callable[[str], Outcome]) -> list[Outcome]:
+        """The outcomes of a child that does not say them: those before it was at its last case were good."""
+        number, _, stage = self._note.value.decode(errors="replace").partition(" ")
+        if self.last_case is not None and self.last_case.data != int(number or 0):
+            from . import kinds
+
+            self.last_case = kinds.with_data(self.last_case, int(number))
+        return [judge(stage)]
 
     def _crashed(self, stage: str) -> Outcome:
         assert self._process is not None
@@ -159,7 +184,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         mine, theirs = context.Pipe()
         self._log = tempfile.NamedTemporaryFile(prefix="fuzz-child-")  # noqa: SIM115  # closed by stop
-        arguments = (theirs, self._log.name, self.prepare, self.oracle)
+        self._note = context.RawArray("c", _NOTE)
+        arguments = (theirs, self._note, self._log.name, self.prepare, self.oracle)
         self._process = context.Process(target=serve, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
@@ -192,11 +218,19 @@ class Worker:
 # ---- in the child
 
 _READY = "ready"
-_TOO_LARGE = "the child is too large"
 _SHOW_STACK = signal.SIGUSR1
 
 
-def serve(pipe: Connection, log: str, prepare: str, oracle: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the child says in the end."""
+
+    kind: str
+    outcomes: list[Outcome]
+    too_large: bool
+
+
+def serve(pipe: Connection, note: Any, log: str, prepare: str, oracle: bool) -> None:
     """What the child does: check cases until the parent is gone."""
     trace = open(log, "w")  # noqa: SIM115  # as long as the process lives
     os.dup2(trace.fileno(), 2)  # what XLA and LLVM say before they end the process belongs there too
@@ -216,34 +250,63 @@ def serve(pipe: Connection, log: str, prepare: str, oracle: bool) -> None:
     pipe.send(_READY)
     while True:
         try:
-            received: Case | tuple[str, int] = pipe.recv()
+            asked: Case | Drawn = pipe.recv()
         except (EOFError, OSError):
             return
         trace.seek(0)
         trace.truncate()
-        pipe.send(outcome_of(received, pipe))
+        outcomes = _outcomes(asked, pipe, note)
+        large = outcomes[-1].verdict is not Verdict.FOUND and _resident() > LARGEST_CHILD
+        pipe.send(Answer(asked.kind, outcomes, large))
 
 
-def outcome_of(received: Case | tuple[str, int], pipe: Connection) -> Outcome:
-    """Draws and checks; an error that the check does not expect is a defect."""
+def _outcomes(asked: Case | Drawn, pipe: Connection, note: Any) -> list[Outcome]:
+    """Draws and checks the cases one after the other."""
     from . import kinds
 
-    text = ""
-    try:
-        case = received
-        if not isinstance(case, Case):
-            case = kinds.KINDS[case[0]].draw(case[1])
+    if isinstance(asked, Case):
+        return [_outcome_of(lambda: asked, note)]
+
+    def drawn() -> Case:
+        made = kinds.KINDS[asked.kind].draw(asked.seed)
+        made = kinds.with_data(made, asked.first) if asked.first else made
+        pipe.send(made)
+        base.append(made)
+        return made
+
+    base: list[Case] = []
+    made = [_outcome_of(drawn, note)]
+    if made[0].verdict in (Verdict.FOUND, Verdict.REFUSED, Verdict.SKIPPED) or asked.kind not in kinds.WITH_DATA:
+        return made
+    for number in range(asked.first + 1, asked.first + asked.count):
+        case = kinds.with_data(base[0], number)
+        made.append(_outcome_of(lambda: case, note))  # noqa: B023  # called at once
+        if made[-1].verdict is Verdict.FOUND:
             pipe.send(case)
-        text = case.program
-        made = kinds.KINDS[case.kind].check(case, pipe.send)
+            break
+    return made
+
+
+def _outcome_of(case_of: Callable[[], Case], note: Any) -> Outcome:
+    """Checks a case; an error that the check does not expect is a defect."""
+    from . import kinds
+
+    text, number = "", 0
+
+    def stage(name: str) -> None:
+        note.value = f"{number} {name}".encode()[: _NOTE - 1]
+
+    stage("generator")
+    try:
+        case = case_of()
+        text, number = case.program, case.data
+        made = kinds.KINDS[case.kind].check(case, stage)
     except MemoryError:
         made = Outcome(Verdict.SKIPPED, "out of memory")
     except Exception as error:
         made = found(signature_of(error), traceback.format_exc())
     if made.verdict is Verdict.FOUND and kinds.is_known(made.signature, f"{made.message}\n{text}"):
         made = Outcome(Verdict.KNOWN, made.message)
-    if made.verdict is not Verdict.FOUND and _resident() > LARGEST_CHILD:
-        return Outcome(made.verdict, made.message, _TOO_LARGE)
     return made
 
 
@@ -260,5 +323,3 @@ def signature_of(error: BaseException, stage: str = "") -> str:
 def _resident() -> int:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize()
-
-
