@@ -69,7 +69,9 @@ def scalar_index(draw: Values) -> Draft | None:
     i = draw.any(lambda v: v.rank == 0 and v.is_integer)
     if x is None or i is None:
         return None
-    place = f"{{1}}.astype('{draw.rng.choice(INDEX_DTYPES)}')"
+    dtype = draw.rng.choice(INDEX_DTYPES)
+    # docs/differences.md: JAX takes unsigned indices from 2**31 on for negative ones.
+    place = f"jnp.abs({{1}}).astype('{dtype}')" if dtype.startswith("u") else f"{{1}}.astype('{dtype}')"
     rest = ", ".join(["0"] * (x.rank - 1))
     starts = f"({place}, {rest})" if rest else f"({place},)"
     sizes = tuple(draw.rng.randint(min(1, n), n) for n in x.shape)
