@@ -206,6 +206,7 @@ def steps_of(module: HloModule, inputs: Sequence[Any]) -> list[int]:
 
 
 def in_process(case: Case) -> Outcome:
+    loop_cases.compiled.cache_clear()  # the library may be another one than a moment ago
     try:
         return loop_cases.check(case, lambda name: None)
     except Exception as error:

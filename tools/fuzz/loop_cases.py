@@ -94,7 +94,7 @@ def check(case: Case, stage: Stage) -> Outcome:
 
 
 @lru_cache(maxsize=len(WAYS))
-def _program(module: HloModule, way: str, check: bool, at_end: bool, pieces: bool) -> GuardedProgram:
+def compiled(module: HloModule, way: str, check: bool, at_end: bool, pieces: bool) -> GuardedProgram:
     """The module compiled in one way, with the verifier after each pass if `check`: once for all sets of data."""
     with _going(way) as disabled, small_pieces() if pieces else nullcontext():
         return GuardedProgram(module, options=PassOptions(verify=check, disabled=disabled), at_end=at_end)
@@ -105,7 +105,7 @@ def _one_way(way: str, module: HloModule, expected: Sequence[NDArray], case: Cas
     options = case.options
     try:
         at_end, verify, pieces = options.get("at_end", True), options.get("verify"), options.get("small_pieces")
-        program = _program(module, way, bool(verify), bool(at_end), bool(pieces))
+        program = compiled(module, way, bool(verify), bool(at_end), bool(pieces))
         program.pattern = int(options.get("pattern", 0xA5))
         stage(f"{way}: compiled code")
         for turn in ("", ", run again") if case.data == 0 else ("",):
