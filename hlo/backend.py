@@ -227,6 +227,12 @@ class Compiler(ABC):
         names those that exist, for another. `donated`: entry parameters whose memory the program may reuse for results.
         """
 
+    def compile_function(self, module: HloModule, *, target: str | Target = "cpu") -> Executable:
+        """As `compile`, of a module whose result is one op of `elementary.FUNCTIONS` on the parameters, of which
+        scalars are broadcast: what runs outside of jit. A backend overrides this if it has such programs ready; they
+        must give the same results bit for bit."""
+        return self.compile(module, target=target)
+
     def compile_all(
         self, modules: Sequence[HloModule], *, target: str | Target = "cpu"
     ) -> Sequence[Executable | UnsupportedError]:

@@ -1,6 +1,7 @@
 """NumbaCompiler: HLO in, executable out. A program that is stored is loaded; any other goes through `compiling.py`.
 
-This file and what it imports are all that a process needs whose programs are stored: no pass, no emitter.
+This file and what it imports, with `stored_programs.py`, are all that a process needs whose programs are stored: no
+pass, no emitter. One that only calls elementary functions outside of jit does not even need a store.
 """
 
 from __future__ import annotations
@@ -9,17 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..hlo.backend import AUTOTUNE, Compiler
 from ..hlo.ir import HloModule, InputOutputAlias
 from ..hlo.loading import load
 from ..hlo.shape import Shape
-from ..hlo.target import Target
+from ..hlo.target import CpuTarget, Target
 from ..hlo.targets import target_named
 from ..hlo.timeline.spans import Recorder, Source, Span, Track, register_source, spanning
-from . import stored_programs
-from .executable import Details, NumbaExecutable
+from . import elementary
+from .executable import Details, NumbaExecutable, ready
 
 if TYPE_CHECKING:
     from ..hlo.passes.manager import Pipeline
@@ -54,24 +55,35 @@ class NumbaCompiler(Compiler):
         module = _with_donated(module, donated)
         if AUTOTUNE in module.frontend_attributes:
             tuned = import_module(".autotuning", __package__).tuned
-            module = tuned(module, stored_programs.key_of(module, target), partial(self._compiled, target=target))
+            module = tuned(module, _stored().key_of(module, target), partial(self._compiled, target=target))
         return self._compiled(module, target)
 
     def _compiled(self, module: HloModule, target: Target) -> NumbaExecutable:
-        key = stored_programs.key_of(module, target)
+        stored = _stored()
+        key = stored.key_of(module, target)
         if key is not None:
             with spanning(Track.COMPILING, f"look for {module.name} in the store"):
-                found = stored_programs.load(key, module, partial(_details, module, target))
+                found: NumbaExecutable | None = stored.load(key, module, partial(_details, module, target))
             if found is not None:
                 return found
         made: NumbaExecutable = load(".compiling", __package__).compiled(module, target, key)
         return made
+
+    def compile_function(self, module: HloModule, *, target: str | Target = "cpu") -> NumbaExecutable:
+        target = target_named(target)
+        made = elementary.program_of(module) if type(target) is CpuTarget else None
+        return self._compiled(module, target) if made is None else ready(*made, partial(_details, module, target))
 
     def compile_optimized(self, module: HloModule, *, target: str | Target = "cpu") -> NumbaExecutable:
         """Compiles a module that has been through all passes; runs no pass. The search for a wrong kernel uses this."""
         module = replace(module, is_scheduled=True)
         made: NumbaExecutable = load(".compiling", __package__).assembled(module, target_named(target))
         return made
+
+
+def _stored() -> Any:
+    """Functions outside of jit do without it."""
+    return import_module(".stored_programs", __package__)
 
 
 def _details(module: HloModule, target: Target) -> Details:

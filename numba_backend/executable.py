@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -206,3 +207,11 @@ class NumbaExecutable(Executable):
 
     def passes(self) -> PassRecords:
         return self._details.passes()
+
+
+def ready(frame: Frame, program: Program, find_details: Callable[[], Details]) -> NumbaExecutable:
+    """The executable of a program that was not made in this process. `find_details`: the stages, which run when
+    somebody asks what it is made of."""
+    find = functools.cache(find_details)
+    program.title, program.twin = frame.name, lambda: find().program
+    return NumbaExecutable(frame, program, find)

@@ -11,7 +11,6 @@ import functools
 import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.records import dataclass
@@ -59,8 +58,8 @@ def this_machine() -> Machine:
     UnsupportedError for an environment variable HLOOM_MACHINE that is not a list such as "registers=16,cores=2".
     """
     words = frozenset((cpu_description() or "").split())
-    count, nbytes = _registers(words)
-    caches = _caches(Path("/sys/devices/system/cpu/cpu0/cache"))
+    count, nbytes = registers_of(words)
+    caches = _caches("/sys/devices/system/cpu/cpu0/cache")
     first, second, third = (caches.get(level, 0) for level in "123")
     line = caches.get("line", 64)
     system = Machine(available_cpus(), count, nbytes, "avx512_bf16" in words, line, first, second, third)
@@ -83,8 +82,8 @@ def with_numbers(machine: Machine, text: str) -> Machine:
     return replace(machine, multiplies_bf16=multiplies_bf16, **found)
 
 
-def _registers(words: frozenset[str]) -> tuple[int, int]:
-    """The number of vector registers, and how many bytes of each pay.
+def registers_of(words: frozenset[str]) -> tuple[int, int]:
+    """The number of vector registers of a processor with these features, and how many bytes of each pay.
 
     Of processors with AVX-512, Intel's had a lower clock with full registers until Ice Lake, so LLVM uses half of each.
     Those since Sapphire Rapids, which have AVX_VNNI too, do not: with full ones, 22 programs were 1.28 times as fast in
@@ -98,13 +97,27 @@ def _registers(words: frozenset[str]) -> tuple[int, int]:
     return 16, 32
 
 
-def _caches(folder: Path) -> Mapping[str, int]:
+_LEVEL_3 = frozenset({"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"})
+_LEVEL_4 = _LEVEL_3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+
+
+@functools.cache
+def x86_level() -> int:
+    """For which level of x86-64, as its ABI numbers them, code should be: 4 (AVX-512, where full registers pay), 3
+    (AVX2 and FMA); 0: none of these, or unknown."""
+    words = frozenset((cpu_description() or "").split())
+    if words >= _LEVEL_4 and registers_of(words)[1] == 64:
+        return 4
+    return 3 if words >= _LEVEL_3 else 0
+
+
+def _caches(folder: str) -> Mapping[str, int]:
     """The sizes of the data caches by level, "1" to "3", and of a "line", as Linux lists them; {} where it does not."""
     found: dict[str, int] = {}
-    for index in sorted(folder.glob("index*")) if folder.is_dir() else ():
+    for index in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         try:
             kind, level, size, line = (
-                index.joinpath(name).read_text().strip() for name in ("type", "level", "size", "coherency_line_size")
+                _word(os.path.join(folder, index, name)) for name in ("type", "level", "size", "coherency_line_size")
             )
             if kind != "Instruction":
                 found[level] = int(size.removesuffix("K")) << 10
@@ -112,3 +125,8 @@ def _caches(folder: Path) -> Mapping[str, int]:
         except (OSError, ValueError):
             continue
     return found
+
+
+def _word(path: str) -> str:
+    with open(path) as file:
+        return file.read().strip()

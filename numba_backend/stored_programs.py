@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
+import json
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -29,21 +30,13 @@ from ..hlo.ir import HloModule
 from ..hlo.shape import Shape
 from ..hlo.target import Target
 from ..hlo.targets import TARGETS
-from .executable import Details, Frame, NumbaExecutable
+from .executable import Details, Frame, NumbaExecutable, ready
 from .runtime import program as programs
 from .runtime.installation import installation
-from .runtime.portable import PortableProgram, from_bytes, to_bytes
+from .runtime.portable import PortableProgram
 from .runtime.store import default_store, environment_description, version_of
 from .runtime.threads import get_num_threads
-
-_WATCHED = ("HLOOM_VERIFY_PASSES", "HLOOM_DUMP_TO", "HLOOM_CHECK_RULES")
-"""With one of these, passes must run."""
-
-_WITHOUT_EFFECT = frozenset({
-    "HLOOM_CACHE_DIR", "HLOOM_NUM_THREADS", "HLOOM_NUM_DEVICES", "HLOOM_TRACEBACK", "HLOOM_COLLECTIVE_TIMEOUT",
-    "HLOOM_RANDOM_STATE", "HLOOM_JIT_LEVEL", "HLOOM_BACKEND", "HLOOM_TARGET",
-})  # fmt: skip
-"""Settings that do not change what is made of a module. Of all others with this prefix, the value is in the key."""
+from .settings import is_watched, with_effect
 
 SETTINGS: list[Callable[[], object]] = []
 """Functions that give the values, as plain data, of settings in this process that passes or emitters read. Whoever adds
@@ -55,7 +48,7 @@ _MOST_BYTES = 1 << 24
 
 def key_of(module: HloModule, target: Target) -> str | None:
     """The name of the module's program on disk; None if it is not to be looked for there."""
-    if default_store().folder is None or any(_is_set(name) for name in _WATCHED):
+    if default_store().folder is None or is_watched():
         return None
     if type(target) not in TARGETS.values():  # a user's own: what it does may change
         return None
@@ -68,7 +61,7 @@ def key_of(module: HloModule, target: Target) -> str | None:
         content = content_key(module)
     except NoKey:
         return None
-    state = hashlib.sha256(repr((about, environment, _settings())).encode())
+    state = hashlib.sha256(repr((about, environment, with_effect())).encode())
     state.update(content)
     return state.hexdigest()
 
@@ -79,7 +72,7 @@ def load(key: str, module: HloModule, find_details: Callable[[], Details]) -> Nu
     stored = default_store().program(key)
     if stored is None:
         return None
-    header, data = from_bytes(stored)
+    header, data = _from_bytes(stored)
     found = PortableProgram.from_parts(header, data)
     program = programs.load(found)
     if program is None:
@@ -93,9 +86,7 @@ def load(key: str, module: HloModule, find_details: Callable[[], Details]) -> Nu
         module.replica_count,
         module.num_partitions,
     )
-    find = functools.cache(find_details)
-    program.title, program.twin = module.name, lambda: find().program
-    return NumbaExecutable(frame, program, find)
+    return ready(frame, program, find_details)
 
 
 def keep(key: str, frame: Frame, program: PortableProgram) -> None:
@@ -104,18 +95,21 @@ def keep(key: str, frame: Frame, program: PortableProgram) -> None:
     header["parameters"] = [shape.to_text() for shape in frame.parameters]
     header["results"] = [shape.to_text() for shape in frame.results]
     header["donated"], header["arena_size"] = frame.donated, frame.arena_size
-    block = to_bytes(header, data)
+    block = _to_bytes(header, data)
     if len(block) <= _MOST_BYTES:
         default_store().keep_program(key, block)
 
 
-def _is_set(name: str) -> bool:
-    return os.environ.get(name, "0").lower() not in ("", "0", "false", "off")
+def _to_bytes(header: dict[str, Any], data: bytes) -> bytes:
+    """A header and bytes as one block: the length of the header, its JSON, the bytes."""
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return len(text).to_bytes(8, "little") + text + data
 
 
-def _settings() -> list[tuple[str, str]]:
-    named = [name for name in os.environ if name.startswith("HLOOM_") and name not in _WITHOUT_EFFECT]
-    return [(name, os.environ[name]) for name in sorted(named)]
+def _from_bytes(block: bytes) -> tuple[dict[str, Any], bytes]:
+    """The header and the bytes of such a block."""
+    end = 8 + int.from_bytes(block[:8], "little")
+    return json.loads(block[8:end]), block[end:]
 
 
 @functools.cache

@@ -40,7 +40,7 @@ SPACES: dict[str, Any] = {"jnp": jnp, "lax": lax, "nn": nn, "sp": sp}
 def functions() -> dict[str, tuple[int, Callable[..., Any]]]:
     found = {f"{space}.{n}": (1, getattr(SPACES[space], n)) for space, names in ONE.items() for n in names.split()}
     found |= {f"{space}.{n}": (2, getattr(SPACES[space], n)) for space, names in TWO.items() for n in names.split()}
-    for n in (0.5, -0.5, 1.5, 2.0, 2.5, 3.0, -2.0, 2.7, 7.0):
+    for n in (0.5, -0.5, 1.5, 2.0, 2.5, 3.0, -2.0, 2.7, 7.0, 9.5, 16.0, 1e30, float("inf"), float("nan")):
         found[f"x ** {n}"] = 1, lambda x, n=n: jnp.power(x, n)
     found["lax.integer_pow"] = 1, lambda x: lax.integer_pow(x, 5)
     return found

@@ -109,7 +109,7 @@ from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.dialect import SCOPE
 to_llvm(KernelSource("add", sys.argv[2], (("pointer", "f32"),) * 3), SCOPE, "numba")
 start = Path(installation.__file__).with_name("store.py")
-known = {str(path) for path in installation.imported_files(start)}
+known = set(installation.imported_files(str(start)))
 for name, module in list(sys.modules.items()):
     if name.startswith("hloom.") and not module.__file__.endswith("__init__.py") and module.__file__ not in known:
         print(name)

@@ -1,10 +1,11 @@
-"""The machine code that comes with the package is what LLVM makes of the runtime's own functions."""
+"""What comes with the package is what the stages and LLVM make: the runtime's own functions, and elementary ones."""
 
 from __future__ import annotations
 
 import importlib.util
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -32,27 +33,40 @@ def tool(root: Path) -> ModuleType:
     return module
 
 
-@needs_images
-def test_the_file_is_up_to_date(root: Path) -> None:
-    """Each function is there; with the same version of LLVM, byte by byte. In a process of its own: LLVM's choice among
-    equals depends on where objects lie, and so on what a process did before."""
-    command = [sys.executable, str(root / "tools" / "native_code.py")]
+def _check(root: Path, *options: str) -> None:
+    """In a process of its own: LLVM's choice among equals depends on where objects lie, and so on what a process did
+    before."""
+    command = [sys.executable, str(root / "tools" / "native_code.py"), *options]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=root)
     assert ran.returncode == 0, ran.stdout + ran.stderr + "run python tools/native_code.py --write"
 
 
 @needs_images
+def test_the_files_are_up_to_date(root: Path) -> None:
+    """Each function is there, with its text; of elementary ones with the LLVM IR that the text becomes. The runtime's
+    own, with the same version of LLVM, byte by byte."""
+    _check(root, "--quick")
+
+
+@needs_images
+@pytest.mark.slow
+def test_the_code_of_elementary_functions_is_up_to_date(root: Path) -> None:
+    _check(root)
+
+
+@needs_images
 def test_what_is_out_of_date_is_told(tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = native_code.PATH.read_text()
+    text = Path(native_code.PATH).read_text()
     changed = tmp_path / "code.txt"
     changed.write_text(text.replace(EXECUTOR.identity, "0" * 64))
-    monkeypatch.setattr(tool, "PATH", changed)
-    told = tool.differences()
+    told = tool._differences(changed, tool.FUNCTIONS, 0, compiled=True)
     assert told[:2] == ["execute: the text has changed", "execute: no function has this text"]
     if native_code.made_by(text) == f"llvmlite {llvmlite.__version__}":
-        name, _, image = native_code.read(text)[-1]
-        changed.write_text(text.replace(image.code.hex()[:80], "90" * 40))
-        assert f"{name}: other machine code" in tool.differences()
+        images = {f.identity: image for f in tool.FUNCTIONS for image in [native_code.find(text, f.identity)]}
+        other = replace(images[EXECUTOR.identity], code=b"\x90" * 40)
+        functions = [(f, other if f is EXECUTOR else images[f.identity]) for f in tool.FUNCTIONS]
+        changed.write_text(native_code.write(native_code.made_by(text), functions))
+        assert tool._differences(changed, tool.FUNCTIONS, 0, compiled=True) == ["execute: other machine code"]
 
 
 def test_the_text_of_the_file_is_read_back() -> None:
@@ -61,6 +75,7 @@ def test_the_text_of_the_file_is_read_back() -> None:
     text = native_code.write("llvmlite 1", images)
     assert native_code.read(text) == [(f.name, f.identity, image) for f, image in images]
     assert native_code.made_by(text) == "llvmlite 1"
+    assert native_code.find(text, "0" * 64) is None
 
 
 @needs_images

@@ -60,7 +60,8 @@ def test_the_package_has_a_link_to_each_folder(folder: str, root: Path) -> None:
     assert os.readlink(root / "hloom" / folder) == f"../{folder}"
 
 
-DATA = {"hloom/py.typed", "hloom/numba_backend/runtime/native_code/x86_64-linux.txt"}
+CODE = ("elementary", "x86_64-linux", "x86_64_v3-linux", "x86_64_v4-linux")
+DATA = {"hloom/py.typed", *(f"hloom/numba_backend/runtime/native_code/{name}.txt" for name in CODE)}
 """The files of the package that are no modules."""
 
 

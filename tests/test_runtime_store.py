@@ -361,7 +361,7 @@ def test_default_folder(environment: dict[str, str], folder: Path | None, monkey
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert default_folder() == folder
+    assert default_folder() == (None if folder is None else str(folder))
 
 
 def test_a_user_without_a_home_has_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:

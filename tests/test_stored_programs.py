@@ -26,8 +26,7 @@ from hloom.numba_backend.executable import NumbaExecutable
 from hloom.numba_backend.runtime.errors import KernelStoreWarning
 from hloom.numba_backend.runtime.portable import NotPortable
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer, size
-from hloom.numba_backend.runtime.store import KernelStore, default_store
-from hloom.numba_backend.runtime.store_disk import PROGRAM
+from hloom.numba_backend.runtime.store import PROGRAM, KernelStore, default_store
 
 import hloom
 import hloom.numpy as jnp

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The machine code of the runtime's functions that comes with the package: `numba_backend/runtime/native_code/`.
+"""What comes with the package so that no process has to compile it: `numba_backend/runtime/native_code/`.
 
-    python tools/native_code.py                      # says which functions the file lacks, or has in another form
-    python tools/native_code.py --write              # writes it; on Linux on x86-64
+    python tools/native_code.py                      # says what the files lack, or have in another form
+    python tools/native_code.py --write              # writes them; on Linux on x86-64
+    python tools/native_code.py --quick              # compiles the runtime's functions, and no elementary ones
     python tools/native_code.py --assembly execute   # prints a function as LLVM translates it
 """
 
@@ -10,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +21,38 @@ sys.path += [str(ROOT)]
 
 import llvmlite  # noqa: E402
 import llvmlite.binding as llvm  # noqa: E402
-from hloom.numba_backend.runtime import machine  # noqa: E402
+from hloom.hlo.buffers.assignment import assign_buffers  # noqa: E402
+from hloom.hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple  # noqa: E402
+from hloom.hlo.element_type import ElementType  # noqa: E402
+from hloom.hlo.elementary import FUNCTIONS as OPS  # noqa: E402
+from hloom.hlo.elementary import is_function  # noqa: E402
+from hloom.hlo.errors import HloError  # noqa: E402
+from hloom.hlo.ir import HloInstruction, HloModule  # noqa: E402
+from hloom.hlo.opcode import Opcode  # noqa: E402
+from hloom.hlo.ops import spec_of  # noqa: E402
+from hloom.hlo.ops.movement import BroadcastAttributes  # noqa: E402
+from hloom.hlo.shape import Shape  # noqa: E402
+from hloom.hlo.targets import target_named  # noqa: E402
+from hloom.numba_backend import elementary  # noqa: E402
+from hloom.numba_backend.bodies import Bodies  # noqa: E402
+from hloom.numba_backend.lowering import lower_into  # noqa: E402
+from hloom.numba_backend.pipeline import pipeline  # noqa: E402
+from hloom.numba_backend.runtime import dialect, machine, native_code  # noqa: E402
 from hloom.numba_backend.runtime.blas import GEMM_ITEMS, GEMV_ITEMS, RUN_GEMM  # noqa: E402
 from hloom.numba_backend.runtime.call import CALLER  # noqa: E402
 from hloom.numba_backend.runtime.callbacks import CALL_PYTHON, LOOK  # noqa: E402
 from hloom.numba_backend.runtime.executor import EXECUTOR  # noqa: E402
 from hloom.numba_backend.runtime.frontend import to_llvm  # noqa: E402
-from hloom.numba_backend.runtime.kernel import KernelSource  # noqa: E402
+from hloom.numba_backend.runtime.kernel import KernelSource, digest  # noqa: E402
 from hloom.numba_backend.runtime.lapack import LAPACK_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.llvm_backend import emit_object, host_target, optimise  # noqa: E402
 from hloom.numba_backend.runtime.loader import Image, link  # noqa: E402
 from hloom.numba_backend.runtime.long_kernels import LONG_PIECE, RUN_LONG  # noqa: E402
-from hloom.numba_backend.runtime.native_code import PATH, made_by, read, write  # noqa: E402
+from hloom.numba_backend.runtime.native_code import LEVELS, PATH, made_by, read, write  # noqa: E402
+from hloom.numba_backend.runtime.program import ProgramBuilder  # noqa: E402
 from hloom.numba_backend.runtime.recorder import RECORDER_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS  # noqa: E402
+from hloom.numba_backend.tuning import tuning_of  # noqa: E402
 
 FUNCTIONS: tuple[KernelSource, ...] = (
     EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS, RUN_GEMM, GEMM_ITEMS, GEMV_ITEMS, *RECORDER_FUNCTIONS,
@@ -40,20 +61,110 @@ FUNCTIONS: tuple[KernelSource, ...] = (
 """All functions of the runtime whose text is always the same."""
 
 
-def target() -> Any:
-    """The machine for which they are compiled: any x86-64."""
+PROCESSORS = {0: ("x86-64", 0), 3: ("x86-64-v3", 32), 4: ("x86-64-v4", 64)}
+"""For a level of x86-64: LLVM's word for it, and the bytes of a vector register."""
+
+
+@cache
+def target(level: int = 0) -> Any:
+    """The machine for which functions are compiled: any x86-64 of this level."""
     triple, _, _ = host_target()
+    cpu, _ = PROCESSORS[level]
     return llvm.Target.from_triple(triple).create_target_machine(
-        cpu="x86-64", features="", opt=2, reloc="pic", codemodel="default", jit=True
+        cpu=cpu, features="", opt=2, reloc="pic", codemodel="default", jit=True
     )
 
 
-def image_of(function: KernelSource) -> Image:
+def image_of(function: KernelSource, level: int = 0) -> Image:
     """The function, compiled here."""
-    image = link(function.symbol, emit_object(to_llvm(function, machine.SCOPE), target()))
+    text = to_llvm(function, machine.SCOPE) if function.convention == "native" else ir_of(function, level)
+    image = link(function.symbol, emit_object(text, target(level)))
     if image is None:
         raise SystemExit(f"{function.name} has no image: this is not Linux on x86-64, or libc lacks what it calls")
     return image
+
+
+# ---- elementary functions
+
+
+def ir_of(kernel: KernelSource, level: int) -> str:
+    """A kernel as LLVM IR."""
+    return to_llvm(kernel, dialect.SCOPE, features=frozenset(), register=PROCESSORS[level][1])
+
+
+class _Recorder(ProgramBuilder):
+    """Keeps the calls of `kernel`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[KernelSource, Sequence[Any], int, int, float]] = []
+
+    def kernel(
+        self, kernel: KernelSource, arguments: Any, extent: int, grain: int = 0, nanoseconds: Any = None
+    ) -> None:
+        self.calls.append((kernel, arguments, extent, grain, nanoseconds))
+        super().kernel(kernel, arguments, extent, grain, nanoseconds)
+
+
+def module_of(opcode: Opcode, operands: Sequence[Shape]) -> HloModule:
+    """The op on parameters of these shapes, as the tracer makes it outside of jit (`tracer/functions.py`)."""
+    parameters = [make_parameter(k, shape) for k, shape in enumerate(operands)]
+    dimensions = max((shape.dimensions for shape in operands), key=len)
+    op = make_instruction(opcode, [_broadcast(p, dimensions) for p in parameters])
+    return make_module(opcode.value, make_computation("main", make_tuple([op]), parameters))
+
+
+def _broadcast(operand: HloInstruction, dimensions: tuple[int, ...]) -> HloInstruction:
+    if operand.shape.dimensions == dimensions:
+        return operand
+    full = Shape.array(operand.shape.element, dimensions)
+    return make_instruction(Opcode.BROADCAST, (operand,), BroadcastAttributes(()), shape=full)
+
+
+def made(module: HloModule) -> elementary.Function:
+    """What the stages make of such a module. ValueError if that is no single kernel over the elements."""
+    bodies, cpu = Bodies(), target_named("cpu")
+    optimized, _ = pipeline(cpu, bodies, tuning_of(module)).run(module)
+    builder = _Recorder()
+    lower_into(builder, assign_buffers(optimized, bodies.can_share, fast_memory=cpu.fast_memory), bodies)
+    (op,), shapes = module.entry.root.operands, [p.shape for p in module.entry.parameters]
+    key = elementary.key_of(op.opcode, shapes, op.shape)
+    if len(builder.calls) != 1 or len(builder._rows) != 1:
+        raise ValueError(f"{key} is no single kernel")
+    ((kernel, arguments, extent, grain, nanoseconds),) = builder.calls
+    expected = [(k, 0) for k in range(len(shapes) + 1)]
+    if extent != op.shape.num_elements or [(a.base, a.word) for a in arguments] != expected:
+        raise ValueError(f"{key} is a kernel over something else than elements")
+    ir = digest([ir_of(kernel, level) for level in LEVELS])[:16]
+    return elementary.Function(key, kernel, grain, nanoseconds / extent, ir)
+
+
+def signatures() -> Iterator[tuple[Opcode, ElementType, str]]:
+    """All functions: the op, the type, and of each operand "n" for an array or "1" for a scalar."""
+    types = [t for t in ElementType if t.is_complex or (t.is_floating and not t.is_small)]
+    for opcode in sorted(OPS, key=lambda op: op.value):
+        arity = spec_of(opcode).arity
+        for element in types:
+            if is_function(opcode, element.dtype):
+                for form in ("1", "n") if arity == 1 else ("11", "nn", "n1", "1n"):
+                    yield opcode, element, form
+
+
+def shapes_of(element: ElementType, form: str, count: int = 1000) -> list[Shape]:
+    return [Shape.array(element, (count,) if extent == "n" else ()) for extent in form]
+
+
+@cache
+def elementary_functions() -> tuple[elementary.Function, ...]:
+    """Those that there are: not each op is one of complex numbers."""
+    found = []
+    for opcode, element, form in signatures():
+        try:
+            module = module_of(opcode, shapes_of(element, form))
+        except HloError:
+            continue
+        found.append(made(module))
+    return tuple(found)
 
 
 def assembly(name: str) -> str:
@@ -70,32 +181,49 @@ def compiler() -> str:
     return f"llvmlite {llvmlite.__version__}"
 
 
-def differences() -> list[str]:
-    """What is not as it should be in the file, for people."""
-    text = PATH.read_text()
+def differences(quick: bool = False) -> list[str]:
+    """What is not as it should be in the files, for people. `quick`: without LLVM for elementary functions."""
+    wrong = _differences(PATH, FUNCTIONS, 0, compiled=True)
+    functions = elementary_functions()
+    if Path(elementary.PATH).read_text() != elementary.write(functions):
+        wrong.append("elementary.txt: other kernels")
+    for level, path in LEVELS.items():
+        wrong += _differences(path, [f.kernel for f in functions], level, compiled=not quick)
+    return wrong
+
+
+def _differences(path: str, functions: Sequence[KernelSource], level: int, compiled: bool) -> list[str]:
+    text = Path(path).read_text()
     stored = {identity: image for _, identity, image in read(text)}
-    wrong = [f"{f.name}: the text has changed" for f in FUNCTIONS if f.identity not in stored]
-    known = {f.identity for f in FUNCTIONS}
+    wrong = [f"{f.name}: the text has changed" for f in functions if f.identity not in stored]
+    known = {f.identity for f in functions}
     wrong += [f"{name}: no function has this text" for name, identity, _ in read(text) if identity not in known]
-    if made_by(text) == compiler():
-        both = [f for f in FUNCTIONS if f.identity in stored]
-        wrong += [f"{f.name}: other machine code" for f in both if stored[f.identity] != image_of(f)]
+    if compiled and made_by(text) == compiler():
+        both = [f for f in functions if f.identity in stored]
+        wrong += [f"{f.name}: other machine code" for f in both if stored[f.identity] != image_of(f, level)]
     return wrong
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--assembly", metavar="FUNCTION")
     options = parser.parse_args()
     if options.assembly:
         print(assembly(options.assembly))
         return 0
     if options.write:
-        PATH.parent.mkdir(exist_ok=True)
-        PATH.write_text(write(compiler(), [(f, image_of(f)) for f in FUNCTIONS]))
-    wrong = differences()
-    print("\n".join(wrong) or f"{PATH.relative_to(ROOT)}: {len(FUNCTIONS)} functions, up to date")
+        Path(PATH).write_text(write(compiler(), [(f, image_of(f)) for f in FUNCTIONS]))
+        Path(elementary.PATH).write_text(elementary.write(elementary_functions()))
+        native_code.data.cache_clear()
+        for level, path in LEVELS.items():
+            images = [(f.kernel, image_of(f.kernel, level)) for f in elementary_functions()]
+            Path(path).write_text(write(compiler(), images))
+        return 0
+    wrong = differences(options.quick)
+    count = len(FUNCTIONS) + len(elementary_functions())
+    print("\n".join(wrong) or f"{count} functions, up to date")
     return 1 if wrong else 0
 
 

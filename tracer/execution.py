@@ -46,10 +46,11 @@ _ATTRIBUTES = {"autotune": AUTOTUNE, "excess_precision": ALLOWS_EXCESS}
 
 def compile_module(
     module: HloModule, *, target: str | Target | None = None, donated: Sequence[int] = (),
-    options: frozenset[str] = frozenset(),
-) -> Executable:
+    options: frozenset[str] = frozenset(), is_function: bool = False,
+) -> Executable:  # fmt: skip
     """Compile with the backend that `hloom.config.hloom_backend` names, for `hloom.config.hloom_target` or another.
-    `options`: settings of the context that are on for this program, also where the context has them off."""
+    `options`: settings of the context that are on for this program, also where the context has them off. `is_function`:
+    it is one elementary function (`Compiler.compile_function`)."""
     for ask in BEFORE_COMPILING:
         ask()
     if target is None:
@@ -59,12 +60,13 @@ def compile_module(
     for name, attribute in _ATTRIBUTES.items():
         if name in options or getattr(current_context(), name):
             module = replace(module, frontend_attributes=(*module.frontend_attributes, attribute))
+    compile = compiler.compile_function if is_function else partial(compiler.compile, donated=donated)
     if not LOG_COMPILES.is_on and not DURATIONS:
         with collecting_seldom():
-            return compiler.compile(module, target=target, donated=donated)
+            return compile(module, target=target)
     compiling(module.name, [str(p.shape) for p in module.entry.parameters])
     with timed(f"compilation of {module.name}", COMPILE_EVENT), collecting_seldom():
-        return compiler.compile(module, target=target, donated=donated)
+        return compile(module, target=target)
 
 
 def module_of(name: str, entry: HloComputation, donated: Sequence[int] = ()) -> HloModule:

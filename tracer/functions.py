@@ -56,7 +56,7 @@ def _made(opcode: Opcode, avals: Sequence[ShapedArray], attributes: Attributes, 
     op = HloInstruction(opcode, shape, tuple([_broadcast(p, shape) for p in parameters]), attributes)
     module = module_of(opcode.value, make_computation("main", make_tuple([op]), parameters))
     aval = ShapedArray(shape.dimensions, shape.element.dtype)
-    return runner(compile_module(module), (), (aval,), tree.structure(0), ())
+    return runner(compile_module(module, is_function=True), (), (aval,), tree.structure(0), ())
 
 
 def _broadcast(operand: HloInstruction, shape: Shape) -> HloInstruction:

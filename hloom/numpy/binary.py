@@ -467,7 +467,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
             "power",
         )
     a, b = numbers(*promote("power", x, y))
-    if type(y) is float and dtypes.is_floating(a.aval.dtype):
+    if type(y) is float and -8 <= y <= 8 and (2 * y).is_integer() and dtypes.is_floating(a.aval.dtype):
         return _known_power(a, y)
     result = lax.pow(a, b)
     return result if dtypes.is_inexact(result.aval.dtype) else to_dtype(result, result.aval.dtype, False)
@@ -475,7 +475,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
 
 @compound(static=("exponent",), small=True)
 def _known_power(base: Value, exponent: float) -> Value:
-    """A power whose exponent is a number of Python: small multiples of one half are products and roots in programs."""
+    """A power whose exponent is a number of Python and a small multiple of one half: products and roots in programs."""
     return lax.pow(base, lax.full_like(base, exponent))
 
 

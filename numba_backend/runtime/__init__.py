@@ -6,11 +6,11 @@ one_pass.py         the way to LLVM IR, from a loop program; operators.py: what 
                     llvm_values.py: types, constants, casts
 numba_frontend.py   the other way, for texts that are no loop programs: Numba's whole front end, numba_internals.py
 dialect.py, math/   the names that a kernel's text may use; numba_dialect.py: these as Numba's intrinsics
-native_code.py      the machine code of the runtime's own functions, which comes with the package
+native_code.py      the machine code that comes with the package: the runtime's own, and elementary functions
 store.py            compiled kernels in memory; store_disk.py: on disk; loader.py: loads machine code into the process
 program.py          builds programs, row by row; a row is an instruction of a program's table
 executor.py         the native function that runs a program's rows; machine.py: the intrinsics that its source uses
-call.py             from Python into a program: a native built-in function
+call.py             from Python into a program: a native built-in function; board.py: which executor it takes
 threads.py          the thread pool; cpus.py counts CPUs
 blas.py             matrix products; lapack.py: LAPACK routines over batches
 memory.py           blocks of memory for outputs and arenas

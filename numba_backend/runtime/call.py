@@ -21,8 +21,8 @@ import functools
 from array import array
 from collections.abc import Callable, Sequence
 
+from .board import BOARD_WORD, board_address
 from .executor import HEADER_WORDS, native_function
-from .recorder import BOARD_WORD, board_address
 from .store import default_store
 from .threads import pool_pointer
 

@@ -21,13 +21,12 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from ...hlo.loading import BEGAN
 from .kernel import digest
 
-_PACKAGE = Path(__file__).parents[2]
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _SECOND = 1_000_000_000
 
 
@@ -60,7 +59,7 @@ def _state() -> str | None:
     found: list[str] = []
     try:
         for name in ("hlo", "numba_backend"):
-            folder = os.path.realpath(_PACKAGE / name)
+            folder = os.path.realpath(os.path.join(_PACKAGE, name))
             found.append(folder)
             if _look(folder, found) > BEGAN:
                 return None
@@ -81,7 +80,7 @@ def _look(folder: str, found: list[str]) -> int:
                 latest = max(latest, changed)
                 found.append(f"{name} {status.st_size} {status.st_mtime_ns} {changed}")
                 if changed % _SECOND == 0:
-                    found.append(Path(entry.path).read_text())
+                    found.append(_text(entry.path))
             elif "." not in name and name != "__pycache__" and entry.is_dir():
                 found.append(name)
                 latest = max(latest, _look(entry.path, found))
@@ -96,16 +95,16 @@ _NAMED = re.compile(r'"(\.[\w.]+)"')
 
 def compiler_digest() -> str:
     """A hash of the files that decide what machine code becomes of a kernel's text."""
-    found = _closure(str(_PACKAGE / "numba_backend" / "runtime" / "store.py"))
+    found = _closure(os.path.join(_PACKAGE, "numba_backend", "runtime", "store.py"))
     return digest([part for path in sorted(found) for part in (os.path.relpath(path, _PACKAGE), found[path])])
 
 
-def imported_files(start: Path) -> list[Path]:
+def imported_files(start: str) -> list[str]:
     """A file of this library and those that it imports, directly or not, when it is imported or later.
 
     The `__init__.py` of the folders on the way count only where something is imported from them.
     """
-    return [Path(path) for path in sorted(_closure(str(start)))]
+    return sorted(_closure(start))
 
 
 def _closure(start: str) -> dict[str, str]:
@@ -115,10 +114,14 @@ def _closure(start: str) -> dict[str, str]:
     while left:
         path = left.pop()
         if path not in found:
-            with open(path, encoding="utf-8") as file:
-                found[path] = file.read()
+            found[path] = _text(path)
             left += _imports(path, found[path])
     return found
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def _imports(path: str, text: str) -> Iterator[str]:

@@ -54,6 +54,8 @@ class KernelSource:
     convention: Literal["kernel", "native"] = "kernel"
     program: LoopProgram | None = field(default=None, compare=False, repr=False)
     """The loop program of which `source` is the text, where its writer has it; without it, the text is read."""
+    in_package: bool = field(default=False, compare=False, repr=False)
+    """Whether its machine code may come with the package (native_code.py), as that of native functions may."""
     identity: str = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -43,6 +43,7 @@ _R_PC32, _R_PLT32 = 2, 4
 _STUB = b"\xff\x25\0\0\0\0"  # jmp *(the eight bytes that follow)
 _STUB_BYTES = 16
 _PACKED = struct.Struct("<QQQQ")
+_LENGTHS = struct.Struct("<QQ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,25 @@ class Image:
         middle = _PACKED.size + code
         listed = data[middle : middle + names].decode()
         return Image(data[_PACKED.size : middle], entry, frames, tuple(listed.split("\n") if listed else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A compiled kernel: its object file, and its image, if there is one."""
+
+    object_code: bytes
+    image: Image | None
+
+    def to_bytes(self) -> bytes:
+        """Object, image, and their lengths."""
+        image = b"" if self.image is None else self.image.to_bytes()
+        return self.object_code + image + _LENGTHS.pack(len(self.object_code), len(image))
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Entry:
+        """The entry from the bytes of `to_bytes`."""
+        code, image = _LENGTHS.unpack_from(data, len(data) - _LENGTHS.size)
+        return Entry(data[:code], Image.from_bytes(data[code : code + image]) if image else None)
 
 
 class Code:

@@ -1,64 +1,88 @@
-"""The runtime's own functions as machine code that comes with the package, so that no process has to compile them.
+"""Machine code that comes with the package, so that no process has to compile it.
 
 Every program needs the executor, `call_program` and, mostly, the thread pool: a fifth of a second for LLVM in a process
 with an empty store. Their text depends on neither sizes nor types, and they need no instruction that only some
-processors have. `native_code/x86_64-linux.txt` has their images (loader.py), in hexadecimal, each under the identity of
-its text: a function whose text has changed since is compiled like every other kernel, and so are all of them on other
-systems. `python tools/native_code.py` says whether the file is up to date, and writes it; a test compares the code
-byte by byte with what LLVM makes of the text.
+processors have: `native_code/x86_64-linux.txt` has their images (loader.py). The kernels of elementary functions
+(`../elementary.py`) are in a file for each level of x86-64 that has fused multiply-adds: `x86_64_v3-linux.txt` for
+AVX2, `x86_64_v4-linux.txt` for AVX-512 in whole registers. Their arithmetic is written out (`math/`), so that results
+are the same bit for bit in both, and on each processor those of a kernel that is compiled there.
+
+An image is compressed, in base 64, under the identity of its text: a function whose text has changed since is compiled
+like every other kernel, and so are all of them on other systems. `python tools/native_code.py` says whether the files
+are up to date, and writes them; tests compare the code byte by byte with what LLVM makes of the text.
 
     function execute <identity> entry 0 frames 2112
     calls memmove memset
-    4155415641...
+    eNrFVn1M...
 """
 
 from __future__ import annotations
 
+import binascii
 import functools
+import os
+import zlib
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, cast
 
+from ..machine import x86_level
 from .kernel import KernelSource, StoredKernel
 from .loader import LINKS, Image
 
-PATH = Path(__file__).parent / "native_code" / "x86_64-linux.txt"
-_WIDTH = 112
+FOLDER = os.path.join(os.path.dirname(__file__), "native_code")
+PATH = os.path.join(FOLDER, "x86_64-linux.txt")
+LEVELS = {level: os.path.join(FOLDER, f"x86_64_v{level}-linux.txt") for level in (3, 4)}
+_LINE = 84
+"""Bytes of code in a line."""
 
 
 def delivered(kernel: KernelSource | StoredKernel) -> Image | None:
-    """The image of a function of the runtime; None for a kernel, and for what is not in the file."""
-    if kernel.convention != "native" or not LINKS:
+    """The image of a function that comes with the package; None for other kernels, and for what is not in the file."""
+    if not LINKS:
         return None
-    return _images().get(kernel.identity)
+    if kernel.convention == "native":
+        path: str | None = PATH
+    elif isinstance(kernel, KernelSource) and kernel.in_package:
+        path = LEVELS.get(x86_level())
+    else:
+        return None
+    return None if path is None else find(data(path), kernel.identity)
 
 
 @functools.cache
-def _images() -> dict[str, Image]:
-    text: bytes = cast(Any, __spec__).loader.get_data(str(PATH))  # the file may be in a zip archive
-    return {identity: image for _, identity, image in read(text.decode())}
+def data(path: str) -> str:
+    """The text of a file of the package, which may be in a zip archive."""
+    found: bytes = cast(Any, __spec__).loader.get_data(path)
+    return found.decode()
 
 
 def write(made_by: str, functions: Iterable[tuple[KernelSource, Image]]) -> str:
-    """The text of the file. `made_by`: the compiler's version."""
-    lines = ["# Machine code of the functions of the runtime. Made by tools/native_code.py.", f"compiler {made_by}"]
+    """The text of a file. `made_by`: the compiler's version."""
+    lines = ["# Machine code that comes with the package. Made by tools/native_code.py.", f"compiler {made_by}"]
     for function, image in functions:
         lines.append(f"function {function.name} {function.identity} entry {image.entry} frames {image.frames}")
         lines.append(" ".join(("calls", *image.externals)))
-        code = image.code.hex()
-        lines += [code[at : at + _WIDTH] for at in range(0, len(code), _WIDTH)]
+        code = zlib.compress(image.code, 9)
+        starts = range(0, len(code), _LINE)
+        lines += [binascii.b2a_base64(code[at : at + _LINE], newline=False).decode() for at in starts]
     return "\n".join(lines) + "\n"
+
+
+def find(text: str, identity: str) -> Image | None:
+    """The image of a function in the text of a file. Only its part of the text is read."""
+    at = text.find(f" {identity} entry ")
+    if at < 0:
+        return None
+    end = text.find("\nfunction ", at)
+    head, calls, code = text[at + 1 : end if end >= 0 else len(text)].split("\n", 2)
+    _, _, entry, _, frames = head.split(" ")
+    return Image(zlib.decompress(binascii.a2b_base64(code)), int(entry), int(frames), tuple(calls.split(" ")[1:]))
 
 
 def read(text: str) -> list[tuple[str, str, Image]]:
     """(name, identity, image) of each function in the text of a file."""
-    found = []
-    for part in text.split("\nfunction ")[1:]:
-        head, calls, code = part.split("\n", 2)
-        name, identity, _, entry, _, frames = head.split(" ")
-        image = Image(bytes.fromhex(code), int(entry), int(frames), tuple(calls.split(" ")[1:]))
-        found.append((name, identity, image))
-    return found
+    heads = [line.split(" ") for line in text.split("\n") if line.startswith("function ")]
+    return [(name, identity, cast(Image, find(text, identity))) for _, name, identity, *_ in heads]
 
 
 def made_by(text: str) -> str:

@@ -8,7 +8,6 @@ and has no name makes the program one that cannot be moved: `NotPortable`.
 
 from __future__ import annotations
 
-import json
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -150,15 +149,3 @@ _FINDERS = {
     "pool": (".threads", "pool_word"),
 }
 """Who finds addresses of each kind: a module and a function of the name."""
-
-
-def to_bytes(header: dict[str, Any], data: bytes) -> bytes:
-    """A header and bytes as one block: the length of the header, its JSON, the bytes."""
-    text = json.dumps(header, separators=(",", ":")).encode()
-    return len(text).to_bytes(8, "little") + text + data
-
-
-def from_bytes(block: bytes) -> tuple[dict[str, Any], bytes]:
-    """The header and the bytes of such a block."""
-    end = 8 + int.from_bytes(block[:8], "little")
-    return json.loads(block[8:end]), block[end:]

@@ -18,7 +18,7 @@ import weakref
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -27,7 +27,6 @@ from ...hlo.ir import HloInstruction
 from ...hlo.named_address import NamedAddress
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
 from ..machine import SHARE_NANOSECONDS, Machine, this_machine
-from .blas import Gemm
 from .call import CALLER, ProgramBlock, header_words, program_function
 from .callbacks import CALL_PYTHON, LOOK, callback_api
 from .chain import Cut, Stage, chain_words
@@ -39,6 +38,9 @@ from .long_kernels import LONG_PIECE, RUN_LONG, step_of
 from .portable import NotPortable, PortableProgram, address_of, portable
 from .store import KernelStore, default_store
 from .threads import POOL_FUNCTIONS, get_num_threads, pool_address
+
+if TYPE_CHECKING:
+    from .blas import Gemm
 
 _NUMPY_DTYPES: dict[str, object] = {
     "pred": np.uint8, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64,

@@ -16,7 +16,6 @@ import ctypes
 import mmap
 import os
 import threading
-from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,17 +23,15 @@ from typing import Any
 import numpy as np
 
 from ...hlo.forking import Order, fork_lock
-from ...hlo.lazy import lazy_property
+from .board import BOARD, BOARD_WORD, EXECUTE, board_address
 from .executor import EXECUTOR, native_function
 from .libc import libc_address
 from .recorder_code import (
-    BOARD_WORDS,
     BUFFER_WORDS,
     BUFFERS,
     CLOCK,
     EVENT_WORDS,
     EVENTS,
-    EXECUTE,
     FIRST,
     GENERATION,
     GET,
@@ -62,8 +59,6 @@ from .recorder_code import (
 )
 from .store import default_store
 
-BOARD_WORD = 14
-"""The word of a program's header that has the board's address."""
 MAX_EVENTS = 1_000_000
 _PERIOD = 5e-3
 """Seconds from one look at the rings to the next."""
@@ -111,7 +106,7 @@ class _Recorder:
 
     def __init__(self) -> None:
         self._lock = fork_lock(Order.POOL)
-        self._board = array("q", bytes(8 * BOARD_WORDS))
+        self._board = BOARD
         self._buffers: NDArray | None = None
         self._memory: mmap.mmap | None = None
         self._generation = 0
@@ -119,18 +114,12 @@ class _Recorder:
         self._ended = threading.Event()
         self._reader: threading.Thread | None = None
 
-    @lazy_property
-    def address(self) -> int:
-        """The board's address, with the usual executor on it."""
-        self._board[EXECUTE] = default_store().get(EXECUTOR)
-        return self._board.buffer_info()[0]
-
     def start(self, beside: Callable[[], object]) -> None:
         """`beside` is called each time that the rings are emptied."""
         with self._lock:
             if self._recording is not None:
                 raise RuntimeError("programs are being recorded already")
-            board, _ = self._board, self.address
+            board, _ = self._board, board_address()
             recorded, board[RECORD], board[PIECE], board[PRODUCT_PIECE] = default_store().get_many(RECORDER_FUNCTIONS)
             if self._buffers is None:
                 self._create()
@@ -219,11 +208,6 @@ class _Recorder:
 
 _recorder = _Recorder()
 os.register_at_fork(after_in_child=_recorder.forget)
-
-
-def board_address() -> int:
-    """The block from whose first word a call takes the executor."""
-    return _recorder.address
 
 
 def start(beside: Callable[[], object]) -> None:

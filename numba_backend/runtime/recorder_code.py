@@ -1,6 +1,6 @@
 """The native half of recording: an executor that notes when each row began and ended, and where it notes that.
 
-A call of a program takes its executor from the first word of a block, the board (`BOARD_WORDS`). While nothing is
+A call of a program takes its executor from the first word of a block, the board (board.py). While nothing is
 recorded that is the usual executor, which knows nothing of all this. Otherwise it is `execute_recorded`, the same text
 with a few lines more:
 
@@ -18,12 +18,12 @@ event is not kept, but counted in a table of the thread: by row, how many there 
 from __future__ import annotations
 
 from .blas import BATCH, ITEM
+from .board import EXECUTE
 from .executor import FUEL, GEMM_WORDS, Marks, Op, executor_text, native_function
 
-EXECUTE, GENERATION, RECORD, PIECE, PRODUCT_PIECE, CLOCK, GET, SET, KEY, SELF, FIRST, START = range(12)
+GENERATION, RECORD, PIECE, PRODUCT_PIECE, CLOCK, GET, SET, KEY, SELF, FIRST, START = range(EXECUTE + 1, 12)
 NEXT, HOMELESS = 16, 24
-BOARD_WORDS = 32
-"""The words of the board: the executor in use; the number of the recording, 0 if there is none; addresses of functions;
+"""The words of the board (board.py) after the executor's: the number of the recording, 0 if none runs; functions;
 the key of each thread's own word; where the buffers begin, and how many had got an owner before this recording. Apart
 from them, since threads write there: the number of buffers that have got an owner; the number of events of threads that
 found no buffer. Buffers are given out in turn, so that a thread which is late with an event of the recording before

@@ -24,8 +24,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from ...hlo.forking import Order, fork_lock
 from ...hlo.lazy import lazy_property
@@ -37,10 +36,17 @@ from . import compile as compiler
 from .cpus import cpu_description
 from .installation import compiler_digest, installation, is_unchanged
 from .kernel import KernelSource, StoredKernel, digest
-from .loader import Code, link, load_images, load_objects
+from .loader import Code, Entry, link, load_images, load_objects
 from .native_code import delivered
-from .store_disk import DIGEST, PROGRAM, Disk, Entry
 from .uninterrupted import uninterrupted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .store_disk import Disk
+
+PROGRAM, DIGEST = ".program", ".digest"
+"""The ends of files' names."""
 
 _lock = fork_lock(Order.STORE)
 """Held by the thread that loads or compiles kernels, in any store: a fork waits for it. It is reentrant, since the end
@@ -63,18 +69,18 @@ class StoreStatistics:
     load_ms: float = 0.0
 
 
-def default_folder() -> Path | None:
+def default_folder() -> str | None:
     """The folder that the environment names; None when the environment switches the disk off."""
     named = os.environ.get("HLOOM_CACHE_DIR")
     if named is not None:
-        return None if named in ("", "off") else Path(os.path.expanduser(named)).absolute()
+        return None if named in ("", "off") else os.path.join(os.getcwd(), os.path.expanduser(named))
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):
         home = os.path.expanduser("~")
         if not os.path.isabs(home):
             return None
         base = os.path.join(home, ".cache")
-    return Path(base, "hloom")
+    return os.path.join(base, "hloom")
 
 
 @functools.cache
@@ -94,7 +100,8 @@ def version_of(package: str, file: str = "_version.py") -> str:
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"hloom compiles its kernels with {package}, which is missing: pip install {package}")
-    return Path(spec.origin).with_name(file).read_text()
+    with open(os.path.join(os.path.dirname(spec.origin), file), encoding="utf-8") as text:
+        return text.read()
 
 
 class _NotStored(Exception):
@@ -106,7 +113,7 @@ class KernelStore:
 
     def __init__(self, folder: Path | str | None, max_bytes: int = 512 << 20) -> None:
         """`max_bytes` limits the folder; above it, the entries unused for longest are deleted."""
-        self._folder = None if folder is None else Path(folder)
+        self._folder = folder
         self._max_bytes = max_bytes
         self._codes: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
         self._recent: OrderedDict[str, Code] = OrderedDict()
@@ -118,14 +125,15 @@ class KernelStore:
     @property
     def folder(self) -> Path | None:
         """The folder on disk, if any."""
-        return self._folder
+        return None if self._folder is None else import_module("pathlib").Path(self._folder)
 
     @lazy_property
     def _disk(self) -> Disk | None:
         """The folder, unless what is in it cannot be told from what another version of this library has put there."""
         if self._folder is None or installation() is None:
             return None
-        return Disk(self._folder, self._max_bytes)
+        disk: Disk = import_module(".store_disk", __package__).Disk(self.folder, self._max_bytes)
+        return disk
 
     @lazy_property
     def _environment(self) -> str:
@@ -172,8 +180,9 @@ class KernelStore:
         self._count(found_in_memory=len(kernels) - absent)
         codes = cast(dict[str, Code], found)
         self._keep(codes)
-        if self._disk is not None:
-            self._disk.warn()
+        disk = self.__dict__.get("_disk")  # it has problems only if it was needed
+        if disk is not None:
+            disk.warn()
         return [codes[kernel.identity] for kernel in kernels]
 
     def _complete(self, found: dict[str, Code | None], kernels: Sequence[KernelSource | StoredKernel]) -> int:
@@ -273,7 +282,7 @@ class KernelStore:
         self, kernels: list[KernelSource | StoredKernel]
     ) -> tuple[dict[str, Code], list[KernelSource | StoredKernel]]:
         """The codes of the kernels that are on disk, and the other kernels."""
-        if self._disk is None:
+        if not kernels or self._disk is None:
             return {}, kernels
         found: list[KernelSource | StoredKernel] = []
         entries: list[Entry] = []

@@ -22,48 +22,25 @@ import hashlib
 import os
 import re
 import stat
-import struct
 import time
 import warnings
 from importlib import import_module
 from pathlib import Path
 
-from ...hlo.records import dataclass
 from .errors import KernelStoreWarning
 from .kernel import KernelSource
-from .loader import Image
+from .loader import Entry
 
 _MAGIC = b"hloom-1\n"
 _SEAL_BYTES = hashlib.sha256().digest_size + len(_MAGIC)
-_LENGTHS = struct.Struct("<QQ")
 _DAY = 86400.0
 _MOST_BYTES = 1 << 28
 """A larger file is no entry: the largest objects have a few MiB."""
-PROGRAM, DIGEST = ".program", ".digest"
 _OWN_NAME = re.compile(
     r"([0-9a-f]{64}(\.o|\.py|\.program|\.digest|-[0-9]+\.tuning)|machine-[0-9a-f]{16}\.json)(\.[0-9a-f]{16}\.tmp)?"
 )
 """The names that the store gives to files. All else in the folder is somebody's, who gave it to the store as well."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A compiled kernel: its object file, and its image, if there is one."""
-
-    object_code: bytes
-    image: Image | None
-
-    def to_bytes(self) -> bytes:
-        """Object, image, and their lengths."""
-        image = b"" if self.image is None else self.image.to_bytes()
-        return self.object_code + image + _LENGTHS.pack(len(self.object_code), len(image))
-
-    @staticmethod
-    def from_bytes(data: bytes) -> Entry:
-        """The entry from the bytes of `to_bytes`."""
-        code, image = _LENGTHS.unpack_from(data, len(data) - _LENGTHS.size)
-        return Entry(data[:code], Image.from_bytes(data[code : code + image]) if image else None)
 
 
 class Disk:
