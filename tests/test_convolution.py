@@ -91,9 +91,33 @@ def test_an_input_with_holes_becomes_phases() -> None:
     assert text.count(" convolution(") == 2 * 2, "of three phases along the last dimension, two meet the kernel"
 
 
-def test_an_input_with_holes_and_a_stride_stays() -> None:
+_PHASES = {  # the convolutions that there are afterwards
+    "stride 2, holes 2": (WindowDimension(4, 2, 2, 2, 2), 1),
+    "stride 2, holes 4": (WindowDimension(4, 2, 2, 2, 4), 2),
+    "stride 3, holes 2": (WindowDimension(4, 3, 2, 2, 2), 2),
+    "dilation 2, holes 2": (WindowDimension(3, 1, 2, 2, 2, 2), 1),
+    "dilation 3, holes 2": (WindowDimension(3, 1, 2, 2, 2, 3), 2),
+    "stride 9, holes 9": (WindowDimension(3, 9, 2, 2, 9), 1),
+    "stride 6, dilation 2, holes 4": (WindowDimension(3, 6, 2, 2, 4, 2), 2),
+    "from hole to hole": (WindowDimension(3, 6, 3, 2, 4, 2), 0),
+}
+
+
+@pytest.mark.parametrize("name", _PHASES)
+def test_phases_with_strides_and_dilations(name: str) -> None:
+    part, count = _PHASES[name]
+    module = _module((2, 3, 20), (4, 3, part.size), (part,), FIRST)
+    text = _expanded(module)
+    assert "lhs_dilate" not in text
+    assert text.count(" convolution(") == count
+    x, w = (np.random.default_rng(0).standard_normal(p.shape.dimensions, np.float32) for p in module.entry.parameters)
+    actual = NumbaCompiler().compile(module).execute([x, w])[0]
+    np.testing.assert_allclose(actual, np.asarray(evaluate(module, x, w)[0]), rtol=1e-5, atol=1e-5)
+
+
+def test_an_input_with_very_many_holes_stays() -> None:
     holes = (WindowDimension(3, 2, 2, 2, 2), WindowDimension(3, 1, 2, 2, MAX_PHASES + 1))
-    assert "lhs_dilate" in _expanded(_module((2, 16, 20, 20), (16, 16, 3, 3), holes, FIRST))
+    assert "lhs_dilate=1x9" in _expanded(_module((2, 16, 20, 20), (16, 16, 3, 3), holes, FIRST))
 
 
 @pytest.mark.parametrize("form", [FIRST, LAST])

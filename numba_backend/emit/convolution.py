@@ -15,13 +15,13 @@ Direct kernels accumulate in the result, one row at a time, as the kernels of re
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
-from ...hlo.passes.expand.convolution import is_channels_last
+from ...hlo.passes.expand.convolution import is_channels_last, phases_of
 from ...hlo.window import Window, WindowDimension, dilated
 from ..loops.expressions import (
     ZERO,
@@ -78,9 +78,15 @@ class Sizes:
 
     @property
     def is_product(self) -> bool:
-        """True if BLAS can do it: not for integers, nor for a depthwise convolution, where matrices are vectors."""
+        """True if BLAS can do it: not for integers, nor for a depthwise convolution, where matrices are vectors, nor
+        with holes, which it would multiply."""
         depthwise = self.groups > 1 and self.inputs == self.outputs == 1
-        return self.element_type.value in ROUTINES and not depthwise
+        return self.element_type.value in ROUTINES and not depthwise and self.holes == 1
+
+    @property
+    def holes(self) -> int:
+        """How many cells there are for each element of the input."""
+        return math.prod(axis.part.base_dilation for axis in self.axes)
 
     @property
     def depth(self) -> int:
@@ -182,13 +188,7 @@ def emit_patches_first(sizes: Sizes, first_image: int, images: int, first: int, 
         with writer.loop("j", low, before) as j:
             writer.store(out, to + j, zero)
         with writer.loop("j", before, after) as j:
-            if last.part.base_dilation == 1:
-                writer.store(out, to + j, x[base + j * last.stride + shift])
-            else:
-                cell = writer.assign("cell", j * last.stride + shift)
-                writer.store(out, to + j, zero)
-                with writer.if_((cell % last.holes).eq(0)):
-                    writer.store(out, to + j, x[base + cell // last.holes])
+            writer.store(out, to + j, x[base + j * last.stride + shift])
         with writer.loop("j", after, high) as j:
             writer.store(out, to + j, zero)
         writer.augment(at, "+", high - low)
@@ -205,7 +205,7 @@ def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: 
     axes = kernel_axes(text, sizes.axes, moves=True)
     last, outer = axes[-1], axes[:-1]
     features, inputs = text.size("features", sizes.features), text.size("inputs", sizes.inputs)
-    run = last.part.window_dilation == 1 and last.part.base_dilation == 1 and sizes.groups == 1
+    run = last.part.window_dilation == 1 and sizes.groups == 1
     depth = (end - first) * math.prod(axis.part.size for axis in sizes.axes[1:]) * sizes.inputs
     bounds: list[tuple[Expr, Expr]] = [(text.argument("begin", first), text.argument("end", end))]
     bounds += [(ZERO, a.window) for a in axes[1:]]
@@ -296,6 +296,54 @@ def _add_product(text: KernelText, element_type: ElementType, total: Load, x: Ex
     text.writer.store(total.pointer, total.index, value)
 
 
+def _has_padding(sizes: Sizes) -> bool:
+    """True if padding takes part in products that may be other than zero."""
+    parts = [axis.part for axis in sizes.axes]
+    return sizes.element_type.is_inexact and any(part.padding_low > 0 or part.padding_high > 0 for part in parts)
+
+
+@contextmanager
+def _rows_with_padding(text: KernelText, sizes: Sizes, w: Name) -> Iterator[Name]:
+    """Opens the loop over the rows again for the products with padding, which kernels leave out: they are zero unless a
+    weight is infinite or NaN. ::
+
+    if nothing != 0:
+        for row in range(lo, hi):
+    """
+    zero = _zero(sizes.element_type)
+    nothing = text.writer.assign("nothing", zero)
+    times_zero(text, zero, nothing, w, ZERO, text.argument("all_weights", sizes.made * sizes.depth))
+    with text.writer.if_(nothing.ne(zero)), text.writer.loop("row", LO, HI) as row:
+        yield row
+
+
+def times_zero(text: KernelText, zero: Expr, nothing: Name, w: Name, first: Expr, end: Expr) -> None:
+    """Makes `nothing` NaN if a weight is infinite or NaN, or if their sum overflows; else zero. ::
+
+    nothing = 0
+    for j in range(first, end):
+        nothing = nothing + w[j]
+    nothing = nothing * 0
+    """
+    writer = text.writer
+    writer.assign(nothing, zero)
+    with writer.loop("j", first, end) as j:
+        writer.assign(nothing, call("reduce_add", nothing, w[j]))
+    writer.assign(nothing, product_of(nothing, zero))
+
+
+def _is_padding(axes: Sequence[KernelAxis], positions: Sequence[Expr], taps: Sequence[Expr]) -> Expr:
+    """True if an element of the window is in padding at a position: outside along some axis, and in no hole."""
+    inside: list[Expr] = []
+    no_hole: list[Expr] = []
+    for axis, position, tap in zip(axes, positions, taps, strict=True):
+        cell = axis.cell(axis.origin(position), tap)
+        inside += [cell >= 0, cell < axis.extent]
+        if axis.part.base_dilation != 1:
+            no_hole.append((cell % axis.holes).eq(0))
+    return all_of([*no_hole, unary("not", all_of(inside))])
+
+
 def emit_direct_first(sizes: Sizes) -> EmittedKernel:
     """The whole convolution, channels first. Operand 0: the input; operand 1: the kernel; output 0: the result."""
     text = KernelText("convolution", guarded=True)
@@ -305,10 +353,11 @@ def emit_direct_first(sizes: Sizes) -> EmittedKernel:
     last, outer = axes[-1], axes[:-1]
     inputs, outputs = text.size("inputs", sizes.inputs), text.size("outputs", sizes.outputs)
     groups, made = text.size("groups", sizes.groups), text.size("made", sizes.made)
+    names, counts = ["image", "o", *(f"o{a.number}" for a in outer)], [ZERO, made, *(a.count for a in outer)]
+    weight_sizes = [ZERO, inputs, *(a.window for a in axes)]
     with ExitStack() as stack:
         row = stack.enter_context(writer.loop("row", LO, HI))
-        names = ["image", "o", *(f"o{a.number}" for a in outer)]
-        image, o, *positions = take_apart(text, row, names, [ZERO, made, *(a.count for a in outer)])
+        image, o, *positions = take_apart(text, row, names, counts)
         first = writer.assign("first", product(row, last.count))
         with writer.loop("j", last.count) as j:
             writer.store(out, first + j, _zero(element))
@@ -317,18 +366,59 @@ def emit_direct_first(sizes: Sizes) -> EmittedKernel:
         elements, indices = _over_window(stack, outer, positions)
         base = writer.assign("base", row_major([plane, *indices, ZERO], [ZERO, *(a.size for a in axes)]))
         k = stack.enter_context(writer.loop("k", last.window))
-        weight_sizes = [ZERO, inputs, *(a.window for a in axes)]
         weight = writer.assign("weight", w[row_major([o, i, *elements, k], weight_sizes)])
         shift = last.shift(k)
-        j = stack.enter_context(writer.loop("j", *last.span(shift, ZERO, last.count)))
+        begin, end = last.span(shift, ZERO, last.count)
         if last.part.base_dilation == 1:
+            j = stack.enter_context(writer.loop("j", begin, end))
             _add_product(text, element, out[first + j], x[base + j * last.stride + shift], weight)
         else:
-            cell = writer.assign("cell", j * last.stride + shift)
-            with writer.if_((cell % last.holes).eq(0)):
-                _add_product(text, element, out[first + j], x[base + cell // last.holes], weight)
+            to, source, count, apart = _between_holes(stack, last, shift, begin, end)
+            j = stack.enter_context(writer.loop("j", count))
+            at = writer.assign("at", to + product(j, apart[0]))
+            _add_product(text, element, out[first + at], x[base + source + product(j, apart[1])], weight)
+    if _has_padding(sizes):
+        with _rows_with_padding(text, sizes, w) as row:
+            _, o, *positions = take_apart(text, row, names, counts)
+            first = writer.assign("first", product(row, last.count))
+            with writer.loop("i", inputs) as i, ExitStack() as stack:
+                elements = [stack.enter_context(writer.loop(f"k{a.number}", a.window)) for a in axes]
+                weight = writer.assign("weight", w[row_major([o, i, *elements], weight_sizes)])
+                j = stack.enter_context(writer.loop("j", last.count))
+                stack.enter_context(writer.if_(_is_padding(axes, [*positions, j], elements)))
+                _add_product(text, element, out[first + j], _zero(element), weight)
     rows = sizes.batch * sizes.made * math.prod(axis.count for axis in sizes.axes[:-1])
-    return text.finish(rows, 5.0 + 0.3 * sizes.depth * sizes.axes[-1].count)
+    return text.finish(rows, 5.0 + 0.3 * sizes.depth * sizes.axes[-1].count / sizes.holes)
+
+
+def _between_holes(
+    stack: ExitStack, axis: KernelAxis, shift: Expr, begin: Expr, end: Expr
+) -> tuple[Name, Name, Expr, tuple[Expr, Expr]]:
+    """The positions of the window from `begin` to `end` at which its element that is `shift` cells away meets no hole:
+    the first one, its index in the array, how many there are, and how far apart these and their indices are. ::
+
+        if shift % common == 0:
+            low = begin
+            to = low + (-(shift // common) * inverse - low) % turns
+            source = (to * stride + shift) // holes
+
+    `common` is what stride and holes have in common; `inverse`, times the stride over it, is 1 modulo `turns`.
+    """
+    writer, part = axis.text.writer, axis.part
+    common, turns = math.gcd(part.stride, part.base_dilation), phases_of(part)
+    if common > 1:
+        of_common = axis.text.argument("common", common)
+        stack.enter_context(writer.if_((shift % of_common).eq(0)))
+        number = writer.assign("number", shift // of_common)
+    else:
+        number = writer.assign("number", shift)
+    of_turns = axis.text.argument("turns", turns)
+    inverse = axis.text.argument("inverse", pow(part.stride // common, -1, turns))
+    low = writer.assign("low", begin)
+    to = writer.assign("to", low + (-product(number, inverse) - low) % of_turns)
+    source = writer.assign("source", (to * axis.stride + shift) // axis.holes)
+    count = Binary("-", end + of_turns - 1, to) // of_turns
+    return to, source, count, (of_turns, axis.text.size("of_index", part.stride // common))
 
 
 def emit_direct_last(sizes: Sizes) -> EmittedKernel:
@@ -340,10 +430,11 @@ def emit_direct_last(sizes: Sizes) -> EmittedKernel:
     axes = kernel_axes(text, sizes.axes, moves=True)
     features = text.size("features", sizes.features)
     made = features if depthwise else text.size("made", sizes.made)
+    inputs = text.size("inputs", sizes.inputs)
+    names, counts = ["image", *(f"o{a.number}" for a in axes)], [ZERO, *(a.count for a in axes)]
     with ExitStack() as stack:
         row = stack.enter_context(writer.loop("row", LO, HI))
-        names = ["image", *(f"o{a.number}" for a in axes)]
-        image, *positions = take_apart(text, row, names, [ZERO, *(a.count for a in axes)])
+        image, *positions = take_apart(text, row, names, counts)
         first = writer.assign("first", product(row, made))
         with writer.loop("j", made) as j:
             writer.store(out, first + j, _zero(element))
@@ -354,7 +445,7 @@ def emit_direct_last(sizes: Sizes) -> EmittedKernel:
             with writer.loop("j", features) as j:
                 _add_product(text, element, out[first + j], x[base + j], w[weights + j])
         else:
-            inputs, outputs = text.size("inputs", sizes.inputs), text.size("outputs", sizes.outputs)
+            outputs = text.size("outputs", sizes.outputs)
             g = stack.enter_context(writer.loop("g", text.size("groups", sizes.groups)))
             i = stack.enter_context(writer.loop("i", inputs))
             value = writer.assign("value", x[base + product(g, inputs) + i])
@@ -363,7 +454,20 @@ def emit_direct_last(sizes: Sizes) -> EmittedKernel:
             start = writer.assign("start", first + product(g, outputs))
             with writer.loop("j", outputs) as j:
                 _add_product(text, element, out[start + j], value, w[weights + j])
-    return text.finish(sizes.batch * sizes.positions, 5.0 + 0.2 * sizes.taps * sizes.features * sizes.outputs)
+    if _has_padding(sizes):
+        with _rows_with_padding(text, sizes, w) as row:
+            _, *positions = take_apart(text, row, names, counts)
+            first = writer.assign("first", product(row, made))
+            with ExitStack() as stack:
+                elements = [stack.enter_context(writer.loop(f"k{a.number}", a.window)) for a in axes]
+                stack.enter_context(writer.if_(_is_padding(axes, positions, elements)))
+                i = stack.enter_context(writer.loop("i", inputs))
+                shape = [*(a.window for a in axes), inputs, made]
+                weights = writer.assign("weights", row_major([*elements, i, ZERO], shape))
+                with writer.loop("j", made) as j:
+                    _add_product(text, element, out[first + j], _zero(element), w[weights + j])
+    work = sizes.taps * sizes.features * sizes.outputs / sizes.holes
+    return text.finish(sizes.batch * sizes.positions, 5.0 + 0.2 * (sizes.taps + work))
 
 
 def _pointers(text: KernelText, element_type: ElementType) -> tuple[Name, Name, Name]:

@@ -24,7 +24,7 @@ from ..loops.expressions import ZERO, Expr, Name, Number, all_of, maximum, minim
 from ..loops.writer import Writer, cast
 from ..machine import Machine
 from .applied import KernelText
-from .convolution import Sizes
+from .convolution import Sizes, times_zero
 from .convolution_copy import Geometry, carry, each_of
 from .kernel import HI, LO, EmittedKernel, memory_type
 from .window_axes import row_major, take_apart
@@ -143,7 +143,7 @@ class Pieces:
             yield (first_i, end_i), (first_t, end_t)
 
 
-def _met(text: KernelText, geometry: Geometry, before: Expr, first: Expr, tile: Tile) -> tuple[Expr, Expr]:
+def _met(text: KernelText, geometry: Geometry, before: Expr, first: Expr, tile: Tile) -> tuple[Name, Name]:
     """The taps, from and to, that meet the array and not its padding alone along the first axis, for the positions of
     the tile from `first` on, `before` lines after the image's first."""
     writer, cells, axis = text.writer, geometry.cells, geometry.cells[0].axis
@@ -188,6 +188,9 @@ _TURNED = 8
 def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) -> EmittedKernel:
     """Channels first. Operand 0: the copy of some images; operand 1: the kernel; operand 2: the offsets of the taps;
     output 0: the results of these images. `block`: how many outputs one iteration makes.
+
+    Taps of a tile that meet padding alone are left out, if zero times the weights is zero. These are looked at for the
+    first such tile.
 
     The copy must be followed by as many elements, of any value, as a tile has columns.
     """
@@ -263,6 +266,8 @@ def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) ->
     bounds = [ZERO, strips, groups, of_blocks, of_tiles]
     item = take_apart(text, LO, ["image", "strip", "group", "part", "tile"], bounds)
     image, strip, group, part, number = item
+    zero = cast(memory_type(sizes.element_type), 0)
+    seen, nothing = writer.assign("seen", -1), writer.assign("nothing", zero)
     with writer.loop("item", LO, HI):
         first = writer.assign("first", product(number, tile.columns))
         of_copy = row_major([image, strip, group], [ZERO, strips, groups])
@@ -272,6 +277,16 @@ def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) ->
         t_first, t_end = _met(text, geometry, product(strip, lines), first, tile)
         begin = writer.assign("begin", product(part, step))
         end = writer.assign("end", minimum(begin + step, outputs))
+        with writer.if_(t_end - t_first < taps):
+            weights = writer.assign("weights", product(group, of_blocks) + part)
+            with writer.if_(weights.ne(seen)):
+                first_weight = writer.assign("first_weight", product(product(group, outputs) + begin, depth))
+                last_weight = writer.assign("last_weight", product(product(group, outputs) + end, depth))
+                times_zero(text, zero, nothing, w, first_weight, last_weight)
+                writer.assign(seen, weights)
+            with writer.if_(nothing.ne(zero)):
+                writer.assign(t_first, 0)
+                writer.assign(t_end, taps)
         with writer.loop("o", begin, end, step=tile.rows) as o:
             some(o)
         carry(writer, item, bounds)

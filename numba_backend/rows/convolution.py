@@ -4,8 +4,8 @@ The input is copied with its padding, and tiles of sums in registers are made of
 (`emit/convolution_tiles.py`). Where there are enough images, a thread does both for one of them, and what follows in
 the program too, before it goes on to the next; otherwise threads share each of the two, for a block of images at a
 time, so that the block is still in the cache. With 1 x 1 windows the input itself is a matrix for a BLAS. Complex
-numbers and inputs with holes become matrix products too, of patches (`emit/convolution.py`). Types that a BLAS does
-not know have kernels that do all the work, and so have the convolutions of native loops.
+numbers become matrix products too, of patches (`emit/convolution.py`). Types that a BLAS does not know have kernels
+that do all the work, and so have inputs with very many holes and the convolutions of native loops.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Size
 
 def _has_tiles(sizes: Sizes) -> bool:
     """True for what `emit/convolution_tiles.py` has kernels for that are faster than the others."""
-    if sizes.element_type not in tiles.SUPPORTED or any(axis.part.base_dilation != 1 for axis in sizes.axes):
+    if sizes.element_type not in tiles.SUPPORTED or sizes.holes > 1:
         return False
     if is_pointwise(sizes) or sizes.taps > tiles.MOST_OFFSETS:
         return False

@@ -10,6 +10,7 @@ canonical orders of dimensions, which the layout passes then keep:
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from ...builder import make_instruction
@@ -106,46 +107,60 @@ def reversed_window(convolution: HloInstruction) -> HloInstruction | None:
 def phases_of_dilated_input(convolution: HloInstruction) -> HloInstruction | None:
     """A convolution over an input with holes (the gradient of a strided one) becomes one without holes for each phase.
 
-    Along a dimension dilated by s, result s * q + p uses only every s-th element of the kernel; these meet consecutive
-    elements of the input from q on. The results of the phases are interleaved.
+    Along a dimension dilated by b, the results q * n + p of a phase p, where n is b over what it has in common with the
+    stride, meet an element of the input with the same elements of the kernel: some first one and every m-th from there
+    on, or none. Those are a convolution with a smaller stride and window dilation; the phases' results are interleaved.
     """
     attributes: ConvolutionAttributes = convolution.attributes
     for position, part in enumerate(attributes.window):
-        if 1 < part.base_dilation <= MAX_PHASES and part.stride == part.window_dilation == 1 and not part.reversed:
+        if part.base_dilation > 1 and phases_of(part) <= MAX_PHASES and not part.reversed:
             return _in_phases(convolution, position)
     return None
+
+
+def phases_of(part: WindowDimension) -> int:
+    """After so many positions of a window, the same of its elements meet a hole again."""
+    return part.base_dilation // math.gcd(part.base_dilation, part.stride)
 
 
 def _in_phases(convolution: HloInstruction, position: int) -> HloInstruction:
     attributes: ConvolutionAttributes = convolution.attributes
     numbers, part = attributes.dimension_numbers, attributes.window[position]
     array, kernel = convolution.operands
-    step, target = part.base_dilation, numbers.output_spatial[position]
+    number, target = phases_of(part), numbers.output_spatial[position]
     size = array.shape.dimensions[numbers.input_spatial[position]]
     sizes = convolution.shape.dimensions
-    count = -(-sizes[target] // step)
+    count = -(-sizes[target] // number)
     phase_sizes = [count if d == target else size for d, size in enumerate(sizes)]
     shape = Shape.array(convolution.shape.element, phase_sizes)
+    holes = part.base_dilation
+    stride = part.stride * number // holes
+    step = holes // math.gcd(holes, part.window_dilation)
+    dilation = part.window_dilation * step // holes
     phases = []
-    for phase in range(step):
-        first = (part.padding_low - phase) % step
-        if first >= part.size:
+    for phase in range(number):
+        cells = [phase * part.stride + k * part.window_dilation - part.padding_low for k in range(min(step, part.size))]
+        first = next((k for k, cell in enumerate(cells) if cell % holes == 0), None)
+        if first is None:
             phases.append(make_zeros(shape))
             continue
         taken = _every(kernel, numbers.kernel_spatial[position], first, step)
         taps = -(-(part.size - first) // step)
-        low = (part.padding_low - phase - first) // step
+        low = -cells[first] // holes
+        reach = (count - 1) * stride + (taps - 1) * dilation + 1
         window = list(attributes.window)
-        window[position] = WindowDimension(taps, 1, low, count + taps - 1 - low - size)
+        window[position] = WindowDimension(taps, stride, low, reach - low - size, 1, dilation)
         new = replace(attributes, window=tuple(window))
         phases.append(make_instruction(Opcode.CONVOLUTION, (array, taken), new, shape))
+    if number == 1:
+        return phases[0]
     alone = [*phase_sizes[: target + 1], 1, *phase_sizes[target + 1 :]]
     turns = make_instruction(
         Opcode.CONCATENATE, [reshape(phase, alone) for phase in phases], ConcatenateAttributes(target + 1)
     )
-    padded = [count * step if d == target else size for d, size in enumerate(sizes)]
+    padded = [count * number if d == target else size for d, size in enumerate(sizes)]
     result = reshape(turns, padded)
-    if count * step == sizes[target]:
+    if count * number == sizes[target]:
         return result
     rank = len(sizes)
     return make_instruction(Opcode.SLICE, (result,), SliceAttributes((0,) * rank, tuple(sizes), (1,) * rank))
