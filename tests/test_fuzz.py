@@ -237,6 +237,8 @@ def test_zeros_and_subnormal_numbers() -> None:
 _INFINITE = np.array([-np.inf - 0.7j, 1, 2], np.complex64)
 _HUGE = np.array([3e38 + 3e38j, 3e38, 1e38], np.complex64)
 _UNDERFLOW = np.array([-1e-41 + 1e-29j], np.complex64), np.array([3e-43 + 1e-37j], np.complex64)
+_TIMES = "f { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] multiply(a, b) }"
+_PRODUCT = "{ x = f32[3] parameter(0)  o = f32[] constant(1)  ROOT y = f32[] reduce(x, o), dimensions={0}, to_apply=f }"
 _MULTIPLY = "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1] multiply(x, z) }"
 
 
@@ -257,6 +259,18 @@ _MULTIPLY = "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1]
             _MULTIPLY, [np.full(1, 3e38 + 3e38j, np.complex64)] * 2, Verdict.UNSTABLE, id="a product that overflows"
         ),
         pytest.param(
+            _PRODUCT,
+            [np.float32([1e30, 1e30, 1e-30])], Verdict.UNSTABLE, id="a product that overflows on the way",
+        ),
+        pytest.param(
+            _PRODUCT,
+            [np.float32([1e10, 1e10, 1e-10])], Verdict.FOUND, id="one that stays in range",
+        ),
+        pytest.param(
+            "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1] power(x, z) }",
+            [np.complex64([6e35 - 1e-30j]), np.complex64([2])], Verdict.UNSTABLE, id="a function that overflows",
+        ),
+        pytest.param(
             _MULTIPLY.replace("multiply", "divide"), [np.zeros(1, np.complex64), np.complex64([2 - 3j])], Verdict.OK,
             id="a quotient that is zero",
         ),
@@ -264,7 +278,7 @@ _MULTIPLY = "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1]
 )  # fmt: skip
 def test_what_the_order_decides(entry: str, arguments: list[np.ndarray], verdict: Verdict) -> None:
     """Results of which all signs differ."""
-    module = parse(f"HloModule m\nENTRY e {entry}")
+    module = parse(f"HloModule m\n{_TIMES}\nENTRY e {entry}")
     (expected,) = evaluate(module, *arguments)
     assert differences(module, arguments, [expected], [-expected], How())[0] is verdict
 

@@ -51,6 +51,8 @@ SUMS = frozenset(
      O.FFT}
 )  # fmt: skip
 """Sums of products: their order is open, so the error is relative to the sum of the magnitudes."""
+LONGEST_SUM = 4096
+"""Terms that are added one after the other (`numba_backend/emit/long_sums.py`): rounding may be in one direction."""
 WHOLE = frozenset(
     {O.BATCH_NORM_GRAD, O.BATCH_NORM_INFERENCE, O.BATCH_NORM_TRAINING, O.CHOLESKY, O.TRIANGULAR_SOLVE, O.CUSTOM_CALL}
 )
@@ -220,6 +222,10 @@ class Noisy:
         if opcode is O.CONVERT and _holds(instruction.shape.element, instruction.operands[0].shape.element):
             return None
         ulps = COMPLEX_ULPS.get(opcode, ULPS[opcode]) if element.is_complex else ULPS[opcode]
+        if element.is_complex:
+            given = np.logical_and.reduce([np.isfinite(np.asarray(o)) for o in operands])
+            if (given & ~np.isfinite(array)).any():
+                self._cannot_tell()  # the error of the other part is as large as the part that has overflowed
         if opcode in (O.ADD, O.SUBTRACT):
             # A product among the operands may not have been rounded before it was added.
             a, b = (np.asarray(o) for o in operands)
@@ -259,6 +265,8 @@ class Noisy:
         if all(map(_is_simple, arrays)) and _is_simple(array):
             return None
         if reducer is not None and reducer.root.opcode is not O.ADD:
+            if reducer.root.opcode is O.MULTIPLY and _may_leave_range(arrays[0]):
+                self._cannot_tell()  # some product on the way may be infinite, or zero
             return 16.0 * _magnitude(array)
         positive = [np.abs(a).astype(a.dtype) if is_inexact(a.dtype) else a for a in arrays]
         try:
@@ -267,7 +275,8 @@ class Noisy:
             return None
         if np.isinf(_wide(total)).any() and self._overflows(instruction, arrays):
             self._cannot_tell()  # the order of the sum decides about infinity and NaN
-        return 4.0 * _magnitude(total)
+        terms = arrays[0].size / max(total.size, 1) if instruction.opcode is O.REDUCE else 1
+        return max(4.0, min(terms, LONGEST_SUM) / 16) * _magnitude(total)
 
     def _cannot_tell(self) -> None:
         """This run has decided something that no other has."""
@@ -316,6 +325,17 @@ def _wide(array: NDArray) -> NDArray:
 
 def _magnitude(array: NDArray) -> NDArray:
     return np.abs(_wide(array))
+
+
+def _may_leave_range(array: NDArray) -> bool:
+    """Is a product of some of these numbers infinite, or zero?"""
+    if not is_inexact(array.dtype):
+        return False
+    info: Any = ml_dtypes.finfo(array.real.dtype if array.dtype.kind == "c" else array.dtype)  # type: ignore[no-untyped-call]
+    size = _magnitude(array)
+    sizes = np.log2(size[np.isfinite(size) & (size > 0)])
+    largest, smallest = np.sum(sizes, where=sizes > 0), np.sum(sizes, where=sizes < 0)
+    return bool(largest >= np.log2(float(info.max)) - 1 or smallest <= np.log2(float(info.tiny)) + 1)
 
 
 def _is_finite(array: NDArray) -> bool:
