@@ -281,7 +281,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         NotImplementedError,
         "sparse and dense",
     ),
-    "sparsify": (lambda: sparse.sparsify(jnp.exp)(ARRAY), NotImplementedError, "no rule for exp"),
+    "sparsify": (lambda: sparse.sparsify(jnp.exp)(ARRAY), NotImplementedError, "rule for exp is not implemented"),
     "n_batch": (lambda: sparse.BCOO.fromdense(M, n_batch=3), ValueError, "do not fit"),
 }
 

@@ -91,6 +91,10 @@ class Primitive(SharedValue):
     """A custom call that computes the same from the same operands, with the parameters as its configuration: one of
     hloom's own. A backend that has a kernel for it runs that; others run the meaning."""
 
+    is_shown = False
+    """Whether jaxprs show a primitive of hloom's own library as itself, for functions that interpret them; else it is
+    shown as what JAX has in its place."""
+
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
 

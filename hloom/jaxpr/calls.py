@@ -284,7 +284,7 @@ def _of_library(call: Call, operands: Sequence[Atom], body: Body) -> Shown:
     own, a function with its own derivative, or a jitted function."""
     given: Given = call.params
     own = operands[: len(given.avals)]
-    if not given.owner.is_of_library:
+    if given.owner.is_shown or not given.owner.is_of_library:
         return Shown(given.owner, own, dict(given.params))
     name = call.primitive.name
     if f"{name}_p" in names("lax"):

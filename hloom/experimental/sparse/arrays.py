@@ -150,6 +150,9 @@ class JAXSparse:
     def __truediv__(self, other: Any) -> Any:
         return _rules().divide(self, other)
 
+    def __pow__(self, exponent: int) -> Any:
+        return _rules().power(self, exponent)
+
     def __add__(self, other: Any) -> Any:
         return _rules().add(self, other)
 

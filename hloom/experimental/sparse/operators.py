@@ -15,10 +15,12 @@ import numpy as np
 
 from ... import lax
 from ... import numpy as jnp
+from ...extend.primitive import Primitive
 from ...hlo.errors import UnsupportedError
 from ...lax.movement import canonical_axis
 from ...numpy.array_indexing import ArrayIndex, split_index
 from ...tracer.compound import compound
+from ...tracer.core import Value
 from ...tracer.errors import OperandError
 from ...tracer.operators import ArrayBase
 from ...tracer.source import user_line
@@ -819,7 +821,32 @@ def todense(arr: Any) -> Any:
     """
     if isinstance(arr, JAXSparse):
         return bcoo_todense(as_coordinates(arr))
+    if isinstance(arr, Tracer):  # `sparsify` traces with dense types, and finds the operation here
+        dense: Value = _TODENSE.bind(arr)
+        return dense
     return jnp.asarray(arr)
+
+
+_TODENSE = Primitive("todense")
+_TODENSE.def_meaning(lambda x: x)
+_TODENSE.is_shown = True
+
+
+def unique(x: Any) -> Any:
+    """The array with each place once: functions that are not linear need that."""
+    return x if x.unique_indices else x.sum_duplicates(nse=x.nse, remove_zeros=False)
+
+
+def power(x: Any, exponent: Any) -> Any:
+    """Each element to the power of a positive integer."""
+    if not isinstance(exponent, int | np.integer) or exponent <= 0:
+        what = f"integer_pow with non-positive exponent {exponent}" if isinstance(exponent, int) else "pow"
+        raise UnsupportedError(
+            f"sparse rule for {what} is not implemented because it would result in dense output: {x!r} ** "
+            f"{exponent!r}\n  at {user_line()}\n  todense() makes an array dense."
+        )
+    found = unique(x)
+    return with_data(found, found.data**exponent)
 
 
 def empty(

@@ -37,7 +37,9 @@ def sparsify(f: Function, use_tracer: bool = False) -> Function:
     """The function for sparse arguments: where an operation of `f` meets a sparse array, it is the sparse operation.
 
     There are rules for products, element-wise products, sums and quotients, reductions by sum, functions that keep 0,
-    and movement of dimensions. An operation without a rule raises UnsupportedError. `use_tracer` is ignored.
+    movement of dimensions, branches and loops. An operation without a rule raises UnsupportedError. A sparse array that
+    a loop carries has as many specified elements after a turn as before; it is not mapped over by scan. `use_tracer` is
+    ignored.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse
@@ -86,9 +88,10 @@ def _evaluate(jaxpr: Any, consts: Any, args: Any) -> list[Any]:
         elif inner is not None and eqn.primitive.name in _CALLS:
             found = _evaluate(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), operands)
         else:
+            why = " because it would result in dense output" if eqn.primitive.name in _DENSE else ""
             raise UnsupportedError(
-                f"sparsify: there is no rule for {eqn.primitive.name} of {[x for x in operands if _is_sparse(x)]}\n"
-                f"  at {user_line()}\n  todense() makes an array dense."
+                f"sparse rule for {eqn.primitive.name} is not implemented{why}. It is applied to "
+                f"{[x for x in operands if _is_sparse(x)]}\n  at {user_line()}\n  todense() makes an array dense."
             )
         results = list(found) if isinstance(found, list | tuple) else [found]
         known.update(zip(eqn.outvars, results, strict=True))
@@ -104,7 +107,7 @@ _ZERO_KEEPING = (
 
 def _elementwise(function: Function) -> Function:
     def rule(x: Any, **params: Any) -> Any:
-        found = _unique(x)
+        found = rules.unique(x)
         return with_data(found, function(found.data))
 
     return rule
@@ -114,14 +117,14 @@ def _arctangent(x: Any, y: Any, **_: Any) -> Any:
     """atan(x) is atan2(x, 1): it keeps 0 where the second number is positive."""
     if not _is_sparse(x) or isinstance(y, Tracer) or _is_sparse(y) or jnp.ndim(y) or not y > 0:
         raise UnsupportedError(f"sparsify: atan2 of {x!r} and {y!r} is not sparse\n  at {user_line()}")
-    found = _unique(x)
+    found = rules.unique(x)
     return with_data(found, jnp.arctan2(found.data, y))
 
 
 def _complex(x: Any, y: Any, **_: Any) -> Any:
     if not (_is_sparse(x) and _is_sparse(y)):
         raise UnsupportedError(f"sparsify: complex of sparse and dense arrays\n  at {user_line()}")
-    if x.indices is y.indices and (not isinstance(x, BCSR) or x.indptr is y.indptr):  # the parts of one array
+    if _same_places(x, y):  # the parts of one array
         return with_data(x, lax.complex(x.data, y.data))
     return rules.add(*(with_data(part, part.data * unit) for part, unit in ((x, 1 + 0j), (y, 1j))))
 
@@ -130,27 +133,19 @@ def _dynamic_slice(x: Any, *starts: Any, slice_sizes: Any, **_: Any) -> Any:
     return _in_coordinates(lambda m: rules.bcoo_dynamic_slice(m, starts, slice_sizes), x)
 
 
-def _unique(x: Any) -> Any:
-    """Functions that are not linear need each place once."""
-    if x.unique_indices:
-        return x
-    return x.sum_duplicates(nse=x.nse, remove_zeros=False)
-
-
-def _power(x: Any, *, y: int, **_: Any) -> Any:
-    if y <= 0:
-        raise UnsupportedError(f"sparsify: {x!r} ** {y} is not sparse\n  at {user_line()}")
-    found = _unique(x)
-    return with_data(found, found.data**y)
-
-
 def _dot(x: Any, y: Any, *, dimension_numbers: Any, preferred_element_type: Any = None, **_: Any) -> Any:
     found = rules.bcoo_dot_general(x, y, dimension_numbers=dimension_numbers)
     return found if _is_sparse(found) or preferred_element_type is None else found.astype(preferred_element_type)
 
 
 def _multiply(x: Any, y: Any, **_: Any) -> Any:
+    if _is_sparse(x) and _is_sparse(y) and x.unique_indices and _same_places(x, y):  # as in powers
+        return with_data(x, x.data * y.data)
     return rules.multiply(x, y) if _is_sparse(x) else rules.multiply(y, x)
+
+
+def _same_places(x: Any, y: Any) -> bool:
+    return x.indices is y.indices and (not isinstance(x, BCSR) or x.indptr is y.indptr)
 
 
 def _divide(x: Any, y: Any, **_: Any) -> Any:
@@ -197,6 +192,63 @@ def _concatenate(*xs: Any, dimension: int, **_: Any) -> Any:
     return rules.bcoo_concatenate([rules.as_coordinates(x) for x in xs], dimension=dimension)
 
 
+# ---- branches and loops: sparse arrays go through them as their parts
+
+
+def _called(closed: Any, *operands: Any) -> list[Any]:
+    """The results of a jaxpr, such that sparse arrays have one type whatever is known of their indices."""
+    return [_forgetful(x) for x in _evaluate(closed.jaxpr, closed.consts, operands)]
+
+
+def _forgetful(x: Any) -> Any:
+    """A sparse array of which nobody knows whether its indices are sorted or unique."""
+    if not _is_sparse(x):
+        return x
+    parts = (x.data, x.indices) if isinstance(x, BCOO) else (x.data, x.indices, x.indptr)
+    return type(x)(parts, shape=x.shape)
+
+
+def _cond(index: Any, *operands: Any, branches: Any, **_: Any) -> Any:
+    return lax.switch(index, [functools.partial(_called, branch) for branch in branches], *operands)
+
+
+def _while(
+    *operands: Any, cond_jaxpr: Any, cond_nconsts: int, body_jaxpr: Any, body_nconsts: int, **_: Any
+) -> Any:
+    first = cond_nconsts + body_nconsts
+    of_cond, of_body, init = operands[:cond_nconsts], operands[cond_nconsts:first], operands[first:]
+    return lax.while_loop(
+        lambda state: _called(cond_jaxpr, *of_cond, *state)[0],
+        lambda state: _called(body_jaxpr, *of_body, *state),
+        [_forgetful(x) for x in init],
+    )
+
+
+def _scan(*operands: Any, jaxpr: Any, num_consts: int, num_carry: int, **params: Any) -> Any:
+    first = num_consts + num_carry
+    consts, init, xs = operands[:num_consts], operands[num_consts:first], operands[first:]
+
+    def body(state: Any, x: Any) -> tuple[Any, Any]:
+        found = _called(jaxpr, *consts, *state, *x)
+        _no_sparse(found[num_carry:], "returned by each turn of")
+        return found[:num_carry], found[num_carry:]
+
+    _no_sparse(xs, "mapped over by")
+    order = {name: params[name] for name in ("length", "reverse", "unroll")}
+    last, ys = lax.scan(body, [_forgetful(x) for x in init], list(xs), **order)
+    return [*last, *ys]
+
+
+def _no_sparse(values: Any, what: str) -> None:
+    if sparse := [x for x in values if _is_sparse(x)]:
+        raise UnsupportedError(f"sparsify: sparse arrays cannot be {what} scan: {sparse}\n  at {user_line()}")
+
+
+_DENSE = frozenset(
+    ("acos", "acosh", "and", "bessel_i0e", "cos", "cosh", "digamma", "eq", "erfc", "exp", "ge", "gt", "le", "lgamma")
+    + ("log", "logistic", "lt", "max", "min", "ne", "not", "or", "pow", "rsqrt", "xor")
+)
+"""Operations whose results are not 0 where a sparse operand is."""
 _RULES: dict[str, Function] = {
     **{name: _elementwise(getattr(jnp, name)) for name in _ZERO_KEEPING},
     "add": _add,
@@ -206,6 +258,7 @@ _RULES: dict[str, Function] = {
     "broadcast_in_dim": _broadcast,
     "complex": _complex,
     "concatenate": _concatenate,
+    "cond": _cond,
     "conv_general_dilated": lambda x, y, *, out_sharding=None, **params: bcoo_conv_general_dilated(x, y, **params),
     "convert_element_type": lambda x, *, new_dtype, **_: x.astype(new_dtype),
     "copy": lambda x, **_: x,
@@ -213,17 +266,20 @@ _RULES: dict[str, Function] = {
     "dot_general": _dot,
     "dynamic_slice": _dynamic_slice,
     "imag": lambda x, **_: with_data(x, jnp.imag(x.data)),
-    "integer_pow": _power,
+    "integer_pow": lambda x, *, y, **_: rules.power(x, y),
     "mul": _multiply,
     "neg": lambda x, **_: -x,
     "real": lambda x, **_: with_data(x, jnp.real(x.data)),
     "reduce_sum": _sum,
     "reshape": lambda x, *, new_sizes, **_: _in_coordinates(lambda m: rules.reshape(m, new_sizes), x),
     "rev": lambda x, *, dimensions, **_: _in_coordinates(lambda m: rules.bcoo_rev(m, dimensions), x),
+    "scan": _scan,
     "slice": _slice,
     "squeeze": lambda x, *, dimensions, **_: _in_coordinates(lambda m: rules.bcoo_squeeze(m, dimensions=dimensions), x),
     "sub": _sub,
+    "todense": rules.todense,
     "transpose": lambda x, *, permutation, **_: rules.transpose(x, permutation),
+    "while": _while,
 }
 
 
