@@ -25,6 +25,7 @@ from ..tracer.array import as_value
 from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, current_trace, run_meaning
 from ..tracer.execution import run_call
 from ..tracer.float0 import hide_float0
+from ..tracer.key_uses import Uses
 from ..tracer.overlay import overlaid_all
 from ..tracer.recording import Places, TracedComputation, run_computation, trace_to_computation
 from ..tracer.refs import Ref, check_aliases, refuse_result, replace_all, values_of_references
@@ -197,6 +198,14 @@ def checkpoint_name(x: Any, name: str) -> Any:
         return overlaid_all(results, [value.aval])[0]
 
     return tree.map(named, x)
+
+
+@CHECKPOINT.def_key_uses
+@CHECKPOINT_TANGENT.def_key_uses
+def _key_uses(call: Call) -> Uses | None:
+    """Values that are computed again use no key again."""
+    is_repetition = call.primitive is CHECKPOINT_TANGENT or call.params.is_program
+    return Uses() if is_repetition else None
 
 
 # --- derivatives

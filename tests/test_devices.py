@@ -412,7 +412,7 @@ def test_settings_are_read_as_they_are(name: str) -> None:
         ("jax_platform_name", "tpu", RuntimeError),
         ("jax_num_cpu_devices", 8, RuntimeError),
         ("jax_threefry_partitionable", False, hloom.errors.UnsupportedError),
-        ("jax_debug_key_reuse", True, hloom.errors.UnsupportedError),
+        ("jax_debug_key_reuse", 1, TypeError),
         ("jax_transfer_guard", "never", ValueError),
         ("jax_default_device", "tpu:0", RuntimeError),
         ("jax_numpy_rank_promotion", "sometimes", ValueError),

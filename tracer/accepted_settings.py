@@ -123,9 +123,6 @@ ACCEPTED = {
     "jax_compilation_cache_max_size": Accepted(-1, _number, _STORE),
     "jax_cpu_collectives_implementation": Accepted("gloo", _text, "there is one process"),
     "jax_cpu_enable_async_dispatch": Accepted(True, _flag, "a call returns when it is done"),
-    "jax_debug_key_reuse": Accepted(
-        False, _only(False, because="uses of keys are not counted"), "uses of keys are not counted"
-    ),
     "jax_default_device": Accepted(None, _device, "arrays are made on the first device of the process"),
     "jax_disable_most_optimizations": Accepted(False, _flag, "HLOOM_DISABLE_PASSES leaves out passes by name"),
     "jax_disallow_mesh_context_manager": Accepted(False, _flag, "both ways to make a mesh current stay"),

@@ -24,7 +24,8 @@ from ..hlo.tracebacks import Signal, hide
 from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
 from .callers import is_call_of_user
-from .context import current_context, is_lenient, lenient
+from .context import current_context, is_lenient, lenient, when_on
+from .errors import KeyReuseError
 from .jit import JitFunction, Run
 from .recording import is_recording
 
@@ -36,16 +37,19 @@ _NOT_TRACEABLE = (TypeError, ValueError, IndexError, OverflowError, NotImplement
 backend lacks. Anything else is a fault of the library or the machine, and is not hidden."""
 
 
-def compound(*, static: Sequence[str] = (), small: bool = False) -> Callable[[F], F]:
+def compound(
+    *, static: Sequence[str] = (), small: bool = False, uses_keys: bool = False
+) -> Callable[[F], F]:
     """A decorator for library functions of several operations.
 
     static: the arguments that are Python values (axes, shapes, dtypes); all others are arrays, numbers or containers.
     small: a function of one or two operations, and much Python around them. It is one program where it is called on
     arrays; where it is differentiated or batched, each operation by itself costs less than a nested call.
+    uses_keys: a function that is one use of a random key (`key_uses.py`), and no call while uses are watched.
     """
 
     def decorate(fun: Callable[..., Any]) -> Any:
-        return Compound(fun, argument_names(fun, static), small)
+        return Compound(fun, argument_names(fun, static), small, uses_keys)
 
     return decorate
 
@@ -55,9 +59,12 @@ class Compound(JitFunction[..., Any]):
 
     _is_library = True
 
-    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec, small: bool = False) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], static: ArgumentSpec, small: bool = False, uses_keys: bool = False
+    ) -> None:
         super().__init__(fun, static, _NONE, inline=False)
         self._small = small
+        self._uses_keys = uses_keys
         self._untraceable: set[Any] | frozenset[Any] = _NO_CALLS
         """The calls for which no program can be made."""
         names = fun.__code__.co_varnames
@@ -116,6 +123,8 @@ class Compound(JitFunction[..., Any]):
             raise _Declined
         try:
             return super()._call(args, kwargs, table, fast_key)
+        except KeyReuseError:  # a TypeError, as in JAX
+            raise
         except _NOT_TRACEABLE:
             if direct:
                 self._decline(context, fast_key)
@@ -132,6 +141,39 @@ class Compound(JitFunction[..., Any]):
 
     def __repr__(self) -> str:
         return f"<function {self.__qualname__}>"
+
+
+def watch_keys(kind: type[Compound]) -> None:
+    """Calls of functions of class `kind` ask, from when `debug_key_reuse` is on for the first time, whether it is: a
+    use of a key is then bound as it is, and any other function is a nested call where HLO is recorded, as a jitted
+    function of the user is. So each use of a key is an operation of the user's program."""
+
+    def start() -> None:
+        plain = kind.__call__
+
+        def __call__(self: Compound, *args: Any, **kwargs: Any) -> Any:  # the method's name
+            try:
+                if current_context().debug_key_reuse:
+                    if self._uses_keys:
+                        return self._fun(*args, **kwargs)
+                    if not self._state.direct and not self._small:
+                        try:
+                            return JitFunction.__call__(self, *args, **kwargs)
+                        except _Declined:
+                            pass
+                        return self._fun(*args, **kwargs)
+                return plain(self, *args, **kwargs)
+            except BaseException as error:
+                hide(error)
+                raise
+
+        names_call(__call__.__code__)
+        kind.__call__ = __call__  # type: ignore[method-assign]
+
+    when_on("debug_key_reuse", start)
+
+
+watch_keys(Compound)
 
 
 class _Declined(Signal):

@@ -67,6 +67,8 @@ class Config:
     """An operation or a jitted function whose result has a NaN raises FloatingPointError, which names the operation."""
     jax_debug_infs: bool
     """The same for infinities."""
+    jax_debug_key_reuse: bool
+    """The second use of a random key is a KeyReuseError (`hloom.experimental.key_reuse`)."""
     jax_allow_f16_reductions: bool
     """False: `lax.reduce_sum` of float16 and bfloat16 is a ValueError. `numpy.sum` and others sum in float32 anyway."""
     jax_check_static_indices: bool
@@ -267,6 +269,7 @@ _SETTINGS = {
     "jax_check_static_indices": _Setting("check_static_indices", (bool,)),
     "jax_check_tracer_leaks": _Setting("check_tracer_leaks", (bool,)),
     "jax_debug_infs": _Setting("debug_infs", (bool,)),
+    "jax_debug_key_reuse": _Setting("debug_key_reuse", (bool,)),
     "jax_debug_nans": _Setting("debug_nans", (bool,)),
     "jax_default_matmul_precision": _Setting("default_matmul_precision", (str, type(None)), _check_precision),
     "jax_default_prng_impl": _Setting("default_prng_impl", (str,), _check_generator),
@@ -463,14 +466,19 @@ def enable_checks(new_val: bool = True) -> AbstractContextManager[object]:
     return _accepted("jax_enable_checks", new_val)
 
 
-def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[object]:
-    """UnsupportedError for True: uses of keys are not counted.
+def debug_key_reuse(new_val: bool = True) -> Override:
+    """Within the block, in this thread, the second use of a random key is an error: KeyReuseError says where both are.
+    Jitted functions are traced anew for that. `hloom.experimental.key_reuse` says what counts as a use.
 
     >>> import hloom
-    >>> with hloom.debug_key_reuse(False):
+    >>> with hloom.debug_key_reuse(True):
     ...     key = hloom.random.key(0)
+    ...     x, y = hloom.random.normal(key), hloom.random.normal(key)
+    Traceback (most recent call last):
+        ...
+    hloom.errors.KeyReuseError: Previously-consumed key passed to jit-compiled function at index 0 ...
     """
-    return _accepted("jax_debug_key_reuse", new_val)
+    return _override("jax_debug_key_reuse", new_val)
 
 
 def enable_custom_prng(new_val: bool = True) -> AbstractContextManager[object]:

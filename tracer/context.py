@@ -43,6 +43,8 @@ class Context:
     """Programs compiled under one of these two check their results (`checks.py`)."""
     check_tracer_leaks: bool = False
     """Functions are traced anew, and what they leave behind is an error (`leaks.py`)."""
+    debug_key_reuse: bool = False
+    """Uses of random keys are recorded, and the second use of one is an error (`key_reuse.py`)."""
     check_static_indices: bool = False
     """Integers out of bounds in an index, known while tracing, are an error."""
     numpy_rank_promotion: str = "allow"
@@ -79,20 +81,29 @@ def _context_of(*values: Any) -> Context:
 def _interned(context: Context) -> Context:
     values = [getattr(context, name) for name in _FIELDS]
     found = _INTERNED.setdefault((*values, *map(type, values)), context)
-    if _waiting and (found.debug_nans or found.debug_infs):
-        while _waiting:
-            _waiting.pop()()
+    if found is context:
+        for waiting in [w for w in _waiting if getattr(found, w[0])]:
+            if waiting in _waiting:
+                _waiting.remove(waiting)
+                waiting[1]()
     return found
 
 
-_waiting: list[Callable[[], None]] = []
+_waiting: list[tuple[str, Callable[[], None]]] = []
+
+
+def when_on(setting: str, start: Callable[[], None]) -> None:
+    """`start` is called once, when the setting is on for the first time, in any thread: until then no operation asks
+    for it."""
+    _waiting.append((setting, start))
+    for context in list(_INTERNED.values()):
+        _interned(context)
 
 
 def when_checking(start: Callable[[], None]) -> None:
-    """`start` is called once, when the results of operations are to be checked for the first time."""
-    _waiting.append(start)
-    for context in list(_INTERNED.values()):
-        _interned(context)
+    """`start` is called when the results of operations are to be checked for the first time. It may be called twice."""
+    for setting in ("debug_nans", "debug_infs"):
+        when_on(setting, start)
 
 
 _NOTHING: dict[str, Any] = {}

@@ -167,13 +167,15 @@ class EvalTrace(Trace):
                 return found if found.aval is aval else Array.from_buffer(aval, found._buffer)
         return Array(aval, evaluate_op(opcode, [x._view, y._view], attributes, shape))
 
-    def _conditional(self, branches: Sequence[HloComputation], operands: tuple[Value, ...]) -> list[Value]:
-        """pred: branch 0 when true; s32: the last branch when out of range."""
-        chosen = self.array(operands[0])._view
+    def taken(self, index: Value, count: int) -> int:
+        """Which of `count` branches runs. pred: branch 0 when true; s32: the last branch when out of range."""
+        chosen = self.array(index)._view
         if chosen.dtype == np.bool_:
-            taken = 0 if chosen else 1
-        else:
-            taken = int(chosen) if 0 <= chosen < len(branches) else len(branches) - 1
+            return 0 if chosen else 1
+        return int(chosen) if 0 <= chosen < count else count - 1
+
+    def _conditional(self, branches: Sequence[HloComputation], operands: tuple[Value, ...]) -> list[Value]:
+        taken = self.taken(operands[0], len(branches))
         if _is_worth_a_branch(branches[taken], operands):
             return list(run_branch(branches[taken], [self.array(o) for o in operands[1:]]))
         return eval_computation(branches[taken], operands[1:])

@@ -7,6 +7,7 @@ element were a batch. Equality compares all words of an element. Nothing else is
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,13 @@ from ..hlo.ops.movement import (
 from ..hlo.shape import Shape
 from . import ops
 from .aval import ShapedArray
+from .context import current_context
 from .core import bind
 from .errors import OperandError
 from .extended import ExtendedDType
+from .key_uses import Forward, Sink, Uses, bind_use, masked
 from .operators import Value
-from .overlay import EXTENDED, overlaid, storage_of
+from .overlay import EXTENDED, ExtendedRule, overlaid, storage_of
 from .source import user_line
 
 Operands = tuple[Value, ...]
@@ -74,6 +77,44 @@ def _trailing(rank: int, dtype: ExtendedDType) -> tuple[int, ...]:
     return tuple(range(rank, rank + len(dtype.storage_shape)))
 
 
+def _using(name: str, uses: Callable[[Operands, Any], Uses]) -> Callable[[ExtendedRule], ExtendedRule]:
+    """A decorator for the rule of an op that uses keys up, or makes new ones of them. `name`: JAX's of the op."""
+
+    def decorate(rule: ExtendedRule) -> ExtendedRule:
+        def found(opcode: Opcode, operands: Operands, attributes: Any, shape: Shape | None) -> Value:
+            if not current_context().debug_key_reuse:
+                return rule(opcode, operands, attributes, shape)
+            avals = [o.aval for o in operands]
+
+            def run(*words: Value) -> Value:
+                given = tuple([overlaid(w, a) for w, a in zip(words, avals, strict=True)])
+                return storage_of(rule(opcode, given, attributes, shape))
+
+            result = bind_use(name, uses(operands, attributes), run, *operands)
+            dtype: Any = next(a.dtype for a in avals if a.is_extended)
+            rank = result.aval.ndim - len(dtype.storage_shape)
+            return overlaid(result, ShapedArray(result.aval.shape[:rank], dtype))
+
+        return found
+
+    return decorate
+
+
+def _used(*which: int) -> Callable[[Operands, Any], Uses]:
+    """All of some operands is used up, and the result is new."""
+    return lambda operands, attributes: Uses({k: Sink() for k in which})
+
+
+def _taken(operands: Operands, attributes: Any) -> Uses:
+    """The result has elements at computed places: it counts as the whole array."""
+    return Uses(forwards={0: Forward(0, is_whole=False)})
+
+
+def _written(update: int) -> Callable[[Operands, Any], Uses]:
+    """The result is the array that is written to, and what is written is used up."""
+    return lambda operands, attributes: Uses({update: Sink()}, {0: Forward(0)})
+
+
 # ---- elements moved
 
 
@@ -84,6 +125,7 @@ def _same_attributes(opcode: Opcode, operands: Operands, attributes: Any, shape:
 
 
 @EXTENDED.register(Opcode.CONCATENATE)
+@_using("concatenate", lambda operands, attributes: Uses({k: Sink() for k in range(len(operands))}))
 def _concatenate(opcode: Opcode, operands: Operands, attributes: Any, shape: Shape | None) -> Value:
     _require_all_extended(opcode, operands)
     return _moved(opcode, operands, attributes, _dtype(operands))
@@ -105,7 +147,15 @@ def _transpose(opcode: Opcode, operands: Operands, attributes: TransposeAttribut
     return _moved(opcode, operands, TransposeAttributes(dimensions), dtype)
 
 
+def _cut_out(operands: Operands, attributes: SliceAttributes) -> Uses:
+    """The elements that a slice has are used up in the array."""
+    mask = np.zeros(operands[0].aval.storage.shape, np.bool_)
+    mask[tuple(map(slice, attributes.start_indices, attributes.limit_indices, attributes.strides))] = True
+    return Uses({0: Sink(masked(mask))})
+
+
 @EXTENDED.register(Opcode.SLICE)
+@_using("slice", _cut_out)
 def _slice(opcode: Opcode, operands: Operands, attributes: SliceAttributes, shape: Shape | None) -> Value:
     dtype = _dtype(operands)
     element = dtype.storage_shape
@@ -118,6 +168,7 @@ def _slice(opcode: Opcode, operands: Operands, attributes: SliceAttributes, shap
 
 
 @EXTENDED.register(Opcode.PAD)
+@_using("pad", _used(0, 1))
 def _pad(opcode: Opcode, operands: Operands, attributes: PadAttributes, shape: Shape | None) -> Value:
     """The storage is padded with 0, and the padding is then replaced: HLO's pad takes a scalar, which a key is not."""
     _require_all_extended(opcode, operands)
@@ -132,6 +183,7 @@ def _pad(opcode: Opcode, operands: Operands, attributes: PadAttributes, shape: S
 
 
 @EXTENDED.register(Opcode.SELECT)
+@_using("select_n", _used(1, 2))
 def _select(opcode: Opcode, operands: Operands, attributes: Any, shape: Shape | None) -> Value:
     pred, on_true, on_false = operands
     _require_all_extended(opcode, (on_true, on_false))
@@ -150,6 +202,7 @@ def _zeros(starts: Operands, dtype: ExtendedDType) -> Operands:
 
 
 @EXTENDED.register(Opcode.DYNAMIC_SLICE)
+@_using("dynamic_slice", _taken)
 def _dynamic_slice(
     opcode: Opcode, operands: Operands, attributes: DynamicSliceAttributes, shape: Shape | None
 ) -> Value:
@@ -160,6 +213,7 @@ def _dynamic_slice(
 
 
 @EXTENDED.register(Opcode.DYNAMIC_UPDATE_SLICE)
+@_using("dynamic_update_slice", _written(1))
 def _dynamic_update_slice(opcode: Opcode, operands: Operands, attributes: Any, shape: Shape | None) -> Value:
     x, block, *starts = operands
     _require_all_extended(opcode, (x, block))
@@ -168,6 +222,7 @@ def _dynamic_update_slice(opcode: Opcode, operands: Operands, attributes: Any, s
 
 
 @EXTENDED.register(Opcode.GATHER)
+@_using("gather", _taken)
 def _gather(opcode: Opcode, operands: Operands, attributes: GatherAttributes, shape: Shape | None) -> Value:
     """Each slice takes whole elements, whose dimensions come last in the result."""
     x, indices = operands
@@ -183,6 +238,7 @@ def _gather(opcode: Opcode, operands: Operands, attributes: GatherAttributes, sh
 
 
 @EXTENDED.register(Opcode.SCATTER)
+@_using("scatter", _written(2))
 def _scatter(opcode: Opcode, operands: Operands, attributes: ScatterAttributes, shape: Shape | None) -> Value:
     """`to_apply` combines words: its type is that of the storage."""
     x, _, updates = operands

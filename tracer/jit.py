@@ -23,6 +23,7 @@ import numpy as np
 from ..hlo.errors import UnsupportedError
 from ..hlo.garbage import collecting_seldom
 from ..hlo.ir import HloModule
+from ..hlo.loading import load
 from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundary, hide
 from . import tree
@@ -380,6 +381,8 @@ class JitFunction(SharedValue, Generic[P, R]):
         run = self._programs.runners.get((key, self._donated, self._shardings, places))
         if run is None:
             run = self._compiled(key, dynamic, keywords, known, places)
+        if context.debug_key_reuse:
+            run = load(".key_reuse", __package__).watched(run, self._trace(key, dynamic, keywords, known))
         if table is not None:
             table[fast_key] = run
         return run(values)
@@ -491,6 +494,8 @@ class JitFunction(SharedValue, Generic[P, R]):
                 traced = trace_function(
                     self._fun, treedef, avals, statics, labels, float0_results=True, places=places
                 )
+            if key[3].debug_key_reuse:
+                load(".key_reuse", __package__).check(traced)
             if traced.is_closed:
                 self._keep(key, traced, places)
         return replace(traced, donated=self._donated_leaves(args, kwargs, statics)) if self._donated else traced

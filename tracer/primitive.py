@@ -57,6 +57,10 @@ class Primitive(SharedValue):
     """axes(call) -> the named axes that a call refers to. The rule of vmap for one of them is asked even if no operand
     is batched."""
 
+    key_uses: Callable[[Call], Any] | None = field(default=None)
+    """key_uses(call) -> which keys it uses (`key_uses.Uses`), for `debug_key_reuse`. None, of the rule
+    too: those that its meaning uses."""
+
     vma: Callable[..., Any] | None = field(default=None)
     """vma(call, those of the operands) -> along which axes of a mesh its result varies (`varying.py`). None: as its
     meaning's results do."""
@@ -79,6 +83,11 @@ class Primitive(SharedValue):
     def def_batch(self, rule: Rule) -> Rule:
         """Set the rule of vmap; a decorator."""
         self.batch = rule
+        return rule
+
+    def def_key_uses(self, rule: Rule) -> Rule:
+        """Set the rule of uses of keys; a decorator."""
+        self.key_uses = rule
         return rule
 
     def __reduce__(self) -> Any:

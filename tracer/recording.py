@@ -35,6 +35,7 @@ from .core import (
     set_current_trace,
     source_metadata,
 )
+from .key_uses import uses_keys_up
 from .overlay import overlaid_all, storage_of
 from .primitive import Call
 from .source import user_line
@@ -65,6 +66,12 @@ _MAY_ACT = frozenset(o for o, spec in SPECS.items() if Trait.SIDE_EFFECT in spec
     Opcode.WHILE,
 }
 """Ops that have side effects, or may run a computation that has."""
+
+
+def _is_kept(instruction: HloInstruction) -> bool:
+    """Whether it is recorded even if nothing uses its result. Uses of keys are while these are watched; passes then
+    drop them."""
+    return has_side_effect(instruction) or (current_context().debug_key_reuse and uses_keys_up(instruction))
 
 
 class RecordedTracer(Tracer):
@@ -290,7 +297,7 @@ class HloTrace(Recorder):
         metadata = current_metadata(self.name, opcode.value)
         carried = current_context().frontend_attributes
         instruction = HloInstruction(opcode, shape, operands, attributes, "", metadata, carried)
-        if opcode in _MAY_ACT and has_side_effect(instruction):
+        if opcode in _MAY_ACT and _is_kept(instruction):
             self.effects.append(instruction)
         return instruction
 
@@ -309,7 +316,7 @@ class HloTrace(Recorder):
             if i.opcode is not Opcode.PARAMETER:
                 copied = i.with_operands(tuple([found[o] for o in i.operands]))
                 found[i] = copied
-                if i.opcode in _MAY_ACT and has_side_effect(copied):
+                if i.opcode in _MAY_ACT and _is_kept(copied):
                     self.effects.append(copied)
         vmas = [NONE] * len(computation.root.operands)
         if current_context().manual_axes is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...hlo.records import dataclass
 from ...tracer.core import Call, Value, bind_call
+from ...tracer.key_uses import batches_are_made_by
 from ...tracer.source import user_line
 from ..batches import Axis, to_operand
 from ..batching import BatchTrace, Mask, along_axis, batch_computation, batch_flat
@@ -24,6 +25,17 @@ def _checkpoint_batch(
 ) -> tuple[list[Value], list[bool]]:
     found = batch_computation(call.computation, axis, batched)
     new = replace(call, meaning=found.computation, captured=call.captured + len(found.captured))
+    return bind_call(new, [*operands, *found.captured]), list(found.batched)
+
+
+@batches_are_made_by
+def _key_use_batch(
+    call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
+) -> tuple[list[Value], list[bool]]:
+    found = batch_computation(call.computation, axis, batched)
+    uses = call.params.of_batch(axis.size, batched)
+    captured = call.captured + len(found.captured)
+    new = replace(call, meaning=found.computation, params=uses, captured=captured, batch_trace=None)
     return bind_call(new, [*operands, *found.captured]), list(found.batched)
 
 

@@ -11,8 +11,8 @@ from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
 
 if _typing.TYPE_CHECKING:
-    from . import checkify, hijax, jet, layout, mesh_utils, multihost_utils, ode, random, rnn, serialize_executable
-    from . import sparse, xla_metadata
+    from . import checkify, hijax, jet, key_reuse, layout, mesh_utils, multihost_utils, ode, random, rnn
+    from . import serialize_executable, sparse, xla_metadata
 
 __all__ = [
     "checkify",
@@ -22,6 +22,7 @@ __all__ = [
     "hijax",
     "io_callback",
     "jet",
+    "key_reuse",
     "layout",
     "mesh_utils",
     "multihost_utils",
@@ -69,6 +70,6 @@ def disable_x64() -> _Override:
 
 _publish(
     __name__,
-    *("checkify", "hijax", "jet", "layout", "mesh_utils", "multihost_utils", "ode", "random", "rnn"),
+    *("checkify", "hijax", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "random", "rnn"),
     *("serialize_executable", "sparse", "xla_metadata"),
 )

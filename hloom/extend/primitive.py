@@ -31,6 +31,7 @@ from ..tracer.array import Array, as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Value, bind_call
 from ..tracer.execution import run_call
+from ..tracer.key_uses import Sink, Uses
 from ..tracer.ops import is_inexact
 from ..tracer.overlay import storages
 from ..tracer.recording import trace_to_computation
@@ -97,6 +98,11 @@ class Primitive(SharedValue):
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
+
+    def uses_keys(self, *operands: int) -> None:
+        """It uses up the random keys that some of its operands are, whatever its meaning does with them."""
+        uses = Uses({k: Sink() for k in operands})
+        self._core.key_uses = lambda call: uses
 
     @property
     def has_meaning(self) -> bool:

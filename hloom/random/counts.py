@@ -25,7 +25,7 @@ from ..tracer.core import Value
 from ..tracer.ops import convert
 from .continuous import uniform
 from .drawing import compound_draw
-from .keys import single_key, split
+from .keys import clone, single_key, split
 from .parameters import float_dtype, integer_dtype, sized, spread
 
 __all__ = ["binomial", "geometric", "multinomial", "poisson"]
@@ -78,7 +78,7 @@ def poisson(
     (mean,) = (_any(v) for v in spread(dtypes.float32, sizes, lam))
     is_few = (mean != mean) | (mean < FEW)
     few = _poisson_by_counting(one, jnp.where(is_few, mean, 0), found)
-    many = convert(_poisson_by_rejection(one, mean, is_few), found, False)
+    many = convert(_poisson_by_rejection(clone(one), mean, is_few), found, False)  # one of the two is used
     return jnp.where(mean == 0, 0, jnp.where(is_few, few, many))
 
 
@@ -158,7 +158,7 @@ def _binomial(key: Value, n: Any, p: Any, sizes: tuple[int, ...], found: np.dtyp
     is_few = bad_count | (count * q <= FEW)
     count = jnp.floor(count)
     few = _binomial_by_counting(key, jnp.where(is_few, count, -1), q)
-    many = _binomial_by_rejection(key, count, q, is_few)
+    many = _binomial_by_rejection(clone(key), count, q, is_few)  # one of the two is used
     drawn = convert(jnp.where(is_few, few, many), found, False)
     drawn = jnp.where(is_infinite & ~is_bad, np.inf, jnp.where(is_bad, np.nan, drawn))
     is_final = is_less_likely | bad_count | is_nan | is_infinite

@@ -29,7 +29,7 @@ from .parameters import integer_dtype, sized
 __all__ = ["bernoulli", "bits", "rademacher", "randint"]
 
 
-@compound_draw()
+@compound_draw(uses_keys=True)
 def bits(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Random unsigned integers; by default as wide as default integers are (uint32 without x64).
 

@@ -18,7 +18,7 @@ from ..hlo.tracebacks import hide
 from ..tracer.arguments import ArgumentSpec
 from ..tracer.array import Array, with_storage
 from ..tracer.aval import ShapedArray
-from ..tracer.compound import Compound, argument_names
+from ..tracer.compound import Compound, argument_names, watch_keys
 from .implementations import KeyDType, implementation
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,7 +27,9 @@ SIZES = (16, 64, 256, 1024, 4096, 16384)
 """The numbers of elements that shared programs draw. Larger results have a program for each shape."""
 
 
-def compound_draw(*, static: Sequence[str] = ("shape", "dtype", "out_sharding")) -> Callable[[F], F]:
+def compound_draw(
+    *, static: Sequence[str] = ("shape", "dtype", "out_sharding"), uses_keys: bool = False
+) -> Callable[[F], F]:
     """As `compound`, for functions (key, ...) whose element i depends only on the key, on i and on scalars.
 
     The first argument of `static` is the shape, whatever its name. If its default is None, the parameters' shape is the
@@ -35,7 +37,7 @@ def compound_draw(*, static: Sequence[str] = ("shape", "dtype", "out_sharding"))
     """
 
     def decorate(fun: Callable[..., Any]) -> Any:
-        return _Draw(fun, argument_names(fun, static), static[0])
+        return _Draw(fun, argument_names(fun, static), static[0], uses_keys)
 
     return decorate
 
@@ -43,8 +45,8 @@ def compound_draw(*, static: Sequence[str] = ("shape", "dtype", "out_sharding"))
 class _Draw(Compound):
     """A function that draws. Made by `compound_draw`."""
 
-    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec, shape: str) -> None:
-        super().__init__(fun, static)
+    def __init__(self, fun: Callable[..., Any], static: ArgumentSpec, shape: str, uses_keys: bool) -> None:
+        super().__init__(fun, static, uses_keys=uses_keys)
         names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
         self._size = shape
         self._place = names.index(shape)
@@ -85,6 +87,9 @@ class _Draw(Compound):
         view = allocating(storage._view[:size].reshape(stored).copy)
         cut = Array(ShapedArray(stored, storage.aval.dtype, storage.aval.weak_type), view)
         return with_storage(ShapedArray(shape, drawn.aval.dtype), cut) if drawn.aval.is_extended else cut
+
+
+watch_keys(_Draw)
 
 
 def _can_be_cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

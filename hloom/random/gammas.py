@@ -90,6 +90,7 @@ def _gamma(name: str, key: Any, a: Any, shape: Any, dtype: DTypeLike | None, log
 
 random_gamma_p = Primitive("random_gamma")
 """Operands: keys [*k], and parameters [*k, *n], of which each key is for n. Parameter: log_space."""
+random_gamma_p.uses_keys(0)  # once, though a proposal that is refused may be drawn again from the same key
 
 
 @random_gamma_p.def_meaning

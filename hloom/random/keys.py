@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from ..hlo.loading import load
 from ..lax.movement import canonical_shape
 from ..tracer import dtypes
 from ..tracer.array import array_from_scalar, as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.compound import compound
+from ..tracer.context import current_context, when_on
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
+from ..tracer.key_uses import Sink, Uses, bind_use
 from ..tracer.ops import convert
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.source import user_line
@@ -140,6 +143,8 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
             f"{words.aval.str_short()}\n  at {user_line()}\n  Make keys with hloom.random.key(seed).",
             "key",
         )
+    if current_context().debug_key_reuse:  # the same words are other keys
+        words = bind_use("random_wrap", Uses(), lambda given: given, words)
     return _keys(words, chosen)
 
 
@@ -169,7 +174,13 @@ def single_key(name: str, key: Any) -> Value:
 
 def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
     """Unsigned integers of `bit_width` bits, from one key."""
-    return _impl_of(key).random_bits(storage_of(key), bit_width, shape)
+    draw = _impl_of(key).random_bits
+    if current_context().debug_key_reuse:
+        return bind_use("random_bits", _USED, lambda words: draw(words, bit_width, shape), key)
+    return draw(storage_of(key), bit_width, shape)
+
+
+_USED = Uses({0: Sink()})
 
 
 def key_impl(keys: Any) -> Any:
@@ -182,15 +193,19 @@ def key_impl(keys: Any) -> Any:
     return spec_of(_impl_of(as_keys(keys)))
 
 
-def clone(key: Any) -> Any:
-    """The key itself: nothing watches here that keys are used once, which `jax.random.clone` is about.
+def clone(key: Any) -> Value:
+    """The same key as another array: with `debug_key_reuse`, one that was not used yet.
 
     >>> from hloom import random
     >>> key = random.key(0)
     >>> random.clone(key) == key
     Array(True, dtype=bool)
     """
-    return key
+    keys = as_keys(key)
+    words = storage_of(keys)
+    if current_context().debug_key_reuse:
+        words = bind_use("random_clone", Uses(), lambda given: given, words)
+    return _as_given(_keys(words, _impl_of(keys)), key)
 
 
 # ---- new keys from old ones
@@ -201,7 +216,7 @@ def _as_given(new: Value, old: Any) -> Value:
     return new if dtypes.is_extended(as_value(old).aval.dtype) else storage_of(new)
 
 
-@compound_draw(static=("num",))
+@compound_draw(static=("num",), uses_keys=True)
 def split(key: Any, num: Any = 2) -> Value:
     """`num` (an integer or a shape) new keys from one key, which should not be used again.
 
@@ -212,10 +227,15 @@ def split(key: Any, num: Any = 2) -> Value:
     """
     one = single_key("split", key)
     impl = _impl_of(one)
-    return _as_given(_keys(impl.split(storage_of(one), canonical_shape(num)), impl), key)
+    shape = canonical_shape(num)
+    if current_context().debug_key_reuse:
+        words = bind_use("random_split", _USED, lambda given: impl.split(given, shape), one)
+    else:
+        words = impl.split(storage_of(one), shape)
+    return _as_given(_keys(words, impl), key)
 
 
-@compound()
+@compound(uses_keys=True)
 def fold_in(key: Any, data: Any) -> Value:
     """A new key from a key and an integer.
 
@@ -232,3 +252,11 @@ def fold_in(key: Any, data: Any) -> Value:
         )
     impl = _impl_of(one)
     return _as_given(_keys(impl.fold_in(storage_of(one), convert(number, _UINT32, False)), impl), key)
+
+
+def _watch_keys() -> None:
+    """From now on it is known of concrete keys whether they were used."""
+    load("..tracer.key_reuse", __package__)
+
+
+when_on("debug_key_reuse", _watch_keys)
