@@ -86,3 +86,22 @@ def test_text_with_packed_layouts_runs() -> None:
     x = np.array([[1, -2, 3], [4, 5, -8]]).astype(jnp.int4)
     (result,) = hloom.run_hlo(PACKED, x)
     np.testing.assert_array_equal(result, x.T)
+
+
+@pytest.mark.parametrize("name", ["int1", "uint1"])
+def test_integers_of_one_bit_are_promoted_to_no_other(name: str) -> None:
+    dtype = jnp.dtype(getattr(jnp, name))
+    assert jnp.promote_types(dtype, dtype) == jnp.result_type(dtype, 1) == dtype
+    with pytest.raises(TypePromotionError, match="no common dtype"):
+        jnp.promote_types(dtype, "int8")
+
+
+WEAK = {2: "int32", 1.5: "float32", 1j: "complex64", True: "bool"}
+
+
+@pytest.mark.parametrize("value", WEAK, ids=str)
+def test_values_that_all_adapt_have_the_default_dtype_of_their_kind(value: complex) -> None:
+    weak = not isinstance(value, bool)
+    assert jnp.result_type(value, return_weak_type_flag=True) == (WEAK[value], weak)
+    assert hloom.dtypes.result_type(jnp.asarray(value), return_weak_type_flag=True)[0] == WEAK[value]
+    assert jnp.result_type(np.int8(3), True, return_weak_type_flag=True) == ("int8", False)

@@ -44,7 +44,7 @@ _NARROWER: dict[DType, DType] = {
 _NARROWED = frozenset(_NARROWER.values())
 _PYTHON_SCALARS: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
-_SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
+_SMALL_INTEGERS = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
 _SMALL_FLOATS = (
     "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
     "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
@@ -262,9 +262,11 @@ def promote(types: Iterable[tuple[DType, bool]]) -> tuple[DType, bool]:
     return (dtype if context.enable_x64 else _NARROWER.get(dtype, dtype)), weak
 
 
-def result_type(*args: Any) -> DType:
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """The dtype that arrays, scalars and dtypes promote to together, by JAX's rules: Python numbers adapt to the
-    others.
+    others. Where all adapt, it is the default dtype of their kind.
+
+    return_weak_type_flag: (dtype, whether all of them adapt).
 
     Unlike NumPy's rules these look at dtypes alone, never at values: int32 and float32 give float32 (NumPy: float64).
 
@@ -274,8 +276,20 @@ def result_type(*args: Any) -> DType:
     """
     if not args:
         raise ValueError("result_type needs at least one argument")
-    dtype, _ = promote(type_of(v) for v in args)
-    return dtype
+    dtype, weak = promote(type_of(v) for v in args)
+    if weak:
+        dtype = _default_of(dtype)
+    return (dtype, weak) if return_weak_type_flag else dtype
+
+
+_DEFAULTS = {np.signedinteger: int64, np.unsignedinteger: np.dtype(np.uint64), np.floating: float64,
+             np.complexfloating: complex128}  # fmt: skip
+
+
+def _default_of(dtype: DType) -> DType:
+    """The default dtype of its kind; itself if its kind has none."""
+    wide = next((default for kind, default in _DEFAULTS.items() if issubdtype(dtype, kind)), dtype)
+    return wide if thread.settings.context.enable_x64 else _NARROWER.get(wide, wide)
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
