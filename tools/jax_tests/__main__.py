@@ -25,6 +25,7 @@ def _run(options: argparse.Namespace) -> int:
         "HLOOM_JAX_TESTS_WITH": options.on,
         "HLOOM_JAX_TESTS_OUT": str(options.out.resolve()),
         "HLOOM_JAX_TESTS_ONE_IN": str(options.one_in),
+        "HLOOM_JAX_TESTS_PIECE": str(options.piece),
         "JAX_NUM_GENERATED_CASES": str(options.cases),
         "JAX_PLATFORMS": "cpu",
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(place / "tests"), os.environ.get("PYTHONPATH", "")]),
@@ -55,19 +56,20 @@ def main() -> int:
     run.add_argument("-k", dest="keyword", help="as pytest's -k")
     run.add_argument("--cases", type=int, default=10, help="cases that are drawn for each generated test")
     run.add_argument("--one-in", type=int, default=1, help="one test in so many, the same ones each time")
+    run.add_argument("--piece", type=int, default=0, help="which ones: pieces 0 to N - 1 of --one-in N are all tests")
     run.add_argument("--failed-in", type=Path, help="only what did not pass, by the outcomes in this file")
     run.add_argument("--workers", type=int, default=2)
     run.add_argument("--out", type=Path, default=Path("out/jax_tests.jsonl"))
-    run.add_argument("--beside", type=Path, help="outcomes with JAX: only tests that passed there count")
+    run.add_argument("--beside", type=Path, nargs="*", help="outcomes with JAX: only tests that passed there count")
     run.add_argument("--folder", type=Path, default=Path("out/jax"), help="where the tests are put")
     counted = commands.add_parser("report", help="count outcomes")
-    counted.add_argument("outcomes", type=Path)
-    counted.add_argument("--beside", type=Path)
+    counted.add_argument("outcomes", type=Path, nargs="+", help="files of outcomes: of several runs, later ones first")
+    counted.add_argument("--beside", type=Path, nargs="*")
     counted.add_argument("--kinds", type=int, default=60)
     options = parser.parse_args()
     if options.command == "run":
         return _run(options)
-    outcomes = read(options.outcomes)
+    outcomes = read(*options.outcomes)
     print(report(outcomes, wanted(outcomes, options.beside), options.kinds))
     return 0
 

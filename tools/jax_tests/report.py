@@ -5,24 +5,27 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from .machinery import machinery
 
 Outcomes = dict[str, dict[str, Any]]
 
 
-def read(path: Path) -> Outcomes:
-    """Outcomes by the test's name."""
-    lines = map(json.loads, path.read_text().splitlines())
+def read(*paths: Path) -> Outcomes:
+    """Outcomes by the test's name, of several runs; where a test is in more than one, that of the last."""
+    lines = (json.loads(line) for path in paths for line in path.read_text().splitlines())
     return {line["test"]: line for line in lines}
 
 
-def wanted(outcomes: Outcomes, beside: Path | None) -> set[str]:
-    """The tests that count: those that passed here, or with JAX in the other run, which may be of failures alone.
-    Without another run all that are not skipped."""
-    if beside is None:
+def wanted(outcomes: Outcomes, beside: Sequence[Path] | None) -> set[str]:
+    """The tests that count: those that passed here, or with JAX in the other runs, which may be of failures alone.
+    Without other runs all that are not skipped."""
+    if not beside:
         return {name for name, line in outcomes.items() if line["outcome"] != "skipped"}
-    both = (outcomes, read(beside))
+    both = (outcomes, read(*beside))
     return {name for lines in both for name, line in lines.items() if line["outcome"] == "passed"}
 
 
@@ -35,17 +38,25 @@ def kind(why: str) -> str:
 
 
 def report(outcomes: Outcomes, names: set[str], kinds: int = 60) -> str:
-    """The text of a report on the tests `names`."""
+    """The text of a report on the tests `names`: all of them, and without those that want machinery of JAX."""
     files: dict[str, Counter[str]] = defaultdict(Counter)
     failures: dict[str, list[str]] = defaultdict(list)
+    private: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names):
         line = outcomes.get(name, {"outcome": "missing", "why": "not collected"})
         files[name.partition("::")[0]][line["outcome"]] += 1
         if line["outcome"] != "passed":
-            failures[kind(line["why"])].append(name)
-    total = sum(files.values(), Counter())
+            reason = machinery(line["why"])
+            (failures[kind(line["why"])] if reason is None else private[reason]).append(name)
+    passed = sum(files.values(), Counter())["passed"]
     rows = [f"{sum(count.values()):6} {count['passed']:6}  {file}" for file, count in sorted(files.items())]
-    rows.append(f"{len(names):6} {total['passed']:6}  {total['passed'] / max(1, len(names)):.2%}")
-    most = sorted(failures.items(), key=lambda item: -len(item[1]))[:kinds]
-    why = [f"{len(them):6}  {text}\n            {them[0]}" for text, them in most]
-    return "\n".join(["  JAX  hloom", *rows, "", "what failed:", *why])
+    apart = len(names) - sum(map(len, private.values()))
+    rows.append(f"{len(names):6} {passed:6}  {passed / max(1, len(names)):.2%}")
+    rows.append(f"{apart:6} {passed:6}  {passed / max(1, apart):.2%}, without tests that fail for machinery of JAX")
+    why = ["", "what failed:", *_most(failures, kinds), "", "machinery of JAX:", *_most(private, 99)]
+    return "\n".join(["  JAX  hloom", *rows, *why])
+
+
+def _most(groups: dict[str, list[str]], count: int) -> list[str]:
+    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))[:count]
+    return [f"{len(them):6}  {text}\n            {them[0]}" for text, them in ordered]

@@ -24,72 +24,7 @@ from hloom.jax_names import NAMES
 from . import settings
 from .checkout import HELPERS, MODULES, PUBLIC_HELPERS
 from .internals import METHODS, PRIVATE, PUBLIC
-
-
-class PrivateName(AttributeError):
-    """A test used a name that JAX keeps to itself."""
-
-
-class Private(ModuleType):
-    """A name of JAX that is not here, a module or a value. Importing it, decorating with it and deriving from it work;
-    using it in a test does not."""
-
-    testing = False
-    """Whether a test runs now."""
-
-    def __init__(self, path: str, *_: Any) -> None:
-        super().__init__(path)
-        self.__path__: list[str] = []
-
-    def _use(self) -> None:
-        if Private.testing:
-            raise PrivateName(f"not here: {self.__name__}")
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        inner = self.__name__.removeprefix("jax.")
-        if (inner, name) in PUBLIC:
-            return PUBLIC[inner, name]
-        package = sys.modules.get(self.__name__.rpartition(".")[0])
-        if package is not None and name in vars(package).get("__all__", ()):
-            return getattr(package, name)  # hloom does not divide this public package as JAX does
-        self._use()
-        return Private(f"{self.__name__}.{name}")
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        self._use()
-        return self
-
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        return (object,)
-
-    def __iter__(self) -> Any:
-        self._use()
-        return iter((self,))  # a list of cases has one, so that its tests are there
-
-    def __getitem__(self, key: Any) -> Any:
-        self._use()
-        return self
-
-    __or__ = __ror__ = __getitem__
-
-    def __lt__(self, other: Any) -> bool:
-        self._use()
-        return False  # than the version that is the newest
-
-    def __ge__(self, other: Any) -> bool:
-        return not self < other
-
-    def __enter__(self) -> Any:
-        self._use()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        return None
-
-    def __hash__(self) -> int:
-        return hash(self.__name__)
+from .private import Private
 
 
 def _spaces_near(path: str) -> list[str]:
@@ -207,7 +142,10 @@ def install(place: Path) -> None:
     """From now on, `import jax` finds hloom, and `jax._src` the stand-ins."""
     hloom.as_jax()
     sys.meta_path.insert(0, Finder(place))
+    Private.known = PUBLIC
     for (module, name), value in PUBLIC.items():
+        package = importlib.import_module(f"hloom.{module.rpartition('.')[0]}")
+        vars(package).setdefault("__path__", [])  # there JAX has modules where hloom has none
         if importlib.util.find_spec(f"hloom.{module}") is not None:
             vars(importlib.import_module(f"hloom.{module}"))[name] = value
     for owner, name, method in METHODS:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import general, references, sharding, sparse, trees, values
+from . import general, key_reuse, references, sharding, sparse, trees, values
 
 PRIVATE: dict[tuple[str, str], Any] = {
     **general.PRIVATE, **references.PRIVATE, **sharding.PRIVATE, **trees.PRIVATE, **values.PRIVATE
 }  # fmt: skip
 
-PUBLIC: dict[tuple[str, str], Any] = {**general.PUBLIC, **sparse.PUBLIC}
+PUBLIC: dict[tuple[str, str], Any] = {**general.PUBLIC, **key_reuse.PUBLIC, **sparse.PUBLIC}
 
 METHODS: list[tuple[type, str, Any]] = [*general.METHODS, *sharding.METHODS, *values.METHODS]

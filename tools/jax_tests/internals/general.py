@@ -9,12 +9,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from hloom.autodiff.saved import saved_residuals
 from hloom.tracer import dtypes
 
 import hloom
+from hloom.extend.core import Primitive
 from hloom.jax_names import VERSION
 from hloom.jax_programs.src import core, util
 from hloom.random.implementations import implementation
+
+from ..private import Private
 
 _NO = lambda *_: False  # noqa: E731
 _NOTHING = lambda *_, **__: None  # noqa: E731
@@ -51,14 +55,18 @@ def _get_backend(platform: Any = None) -> _Backend:
 
 
 class _Jaxlib:
-    """What tests ask of the compiled part of JAX: whether it is a build for debugging."""
+    """What tests ask of the compiled part of JAX: whether it is a build for debugging; it is not."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("is_"):
-            return _NO
-        if name == "get_internal_device_put_info":
-            return dict
-        raise AttributeError(name)
+            return lambda: name == "is_optimized_build"
+        return dict if name == "get_internal_device_put_info" else Private(f"jax._src.lib._jax.{name}")
+
+
+def _def_effectful_abstract_eval(self: Any, rule: Callable[..., Any]) -> Any:
+    """Effects of primitives are no part of types."""
+    self.def_abstract_eval(lambda *avals, **parameters: rule(*avals, **parameters)[0])
+    return rule
 
 
 def _curry(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -127,12 +135,12 @@ def _numbers(*names: str) -> list[np.dtype[Any]]:
 
 
 _INTEGERS = "uint8 uint16 uint32 uint64 int8 int16 int32 int64"
-_SMALL_INTEGERS = "int2 uint2 int4 uint4"
+_SMALL_INTEGERS = "int1 int2 int4 uint1 uint2 uint4"
 _FLOATS_OF_8_BITS = (
     "float8_e3m4 float8_e4m3 float8_e8m0fnu float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz "
     "float8_e5m2 float8_e5m2fnuz"
 )
-_SMALL_FLOATS = f"float4_e2m1fn {_FLOATS_OF_8_BITS}"
+_SMALL_FLOATS = f"float4_e2m1fn {_FLOATS_OF_8_BITS} float6_e2m3fn float6_e3m2fn"
 _FLOATS = "bfloat16 float16 float32 float64 complex64 complex128"
 _GENERATORS = ("threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg")
 
@@ -140,6 +148,7 @@ _CACHE = SimpleNamespace(cache_clear=_NOTHING, cache_info=lambda: SimpleNamespac
 """A cache of JAX's, which tests empty or ask for misses: there is no such cache here, so nothing misses it."""
 
 PRIVATE: dict[tuple[str, str], Any] = {
+    ("ad_checkpoint", "saved_residuals"): saved_residuals,
     ("api", "jit"): hloom.jit,
     ("array", "ArrayImpl"): hloom.Array,
     ("cloud_tpu_init", "running_in_cloud_tpu_vm"): False,
@@ -165,8 +174,6 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("dtypes", "to_inexact_dtype"): dtypes.to_inexact,
     ("dtypes", "to_numeric_dtype"): lambda dtype: np.dtype("int32") if np.dtype(dtype) == bool else np.dtype(dtype),
     ("dtypes", "is_weakly_typed"): lambda x: dtypes.type_of(x)[1],
-    ("dtypes", "int1"): None,
-    ("dtypes", "uint1"): None,
     ("dtypes", "python_scalar_types_to_dtypes"): {
         bool: np.dtype("bool"), int: np.dtype("int64"), float: np.dtype("float64"), complex: np.dtype("complex128")
     },
@@ -203,4 +210,8 @@ PRIVATE: dict[tuple[str, str], Any] = {
 
 PUBLIC: dict[tuple[str, str], Any] = {("experimental.jet", "zero_series"): object()}
 
-METHODS: list[tuple[type, str, Any]] = [(type(hloom.config), "_read", lambda self, name: self.read(name))]
+METHODS: list[tuple[type, str, Any]] = [
+    (hloom.Array, "_committed", property(lambda self: self.committed)),
+    (type(hloom.config), "_read", lambda self, name: self.read(name)),
+    (Primitive, "def_effectful_abstract_eval", _def_effectful_abstract_eval),
+]
