@@ -14,7 +14,7 @@ import pytest
 
 import hloom
 import hloom.numpy as jnp
-from hloom import lax, nn
+from hloom import lax, nn, ops
 
 N = 1_000_003
 """A prime number: no way of cutting it is even."""
@@ -61,18 +61,40 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any, Callable[[], Any]]] = {
     "a trapezoid": (lambda x: jnp.trapezoid(x[:, 0]), (N - 1) * TENTH, matrix),
     "a window": (lambda x: lax.reduce_window(x, np.float32(0), lax.add, (N, 1), (1, 1), "VALID"), N * TENTH, matrix),
     "complex": (lambda x: jnp.sum(x[:, 0]), N * TENTH, lambda: matrix(1, dtype="complex64")),
+    "complex columns": (lambda x: jnp.sum(x, 0), N * TENTH, lambda: matrix(2, dtype="complex64")),
+}  # fmt: skip
+
+EACH = np.bincount(np.arange(N) % 3)
+"""How many of N updates go to each of three places."""
+UPDATES: dict[str, tuple[Callable[[Any], Any], Any, Callable[[], Any]]] = {
+    "scatter-add to one place": (lambda x: jnp.zeros(1).at[jnp.zeros(N, int)].add(x[:, 0]), N * TENTH, matrix),
+    "scatter-add": (lambda x: jnp.zeros(3).at[jnp.arange(N) % 3].add(x[:, 0]), EACH * TENTH, matrix),
+    "scatter-add to what is there": (
+        lambda x: jnp.full(3, 7.0).at[jnp.arange(N) % 3].add(x[:, 0]), EACH * TENTH + 7, matrix
+    ),
+    "scatter-add of rows": (lambda x: jnp.zeros((3, 2)).at[jnp.arange(N) % 3].add(x), EACH[:, None] * TENTH, matrix),
+    "segment_sum": (lambda x: ops.segment_sum(x[:, 0], jnp.arange(N) % 3, 3), EACH * TENTH, matrix),
+    "all in one of 1,000 segments": (
+        lambda x: ops.segment_sum(x[:, 0], jnp.zeros(N, int), 1000)[:1], N * TENTH, matrix
+    ),
+    "bincount": (lambda x: jnp.bincount(jnp.arange(N) % 3, x[:, 0], length=3), EACH * TENTH, matrix),
+    "histogram": (lambda x: jnp.histogram(x[:, 0], 2, (0, 0.2), x[:, 0])[0][1:], N * TENTH, matrix),
+    "gradient of a lookup": (
+        lambda x: hloom.grad(lambda t: jnp.sum(t[jnp.arange(N) % 3] * x[:, 0]))(jnp.ones(3)), EACH * TENTH, matrix
+    ),
 }  # fmt: skip
 
 
-def check(found: Any, wanted: float) -> None:
+def check(found: Any, wanted: Any) -> None:
     error = np.max(np.abs(np.asarray(found).astype(np.complex128) / wanted - 1))
     narrow = found.dtype in (jnp.bfloat16, np.float16)
     assert error < (1e-4 if narrow else 3e-5), error
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *UPDATES])
 def test_sums(name: str) -> None:
-    f, wanted, make = CASES[name]
+    """(The evaluator adds updates one after the other, as they come.)"""
+    f, wanted, make = {**CASES, **UPDATES}[name]
     x = make()
     check(f(x), wanted)
     check(hloom.jit(f)(x), wanted)

@@ -34,8 +34,8 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ..loops.expressions import ZERO, Expr, Name, Number, call, minimum
-from .kernel import HI, LO, EmittedKernel
-from .long_sums import BLOCK_OF_COLUMN, block_of, is_inexact_sum, narrowed, neutral, widened
+from .kernel import HI, LO, EmittedKernel, memory_type
+from .long_sums import BLOCK_OF_COLUMN, block_of, is_inexact_sum, narrowed, neutral, wide_type, widened
 from .nest import loop_variable
 from .nest_reduce import ReductionNest
 from .place_index import LoopDigit, Spot
@@ -186,13 +186,14 @@ class ColumnNest(ReductionNest):
         sums = [
             (reduce, self.accumulators_of(reduce)[0])
             for reduce in self.reductions
-            if self.level[reduce] == stage and is_inexact_sum(reduce) and not reduce.shape.element.is_complex
+            if self.level[reduce] == stage and is_inexact_sum(reduce)
         ]
         if block is None or place is None or self._digits or not sums:
             yield None
             return
         writer = self.writer
-        totals = [writer.local_array(writer.fresh("total"), COLUMN_BLOCK, "float64") for _ in sums]
+        types = [wide_type(reduce) or memory_type(reduce.shape.element) for reduce, _ in sums]
+        totals = [writer.local_array(writer.fresh("total"), COLUMN_BLOCK, type_) for type_ in types]
 
         def each_column(act: Callable[[HloInstruction, int, Name, Expr, Spot], None]) -> None:
             with minor_loops(level) as minor:

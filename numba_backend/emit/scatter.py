@@ -27,7 +27,7 @@ from dataclasses import replace
 
 from ...hlo.analyses.in_bounds import in_bounds
 from ...hlo.element_type import ElementType
-from ...hlo.ir import HloInstruction
+from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import ScatterAttributes
 from ...hlo.passes.patterns import reducer_opcode
@@ -35,7 +35,7 @@ from ..loops.expressions import ZERO, Expr, Name, Number, all_of, binary, minimu
 from ..loops.writer import cast
 from .applied import KernelText
 from .inlined import Inlined
-from .kernel import HI, LO, EmittedKernel
+from .kernel import HI, LO, EmittedKernel, memory_type
 from .nest import loop_variable
 from .scatter_plan import PlanLoop, scatter_plan
 from .sizes import LITERAL_LIMIT
@@ -76,20 +76,27 @@ def emit_scatter(instruction: HloInstruction, given: Inlined | None = None) -> E
 
 class ScatterEmitter:
     """The text of one kernel, and the loops and updates in it. `stem`: what the kernel's name ends with; `given`: the
-    operands that the kernel computes."""
+    operands that the kernel computes; `combiner`: another one, whose type the kernel's array has."""
 
-    def __init__(self, instruction: HloInstruction, stem: str = "", given: Inlined | None = None) -> None:
+    def __init__(
+        self,
+        instruction: HloInstruction,
+        stem: str = "",
+        given: Inlined | None = None,
+        combiner: HloComputation | None = None,
+    ) -> None:
         self.attributes: ScatterAttributes = instruction.attributes
         self.count = len(instruction.operands) // 2
         shapes = [o.shape for o in instruction.operands]
         self.shapes = shapes
         self.plan = scatter_plan(shapes[0], shapes[self.count], shapes[-1], self.attributes, in_bounds(instruction))
-        combiner = self.attributes.to_apply
+        self.combiner = combiner = combiner or self.attributes.to_apply
         plain = combiner.root.opcode in (Opcode.PARAMETER, Opcode.TUPLE)
         name = "scatter" if plain else f"scatter_{combiner.root.opcode.name.lower()}"
         self.text = KernelText(name + stem, combiner if given is None else given.computation)
         self.writer = self.text.writer
-        self.arrays = [self.text.output(f"io{n}", shapes[n].element, n) for n in range(self.count)]
+        types = [parameter.shape.element for parameter in combiner.parameters[: self.count]]
+        self.arrays = [self.text.output(f"io{n}", element, n) for n, element in enumerate(types)]
         self._columns = {} if given is None else given.columns
         self._buffers = {
             n: self.text.operand(f"x{n}", shape.element, n)
@@ -304,9 +311,12 @@ class ScatterEmitter:
         to, origin = (e if isinstance(e, Name) else self.writer.let(s, e) for e, s in ((target, "at"), (source, "of")))
         old = [array.load(to).at(self.writer.depth) for array in self.arrays]
         new = [self._element(n, origin) for n in range(self.count + 1, len(self.shapes))]
+        if self.combiner is not self.attributes.to_apply:
+            types = [memory_type(array.element_type) for array in self.arrays]
+            new = [cast(type_, value) for type_, value in zip(types, new, strict=True)]
         test = self._changes(old, new)
         with nullcontext() if test is None else self.writer.if_(test, guarded=True):
-            results = self.text.apply(self.attributes.to_apply, [*old, *new])
+            results = self.text.apply(self.combiner, [*old, *new])
             if self.count > 1:
                 results = [self.writer.let("next", r) for r in results]
             for array, result in zip(self.arrays, results, strict=True):

@@ -22,6 +22,16 @@ are combined in order: so a sum is the same whatever the number of threads::
             for j in range(lo, hi):
                 at = p * k0 + j
                 io0[j] = io0[j] + own[at]
+
+An element of a small array may get millions of updates, and 1 is lost beside 16,777,216 in f32: copies for sums of f32
+are f64 there, and so are their sums::
+
+        for j in range(lo, hi):
+            total = float64(io0[j])
+            for p in range(n0):
+                at = p * k0 + j
+                total = total + own[at]
+            io0[j] = float32(total)
 """
 
 from __future__ import annotations
@@ -32,13 +42,15 @@ from typing import Any
 import numpy as np
 
 from ...hlo.element_type import ElementType
-from ...hlo.ir import HloInstruction
+from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_identity, reducer_opcode
+from ...hlo.passes.simplify.reducers import binary_reducer
 from ..loops.expressions import minimum
+from ..loops.writer import cast
 from .applied import KernelText
 from .inlined import Inlined
-from .kernel import HI, LO, EmittedKernel
+from .kernel import HI, LO, EmittedKernel, memory_type
 from .scatter import ScatterEmitter
 
 LEAST_UPDATES = 1 << 15
@@ -51,6 +63,10 @@ _PER_ELEMENT = {Opcode.MAXIMUM: 128, Opcode.MINIMUM: 128}
 _FEW = 8
 """The least number of updates for each element of a copy, by combiner; and of other combiners. The first updates of an
 element are those that change its maximum, which no processor foresees."""
+
+_SMALL = 2048
+"""Arrays of so many elements have copies in f64, which lie in a first-level cache as those in f32 do. Larger ones would
+take up to half as long again."""
 
 _FILL_NANOSECONDS = 0.1
 """Nanoseconds of an element of a copy, to fill and to join it."""
@@ -82,6 +98,20 @@ def scatter_parts(instruction: HloInstruction) -> ScatterParts | None:
     return ScatterParts(-(-extent // steps), steps) if count > 1 and steps > 1 else None
 
 
+def type_of_parts(instruction: HloInstruction) -> ElementType:
+    """The type of the copies."""
+    array = instruction.operands[0].shape
+    is_sum = reducer_opcode(instruction.attributes.to_apply) is Opcode.ADD
+    is_wider = is_sum and array.element is ElementType.F32 and array.num_elements <= _SMALL
+    return ElementType.F64 if is_wider else array.element
+
+
+def _combiner(instruction: HloInstruction) -> HloComputation:
+    """The combiner, in the type of the copies."""
+    combiner, element = instruction.attributes.to_apply, type_of_parts(instruction)
+    return combiner if element is instruction.operands[0].shape.element else binary_reducer(Opcode.ADD, element)
+
+
 def _identity(opcode: Opcode, element: ElementType) -> Any:
     """The value that changes nothing, not even the sign of a zero."""
     if opcode is Opcode.ADD and element.is_floating:
@@ -91,13 +121,13 @@ def _identity(opcode: Opcode, element: ElementType) -> Any:
 
 def emit_parts(instruction: HloInstruction, parts: ScatterParts, given: Inlined | None = None) -> EmittedKernel:
     """The kernel that combines each part into a copy of its own: output 0. `given`: see `emit_scatter`."""
-    scatter = ScatterEmitter(instruction, "_parts", given)
+    element = type_of_parts(instruction)
+    scatter = ScatterEmitter(instruction, "_parts", given, _combiner(instruction))
     text, writer = scatter.text, scatter.writer
     (own,) = scatter.arrays
     first, *others = scatter.plan.outer
     opcode = reducer_opcode(instruction.attributes.to_apply)
     assert opcode is not None
-    element = instruction.operands[0].shape.element
     count, steps = scatter.size("k", instruction.operands[0].shape.num_elements), scatter.size("k", parts.steps)
     end = scatter.extent(first)
     nothing = text.elements.scalar(element, np.asarray(_identity(opcode, element)))
@@ -114,13 +144,21 @@ def emit_parts(instruction: HloInstruction, parts: ScatterParts, given: Inlined 
 
 def emit_joins(instruction: HloInstruction, parts: ScatterParts) -> EmittedKernel:
     """The kernel that combines the copies (operand 0) into the array (output 0)."""
-    combiner = instruction.attributes.to_apply
-    array = instruction.operands[0].shape
+    array, element = instruction.operands[0].shape, type_of_parts(instruction)
+    combiner = _combiner(instruction)
     text = KernelText(f"scatter_{combiner.root.opcode.name.lower()}_joins", combiner)
-    io, own = text.output("io0", array.element, 0), text.operand("own", array.element, 0)
+    io, own = text.output("io0", array.element, 0), text.operand("own", element, 0)
     copies, count = text.size("n0", parts.count), text.size("k0", array.num_elements)
-    with text.writer.loop("p", copies) as p, text.writer.loop("j", LO, HI) as j:
-        at = text.writer.assign("at", p * count + j)
-        (result,) = text.apply(combiner, [io.load(j), own.load(at)])
-        text.store(io, j, result)
+    if element is array.element:
+        with text.writer.loop("p", copies) as p, text.writer.loop("j", LO, HI) as j:
+            at = text.writer.assign("at", p * count + j)
+            (result,) = text.apply(combiner, [io.load(j), own.load(at)])
+            text.store(io, j, result)
+    else:
+        with text.writer.loop("j", LO, HI) as j:
+            total = text.writer.assign("total", cast(memory_type(element), io.load(j)))
+            with text.writer.loop("p", copies) as p:
+                at = text.writer.assign("at", p * count + j)
+                text.assign([total], text.apply(combiner, [total, own.load(at)]))
+            text.store(io, j, cast(memory_type(array.element), total))
     return text.finish(array.num_elements, parts.count * _FILL_NANOSECONDS)

@@ -7,7 +7,7 @@ from ...hlo.opcode import Opcode
 from ..emit.collapse import FusedBody
 from ..emit.inlined import inlined
 from ..emit.scatter import emit_scatter
-from ..emit.scatter_parts import emit_joins, emit_parts, scatter_parts
+from ..emit.scatter_parts import emit_joins, emit_parts, scatter_parts, type_of_parts
 from .table import SHARE, RowContext, register
 
 
@@ -30,7 +30,7 @@ def _scatter(context: RowContext, instruction: HloInstruction) -> None:
         context.kernel(instruction.name, emit_scatter(instruction, given), operands, results)
         return
     array = instruction.operands[0].shape
-    copies = context.scratch(array.element, parts.count * array.num_elements)
+    copies = context.scratch(type_of_parts(instruction), parts.count * array.num_elements)
     context.kernel(f"{instruction.name} in parts", emit_parts(instruction, parts, given), operands, [copies])
     context.kernel(f"{instruction.name} joins parts", emit_joins(instruction, parts), [copies], results)
 
