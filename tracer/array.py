@@ -755,11 +755,16 @@ def resolved(value: Any) -> Any:
     return value.__jax_array__() if hasattr(value, "__jax_array__") else value
 
 
+_NUMBERS = frozenset({bool, int, float, complex})
+
+
 def shape_of(value: Any) -> tuple[int, ...]:
     """The shape of what becomes an array: of an array, a number, an object with `__jax_array__`, or a sequence, which
     may hold traced values."""
     if isinstance(value, ArrayBase):
         return value.aval.shape
+    if type(value) in _NUMBERS:
+        return ()
     if isinstance(value, list | tuple):
         return (len(value), *(shape_of(value[0]) if value else ()))
     return np.shape(resolved(value))

@@ -64,7 +64,15 @@ class Context:
 
     def changed(self, **changes: Any) -> Context:
         """The context that differs in `changes`."""
-        return _interned(replace(self, **changes)) if changes else self
+        if not changes:
+            return self
+        key = (self, *changes.items(), *map(type, changes.values()))
+        found = _CHANGED.get(key)
+        if found is None:
+            if len(_CHANGED) >= _MOST_CHANGES:
+                _CHANGED.clear()
+            found = _CHANGED[key] = _interned(replace(self, **changes))
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _context_of, tuple([getattr(self, name) for name in _FIELDS])
@@ -72,6 +80,9 @@ class Context:
 
 _FIELDS = tuple([f.name for f in fields(Context)])
 _INTERNED: dict[tuple[Any, ...], Context] = {}
+_CHANGED: dict[tuple[Any, ...], Context] = {}
+"""What `Context.changed` has found: blocks with the same settings are entered again and again."""
+_MOST_CHANGES = 4096
 
 
 def _context_of(*values: Any) -> Context:

@@ -88,9 +88,9 @@ class set_mesh:  # JAX's name
                 f"mesh {mesh} contains manual axes which is not allowed when using `hloom.set_mesh`. Please use "
                 "`hloom.shard_map` to enter into `Manual` mode instead."
             )
-        self._before = CURRENT.meshes
+        self._before = before = CURRENT.meshes
         mesh = EMPTY if mesh is None else mesh
-        CURRENT.meshes = (mesh.abstract_mesh, mesh, CURRENT.meshes[2])
+        CURRENT.meshes = (mesh.abstract_mesh, mesh, before[2])
 
     def __enter__(self) -> None:
         return None

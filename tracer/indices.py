@@ -47,7 +47,10 @@ def iota(dtype: np.dtype[Any], sizes: Sequence[int], d: int) -> Value:
 
 def index_dtype(largest: int) -> np.dtype[Any]:
     """The integer type of indices up to `largest`."""
-    return np.dtype(np.int32 if largest < 1 << 31 else np.int64)
+    return _S32 if largest < 1 << 31 else _S64
+
+
+_S32, _S64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def holding(index: Value, size: int) -> Value:

@@ -368,7 +368,7 @@ class CurrentMesh:
 
     @meshes.setter
     def meshes(self, found: tuple[AbstractMesh, Mesh, Mesh]) -> None:
-        change_thread(meshes=None if found == _NONE else found)
+        change_thread(meshes=None if found is _NONE or found == _NONE else found)
 
 
 _NONE = (EMPTY_ABSTRACT, EMPTY, EMPTY)

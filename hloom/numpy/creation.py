@@ -435,6 +435,8 @@ def _known_number(bound: Any) -> Any:
 
 
 def _check_bound(bound: Any) -> None:
+    if type(bound) in (int, float):
+        return
     check_arraylike("arange", bound)
     shape = shape_of(bound)
     if shape or dtypes.is_complex(dtypes.type_of(bound)[0]):

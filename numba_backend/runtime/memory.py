@@ -58,18 +58,11 @@ class Memory:
         count = dtype.itemsize * math.prod(shape)
         if count > self.nbytes:
             raise ValueError(f"{dtype}{list(shape)} does not lie within {self.nbytes} bytes")
-        memory = _ReadOnly()
-        memory.owner = self
-        if dtype.isbuiltin == 1:
-            memory.__array_interface__ = {
-                "version": 3, "typestr": dtype.str, "shape": shape, "data": (self.address, True)
-            }  # fmt: skip
-            return np.asarray(memory)
-        memory.__array_interface__ = {
-            "version": 3, "typestr": "|u1", "shape": (count,), "data": (self.address, True)
-        }  # fmt: skip
-        array: np.ndarray = np.asarray(memory).view(dtype).reshape(shape)
-        return array
+        memory = _bytes_at(count)(self.address)
+        memory.owner = self  # the array keeps `memory` alive
+        # Half as long as NumPy's array interface; `ndarray(buffer=...)` would look behind the memoryview.
+        vector: np.ndarray = np.frombuffer(memoryview(memory).toreadonly(), dtype)
+        return vector if len(shape) == 1 else vector.reshape(shape)
 
 
 class LargeMemory(Memory):
@@ -117,16 +110,10 @@ class _LargeBlock(LargeMemory, Block):
     __slots__ = ()
 
 
-class _ReadOnly:
-    """The base of the arrays that `Memory.read_only` makes: NumPy cannot write through it."""
-
-    __slots__ = ("__array_interface__", "owner")
-    owner: Memory
-    __array_interface__: dict[str, Any]
-
-    @property
-    def nbytes(self) -> int:
-        return self.owner.nbytes
+@functools.lru_cache(maxsize=512)
+def _bytes_at(count: int) -> Callable[[int], Any]:
+    """A function from an address to an object that offers the `count` bytes there."""
+    return (ctypes.c_uint8 * count).from_address
 
 
 class _Large:
