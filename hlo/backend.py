@@ -211,6 +211,14 @@ ALLOWS_EXCESS = ("xla_allow_excess_precision", "true")
 """The frontend attribute of a module that allows results that are more precise than each operation's own type is."""
 
 
+KERNEL_COMPILER = "hloom_compiler"
+"""The frontend attribute of a module that says which compiler makes machine code of its kernels, where a backend has
+several. Modules without it have the one of `DEFAULT_KERNEL_COMPILER`."""
+
+DEFAULT_KERNEL_COMPILER = os.environ.get("HLOOM_COMPILER", "llvm")
+"""What HLOOM_COMPILER says."""
+
+
 class Compiler(ABC):
     """Turns modules into executables."""
 

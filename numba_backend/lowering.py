@@ -44,7 +44,7 @@ from .runtime.blas import Gemm
 from .runtime.chain import Cut, Stage, homes
 from .runtime.kernel import KernelSource, Parameter, with_vectors_of
 from .runtime.program import Argument, Epilogue, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
-from .tuning import tuning_of
+from .tuning import compiler_of, tuning_of
 
 LEAST_PARTS, PARTS_BYTES = 16, 1 << 22
 """Of scratch memory for pieces there are no more parts than these, or than have so many bytes: the threads of a larger
@@ -90,7 +90,7 @@ class LoweredModule:
 def lower(assignment: BufferAssignment, bodies: Bodies, *, to_keep: bool = False) -> LoweredModule:
     """The program of a module. Its bases are the parameters' leaves, the results' leaves, then the arenas' block, and
     the device's own words if the program is for several devices. `to_keep`: as data too, if it can be."""
-    builder = ProgramBuilder()
+    builder = ProgramBuilder(compiler_of(assignment.module))
     kernels, arena_size = lower_into(builder, assignment, bodies)
     program = builder.build()
     data = None

@@ -8,8 +8,9 @@ programs. `autotuning.py` measures; a request for that is an attribute too (`AUT
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Literal
 
-from ..hlo.backend import AUTOTUNE
+from ..hlo.backend import AUTOTUNE, DEFAULT_KERNEL_COMPILER, KERNEL_COMPILER
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
 from ..hlo.records import dataclass
@@ -46,6 +47,17 @@ def tuning_of(module: HloModule) -> Tuning:
     """What a module says. UnsupportedError, with what there is, for another text."""
     text = dict(module.frontend_attributes).get(_CHOSEN, "")
     return parse(text) if text else Tuning()
+
+
+def compiler_of(module: HloModule) -> Literal["numba"] | None:
+    """Which compiler a module, or else HLOOM_COMPILER, names for its kernels; None: this library's own.
+
+    UnsupportedError for a compiler that there is not.
+    """
+    name = dict(module.frontend_attributes).get(KERNEL_COMPILER, DEFAULT_KERNEL_COMPILER)
+    if name not in ("llvm", "numba"):
+        raise UnsupportedError(f'the compilers of kernels are "llvm" and "numba", not {name!r}')
+    return "numba" if name == "numba" else None
 
 
 def parse(text: str) -> Tuning:

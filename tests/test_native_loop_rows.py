@@ -9,7 +9,7 @@ from hloom.numba_backend.runtime import dialect
 from hloom.numba_backend.runtime.compile import compile_kernel
 from hloom.numba_backend.runtime.errors import KernelCompilationError, ProgramError
 from hloom.numba_backend.runtime.executor import WATCH_WORDS
-from hloom.numba_backend.runtime.frontend import Way, to_llvm
+from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.program import ProgramBuilder, pointer, size, watch
 
@@ -59,9 +59,8 @@ def test_a_native_loop_has_memory_of_its_own(rows: int, grain: int) -> None:
     np.testing.assert_allclose(out, powers(x, 5), rtol=1e-15)
 
 
-@pytest.mark.parametrize("way", ["one pass", "numba"])
-def test_both_ways_of_compiling_put_arrays_on_the_stack(way: Way) -> None:
-    text = to_llvm(POWERS, dialect.SCOPE, way)
+def test_arrays_are_on_the_stack() -> None:
+    text = to_llvm(POWERS, dialect.SCOPE, "one pass")
     assert "alloca [8 x double], align 64" in text
     assert "alloca [3 x i64], align 64" in text
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
-import numba
 import numpy as np
 import pytest
-from hloom.numba_backend.runtime import numba_internals
 from hloom.numba_backend.runtime.compile import compile_kernel, compile_kernels
 from hloom.numba_backend.runtime.errors import KernelCompilationError
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
@@ -158,12 +156,3 @@ def test_nothing_of_a_source_is_executed() -> None:
 def test_a_source_sees_nothing_but_its_scope(name: str) -> None:
     with pytest.raises(KernelCompilationError):
         compile_kernel(f"def k(lo, hi, x):\n    {name}(lo)\n", "k", [F32])
-
-
-def test_another_numba_is_told_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    def changed(self: object) -> None:
-        raise AttributeError("module 'numba.core.cpu' has no attribute 'CPUContext'")
-
-    monkeypatch.setattr(numba_internals.NumbaCompiler, "__init__", changed)
-    with pytest.raises(RuntimeError, match=f"Numba {numba.__version__} does not have them.*CPUContext"):
-        numba_internals.numba_compiler.__wrapped__()

@@ -1,4 +1,4 @@
-"""The two ways from a kernel's text to LLVM IR agree: the single pass and Numba's whole front end."""
+"""The two ways from a kernel's text to LLVM IR agree: the single pass and Numba."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from hloom.numba_backend.loops.reader import read
 from hloom.numba_backend.loops.statements import Assign, LoopProgram
 from hloom.numba_backend.loops.writer import Writer
 from hloom.numba_backend.runtime import frontend, machine
+from hloom.numba_backend.runtime.blas import GEMM_ITEMS, GEMV_ITEMS, RUN_GEMM
 from hloom.numba_backend.runtime.call import CALLER
 from hloom.numba_backend.runtime.callbacks import CALL_PYTHON, LOOK
 from hloom.numba_backend.runtime.dialect_define import Cast, DialectError, DialectFunction, Kind, Resolved
 from hloom.numba_backend.runtime.executor import EXECUTOR
 from hloom.numba_backend.runtime.frontend import Way, to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
+from hloom.numba_backend.runtime.lapack import LAPACK_FUNCTIONS
 from hloom.numba_backend.runtime.llvm_backend import emit_object
 from hloom.numba_backend.runtime.loader import load_objects
+from hloom.numba_backend.runtime.long_kernels import LONG_PIECE, RUN_LONG
 from hloom.numba_backend.runtime.numba_dialect import numba_type
-from hloom.numba_backend.runtime.numba_internals import numba_compiler
 from hloom.numba_backend.runtime.one_pass import _BINARY, _UNARY, Refused
 from hloom.numba_backend.runtime.operators import operation
 from hloom.numba_backend.runtime.recorder import RECORDER_FUNCTIONS
 from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS
 from numba.core.errors import TypingError
+from numba.core.registry import cpu_target
 
 NUMPY = {
     "pred": np.uint8, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64,
@@ -197,7 +200,8 @@ ALL = ["bool", *CASTS]
 @pytest.mark.parametrize("function", [*_BINARY.values(), *_UNARY.values(), bool], ids=lambda f: f.__name__)
 def test_operands_are_promoted_as_numba_promotes_them(function: Any) -> None:
     """The types to which operands are cast, and the type of the result, for all types of operands."""
-    typing = numba_compiler().typing
+    typing = cpu_target.typing_context
+    typing.refresh()
     for given in itertools.product(ALL, repeat=2 if function in _BINARY.values() else 1):
         own = operation(function, given)
         try:
@@ -294,7 +298,10 @@ def test_types_of_nodes_are_compared_with_numbas() -> None:
         to_llvm(kernel, SCOPE, "one pass")
 
 
-NATIVE = [EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS, *RECORDER_FUNCTIONS]
+NATIVE = [
+    EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS, *RECORDER_FUNCTIONS, RUN_GEMM, GEMM_ITEMS, GEMV_ITEMS,
+    *LAPACK_FUNCTIONS, RUN_LONG, LONG_PIECE,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", NATIVE, ids=lambda f: f.name)

@@ -24,7 +24,7 @@ class BoundError(Exception):
 
 
 def lowest(requirement: str) -> str:
-    """`numba>=0.62,<0.69` -> `numba==0.62`."""
+    """`numba>=0.62` -> `numba==0.62`."""
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     bound = re.search(r"(?:>=|==)\s*([0-9][0-9A-Za-z.]*)\s*(?:,|;|$)", requirement)
     if name is None or bound is None:

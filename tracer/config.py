@@ -99,6 +99,9 @@ class Config:
     `jit(compiler_options={"autotune": True})`, which does so for one function."""
     hloom_backend: str
     """The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference)."""
+    hloom_compiler: str
+    """What makes machine code of kernels: "llvm" (this library's own way from their loops to LLVM's code), or "numba",
+    which compiles their text by `numba.njit`. `HLOOM_COMPILER` sets it too."""
     hloom_target: str | Target
     """The target whose layouts and memories compiled programs use inside: "cpu" (dense, row-major), another name, or a
     `hloom.hlo.Target` that the user made."""
@@ -236,6 +239,11 @@ def _check_target(target: str | Target) -> None:
         raise ValueError(str(error)) from None
 
 
+def _check_compiler(name: str) -> None:
+    if name not in ("llvm", "numba"):
+        raise ValueError(f'hloom_compiler is "llvm" or "numba", not {name!r}')
+
+
 def _check_generator(name: str) -> None:
     if name not in GENERATORS:
         raise ValueError(f"the random number generators are {', '.join(GENERATORS)}, not {name!r}")
@@ -264,6 +272,7 @@ def _check_precision(precision: str | None) -> None:
 _SETTINGS = {
     "hloom_autotune": _Setting("autotune", (bool,)),
     "hloom_backend": _Setting("backend", (str,)),
+    "hloom_compiler": _Setting("compiler", (str,), _check_compiler),
     "hloom_target": _Setting("target", (str, Target), _check_target),
     "jax_allow_f16_reductions": _Setting("allow_f16_reductions", (bool,)),
     "jax_check_static_indices": _Setting("check_static_indices", (bool,)),

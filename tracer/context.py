@@ -16,6 +16,7 @@ from contextlib import ContextDecorator
 from dataclasses import fields, replace
 from typing import Any, Self, cast
 
+from ..hlo.backend import DEFAULT_KERNEL_COMPILER
 from ..hlo.forking import Order, fork_lock
 from ..hlo.records import dataclass
 from ..hlo.target import Target
@@ -53,6 +54,8 @@ class Context:
     """Where it is false, users may not sum floats of 16 bits by `lax.reduce_sum`."""
     autotune: bool = False
     """Variants of each program are timed, and the fastest is kept."""
+    compiler: str = DEFAULT_KERNEL_COMPILER
+    """What makes machine code of kernels."""
     excess_precision: bool = False
     """What a kernel computes of bfloat16 and float16 is rounded where it is stored, not after each operation."""
     frontend_attributes: tuple[tuple[str, str], ...] = ()

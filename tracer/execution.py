@@ -9,7 +9,15 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from ..hlo.backend import ALLOWS_EXCESS, AUTOTUNE, DeviceBuffer, Executable, get_compiler
+from ..hlo.backend import (
+    ALLOWS_EXCESS,
+    AUTOTUNE,
+    DEFAULT_KERNEL_COMPILER,
+    KERNEL_COMPILER,
+    DeviceBuffer,
+    Executable,
+    get_compiler,
+)
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
 from ..hlo.garbage import collecting_seldom
 from ..hlo.host_buffers import HostBuffer, held_alone
@@ -60,6 +68,9 @@ def compile_module(
     for name, attribute in _ATTRIBUTES.items():
         if name in options or getattr(current_context(), name):
             module = replace(module, frontend_attributes=(*module.frontend_attributes, attribute))
+    if current_context().compiler != DEFAULT_KERNEL_COMPILER:
+        chosen = KERNEL_COMPILER, current_context().compiler
+        module = replace(module, frontend_attributes=(*module.frontend_attributes, chosen))
     compile = compiler.compile_function if is_function else partial(compiler.compile, donated=donated)
     if not LOG_COMPILES.is_on and not DURATIONS:
         with collecting_seldom():

@@ -4,7 +4,7 @@ kernel.py           a kernel's text, parameters and identity
 compile.py          text -> object code: frontend.py makes LLVM IR of the text, llvm_backend.py object code of that
 one_pass.py         the way to LLVM IR, from a loop program; operators.py: what Python's operators mean there;
                     llvm_values.py: types, constants, casts
-numba_frontend.py   the other way, for texts that are no loop programs: Numba's whole front end, numba_internals.py
+numba_frontend.py   the other way: Numba itself
 dialect.py, math/   the names that a kernel's text may use; numba_dialect.py: these as Numba's intrinsics
 native_code.py      the machine code that comes with the package: the runtime's own, and elementary functions
 store.py            compiled kernels in memory; store_disk.py: on disk; loader.py: loads machine code into the process

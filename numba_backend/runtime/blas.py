@@ -165,7 +165,8 @@ def run_gemm(row, arguments, pool):
     pieces = 1
     follow = 0
     if {_word(_AFTER)} > 0:
-        follow = threads > 1 or load(pool + {THREADS}) == 1
+        if threads > 1 or load(pool + {THREADS}) == 1:
+            follow = 1
         kernel = row + {_KERNELS * 8}
         for _ in range({_word(_AFTER)}):
             if load(kernel + 24) == 0 or load(kernel + 16) < load(kernel + 24) + load(kernel + 24):

@@ -1,8 +1,8 @@
 """Kernel source -> LLVM IR text.
 
-There are two ways, both with Numba's typing rules: one_pass.py, which takes a few milliseconds, needs llvmlite only and
-lowers loop programs (the emitter's own, or what loops/reader.py reads in the text); and, for what it refuses, Numba's
-whole front end (numba_frontend.py), which also words the errors.
+There are two ways, with the same typing rules: one_pass.py, which takes a few milliseconds, needs llvmlite only and
+lowers loop programs (the emitter's own, or what loops/reader.py reads in the text); and Numba itself
+(numba_frontend.py), for kernels that ask for it and for texts that the first way refuses.
 """
 
 from __future__ import annotations
@@ -53,27 +53,30 @@ def to_llvm(
     width = vector_bits(kernel.source) or (8 * register if register >= _HALVED else 0)
     if kernel.convention == "kernel":
         arguments = ["int64", "int64", *arguments]
-    function, text = None, str
-    if way != "numba":
-        try:
-            chosen = host_features() if features is None else features
-            function = _by_one_pass(kernel, scope, arguments, chosen, register, width)
-        except (Refused, SyntaxError, DialectError, NoSuchType):  # what a text can be guilty of
-            if way is not None:
-                raise
-    if function is None:
-        numba_frontend = import_module(".numba_frontend", __package__)
-        function, text = numba_frontend.lower(kernel, scope, arguments), numba_frontend.text_of
+    way = way or kernel.compiler
+    if way == "numba":
+        return _by_numba(kernel, scope, arguments, width)
+    try:
+        chosen = host_features() if features is None else features
+        function = _by_one_pass(kernel, scope, arguments, chosen, register, width)
+    except (Refused, SyntaxError, DialectError, NoSuchType):  # what a text can be guilty of
+        if way is not None:
+            raise
+        return _by_numba(kernel, scope, arguments, width)
     function.attributes.add("alwaysinline")  # first of all, so that LLVM simplifies it once and not twice
-    leading = len(function.args) - len(arguments)
     if kernel.convention == "kernel":
-        for argument in function.args[leading:]:
+        for argument in function.args:
             if isinstance(argument.type, llir.PointerType):
                 argument.add_attribute("noalias")
-        _add_kernel_entry(function, leading, kernel.symbol, width)
+        _add_kernel_entry(function, kernel.symbol, width)
     else:
-        _add_native_entry(function, leading, kernel.symbol)
-    return text(function.module)
+        _add_native_entry(function, kernel.symbol)
+    return str(function.module)
+
+
+def _by_numba(kernel: KernelSource, scope: dict[str, object], arguments: list[str], width: int) -> str:
+    text: str = import_module(".numba_frontend", __package__).lower(kernel, scope, arguments, _attributes(width))
+    return text
 
 
 def _by_one_pass(
@@ -101,20 +104,7 @@ def _attributes(width: int) -> list[str]:
 _I64 = llir.IntType(64)
 
 
-def _call(builder: Any, function: Any, leading: int, values: list[Any]) -> Any:
-    """Call a lowered function; the result, if it has one.
-
-    In Numba's calling convention a leading pointer is for the result, another one for an exception, and the status is
-    returned. Kernels cannot raise, so the status is ignored.
-    """
-    if not leading:
-        return builder.call(function, values)
-    slots = [builder.alloca(argument.type.pointee) for argument in function.args[:leading]]
-    builder.call(function, [*slots, *values])
-    return builder.load(slots[0])
-
-
-def _add_kernel_entry(function: Any, leading: int, symbol: str, width: int) -> None:
+def _add_kernel_entry(function: Any, symbol: str, width: int) -> None:
     """`void symbol(int64 lo, int64 hi, int64 *args)`: loads each parameter from its slot and calls `function`. `width`:
     of its vectors in bits; 0: as LLVM thinks best."""
     kind = llir.FunctionType(llir.VoidType(), [_I64, _I64, _I64.as_pointer()])
@@ -124,16 +114,16 @@ def _add_kernel_entry(function: Any, leading: int, symbol: str, width: int) -> N
     builder = llir.IRBuilder(entry.append_basic_block())
     lo, hi, slots = entry.args
     values = [lo, hi]
-    for index, argument in enumerate(function.args[leading + 2 :]):
+    for index, argument in enumerate(function.args[2:]):
         slot = builder.gep(slots, [llir.Constant(_I64, index)])
         values.append(builder.load(builder.bitcast(slot, argument.type.as_pointer())))
-    _call(builder, function, leading, values)
+    builder.call(function, values)
     builder.ret_void()
 
 
-def _add_native_entry(function: Any, leading: int, symbol: str) -> None:
+def _add_native_entry(function: Any, symbol: str) -> None:
     """`int64 symbol(int64, ...)`: calls `function` and returns its result."""
-    kind = llir.FunctionType(_I64, [_I64] * (len(function.args) - leading))
+    kind = llir.FunctionType(_I64, [_I64] * len(function.args))
     entry = llir.Function(function.module, kind, symbol)
     builder = llir.IRBuilder(entry.append_basic_block())
-    builder.ret(_call(builder, function, leading, list(entry.args)))
+    builder.ret(builder.call(function, list(entry.args)))

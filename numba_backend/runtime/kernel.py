@@ -56,6 +56,8 @@ class KernelSource:
     """The loop program of which `source` is the text, where its writer has it; without it, the text is read."""
     in_package: bool = field(default=False, compare=False, repr=False)
     """Whether its machine code may come with the package (native_code.py), as that of native functions may."""
+    compiler: Literal["numba"] | None = None
+    """"numba": Numba compiles the text. None: this library does, and Numba what it refuses."""
     identity: str = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -65,7 +67,8 @@ class KernelSource:
         for parameter in parameters:
             _check_parameter(self.name, parameter)
         object.__setattr__(self, "parameters", parameters)
-        object.__setattr__(self, "identity", digest([self.convention, self.name, _spell(parameters), self.source]))
+        parts = [self.convention, self.name, _spell(parameters), self.source]
+        object.__setattr__(self, "identity", digest(parts if self.compiler is None else [*parts, self.compiler]))
 
     @property
     def symbol(self) -> str:

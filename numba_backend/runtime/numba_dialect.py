@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from numba import types
+from numba.core.cgutils import create_struct_proxy
 from numba.core.errors import NumbaTypeError
 from numba.extending import intrinsic
 
 from .dialect_define import Cast, DialectError, DialectFunction, Kind
 from .math.value import Float, kept_apart
-from .numba_internals import array_data, no_value
 
 
 def numba_type(name: str) -> Any:
@@ -56,13 +56,18 @@ def _typed(function: DialectFunction, given: tuple[Any, ...]) -> Any:
     passed = [a if e == k else numba_type(str(e)) for a, e, k in zip(own, expected, kinds)]
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        raw = [array_data(context, builder, a, v) if _is_array(a) else v for a, v in zip(passed, values)]
+        raw = [_data(context, builder, a, v) if _is_array(a) else v for a, v in zip(passed, values)]
         if function.name == "convert_f32_f16":  # Numba keeps values in memory: what made this one is not to be seen
             raw = [kept_apart(Float(builder, raw[0])).raw]
         value = emit(builder, raw)
-        return no_value(context) if result == "none" else value
+        return context.get_constant_null(types.none) if result == "none" else value
 
     return (types.void if result == "none" else numba_type(result))(*passed), codegen
+
+
+def _data(context: Any, builder: Any, type_: Any, array: Any) -> Any:
+    """The pointer to the elements of an array."""
+    return create_struct_proxy(type_)(context, builder, value=array).data
 
 
 def _is_array(type_: Any) -> bool:

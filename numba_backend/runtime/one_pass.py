@@ -11,7 +11,7 @@ operands.
 
 Semantics and types are Numba's: literals are int64 and float64, operands are promoted as Numba promotes them. A program
 whose types are not what these rules give, or that uses what only Numba's type inference knows, raises `Refused`; then
-frontend.py sends the kernel through Numba's whole front end.
+frontend.py sends the kernel through Numba itself.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _I64 = llir.IntType(64)
 
 
 class Refused(Exception):
-    """The kernel uses something that needs Numba's whole front end."""
+    """The kernel uses something that needs Numba itself."""
 
 
 class Value(NamedTuple):

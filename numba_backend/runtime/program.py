@@ -18,7 +18,8 @@ import weakref
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -150,7 +151,9 @@ class ProgramBuilder:
     has_pieces = True
     """False for a program that runs each kernel of a chain as a whole: it has no parts of memory for pieces."""
 
-    def __init__(self) -> None:
+    def __init__(self, compiler: Literal["numba"] | None = None) -> None:
+        """`compiler`: of the kernels; see `KernelSource.compiler`."""
+        self._compiler = compiler
         self.title = "program"
         """The program's name, for people."""
         self.origin: HloInstruction | None = None
@@ -434,7 +437,12 @@ class ProgramBuilder:
         self._nanoseconds += FUEL
 
     def _row(self, op: Op, shown: tuple[object, ...], *operands: int | KernelSource | Label) -> None:
+        if self._compiler is not None:
+            operands = tuple([self._by_compiler(o) if isinstance(o, KernelSource) else o for o in operands])
         self._rows.append(_Row(op, operands, shown, self.origin))
+
+    def _by_compiler(self, kernel: KernelSource) -> KernelSource:
+        return replace(kernel, compiler=self._compiler) if kernel.convention == "kernel" else kernel
 
     def _add(self, arguments: Sequence[Argument]) -> int:
         first = len(self._arguments)
