@@ -319,6 +319,41 @@ def test_keys_by_arrays_of_indices(name: str, how: str) -> None:
     np.testing.assert_array_equal(random.key_data(wrapped[how](keys, values)), wanted)
 
 
+GRID_INDEX = (SOME, np.array([1, 3]))
+APPLIED: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "some": (FOUR, SOME, {}),
+    "twice": (FOUR, jnp.array([1, 1, 3]), {}),
+    "from the end": (FOUR, jnp.array([-1]), {}),
+    "beyond the end": (FOUR, jnp.array([1, 9]), {"mode": "drop"}),
+    "clipped": (FOUR, jnp.array([1, 9]), {"mode": "clip"}),
+    "nothing": (FOUR, np.array([], int), {}),
+    "rows": (GRID, SOME, {}),
+    "elements": (GRID, GRID_INDEX, {}),
+    "columns": (GRID, (slice(None), SOME), {}),
+    "mask": (FOUR, np.array([True, False, True, False]), {}),
+}
+
+
+@pytest.mark.parametrize("name", APPLIED)
+def test_apply_to_keys(name: str) -> None:
+    """As often as an index occurs, in the places that the same index changes of numbers."""
+    keys, index, options = APPLIED[name]
+    numbers = jnp.zeros(keys.shape, jnp.int32)
+    times = np.asarray(numbers.at[index].apply(lambda n: n + 1, **options))
+    wanted = keys.reshape(-1)
+    for place, count in enumerate(times.reshape(-1)):
+        for _ in range(count):
+            wanted = wanted.at[place].set(random.fold_in(wanted[place], 7))
+    change = hloom.jit(lambda k: k.at[index].apply(lambda one: random.fold_in(one, 7), **options))
+    assert bool(jnp.all(change(keys) == wanted.reshape(keys.shape)))
+
+
+def test_what_apply_refuses() -> None:
+    for change in (random.split, random.key_data):
+        with pytest.raises(TypeError, match="scatter_apply"):
+            FOUR.at[SOME].apply(change)
+
+
 def test_keys_out_of_bounds_have_all_bits() -> None:
     found = random.key_data(FOUR.at[jnp.array([1, 9])].get(mode="fill"))
     assert found.tolist() == [random.key_data(FOUR[1]).tolist(), [2**32 - 1] * 2]

@@ -6,6 +6,7 @@ not fit into the array.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..autodiff.vmap import vmap
 from ..hlo.builder import make_computation, make_instruction, make_parameter
 from ..hlo.element_type import ElementType, element_type_of
 from ..hlo.ir import HloComputation
@@ -28,10 +30,11 @@ from ..tracer.extended_ops import filled
 from ..tracer.indices import clamped, gather_of, holding, where_fits
 from ..tracer.ops import convert, full, last_of_two, reinterpret_weak
 from ..tracer.recording import returns_element, trace_to_computation
+from ..tracer.scan import scan
 from ..tracer.source import function_line, user_line
 from .indexing import GatherScatterMode
 from .instructions import add, lt, rem, select
-from .movement import canonical_axis, canonical_shape, concatenate, expand_dims, full_like
+from .movement import broadcasted_iota, canonical_axis, canonical_shape, concatenate, expand_dims, full_like, reshape
 
 __all__ = [
     "GatherDimensionNumbers",
@@ -365,7 +368,8 @@ def scatter_apply(
 ) -> Value:
     """The operand with `func`, a function of a scalar, applied to windows of it, as often as an index occurs.
 
-    `update_shape`: the dimensions that updates would have. `func` may use constants only from outside.
+    `update_shape`: the dimensions that updates would have. `func` may use constants only from outside, unless the
+    operand's elements are keys: these are changed window by window, and `func` is applied to a batch of them (`vmap`).
 
     >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
@@ -375,10 +379,7 @@ def scatter_apply(
     x = as_value(operand)
     scalar = ShapedArray((), x.aval.dtype)
     if x.aval.is_extended:
-        raise UnsupportedError(
-            f"scatter_apply: elements of dtype {x.aval.dtype.name} are not changed one by one\n  at {user_line()}\n"
-            "  Read them, apply the function, and write them back with .at[...].set."
-        )
+        return _applied_to_keys(x, as_value(scatter_indices), func, dimension_numbers, canonical_shape(update_shape), mode)
 
     def apply(values: list[Value]) -> list[Value]:
         found = as_value(func(values[0]))
@@ -399,3 +400,42 @@ def scatter_apply(
     unused = full(ShapedArray(canonical_shape(update_shape), x.aval.dtype), 0)
     options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
     return _scatter("scatter_apply", returns_element(traced.computation), x, scatter_indices, unused, *options)
+
+
+def _applied_to_keys(
+    x: Value,
+    indices: Value,
+    func: Callable[[Any], Any],
+    numbers: ScatterDimensionNumbers,
+    update_shape: tuple[int, ...],
+    mode: GatherScatterMode | str | None,
+) -> Value:
+    """`scatter_apply` where HLO's scatter cannot say it: its computation changes words, and a key is several. A loop
+    over the indices reads a window of keys, applies `func`, and writes it back; a window that does not fit is dropped
+    where it is written."""
+    batched, axes = tuple(numbers.operand_batching_dims), tuple(numbers.scatter_indices_batching_dims)
+    places = indices.aval.shape[:-1]
+    columns = [broadcasted_iota(indices.aval.dtype, (*places, 1), axis) for axis in axes]
+    rows: Any = concatenate([indices, *columns], len(places)) if columns else indices
+    rows = reshape(rows, (math.prod(places), rows.aval.shape[-1]))
+    window = tuple(numbers.update_window_dims)
+    inserted = tuple(sorted((*numbers.inserted_window_dims, *batched)))
+    starts = (*numbers.scatter_dims_to_operand_dims, *batched)
+    sizes = iter([update_shape[d] for d in window])
+    slice_sizes = [1 if d in inserted else next(sizes) for d in range(x.aval.ndim)]
+    kept = tuple(range(len(window)))
+    reads = GatherDimensionNumbers(kept, inserted, starts)
+    writes = ScatterDimensionNumbers(kept, inserted, starts)
+
+    def step(keys: Any, row: Any) -> Any:
+        old: Any = gather(keys, row, reads, slice_sizes, mode="clip")
+        new = as_value(vmap(func)(reshape(old, (math.prod(old.aval.shape),))))
+        if new.aval.dtype != x.aval.dtype or new.aval.ndim != 1:
+            raise OperandError(
+                f"scatter_apply: {function_line(func)} returns {new.aval.str_short()} for a batch of elements, not "
+                f"{x.aval.dtype.name} scalars\n  at {user_line()}",
+                "scatter_c10",
+            )
+        return scatter(keys, row, reshape(new, old.aval.shape), writes, mode=mode), None
+
+    return x if 0 in update_shape else scan(step, x, rows)[0]  # type: ignore[no-any-return]
