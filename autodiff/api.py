@@ -17,7 +17,7 @@ from ..hlo.ir import HloComputation
 from ..hlo.loading import load
 from ..hlo.tracebacks import boundary
 from ..tracer import tree
-from ..tracer.arguments import check_function
+from ..tracer.arguments import NO_STATICS, check_function, leaf_names
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Trace, Value, current_trace, eval_computation
@@ -25,7 +25,7 @@ from ..tracer.execution import look_at_modules
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import is_inexact, scalar, zeros
 from ..tracer.recording import is_recording
-from ..tracer.refs import Ref, replace_all
+from ..tracer.refs import Ref, check_aliases, replace_all
 from ..tracer.source import function_line
 from ..tracer.wrapping import wraps
 from .custom import refuse_forward, refuse_forward_in
@@ -366,6 +366,8 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     refuse_reduce_axes(reduce_axes, "vjp")
     leaves, structure = tree.flatten(primals)
     takes_reference = [isinstance(leaf, Ref) for leaf in leaves]
+    if any(takes_reference):
+        check_aliases(leaves, leaf_names(fun, primals, {}, NO_STATICS), (), "vjp")
     values = [leaf.current() if isinstance(leaf, Ref) else as_value(leaf) for leaf in leaves]
     flat = _Flat(fun, structure, has_aux, [k for k, is_reference in enumerate(takes_reference) if is_reference])
     results, program = linearize_flat(flat, values, [is_inexact(v.aval.dtype) for v in values])

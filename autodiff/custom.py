@@ -20,17 +20,26 @@ from ..hlo.opcode import Opcode
 from ..hlo.records import dataclass
 from ..hlo.tracebacks import boundaries
 from ..tracer import dtypes, tree
+from ..tracer.arguments import StaticArguments, leaf_names
 from ..tracer.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.by_name import is_global
 from ..tracer.context import Override, current_context
 from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, call_of, current_trace, run_meaning
-from ..tracer.errors import UnexpectedTracerError
+from ..tracer.errors import UnexpectedTracerError, UnsupportedError
 from ..tracer.execution import look_at_modules
 from ..tracer.ops import convert, full, is_inexact
 from ..tracer.overlay import overlaid_all, storages
 from ..tracer.recording import is_recording, trace_to_computation
-from ..tracer.refs import Ref, check_aliases, hide_references, refuse_result, show_references
+from ..tracer.refs import (
+    Ref,
+    check_aliases,
+    hide_references,
+    is_own_reference,
+    refuse_result,
+    show_references,
+    values_of_references,
+)
 from ..tracer.source import function_line, user_line
 from ..tracer.tree_nodes import short_repr
 from ..tracer.wrapping import SignatureOfFunction
@@ -89,20 +98,27 @@ class Arguments:
 
     Only the call itself uses `values`: a rule may be kept longer and uses the other fields. Operands and results of a
     call are the storage of keys; the user's functions take and return keys.
+
+    A reference to a mutable array is no leaf, but for one that the function around has made, whose array may be
+    differentiated or an element of a batch (`by_value`): that is a leaf, and each pass has its own reference to it.
     """
 
-    def __init__(self, static: frozenset[int], args: tuple[Any, ...]) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], static: frozenset[int], args: tuple[Any, ...], by_value: bool = False
+    ) -> None:
         self._static = {i: args[i] for i in sorted(static)}
         self._count = len(args)
         moving = tuple(a for i, a in enumerate(args) if i not in static)
-        hidden = hide_references(moving)
+        hidden = hide_references(moving, is_own_reference if by_value else None)
         self.has_references = hidden is not moving
-        """Whether references to mutable arrays are among the arguments. They are no leaves here."""
-        if self.has_references:
-            given = tree.leaves(moving)
-            check_aliases(given, [f"argument {k}" for k in range(len(given))], (), "a function with a rule of its own")
+        """Whether references to mutable arrays are among the arguments that are no leaves."""
+        if any(isinstance(leaf, Ref) for leaf in tree.leaves(moving)):
+            names = leaf_names(fun, moving, {}, StaticArguments(tuple([(i, object, None) for i in sorted(static)]), ()))
+            check_aliases(tree.leaves(moving), names, (), "a function with a rule of its own")
         leaves, self.tree = tree.flatten(hidden)
-        self.values: list[Value] = [as_value(leaf) for leaf in leaves]
+        self._kinds = {k: leaf.aval.kind for k, leaf in enumerate(leaves) if isinstance(leaf, Ref)}
+        """Of the references that are leaves."""
+        self.values: list[Value] = [as_value(v) for v in values_of_references(leaves)]
         self.avals = [v.aval for v in self.values]
         self.static_args = tuple(self._static.values())
 
@@ -119,6 +135,25 @@ class Arguments:
         shown = tree.unflatten(self.tree, leaves)
         moving = iter(show_references(shown) if self.has_references else shown)
         return tuple(self._static[i] if i in self._static else next(moving) for i in range(self._count))
+
+    def called(self, what: str, fun: Callable[..., Any], leaves: Sequence[Any]) -> Any:
+        """`fun`, a pass of the function, on all arguments in order, with `leaves` in place of the leaves."""
+        if not self._kinds:
+            return fun(*self.with_leaves(leaves))
+        given = list(leaves)
+        for k, kind in self._kinds.items():
+            leaf = given[k]
+            given[k] = Ref(leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf, f"{k} of {_name(fun)}", kind)
+        before = {k: given[k].current() for k in self._kinds}
+        result = fun(*self.with_leaves(given))
+        for k, value in before.items():
+            if given[k].current() is not value:
+                raise UnsupportedError(
+                    f"{what} function {function_line(fun)} writes to {given[k].aval}, a reference to a mutable array "
+                    f"that the function around has made: its rule says nothing about that derivative.\n"
+                    f"  at {user_line()}\n  Return the new value, and write it outside."
+                )
+        return result
 
     def unflatten(self, values: Sequence[Value]) -> Any:
         """The arguments that are differentiated, with `values` in place of the leaves."""
@@ -345,7 +380,7 @@ class custom_jvp(OtherRules, Generic[P, R]):
         static = _static_positions(self.fun, self._nondiff, len(every))
         if static:
             every = tuple([_stopped(a) if i in static else a for i, a in enumerate(every)])
-        given = Arguments(static, every)
+        given = Arguments(self.fun, static, every)
         out = Outputs()
         x64 = current_context().enable_x64
 
@@ -627,7 +662,7 @@ class custom_vjp(OtherRules, Generic[P, R]):
             )
         fwd, bwd, symbolic_zeros = self.fwd, self.bwd, self.symbolic_zeros
         every = positional(self.fun, args, kwargs)
-        given = Arguments(_static_positions(self.fun, self._nondiff, len(every)), every)
+        given = Arguments(self.fun, _static_positions(self.fun, self._nondiff, len(every)), every, by_value=True)
         if given.has_references:
             _tell_recorders(given)
         _refuse_moving(self.fun, given.static_args)
@@ -636,14 +671,15 @@ class custom_vjp(OtherRules, Generic[P, R]):
 
         def meaning(values: Sequence[Value]) -> list[Value]:
             with _closures_explained("custom_vjp", self.fun), _with_x64(x64):
-                return out.of_function(self.fun(*given.rebuilt(values)))
+                leaves = overlaid_all(values, given.avals)
+                return out.of_function(given.called("custom_vjp", self.fun, leaves))
 
         def forward(primals: Sequence[Value], moving: Sequence[bool]) -> Forward:
             leaves: list[Any] = overlaid_all(primals, given.avals)
             if symbolic_zeros:
                 leaves = [CustomVJPPrimal(v, m) for v, m in zip(leaves, moving, strict=True)]
             with _closures_explained("custom_vjp", self.fun), _with_x64(x64):
-                pair = fwd(*given.with_leaves(leaves))
+                pair = given.called("custom_vjp fwd", fwd, leaves)
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
                     f"{_of('Custom VJP fwd rule', fwd, self.fun)} must produce a pair (list or tuple of length two) "
@@ -699,7 +735,8 @@ def _without_references(result: Any, arguments: Arguments, fwd: Callable[..., An
         if isinstance(leaf, Ref) and not any(leaf is o for o in own):
             raise ValueError(
                 f"custom_vjp fwd function {function_line(fwd)} returned a mutable array reference of type "
-                f"{leaf.aval} as a residual, which is none of its arguments.\n\n{leaf.origin()}"
+                f"{leaf.aval} as a residual, which is none of its arguments from outside of the differentiated "
+                f"function: keep ref[...].\n\n{leaf.origin()}"
             )
     return hide_references(result)
 

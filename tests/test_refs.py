@@ -849,3 +849,133 @@ def test_rules_write_to_references(name: str) -> None:
     _, pull = hloom.vjp(lambda x: fun(ref, x), 1.0)
     assert ref[...] == 0
     assert abs(pull(1.0)[0] - gradient) < 1e-6 and abs(ref[...] - np.cos(np.sin(1.0))) < 1e-6
+
+
+# ---- references that the differentiated function makes, as arguments of functions with a rule
+
+
+@hloom.custom_vjp
+def seven_sines(ref: Any) -> Any:
+    return jnp.sin(ref[...])
+
+
+seven_sines.defvjp(lambda r: (seven_sines(r), jnp.cos(r[...])), lambda cos, ct: (7 * ct * cos,))
+
+
+@hloom.custom_vjp
+def scaled_by(x: Any, ref: Any) -> Any:
+    return x * ref[...]
+
+
+scaled_by.defvjp(lambda x, r: (scaled_by(x, r), (x, r[...])), lambda kept, ct: (ct * kept[1], ct * kept[0]))
+
+
+def of_new(x: Any) -> Any:
+    return seven_sines(hloom.new_ref(x))
+
+
+def _in_a_loop(x: Any) -> Any:
+    ref = hloom.new_ref(x)
+    return lax.fori_loop(0, 2, lambda i, c: c + seven_sines(ref), 0.0)
+
+
+def _in_a_branch(x: Any) -> Any:
+    ref = hloom.new_ref(x)
+    return lax.cond(x > 0, lambda: seven_sines(ref), lambda: 0.0)
+
+
+def _written_between(x: Any) -> Any:
+    ref = hloom.new_ref(x)
+    first = seven_sines(ref)
+    ref[...] = 2 * first
+    return seven_sines(ref) + ref[...]
+
+
+COS, SIN = float(np.cos(0.5)), float(np.sin(0.5))
+TWICE = 7 * COS * 7 * float(np.cos(SIN))
+BY_VALUE: dict[str, tuple[Any, float]] = {
+    "plain": (of_new, 7 * COS),
+    "jitted inside": (lambda x: hloom.jit(seven_sines)(hloom.new_ref(x)), 7 * COS),
+    "with a value": (lambda x: scaled_by(3 * x, hloom.new_ref(x)), 3.0),
+    "checkpoint": (hloom.checkpoint(of_new), 7 * COS),
+    "fori_loop": (lambda x: lax.fori_loop(0, 2, lambda i, c: of_new(c), x), TWICE),
+    "scan": (lambda x: lax.scan(lambda c, _: (of_new(c), c), x, None, length=2)[0], TWICE),
+    "cond": (lambda x: lax.cond(x > 0, of_new, lambda x: x, x), 7 * COS),
+    "around a loop": (_in_a_loop, 14 * COS),
+    "around a branch": (_in_a_branch, 7 * COS),
+    "written between": (_written_between, 7 * COS * 2 * (7 * float(np.cos(2 * SIN)) + 1)),
+}
+
+
+@pytest.mark.parametrize("how", ["plain", "jit", "jit inside", "vmap", "vmap inside"])
+@pytest.mark.parametrize("name", BY_VALUE)
+def test_rules_of_references_by_value(name: str, how: str) -> None:
+    f, wanted = BY_VALUE[name]
+    gradients: dict[str, Any] = {
+        "plain": hloom.grad(f),
+        "jit": hloom.jit(hloom.grad(f)),
+        "jit inside": hloom.grad(hloom.jit(f)),
+        "vmap": lambda x: hloom.vmap(hloom.grad(f))(x[None])[0],
+        "vmap inside": hloom.grad(lambda x: hloom.vmap(f)(x[None])[0]),
+    }
+    np.testing.assert_allclose(gradients[how](jnp.float32(0.5)), wanted, rtol=1e-5)
+
+
+@hloom.custom_vjp
+def incremented(ref: Any) -> Any:
+    ref[...] += 1
+    return ref[...]
+
+
+incremented.defvjp(lambda r: (incremented(r), None), lambda _, ct: (ct,))
+
+
+@hloom.custom_vjp
+def keeps_ref(ref: Any) -> Any:
+    return ref[...]
+
+
+keeps_ref.defvjp(lambda r: (r[...], r), lambda r, ct: (ct * r[...],))
+BY_VALUE_ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
+    "writes": (lambda x: incremented(hloom.new_ref(x)), hloom.errors.UnsupportedError, r"(?s)writes to Ref.*test_refs"),
+    "kept": (lambda x: keeps_ref(hloom.new_ref(x)), ValueError, r"keep ref\[\.\.\.\]"),
+    "twice": (lambda x: (lambda r: scaled_by(r, r))(hloom.new_ref(x)), ValueError, "both x and ref"),
+}
+
+
+@pytest.mark.parametrize("name", BY_VALUE_ERRORS)
+def test_what_rules_cannot_do_with_references_by_value(name: str) -> None:
+    f, error, text = BY_VALUE_ERRORS[name]
+    for gradient in (hloom.grad(f), hloom.jit(hloom.grad(f))):
+        with pytest.raises(error, match=text):
+            gradient(0.5)
+
+
+def test_gradients_written_by_a_function_differentiated_inside() -> None:
+    """A reference of the outer function takes the gradients of the inner one."""
+
+    @hloom.custom_vjp
+    def stash(ref: Any, x: Any) -> Any:
+        return x
+
+    def stash_bwd(ref: Any, ct: Any) -> Any:
+        ref[...] = ct
+        return None, ct
+
+    stash.defvjp(lambda ref, x: (x, ref), stash_bwd)
+
+    def outer(x: Any) -> Any:
+        ref = hloom.new_ref(jnp.float32(0))
+        hloom.grad(lambda y: jnp.sin(stash(ref, jnp.sin(y))))(lax.stop_gradient(x))
+        return x * ref[...]
+
+    wanted = float(np.cos(np.sin(0.5)))
+    for run in (hloom.grad(outer), hloom.jit(hloom.grad(outer))):
+        np.testing.assert_allclose(run(0.5), wanted, rtol=1e-5)
+    np.testing.assert_allclose(hloom.jit(outer)(0.5), 0.5 * wanted, rtol=1e-5)
+
+
+def test_vjp_of_one_reference_twice() -> None:
+    ref = hloom.new_ref(1.0)
+    with pytest.raises(ValueError, match="both a and b"):
+        hloom.vjp(lambda a, b: a[...] + b[...], ref, ref)

@@ -660,11 +660,22 @@ class _Hidden:
 tree.register_pytree_node(_Hidden, lambda hidden: ((), hidden.ref), lambda ref, _: _Hidden(ref))
 
 
-def hide_references(container: Any) -> Any:
-    """A pytree in which references are no leaves. It is itself if it has none."""
-    if not any(isinstance(leaf, Ref) for leaf in tree.leaves(container)):
+def is_own_reference(ref: Ref) -> bool:
+    """Whether the function that is traced or transformed now has made it, for loops and branches of it too. A function
+    that is differentiated inside of that one may write gradients to it: it is then no own one."""
+    trace: Trace | None = current_trace()
+    while trace is not ref._owner and isinstance(trace, HloTrace):
+        trace = trace.parent
+    return ref.is_traced and trace is ref._owner
+
+
+def hide_references(container: Any, but: Callable[[Ref], bool] | None = None) -> Any:
+    """A pytree in which references are no leaves, but for those of which `but` is true. It is itself if it has none."""
+    leaves = tree.leaves(container)
+    hidden = [leaf for leaf in leaves if isinstance(leaf, Ref) and not (but is not None and but(leaf))]
+    if not hidden:
         return container
-    return tree.map(lambda leaf: _Hidden(leaf) if isinstance(leaf, Ref) else leaf, container)
+    return tree.map(lambda leaf: _Hidden(leaf) if any(leaf is h for h in hidden) else leaf, container)
 
 
 def show_references(container: Any) -> Any:

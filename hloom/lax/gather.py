@@ -379,7 +379,8 @@ def scatter_apply(
     x = as_value(operand)
     scalar = ShapedArray((), x.aval.dtype)
     if x.aval.is_extended:
-        return _applied_to_keys(x, as_value(scatter_indices), func, dimension_numbers, canonical_shape(update_shape), mode)
+        sizes = canonical_shape(update_shape)
+        return _applied_to_keys(x, as_value(scatter_indices), func, dimension_numbers, sizes, mode)
 
     def apply(values: list[Value]) -> list[Value]:
         found = as_value(func(values[0]))
