@@ -103,7 +103,8 @@ if _typing.TYPE_CHECKING:
         transfer_guard_device_to_host,
         transfer_guard_host_to_device,
     )
-    from .tracer.current_mesh import set_mesh
+    from .tracer.inlining import Inline
+    from .tracer.current_mesh import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
     from .tracer.devices import CpuDevice as Device
     from .tracer.devices import (
         default_backend,
@@ -231,7 +232,8 @@ _NAMES = {
     ),
     "ds": ".tracer.dslice",
     **dict.fromkeys(("Ref", "empty_ref", "free_ref", "freeze", "new_ref"), ".tracer.refs"),
-    "set_mesh": ".tracer.current_mesh",
+    "Inline": ".tracer.inlining",
+    **dict.fromkeys(("get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh"), ".tracer.current_mesh"),
     "make_mesh": ".tracer.mesh",
     "make_user_context": ".tracer.user_context",
     **dict.fromkeys(("NamedSharding", "Shard"), ".tracer.shardings"),
@@ -249,6 +251,7 @@ __all__ = [
     "Array",
     "Compiled",
     "Device",
+    "Inline",
     "LocalClient",
     "Lowered",
     "NamedSharding",
@@ -313,6 +316,8 @@ __all__ = [
     "free_ref",
     "freeze",
     "fwd_and_bwd",
+    "get_abstract_mesh",
+    "get_mesh",
     "grad",
     "hessian",
     "hlo",
@@ -389,6 +394,7 @@ __all__ = [
     "typeof",
     "typing",
     "unregister_custom_call",
+    "use_abstract_mesh",
     "value_and_grad",
     "version",
     "vjp",

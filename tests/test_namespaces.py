@@ -29,6 +29,7 @@ OURS = {
         "as_jax",
         *("jit_scope", "jit_scope_report"),
         *("register_custom_call", "registered_custom_calls", "unregister_custom_call"),
+        *("Inline", "get_abstract_mesh", "get_mesh", "use_abstract_mesh"),  # JAX 0.12 has them
     },
     "errors": {
         *("CustomCallError", "DeletedArrayError", "DerivativeMismatchError", "ExecutionError", "HloError"),
@@ -49,7 +50,10 @@ OURS = {
         *("cholesky_update_p", "dce_sink_p", "lu_pivots_to_permutation_p", "mulhi_p", "optimization_barrier_p"),
         *("ormqr_p", "scatter_sub_p", "split_p", "stack_p", "stage_p", "symmetric_product_p", "tile_p", "unstack_p"),
     },
-    "numpy": {"fix"},  # NumPy has it, and JAX had it
+    "lax": {"log2", "one_minus_square", "polynomial"},  # JAX 0.12 has them
+    "numpy": {"fix", "minmax", "top_k"},  # NumPy has the first, and JAX had it; JAX 0.12 has the others
+    "random": {"Key"},  # JAX 0.12 has it
+    "scipy.special": {"erfcinv"},  # JAX 0.12 has it
     "scipy": {"optimize", "spatial"},  # JAX has them after `import jax.scipy.optimize` and the like
     "stages": {"JitScope"},
     "tree": {"PyTreeDef", "register_dataclass", "register_pytree_node", "register_pytree_node_class"},

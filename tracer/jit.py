@@ -55,6 +55,7 @@ from .divisions import divisions
 from .errors import NonArrayArgumentError
 from .execution import compile_module, runner
 from .float0 import hide_float0
+from .inlining import Inline
 from .jit_shardings import JitShardings, placing, shardings_of
 from .monitoring import TRACE_EVENT
 from .operators import ArrayBase
@@ -647,7 +648,7 @@ def jit(
     donate_argnums: Any = ...,
     donate_argnames: Any = ...,
     keep_unused: bool = ...,
-    inline: bool = ...,
+    inline: bool | Inline = ...,
     device: Any = ...,
     backend: Any = ...,
     in_shardings: Any = ...,
@@ -662,7 +663,7 @@ def jit(
     donate_argnums: Any = ...,
     donate_argnames: Any = ...,
     keep_unused: bool = ...,
-    inline: bool = ...,
+    inline: bool | Inline = ...,
     device: Any = ...,
     backend: Any = ...,
     in_shardings: Any = ...,
@@ -682,7 +683,7 @@ def jit(
     keep_unused: bool = False,
     device: Any = None,
     backend: Any = None,
-    inline: bool = False,
+    inline: bool | Inline = False,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """Compile a function: traced once for each combination of argument types (shape, dtype, weak type, structure).
@@ -690,7 +691,7 @@ def jit(
     fun: takes and returns arrays, numbers and containers of them (pytrees); without side effects.
     static_argnums, static_argnames: arguments that are Python values, hashable; there is a program for each value.
     donate_argnums, donate_argnames: arguments whose memory may be used for the results; they are deleted by the call.
-    inline: within another jit, leave no trace of the call.
+    inline: within another jit, leave no trace of the call: True, or `Inline.JAX_EARLY`.
     in_shardings, out_shardings: trees of shardings that are prefixes of the arguments and of the result. They are
       checked. Arguments that are on no device yet are put there; others must be there. What is not said is decided by
       where the arguments are, and by the compiler.
@@ -727,7 +728,7 @@ def jit(
     if device is not None or backend is not None:
         _check_places(device, backend, in_shardings=in_shardings, out_shardings=out_shardings)
     shardings = shardings_of(in_shardings, out_shardings)
-    return JitFunction(fun, static, donated, inline, shardings, compile_options(compiler_options, "jit"))
+    return JitFunction(fun, static, donated, bool(inline), shardings, compile_options(compiler_options, "jit"))
 
 
 def _check_places(device: Any, backend: Any, **shardings: Any) -> None:

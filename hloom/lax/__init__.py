@@ -81,6 +81,7 @@ from .elementwise import (
     exp2 as exp2,
     imag as imag,
     integer_pow as integer_pow,
+    log2 as log2,
     pow as pow,
     real as real,
     reciprocal as reciprocal,
@@ -434,6 +435,10 @@ if _typing.TYPE_CHECKING:
         igammac as igammac,
         random_gamma_grad as random_gamma_grad,
     )
+    from .polynomials import (
+        one_minus_square as one_minus_square,
+        polynomial as polynomial,
+    )
     from .ragged_exchange import (
         ragged_all_to_all as ragged_all_to_all,
     )
@@ -487,6 +492,7 @@ _LATER = {
     "lax.gamma_functions": ("digamma", "lgamma", "polygamma", "zeta"),
     "lax.incomplete_beta": ("betainc",),
     "lax.incomplete_gamma": ("igamma", "igamma_grad_a", "igammac", "random_gamma_grad"),
+    "lax.polynomials": ("one_minus_square", "polynomial"),
     "lax.ragged_exchange": ("ragged_all_to_all",),
     "lax.solves": ("custom_linear_solve", "custom_root"),
     "lax.special": ("erf_inv", "nextafter"),

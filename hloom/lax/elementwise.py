@@ -27,7 +27,7 @@ from ..tracer.errors import OperandError
 from ..tracer.ops import convert, make_complex, scalar_like
 from ..tracer.source import user_line
 from .accuracy import AccuracyMode, Tolerance
-from .instructions import abs, add, all_weak, atan2, atanh, div, eq, exp, le, matched, mul, ne, neg, select, sub
+from .instructions import abs, add, all_weak, atan2, atanh, div, eq, exp, le, log, matched, mul, ne, neg, select, sub
 from .movement import full_like
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "exp2",
     "imag",
     "integer_pow",
+    "log2",
     "pow",
     "real",
     "reciprocal",
@@ -198,6 +199,19 @@ def exp2(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
     """
     x = as_value(x)
     return exp(mul(x, scalar_like(x, math.log(2))), accuracy=accuracy)
+
+
+def log2(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
+    """The logarithm to base 2; NaN below 0.
+
+    Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
+
+    >>> from hloom import lax, numpy as jnp
+    >>> lax.log2(jnp.array([1.0, 8.0, 0.25]))
+    Array([ 0.,  3., -2.], dtype=float32)
+    """
+    x = as_value(x)
+    return mul(log(x, accuracy=accuracy), scalar_like(x, 1 / math.log(2)))
 
 
 def pow(x: Any, y: Any) -> Value:

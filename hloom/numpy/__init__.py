@@ -264,6 +264,7 @@ from .reduce import (
     max as max,
     mean as mean,
     min as min,
+    minmax as minmax,
     prod as prod,
     ptp as ptp,
     std as std,
@@ -344,6 +345,7 @@ from .sorting import (
     searchsorted as searchsorted,
     sort as sort,
     sort_complex as sort_complex,
+    top_k as top_k,
 )
 from .taking import (
     choose as choose,

@@ -49,6 +49,7 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "minmax",
     "prod",
     "ptp",
     "std",
@@ -232,6 +233,24 @@ def min(
 
 
 amax, amin = max, min
+
+
+def minmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+    where: ArrayLike | None = None,
+) -> tuple[Value, Value]:
+    """`min` and `max` of the same elements. A pair for `initial`: one for each.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.minmax(jnp.array([[1, 5], [3, 4]]), axis=1)
+    (Array([1, 3], dtype=int32), Array([5, 4], dtype=int32))
+    """
+    first, last = initial if isinstance(initial, tuple) else (initial, initial)
+    return min(a, axis, out, keepdims, first, where), max(a, axis, out, keepdims, last, where)
 
 
 def _truth(combine: Callable[[Value, tuple[int, ...]], Value], neutral: bool) -> Callable[[F], F]:

@@ -5,6 +5,7 @@ NaN is last, -0.0 and 0.0 are equal, and complex numbers are ordered by their re
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ __all__ = [
     "searchsorted",
     "sort",
     "sort_complex",
+    "top_k",
 ]
 
 _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
@@ -114,6 +116,40 @@ def argsort(
         x, index = lax.rev(x, [axis]), lax.rev(index, [axis])
     found = lax.sort_key_val(x, index, axis, stable)[1]
     return lax.rev(found, [axis]) if descending else found
+
+
+def top_k(
+    a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> tuple[Value, Value]:
+    """The k largest (or smallest) elements along an axis, and their indices (int32), in order. Of equal ones the one
+    with the lower index is first. NaN is the largest.
+
+    Args:
+      mode: "largest" or "smallest".
+      sorted: has no effect: they are sorted.
+
+    Raises:
+      ValueError: a negative k, one beyond the size, or another mode.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.top_k(jnp.array([3, 1, 4, 1, 5]), 2)
+    (Array([5, 4], dtype=int32), Array([4, 2], dtype=int32))
+    >>> jnp.top_k(jnp.array([3, 1, 4, 1, 5]), 2, mode="smallest")
+    (Array([1, 1], dtype=int32), Array([1, 3], dtype=int32))
+    """
+    check_arraylike("top_k", a)
+    if mode not in ("largest", "smallest"):
+        raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}\n  at {user_line()}")
+    x = as_value(a)
+    if mode == "largest":
+        values, indices = lax.top_k(x, k, axis=axis)
+        return values, indices
+    axis, k = canonical_axis(axis, x.aval.ndim), operator.index(k)
+    if not 0 <= k <= x.aval.shape[axis]:
+        raise ValueError(f"top_k: k must be in [0, {x.aval.shape[axis]}], got {k}\n  at {user_line()}")
+    ordered = lax.sort_key_val(x, lax.broadcasted_iota("int32", x.aval.shape, axis), axis)
+    values, indices = (lax.slice_in_dim(v, 0, k, axis=axis) for v in ordered)
+    return reinterpret_weak(values, x.aval.weak_type), indices
 
 
 @compound(static=("axis",))

@@ -63,6 +63,7 @@ from .gammas import (
     t as t,
 )
 from .keys import (
+    Key as Key,
     PRNGKey as PRNGKey,
     clone as clone,
     fold_in as fold_in,

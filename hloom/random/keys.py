@@ -6,7 +6,7 @@ programs pass uint32[2] arrays (`PRNGKey`). Each function takes both kinds, and 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NewType
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..tracer.context import current_context, when_on
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.key_uses import Sink, Uses, bind_use
+from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
 from ..tracer.overlay import overlaid, storage_of
 from ..tracer.source import user_line
@@ -27,8 +28,15 @@ from . import counter_based, rbg, threefry  # noqa: F401  # the generators are r
 from .drawing import compound_draw
 from .implementations import KeyDType, PRNGImpl, implementation, spec_of
 
-__all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"]
+__all__ = ["Key", "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"]
 
+Key = NewType("Key", ArrayBase)
+Key.__doc__ = """For annotations: an array of keys.
+
+>>> from hloom import random
+>>> def draw(key: random.Key):
+...     return random.uniform(key)
+"""
 _UINT32 = np.dtype(np.uint32)
 
 

@@ -22,6 +22,7 @@ from .error_functions import (
     dawsn as dawsn,
     erf as erf,
     erfc as erfc,
+    erfcinv as erfcinv,
     erfcx as erfcx,
     erfinv as erfinv,
     fresnel as fresnel,

@@ -26,6 +26,7 @@ __all__ = [
     "dawsn",
     "erf",
     "erfc",
+    "erfcinv",
     "erfcx",
     "erfinv",
     "fresnel",
@@ -80,6 +81,21 @@ def erfinv(x: ArrayLike) -> Value:
     Array([0. , 0.5], dtype=float32)
     """
     return lax.erf_inv(*real("erfinv", x))
+
+
+@compound()
+def erfcinv(y: ArrayLike) -> Value:
+    """The inverse of erfc, also where it is tiny; infinite at 0 and 2, NaN outside.
+
+    Element by element; integers become floats (float32 by default), and the shape remains.
+
+    >>> from hloom import numpy as jnp
+    >>> from hloom.scipy import special
+    >>> special.erfcinv(jnp.array([1e-30, 0.5, 1.0, 2.0])).round(3)
+    Array([8.149, 0.477, 0.   ,  -inf], dtype=float32)
+    """
+    (x,) = real("erfcinv", y)
+    return 0.0 - ndtri(x * 0.5) * math.sqrt(0.5)  # +0 at 1
 
 
 # ---- scaled functions

@@ -1,0 +1,30 @@
+"""What `jit` may be told about inlining, with JAX's name (since 0.12)."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = ["Inline"]
+
+
+class Inline(enum.Enum):
+    """Whether a jitted function leaves a call in the functions that call it: ``jit(f, inline=Inline.JAX_EARLY)`` leaves
+    none in what is traced. The others leave one, which the compiler inlines as it sees fit.
+
+    >>> import hloom
+    >>> f = hloom.jit(lambda x: 2 * x, inline=hloom.Inline.JAX_EARLY)
+    >>> "call" in hloom.jit(lambda x: f(x)).lower(1.0).as_text()
+    False
+    """
+
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    AUTO = "auto"
+
+    def __bool__(self) -> bool:
+        return self is Inline.JAX_EARLY
+
+
+Inline.__module__ = __name__.partition(".")[0]
