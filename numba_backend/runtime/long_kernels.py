@@ -49,10 +49,15 @@ LONG_PIECE = native_function("long_piece", _LONG_PIECE, 3)
 """A part of a step, for the pool: the kernel on the range that the step begins with."""
 
 
+def is_short(grain: int, nanoseconds: float) -> bool:
+    """True for a kernel that is not to be cut: it does not take long, or no thread may take a part of it."""
+    return not grain or nanoseconds < LONG_NANOSECONDS
+
+
 def step_of(extent: int, grain: int, nanoseconds: float, threads: int) -> int | None:
     """How much of a kernel's range is a step; None if it is not to be cut: if it is short, or if no thread may take a
     part of it. A step is long enough for the threads, and a multiple of 64, as pieces for threads are."""
-    if not grain or nanoseconds < LONG_NANOSECONDS:
+    if is_short(grain, nanoseconds):
         return None
     step = max(int(extent * STEP_NANOSECONDS / nanoseconds), 2 * grain * threads)
     if step >= 64:

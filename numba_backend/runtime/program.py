@@ -35,7 +35,7 @@ from .errors import ProgramError, ProgramExecutionError
 from .executor import EXECUTOR, FUEL, HEADER_WORDS, Op
 from .kernel import KernelSource, ParameterKind
 from .libc import libc_address
-from .long_kernels import LONG_PIECE, RUN_LONG, step_of
+from .long_kernels import LONG_PIECE, RUN_LONG, is_short, step_of
 from .portable import NotPortable, PortableProgram, address_of, portable
 from .store import KernelStore, default_store
 from .threads import POOL_FUNCTIONS, get_num_threads, pool_address
@@ -197,7 +197,7 @@ class ProgramBuilder:
         self._work += work
         self._nanoseconds += estimated
         shown = (kernel.name, *arguments, f"for {extent}", f"by {grain}" if grain else "")
-        step = step_of(extent, grain, estimated, get_num_threads())
+        step = None if is_short(grain, estimated) else step_of(extent, grain, estimated, get_num_threads())
         if step is None:
             self._row(Op.KERNEL, shown, kernel, self._add(arguments), extent, grain)
         else:

@@ -67,8 +67,13 @@ class ClusterOrder:
         first, last = (a, b) if a.place < b.place else (b, a)
         if not reads and last in first.after:
             return None
-        if len(last.before) <= _FEW and not any(c.place > first.place and c is not first for c in last.before):
-            return Joint(first, (), is_before=True)  # the usual case, which needs no search
+        if len(last.before) <= _FEW:
+            place = first.place
+            for other in last.before:
+                if other.place > place:
+                    break
+            else:
+                return Joint(first, (), is_before=True)  # the usual case, which needs no search
         ahead, behind = {first}, {last}
         forward = self._reached(first, ahead, last)
         backward = self._reached(last, behind, first)

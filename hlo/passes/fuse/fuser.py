@@ -175,8 +175,7 @@ class Fuser:
         elif any(edge.user in consumer.inlined for edge in edges):  # at the other index, too
             inlined |= producer.members
         inside = {edge.source for edge in edges}
-        more = sum(1 for source in producer.reads if source not in consumer.reads)
-        if len(consumer.reads) - len(inside) + more > self.limits.externals:
+        if _reads_together(producer, consumer, self.limits.externals) - len(inside) > self.limits.externals:
             return False
         members = producer.members, consumer.members
         internal = [source for source in inside if not self._is_read_outside(source, *members)]
@@ -308,8 +307,9 @@ class Fuser:
         limits = self.limits
         if len(a.numbers) + len(b.numbers) > limits.members or len(a.outputs) + len(b.outputs) > limits.outputs:
             return False
-        more = sum(1 for source in b.reads if source not in a.reads)
-        return len(a.reads) + more <= limits.externals and self._order.joint(a, b, reads=False) is not None
+        if _reads_together(a, b, limits.externals) > limits.externals:
+            return False
+        return self._order.joint(a, b, reads=False) is not None
 
     def _join_side_by_side(self, a: Cluster, b: Cluster, space: Space) -> None:
         """Merge two clusters that can be side by side in a space."""
@@ -381,6 +381,12 @@ class Fuser:
 
 def _size(cluster: Cluster) -> int:
     return len(cluster.members) + len(cluster.before) + len(cluster.after)
+
+
+def _reads_together(a: Cluster, b: Cluster, most: int) -> int:
+    """How many values two clusters read together; an upper bound where that is at `most` so many."""
+    count = len(a.reads) + len(b.reads)
+    return count if count <= most else len(a.reads.keys() | b.reads.keys())
 
 
 def _reads_nothing(cluster: Cluster) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...builder import make_instruction
-from ...ir import HloInstruction, HloModule
+from ...ir import HloComputation, HloInstruction, HloModule
 from ...opcode import Opcode
 from ..rewrite import map_computations, rewrite_computation
 
@@ -24,10 +24,18 @@ class SplitConcatenations:
     name: str = "split-concatenations"
 
     def __call__(self, module: HloModule) -> HloModule:
-        return map_computations(module, lambda computation: rewrite_computation(computation, self._visit))
+        return map_computations(module, self._split)
+
+    def _split(self, computation: HloComputation) -> HloComputation:
+        if not any(map(self._is_long, computation.instructions)):
+            return computation
+        return rewrite_computation(computation, self._visit)
+
+    def _is_long(self, instruction: HloInstruction) -> bool:
+        return instruction.opcode is Opcode.CONCATENATE and len(instruction.operands) > self.most
 
     def _visit(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        if old.opcode is not Opcode.CONCATENATE or len(old.operands) <= self.most:
+        if not self._is_long(old):
             return moved
         parts: Sequence[HloInstruction] = moved.operands
         while len(parts) > self.most:
