@@ -89,7 +89,7 @@ import numpy
 assert csr._csr_todense(*csr._csr_fromdense(numpy.eye(2), nse=2), shape=(2, 2)).tolist() == [[1, 0], [0, 1]]
 assert [type(case) for case in thing.cases] == [private.Private]
 private.Private.testing = True
-for use in (lambda: thing(), lambda: thing.x, lambda: more[0]):
+for use in (lambda: thing(), lambda: thing.x, lambda: more[0], lambda: isinstance(1, thing)):
     try: use()
     except private.PrivateName: pass
     else: raise SystemExit("used")
@@ -158,6 +158,8 @@ def test_pieces_are_the_whole_and_failures_run_again(outcomes: Path) -> None:
         ("tools.jax_tests.private.PrivateName: not here: jax._src.something", False),
         ("AttributeError: 'Compiled' object has no attribute '_params'", True),
         ("AttributeError: 'Array' object has no attribute 'params'", False),
+        ("AttributeError: 'JaxprPrimitive' object has no attribute 'impl'", True),
+        ("TypeError: Mesh: devices must be those of hloom.devices(), not MockTpuDevice(id=0)", True),
         ("AssertionError: 1 != 2", False),
     ],
 )

@@ -42,8 +42,14 @@ MACHINERY: dict[str, tuple[str, ...]] = {
 }
 """Why, and the names: each with all that begins so."""
 
+_UNPUBLISHED = {
+    "JaxprPrimitive": ("impl", "def_impl"), "LinearizedFunction": ("func", "args"), "PullbackFunction": ("args_res",),
+    "JaxprEqn": ("ctx",),
+}  # fmt: skip
+"""Attributes of objects that JAX does not publish though their names do not say so, by hloom's class."""
+
 _NAME = re.compile(r"PrivateName: not here: ([\w.]+)")
-_ATTRIBUTE = re.compile(r"AttributeError: .* has no attribute '(_[a-z]\w*)'")
+_ATTRIBUTE = re.compile(r"AttributeError: '(\w+)' object has no attribute '(\w+)'")
 _DEVICES = re.compile(r"devices must be those of hloom\.devices\(\), not Mock\w+")
 
 
@@ -54,4 +60,7 @@ def machinery(why: str) -> str | None:
         return next((reason for reason, starts in MACHINERY.items() if names.startswith(starts)), None)
     if _DEVICES.search(why):
         return "how TPUs are arranged"
-    return "private attributes of objects" if _ATTRIBUTE.search(why) else None
+    found = _ATTRIBUTE.search(why)
+    if found and (re.match("_[a-z]", found[2]) or found[2] in _UNPUBLISHED.get(found[1], ())):
+        return "private attributes of objects"
+    return None

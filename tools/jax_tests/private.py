@@ -27,14 +27,16 @@ class Private(ModuleType):
 
     def _use(self) -> None:
         if Private.testing:
-            raise PrivateName(f"not here: {self.__name__}")
+            raise PrivateName(f"not here: jax.{self._path()}")
+
+    def _path(self) -> str:
+        return self.__name__.partition(".")[2]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        inner = self.__name__.removeprefix("jax.")
-        if (inner, name) in Private.known:
-            return Private.known[inner, name]
+        if (self._path(), name) in Private.known:
+            return Private.known[self._path(), name]
         package = sys.modules.get(self.__name__.rpartition(".")[0])
         if package is not None and name in vars(package).get("__all__", ()):
             return getattr(package, name)  # hloom does not divide this public package as JAX does
@@ -55,6 +57,13 @@ class Private(ModuleType):
     def __getitem__(self, key: Any) -> Any:
         self._use()
         return self
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._use()
+
+    def __instancecheck__(self, value: object) -> bool:
+        self._use()
+        return False
 
     __or__ = __ror__ = __getitem__
 

@@ -146,7 +146,8 @@ def install(place: Path) -> None:
     for (module, name), value in PUBLIC.items():
         package = importlib.import_module(f"hloom.{module.rpartition('.')[0]}")
         vars(package).setdefault("__path__", [])  # there JAX has modules where hloom has none
-        if importlib.util.find_spec(f"hloom.{module}") is not None:
-            vars(importlib.import_module(f"hloom.{module}"))[name] = value
+        found = importlib.import_module(f"hloom.{module}")
+        if not isinstance(found, Private):
+            vars(found)[name] = value
     for owner, name, method in METHODS:
         setattr(owner, name, method)
