@@ -438,12 +438,12 @@ def test_log_compiles(caplog: pytest.LogCaptureFixture) -> None:
 
 
 MISSES: list[tuple[str, Callable[[Any], Any], str]] = [
-    ("shape", lambda f: f(jnp.ones(4)), "* at x, now float32[4] and before float32[3]"),
-    ("dtype", lambda f: f(jnp.ones(3, jnp.int8)), "* at x, now int8[3] and before float32[3]"),
-    ("weak type", lambda f: f(1.0), "* at x, now float32[] (weak type) and before float32[3]"),
+    ("shape", lambda f: f(jnp.ones(4)), "* different input types: at x, now f32[4] and before f32[3]"),
+    ("dtype", lambda f: f(jnp.ones(3, jnp.int8)), "* different input types: at x, now i8[3] and before f32[3]"),
+    ("weak type", lambda f: f(1.0), "now f32[]{weak_type=True} and before f32[3]{weak_type=False}"),
     ("static", lambda f: f(jnp.ones(3), n=5), "* static argument 'n', now 5 and before 2"),
-    ("tree", lambda f: f([jnp.ones(3)]), "* different structure of the arguments"),
-    ("keyword", lambda f: f(jnp.ones(3), y=1), "* different structure of the arguments"),
+    ("tree", lambda f: f([jnp.ones(3)]), "* different input pytree"),
+    ("keyword", lambda f: f(jnp.ones(3), y=1), "* different input pytree"),
 ]
 
 
@@ -472,7 +472,7 @@ def test_a_setting_that_differs_is_named(caplog: pytest.LogCaptureFixture) -> No
     f(jnp.ones(2))
     with hloom.explain_cache_misses(), hloom.default_matmul_precision("highest"):
         f(jnp.ones(2))
-    assert "* setting default_matmul_precision, now 'highest' and before None" in logged(caplog)
+    assert "different tracing context: setting default_matmul_precision, now highest and before None" in logged(caplog)
 
 
 # ---- programs as plain Python

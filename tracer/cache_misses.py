@@ -16,6 +16,8 @@ from .source import function_line, user_line
 Key = tuple[Any, tuple[ShapedArray, ...], StaticArguments, Context]
 """What a traced program depends on: the structure of the arguments, their types, static ones, and the settings."""
 
+WEAK_TYPES = "https://docs.jax.dev/en/latest/type_promotion.html#weak-types"
+
 
 def explain_miss(fun: Any, key: Key, known: Sequence[Key], labels: Sequence[str]) -> None:
     """Log why none of the programs `known` is that of `key`. `labels`: the names of the arguments' leaves."""
@@ -44,13 +46,15 @@ def _unlike(a: ShapedArray, b: ShapedArray) -> int:
 def _differences(now: Key, before: Key, labels: Sequence[str]) -> Iterator[str]:
     if now[0] != before[0]:
         yield (
-            "different structure of the arguments (positional, keyword): "
+            "different input pytree (positional, keyword): "
             f"now {tree.describe(now[0])}, before {tree.describe(before[0])}"
         )
     else:
         for label, a, b in zip(labels, now[1], before[1], strict=True):
             if a is not b:
-                yield f"at {label}, now {_type(a)} and before {_type(b)}"
+                yield f"different input types: at {label}, now {_type(a, b)} and before {_type(b, a)}"
+                if a.weak_type != b.weak_type:
+                    yield "  weak types are those of Python numbers: " + WEAK_TYPES
     statics = {p: v for p, _, v in (*before[2].positional, *before[2].keyword)}
     for place, _, value in (*now[2].positional, *now[2].keyword):
         if place not in statics:
@@ -60,8 +64,10 @@ def _differences(now: Key, before: Key, labels: Sequence[str]) -> Iterator[str]:
     for field in fields(Context):
         a, b = getattr(now[3], field.name), getattr(before[3], field.name)
         if a != b:
-            yield f"setting {field.name}, now {a!r} and before {b!r}"
+            yield f"different tracing context: setting {field.name}, now {a} and before {b}"
 
 
-def _type(aval: ShapedArray) -> str:
-    return aval.str_short() + (" (weak type)" if aval.weak_type else "")
+def _type(aval: ShapedArray, other: ShapedArray) -> str:
+    """The type; whether it is weak only where the other one differs in that."""
+    weak = f"{{weak_type={aval.weak_type}}}" if aval.weak_type != other.weak_type else ""
+    return aval.str_short(short_dtypes=True) + weak

@@ -17,7 +17,8 @@ NAMES = {
 """The names that JAX gives to an event."""
 
 
-def _tell(event: str, duration: float, **_: Any) -> None:
+def tell(event: str, duration: float, **_: Any) -> None:
+    """Listens to hloom's events, and tells the tests."""
     told = getattr(sys.modules.get("jax._src.util"), "test_event_listener", None)
     for name in NAMES.get(event, ()) if told is not None else ():
         told(name)
@@ -25,5 +26,5 @@ def _tell(event: str, duration: float, **_: Any) -> None:
 
 def count() -> None:
     """Tell the tests from now on. Before each test: some remove all listeners."""
-    if _tell not in DURATIONS:
-        DURATIONS.append(_tell)
+    if tell not in DURATIONS:
+        DURATIONS.append(tell)

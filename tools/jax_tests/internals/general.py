@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from hloom.autodiff.saved import saved_residuals
-from hloom.tracer import dtypes
+from hloom.tracer import dtypes, monitoring
 
 import hloom
 from hloom.extend.core import Primitive
@@ -18,6 +18,7 @@ from hloom.jax_names import VERSION
 from hloom.jax_programs.src import core, util
 from hloom.random.implementations import implementation
 
+from ..counting import tell
 from ..private import Private
 
 _NO = lambda *_: False  # noqa: E731
@@ -152,6 +153,7 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("api", "jit"): hloom.jit,
     ("array", "ArrayImpl"): hloom.Array,
     ("cloud_tpu_init", "running_in_cloud_tpu_vm"): False,
+    ("compilation_cache", "is_persistent_cache_enabled"): _NO,
     ("config", "ExplicitX64Mode"): enum.Enum("ExplicitX64Mode", ["ALLOW", "WARN", "ERROR"]),
     ("core", "reset_trace_state"): core.trace_state_clean,
     ("debugging", "debug_callback"): hloom.debug.callback,
@@ -185,6 +187,8 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("lib", "ifrt_version"): 10**6,
     ("lib", "jaxlib_extension_version"): 10**6,
     ("lib", "version"): tuple(map(int, VERSION.split("."))),
+    ("monitoring", "get_event_duration_listeners"): lambda: [f for f in monitoring.DURATIONS if f is not tell],
+    ("monitoring", "get_event_listeners"): lambda: list(monitoring.LISTENERS[0]),
     ("numpy.util", "promote_dtypes"): _promote,
     ("numpy.util", "promote_dtypes_inexact"): _promote_inexact,
     ("numpy.util", "promote_dtypes_complex"): _promote_complex,
