@@ -14,13 +14,15 @@ patches runs along them, with a vector register of sums for each pair::
                     for v in range(0, length, 16):
                         sums00[q] += y[o, c + v + q] * patch[0, v + q]
                         ...
-                    out[o, ...] += sum of sums00, ...
+                    totals[o, ...] += sum of sums00, ...
 
-The rows of cotangents are padded with zeros to whole registers, and so are the patches.
+The rows of cotangents are padded with zeros to whole registers, and so are the patches. The totals are f64: there are
+many images and pieces, and their rounding errors would add up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
@@ -74,9 +76,12 @@ def padded_cotangents(sizes: Sizes, pairs: Pairs) -> Geometry:
     return Geometry(seen, (Cells(axis, 1, count),))
 
 
-def emit_gradient_first(geometry: Geometry, pairs: Pairs, padded: int, images: int, clears: bool) -> EmittedKernel:
+def emit_gradient_first(
+    geometry: Geometry, pairs: Pairs, padded: int, images: int, *, begins: bool, ends: bool
+) -> EmittedKernel:
     """Operand 0: the copy of some images; operand 1: their cotangents, in rows of `padded` elements; operand 2: the
-    offsets of the taps; output 0: the derivative. `clears`: else this adds to what is there.
+    offsets of the taps; output 0: the derivative; output 1: its elements in f64, which are cleared if it `begins`, and
+    written to output 0 if it `ends`.
 
     The copy must be followed by as many elements, of any value, as a register has lanes.
     """
@@ -87,6 +92,7 @@ def emit_gradient_first(geometry: Geometry, pairs: Pairs, padded: int, images: i
     y = text.operand("y", sizes.element_type, 1).pointer
     offsets = text.operand("offsets", ElementType.S64, 2).pointer
     out = text.output("out", sizes.element_type, 0).pointer
+    totals = text.output("totals", ElementType.F64, 1).pointer
     groups, inputs, outputs = (
         text.size("groups", sizes.groups), text.size("inputs", sizes.inputs), text.size("outputs", sizes.outputs)
     )  # fmt: skip
@@ -94,7 +100,8 @@ def emit_gradient_first(geometry: Geometry, pairs: Pairs, padded: int, images: i
     counts = [text.size(f"m{d}", c.axis.count) for d, c in enumerate(cells)]
     widths = [text.argument(f"c{d}", c.size) for d, c in enumerate(cells)]
     positions, row_length = text.argument("positions", sizes.positions), text.argument("row_length", padded)
-    of_images, clearing = text.argument("images", images), text.argument("clears", int(clears))
+    of_images = text.argument("images", images)
+    beginning, ending = text.argument("begins", int(begins)), text.argument("ends", int(ends))
     count = sizes.inputs * sizes.taps
     parts, elements = text.argument("parts", -(-count // PATCHES)), text.argument("elements", count)
     patch = writer.local_array("patch", PATCHES * pairs.stride, kind)
@@ -160,21 +167,28 @@ def emit_gradient_first(geometry: Geometry, pairs: Pairs, padded: int, images: i
                     writer.assign(value, call("reduce_add", value, total[q]))
                 test = first + s < elements
                 with writer.if_(all_of([test, o + r < outputs]) if r else test):
-                    writer.store(out, target + s, out[target + s] + value)
+                    writer.store(totals, target + s, totals[target + s] + cast("float64", value))
+
+    def each(act: Callable[[Expr], None]) -> None:
+        """For the place of each element of these patches and any output."""
+        with writer.loop("o", outputs) as o:
+            target = writer.assign("target", product(product(group, outputs) + o, elements))
+            with writer.loop("s", first, minimum(first + PATCHES, elements)) as s:
+                act(target + s)
 
     with writer.loop("item", LO, HI) as item:
         group, part = take_apart(text, item, ["group", "part"], [ZERO, parts])
         first = writer.assign("first", product(part, Number(PATCHES)))
-        with writer.if_(clearing.eq(1)), writer.loop("o", outputs) as o:
-            target = writer.assign("target", product(product(group, outputs) + o, elements))
-            with writer.loop("s", first, minimum(first + PATCHES, elements)) as s:
-                writer.store(out, target + s, cast(kind, 0))
+        with writer.if_(beginning.eq(1)):
+            each(lambda at: writer.store(totals, at, cast("float64", 0)))
         with writer.loop("image", of_images) as image, writer.loop("c", 0, row_length, step=pairs.chunk) as c:
             length = writer.assign("length", minimum(row_length - c, Number(pairs.chunk)))
             with writer.loop("s", Number(PATCHES)) as s:
                 copy_patch(s, image, c, length)
             with writer.loop("o", 0, outputs, step=pairs.rows) as o:
                 multiply(o, image, c, length)
+        with writer.if_(ending.eq(1)):
+            each(lambda at: writer.store(out, at, cast(kind, totals[at])))
     work = images * padded * sizes.outputs * PATCHES
     return text.finish(
         sizes.groups * -(-count // PATCHES), 50.0 + WORK_NANOSECONDS * work * sizes.element_type.byte_width

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit import convolution_copy as copies
@@ -277,6 +278,7 @@ def _gradient_first(context: RowContext, instruction: HloInstruction, sizes: Siz
     images = _images(geometry)
     copy = context.scratch(sizes.element_type, images * geometry.image + pairs.lanes)
     is_padded = padded.plane == sizes.positions
+    totals = context.scratch(ElementType.F64, sizes.made * sizes.depth)
     rows = cotangents if is_padded else context.scratch(sizes.element_type, images * padded.image)
     for first in range(0, sizes.batch, images):
         some = min(images, sizes.batch - first)
@@ -286,8 +288,10 @@ def _gradient_first(context: RowContext, instruction: HloInstruction, sizes: Siz
         else:
             emitted = copies.emit_copy_first(padded, first, some)
             context.kernel(f"{instruction.name}.cotangents", emitted, [cotangents], [rows])
-        emitted = gradients.emit_gradient_first(geometry, pairs, padded.plane, some, first == 0)
-        context.kernel(instruction.name, emitted, [copy, rows, offsets], [result])
+        emitted = gradients.emit_gradient_first(
+            geometry, pairs, padded.plane, some, begins=first == 0, ends=first + some == sizes.batch
+        )
+        context.kernel(instruction.name, emitted, [copy, rows, offsets], [result, totals])
 
 
 def _cheaper(geometry: copies.Geometry, tile: tiles.Tile) -> copies.Geometry:
