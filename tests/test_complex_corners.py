@@ -101,26 +101,53 @@ def test_powers_of_zero() -> None:
         assert complex(wrap(hloom.grad(lax.pow, 1, holomorphic=True))(zero, w)) == 0
 
 
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_quotients_of_any_size(dtype: str) -> None:
-    """Parts of any exponent, also subnormal: the error is small beside the larger part."""
-    rng = np.random.default_rng(0)
-    info = np.finfo(dtype)
+def of_any_size(dtype: str, seed: int) -> np.ndarray[Any, Any]:
+    """Parts of any exponent, also subnormal."""
+    rng, info = np.random.default_rng(seed), np.finfo(dtype)
     low, high = np.log2(float(info.smallest_subnormal)), np.log2(float(info.max))
+    parts = np.exp2(rng.uniform(low, high, (2, 4000))) * rng.choice([-1, 1], (2, 4000))
+    return np.asarray(parts[0] + 1j * parts[1]).astype(dtype)
 
-    def drawn() -> np.ndarray[Any, Any]:
-        parts = np.exp2(rng.uniform(low, high, (2, 4000))) * rng.choice([-1, 1], (2, 4000))
-        return np.asarray(parts[0] + 1j * parts[1]).astype(dtype)
 
-    z, w = drawn(), drawn()
-    wide_z, wide_w = z.astype(np.clongdouble), w.astype(np.clongdouble)
-    exact = wide_z / wide_w
+def check_beside_the_larger_part(found: Any, exact: Any, ulps: int) -> None:
+    """`exact`: in a wider type."""
+    info = np.finfo(np.asarray(found).dtype)
     largest = np.maximum(np.abs(exact.real), np.abs(exact.imag))
     told = largest < float(info.max) * 0.999
     assert told.sum() > 1000
+    error = np.asarray(found).astype(exact.dtype) - exact
+    allowed = ulps * float(info.eps) * largest + 2 * float(info.smallest_subnormal)
+    assert (np.maximum(np.abs(error.real), np.abs(error.imag)) <= allowed)[told].all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_quotients_of_any_size(dtype: str) -> None:
+    z, w = of_any_size(dtype, 0), of_any_size(dtype, 1)
     with hloom.enable_x64(True), np.errstate(all="ignore"):
+        exact = z.astype(np.clongdouble) / w.astype(np.clongdouble)
         lowered = hloom.jit(lax.div).lower(z, w)
         for found in (lowered.compile()(z, w), lax.div(z, w), *evaluate(lowered.module, z, w)):
-            error = np.asarray(found).astype(np.clongdouble) - exact
-            allowed = 4 * float(info.eps) * largest + 2 * float(info.smallest_subnormal)
-            assert (np.maximum(np.abs(error.real), np.abs(error.imag)) <= allowed)[told].all()
+            check_beside_the_larger_part(found, exact, 4)
+
+
+@pytest.mark.parametrize("name", [name for name in UNARY if name != "exp2"])
+def test_functions_of_any_size(name: str) -> None:
+    """Of single precision, beside those of double precision. (`exp2` multiplies the angle by a rounded log 2.)"""
+    function = getattr(lax, name)
+    z = of_any_size("complex64", 0)
+    with np.errstate(all="ignore"):
+        lowered = hloom.jit(function).lower(z)
+        with hloom.enable_x64(True):
+            (exact,) = evaluate(hloom.jit(function).lower(z.astype(np.complex128)).module, z.astype(np.complex128))
+        for found in (lowered.compile()(z), function(z), *evaluate(lowered.module, z)):
+            check_beside_the_larger_part(found, np.asarray(exact), 64)
+
+
+@pytest.mark.parametrize(("function", "expected"), [(lax.log, -713.801378828 - 1e-10j), (lax.sign, 1 - 1e-10j)])
+def test_subnormal_numbers_of_double_precision(function: Callable[..., Any], expected: complex) -> None:
+    with hloom.enable_x64(True):
+        z = np.array([1e-310 - 1e-320j])
+        lowered = hloom.jit(function).lower(z)
+        for found in (lowered.compile()(z), function(z), *evaluate(lowered.module, z)):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+            np.testing.assert_allclose(np.imag(found), np.imag(expected), rtol=1e-4)

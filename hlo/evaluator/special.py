@@ -29,11 +29,15 @@ def complex_magnitude(x: NDArray) -> Any:
     return np.where(np.isnan(x), x.real.dtype.type(np.nan), np.abs(x))
 
 
+def _wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.complex128 if dtype == np.complex64 else np.clongdouble)
+
+
 def complex_quotient(x: NDArray, y: NDArray) -> Any:
     """x / y as in C99 (G.5.1): where both parts are NaN, an infinity over a finite number is infinite, a finite number
     over an infinity 0, and x over 0 infinite where a part of x is not 0. In a wider type, because NumPy's quotient
     underflows on the way."""
-    wide: Any = np.complex128 if y.dtype == np.complex64 else np.clongdouble
+    wide = _wider(y.dtype)
     result = np.asarray(np.true_divide(x.astype(wide), y.astype(wide))).astype(y.dtype)
     lost = np.isnan(result.real) & np.isnan(result.imag)
     by_zero = y == 0
@@ -55,10 +59,11 @@ def complex_quotient(x: NDArray, y: NDArray) -> Any:
 
 
 def complex_sign(x: NDArray) -> Any:
-    """x / |x|, each part by itself; zeros remain."""
-    magnitude = complex_magnitude(x)
+    """x / |x|, each part by itself; zeros remain. In a wider type, because a subnormal |x| has few digits."""
+    wide = x.astype(_wider(x.dtype))
+    magnitude = complex_magnitude(wide)
     divisor = np.where(magnitude == 0, magnitude.dtype.type(1), magnitude)
-    return joined(x.real / divisor, x.imag / divisor)
+    return joined(wide.real / divisor, wide.imag / divisor).astype(x.dtype)
 
 
 def complex_logistic(x: NDArray) -> Any:

@@ -75,11 +75,13 @@ def absolute_value(z: Complex) -> Float:
 
 
 def sign(z: Complex) -> Complex:
-    """z / |z|; zeros are returned unchanged."""
-    size = absolute_value(z)
-    zero = size.equals(0.0)
-    divisor = choose(zero, 1.0, size, size)
-    return Complex(z.real / divisor, z.imag / divisor)
+    """z / |z|, both scaled, because a subnormal |z| has few digits; zeros are returned unchanged."""
+    larger, smaller = _ordered(z)
+    scale, _, _ = _band(larger)
+    larger, smaller = larger * scale, smaller * scale
+    size = square_root(fma(larger, larger, smaller * smaller))
+    divisor = choose(size.equals(0.0), 1.0, size, size)
+    return Complex(z.real * scale / divisor, z.imag * scale / divisor)
 
 
 def divide(z: Complex, w: Complex) -> Complex:
@@ -172,11 +174,12 @@ def _log_size_parts(z: Complex) -> tuple[Float, Float]:
     lift = choose(denormal, 2.0**lift_bits, 1.0, larger)
     exponent = (larger * lift).to_bits().shift_right_logical(f.mantissa_bits)
     near_one = (larger >= 0.5) & (larger < 2.0)
-    scale = from_bits((exponent.constant(2 * f.exponent_bias + 1) - exponent) << f.mantissa_bits) * lift
+    scale = from_bits((exponent.constant(2 * f.exponent_bias + 1) - exponent) << f.mantissa_bits)
     scale = choose(near_one, 1.0, scale, scale)
     k = small_integer_to_float(exponent, f, f.exponent_bias + 1) - choose(denormal, lift_bits, 0.0, scale)
-    square, square_error = two_product(larger * scale, larger * scale)
-    other, other_error = two_product(smaller * scale, smaller * scale)
+    larger, smaller = larger * lift * scale, smaller * lift * scale
+    square, square_error = two_product(larger, larger)
+    other, other_error = two_product(smaller, smaller)
     less_one, less_one_error = two_sum(square, -1.0)
     t, t_error = two_sum(less_one, other)
     t = t + ((less_one_error + t_error) + (square_error + other_error))
