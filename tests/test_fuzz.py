@@ -405,7 +405,8 @@ def test_the_ledger_counts_cases(tmp_path: Path) -> None:
     assert ledger.total(file) == ({}, {})
     several = {("text", "ok"): 4, ("text", "refused"): 1, ("hlo", "ok"): 8}
     ledger.add(["text", "hlo"], ledger.Seeds(3, 0, 5, 4), several, [], False, file)
-    ledger.add(["hlo"], ledger.Seeds(4, 10, 7, 1), {("hlo", "ok"): 6, ("hlo", "FOUND"): 1}, ["it differs"], False, file)
+    more = {("hlo", "ok"): 6, ("hlo", "FOUND"): 1}
+    ledger.add(["hlo", "hlo"], ledger.Seeds(4, 10, 7, 1), more, ["it differs"], False, file)
     assert ledger.total(file) == ({"text": 3, "hlo": 9}, {"text": 5, "hlo": 15})
     first, second = ledger.lines(file)
     assert (first["seed"], first["start"], first["programs"], first["data"], first["jax"]) == (3, 0, 5, 4, None)

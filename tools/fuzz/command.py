@@ -27,7 +27,7 @@ from .minimise import Search
 from .worker import ROOT, Drawn, Limits, Worker
 
 ATTACKS = ("hostile", "store", "limit", "interrupt")
-KINDS = ("text", "hlo", "array", "loop", "loop-array", *ATTACKS)
+KINDS = ("op", "text", "hlo", "array", "loop", "loop-array", *ATTACKS)
 PROGRAMS_PER_SEED = 1_000_000
 
 

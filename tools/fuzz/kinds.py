@@ -20,6 +20,7 @@ from . import (  # noqa: E402
     limit_cases,
     loop_cases,
     module_cases,
+    op_cases,
     store_cases,
     text_cases,
 )
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
     from .case import Kind
 
 KINDS: dict[str, Kind] = {
-    "text": text_cases, "hlo": module_cases, "array": array_cases, "loop": loop_cases, "loop-array": array_loops,
+    "op": op_cases, "text": text_cases, "hlo": module_cases, "array": array_cases, "loop": loop_cases,
+    "loop-array": array_loops,
     "hostile": hostile_cases, "store": store_cases, "limit": limit_cases, "interrupt": interrupt_cases,
 }  # fmt: skip
 WITH_DATA: dict[str, Callable[[Case, int], Case]] = {
-    "text": text_cases.with_data, "hlo": module_cases.with_data, "array": array_cases.with_data,
-    "loop": loop_cases.with_data, "loop-array": array_loops.with_data,
+    "op": op_cases.with_data, "text": text_cases.with_data, "hlo": module_cases.with_data,
+    "array": array_cases.with_data, "loop": loop_cases.with_data, "loop-array": array_loops.with_data,
 }  # fmt: skip
 """The kinds whose programs run with many sets of data: a case with another set."""
 HAS_JAX = importlib.util.find_spec("jax") is not None

@@ -79,7 +79,8 @@ def total(file: Path = LEDGER) -> tuple[Counter[str], Counter[str]]:
     for line in lines(file):
         cases.update(line["cases"])
         each, more = divmod(line["programs"], len(line["kinds"]))
-        programs.update({kind: each + (place < more) for place, kind in enumerate(line["kinds"])})
+        for place, kind in enumerate(line["kinds"]):  # one may be there twice
+            programs[kind] += each + (place < more)
     return programs, cases
 
 

@@ -63,7 +63,8 @@ _DECIDES = frozenset(
 )  # fmt: skip
 _ROUNDS = frozenset({O.FLOOR, O.CEIL, O.SIGN, O.ROUND_NEAREST_AFZ, O.ROUND_NEAREST_EVEN, O.REDUCE_PRECISION})
 _STRUCTURE = frozenset({O.TUPLE, O.GET_TUPLE_ELEMENT, O.CALL, O.WHILE, O.CONDITIONAL, O.FUSION, O.OPT_BARRIER})
-_PRODUCTS = frozenset({O.DOT, O.RAGGED_DOT, O.CONVOLUTION})
+_PRODUCTS = frozenset({O.DOT, O.RAGGED_DOT, O.SCALED_DOT, O.CONVOLUTION})
+_QUOTIENTS = frozenset({O.DIVIDE, O.LOGISTIC, O.RSQRT, O.SIGN})
 _NEVER = frozenset({O.MAXIMUM, O.MINIMUM, O.AND, O.OR, O.XOR, O.SELECT})
 
 
@@ -235,17 +236,17 @@ class Noisy:
         elif opcode is O.MULTIPLY and all(_is_simple(np.asarray(x)) for x in (*operands, array)):
             return None
         info: Any = ml_dtypes.finfo(element.real.dtype)  # type: ignore[no-untyped-call]
-        least = float(info.smallest_subnormal) / float(info.eps)
+        least = _least(element.real.dtype)
         if opcode is O.MULTIPLY:
             exact = _magnitude(np.asarray(operands[0])) * _magnitude(np.asarray(operands[1]))
             if (np.isfinite(exact) & (exact > float(info.max))).any():
                 self._cannot_tell()  # a product that is not rounded before it is added is finite
             if element.is_complex:  # or decides about the sign of zero
                 return size * ulps + np.where((exact > 0) & (exact < 2 * float(info.tiny)), least, 0.0)
-        if opcode is O.DIVIDE and element.is_complex:
-            if not all(map(_is_finite, map(np.asarray, operands))):
-                self._cannot_tell()  # C99 leaves open which infinity
-            return size * ulps + np.where(size == 0, least, 0.0)  # 0 + -0, or -0 - 0
+        if opcode is O.DIVIDE and element.is_complex and not all(map(_is_finite, map(np.asarray, operands))):
+            self._cannot_tell()  # C99 leaves open which infinity
+        if element.is_complex and opcode in _QUOTIENTS:
+            return size * ulps + _sign_of_zeros(array)  # 0 + -0, or -0 - 0
         return size * ulps
 
     def _bound_of_sum(self, instruction: HloInstruction, operands: list[Value], array: NDArray) -> NDArray | None:
@@ -263,7 +264,8 @@ class Noisy:
         if array.dtype.kind == "c" and instruction.opcode in _PRODUCTS and not all(map(_is_finite, arrays)):
             self._cannot_tell()  # docs/differences.md: what BLAS gives
         if all(map(_is_simple, arrays)) and _is_simple(array):
-            return None
+            # HLO does not say with what sums of products begin: +0, or the first product, which may be -0.
+            return _sign_of_zeros(array) if instruction.opcode in _PRODUCTS else None
         if reducer is not None and reducer.root.opcode is not O.ADD:
             if reducer.root.opcode is O.MULTIPLY and _may_leave_range(arrays[0]):
                 self._cannot_tell()  # some product on the way may be infinite, or zero
@@ -276,7 +278,8 @@ class Noisy:
         if np.isinf(_wide(total)).any() and self._overflows(instruction, arrays):
             self._cannot_tell()  # the order of the sum decides about infinity and NaN
         terms = arrays[0].size / max(total.size, 1) if instruction.opcode is O.REDUCE else 1
-        return max(4.0, min(terms, LONGEST_SUM) / 16) * _magnitude(total)
+        bound = max(4.0, min(terms, LONGEST_SUM) / 16) * _magnitude(total)
+        return bound + _sign_of_zeros(array) if instruction.opcode in _PRODUCTS else bound
 
     def _cannot_tell(self) -> None:
         """This run has decided something that no other has."""
@@ -336,6 +339,18 @@ def _may_leave_range(array: NDArray) -> bool:
     sizes = np.log2(size[np.isfinite(size) & (size > 0)])
     largest, smallest = np.sum(sizes, where=sizes > 0), np.sum(sizes, where=sizes < 0)
     return bool(largest >= np.log2(float(info.max)) - 1 or smallest <= np.log2(float(info.tiny)) + 1)
+
+
+def _least(dtype: np.dtype[Any]) -> float:
+    """The bound, in units of the epsilon, that leaves open which sign a zero has."""
+    info: Any = ml_dtypes.finfo(np.empty(0, dtype).real.dtype)  # type: ignore[no-untyped-call]
+    return float(info.smallest_subnormal) / float(info.eps)
+
+
+def _sign_of_zeros(array: NDArray) -> NDArray:
+    """A bound that leaves open which sign zeros have."""
+    zero = (array.real == 0) | (array.imag == 0) if array.dtype.kind == "c" else array == 0
+    return np.where(zero, _least(array.dtype), 0.0)
 
 
 def _is_finite(array: NDArray) -> bool:
