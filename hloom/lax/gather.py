@@ -439,4 +439,4 @@ def _applied_to_keys(
             )
         return scatter(keys, row, reshape(new, old.aval.shape), writes, mode=mode), None
 
-    return x if 0 in update_shape else scan(step, x, rows)[0]  # type: ignore[no-any-return]
+    return x if 0 in update_shape else scan(step, x, rows)[0]
