@@ -32,7 +32,7 @@ NAMESPACES = [
     "hloom.scipy.spatial.transform", "hloom.scipy.special", "hloom.scipy.stats",
     "hloom.experimental", "hloom.experimental.checkify", "hloom.experimental.jet", "hloom.experimental.sparse.linalg",
     "hloom.experimental.layout",
-    "hloom.experimental.ode", "hloom.experimental.sparse",
+    "hloom.experimental.ode", "hloom.experimental.pjit", "hloom.experimental.sparse",
     "hloom.example_libraries.optimizers", "hloom.example_libraries.stax",
     "hloom.debug", "hloom.profiler", "hloom.ref", "hloom.sharding", "hloom.stages",
     "hloom:Lowered", "hloom:Compiled", "hloom.stages:Traced", "hloom:custom_jvp", "hloom:custom_vjp",

@@ -13,7 +13,7 @@ import pytest
 import hloom
 import hloom.numpy as jnp
 from hloom import lax
-from hloom.experimental import hijax, jet, random, rnn, sparse, xla_metadata
+from hloom.experimental import hijax, jet, pjit, random, rnn, sparse, xla_metadata
 
 
 def test_a_generator_draws_what_jaxs_draws() -> None:
@@ -30,6 +30,14 @@ def test_a_generator_draws_what_jaxs_draws() -> None:
         random.stateful_rng(1).split(2).key()
     with pytest.raises(TypeError, match="requires a seed"):
         hloom.jit(lambda: random.stateful_rng().uniform())()
+
+
+def test_pjit_is_jit() -> None:
+    with pytest.warns(DeprecationWarning, match="experimental.pjit.pjit has been deprecated") as caught:
+        double = pjit.pjit(lambda x, n: x * n, static_argnums=1)
+        triple = pjit.pjit(static_argnames="n")(lambda x, n: x * n)
+    assert [w.filename for w in caught] == [__file__] * 2
+    assert double(3.0, 2) == 6 and triple(3.0, n=3) == 9 and "jit" in repr(type(double)).lower()
 
 
 def _sigmoid(x: Any) -> Any:

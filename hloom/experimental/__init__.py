@@ -11,7 +11,7 @@ from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
 
 if _typing.TYPE_CHECKING:
-    from . import checkify, hijax, jet, key_reuse, layout, mesh_utils, multihost_utils, ode, random, rnn
+    from . import checkify, hijax, jet, key_reuse, layout, mesh_utils, multihost_utils, ode, pjit, random, rnn
     from . import serialize_executable, sparse, xla_metadata
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "mesh_utils",
     "multihost_utils",
     "ode",
+    "pjit",
     "random",
     "rnn",
     "serialize_executable",
@@ -70,6 +71,6 @@ def disable_x64() -> _Override:
 
 _publish(
     __name__,
-    *("checkify", "hijax", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "random", "rnn"),
-    *("serialize_executable", "sparse", "xla_metadata"),
+    *("checkify", "hijax", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "pjit"),
+    *("random", "rnn", "serialize_executable", "sparse", "xla_metadata"),
 )
