@@ -237,8 +237,9 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
         leaves, structure = tree.flatten(tuple(own))
         if structure != traced.in_tree:
             raise TypeError(
-                f"{function_line(fun)} was converted for arguments of structure {tree.shown(traced.in_tree)}, but got "
-                f"{tree.shown(structure)}\n  at {user_line()}"
+                "The inputs to the closure produced by closure_convert must have the structure of the example "
+                f"arguments of {function_line(fun)}, {tree.shown(traced.in_tree)}, but got {tree.shown(structure)}\n"
+                f"  at {user_line()}"
             )
         captured = [as_value(next(given)) if h else v for v, h in zip(traced.captured, hoisted, strict=True)]
         results = eval_computation(traced.computation, [*(as_value(leaf) for leaf in leaves), *captured])

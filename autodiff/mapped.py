@@ -75,6 +75,12 @@ def pmap(
 
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        if statics and max(statics) >= len(args):
+            raise ValueError(
+                f"pmapped function has static_broadcasted_argnums={statics} but was called with only {len(args)} "
+                f"positional argument{'' if len(args) == 1 else 's'}. All static broadcasted arguments must be passed "
+                f"positionally.\n  mapping {function_line(fun)}"
+            )
         given = _split(fun, args, kwargs, axes, statics)
         size = given.size(axis_size, fun)
         wanted = _devices(size, chosen, fun)

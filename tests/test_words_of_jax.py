@@ -138,6 +138,30 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         TypeError,
         "float0s do not support any operations by design",
     ),
+    **{
+        name: (
+            lambda j, name=name: j.jit(lambda a, b: getattr(j.numpy, name)[a:b])(0, 2),
+            hloom.errors.ConcretizationTypeError,
+            f"slice start of jnp.{name}",
+        )
+        for name in ("mgrid", "ogrid", "r_", "c_")
+    },
+    "choose": (
+        lambda j: j.jit(lambda a: j.numpy.choose(a, [1, 2], mode="raise"))(np.int32(0)),
+        hloom.errors.ConcretizationTypeError,
+        "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip'",
+    ),
+    "closure_convert": (
+        lambda j: j.closure_convert(lambda x: x, 1.0)[0](1.0, [2.0]),
+        TypeError,
+        "The inputs to the closure produced by closure_convert",
+    ),
+    "pmap": (
+        lambda j: j.pmap(lambda a, b: a + b, static_broadcasted_argnums=(1,))(np.ones((1, 1), F32), b=1),
+        ValueError,
+        r"pmapped function has static_broadcasted_argnums=\(1,\) but was called with only 1 positional argument. All "
+        "static broadcasted arguments must be passed positionally.",
+    ),
     "broadcast_in_dim": (
         lambda j: j.lax.broadcast_in_dim(np.ones(2, F32), (2, 2), (0, 1)),
         TypeError,

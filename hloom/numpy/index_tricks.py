@@ -240,8 +240,12 @@ def _steps(key: slice) -> tuple[Any, Any, Any]:
     return start, stop, 1 if key.step is None else key.step
 
 
-def _numbers(key: slice, inexact: bool = False) -> Value:
+def _numbers(name: str, key: slice, inexact: bool = False) -> Value:
     """The numbers that a slice stands for: with a complex step, as many as its size, the end included."""
+    for part in ("start", "stop", "step"):
+        bound = getattr(key, part)
+        if isinstance(bound, Tracer) and bound.to_concrete_value() is None:
+            raise bound.unknown(f"the slice {part} of jnp.{name} is needed", "Make it a static argument.")
     start, stop, step = _steps(key)
     if isinstance(step, complex):
         found: Value = linspace(start, stop, int(abs(step)))
@@ -263,14 +267,14 @@ class _Grid:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return _numbers(key)
+            return _numbers(self.__name__, key)
         keys = list(key) if isinstance(key, tuple) else [key]
         if not all(isinstance(k, slice) for k in keys):
             raise TypeError(f"{self.__name__}[...] takes slices, not {key!r}\n  at {user_line()}")
         if not keys:
             return [] if self._sparse else asarray([], dtypes.default_int())
         inexact = any(isinstance(k.step, complex) for k in keys)
-        vectors = [_numbers(k, inexact) for k in keys]
+        vectors = [_numbers(self.__name__, k, inexact) for k in keys]
         dtype = dtypes.result_type(*vectors)
         vectors = [lax.convert_element_type(v, dtype) for v in vectors]
         grids = meshgrid(*vectors, indexing="ij", sparse=self._sparse)
@@ -310,7 +314,7 @@ class _Joiner:
         for k in keys:
             if isinstance(k, str):
                 raise ValueError(f"string directive {k!r} must be placed at the beginning\n  at {user_line()}")
-            value, own = (_numbers(k), 1) if isinstance(k, slice) else _entry(k)
+            value, own = (_numbers(self.__name__, k), 1) if isinstance(k, slice) else _entry(k)
             missing = ndmin - value.aval.ndim
             if missing > 0:
                 value = lax.reshape(value, (*[1] * missing, *value.aval.shape))

@@ -345,7 +345,11 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'\n  at {user_line()}")
     count = len(choices)
     if mode == "raise":
-        values = known_array("choose with mode='raise'", number, "Use mode='wrap' or mode='clip' instead.")
+        advice = (
+            "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip' "
+            "instead."
+        )
+        values = known_array("choose with mode='raise'", number, advice)
         if ((values < 0) | (values >= count)).any():
             raise ValueError(
                 f"invalid entry in choice array: choose takes numbers from 0 to {count - 1}\n  at {user_line()}"
