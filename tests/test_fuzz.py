@@ -22,7 +22,7 @@ from tools.fuzz.definite import is_definite
 from tools.fuzz.known import KNOWN
 from tools.fuzz.minimise import Search, TimeIsUp, without_parts
 from tools.fuzz.sameness import first_difference
-from tools.fuzz.worker import Drawn, Limits, Worker
+from tools.fuzz.worker import ROOT, Drawn, Limits, Worker
 
 CASES = 400
 
@@ -418,6 +418,12 @@ def test_all_lines_of_the_ledger_can_be_run_again() -> None:
     for line in ledger.lines():
         assert set(line["cases"]) <= set(line["kinds"]) <= set(kinds.KINDS), line
         assert 0 < line["programs"] <= sum(line["cases"].values()) <= line["programs"] * line["data"], line
+
+
+def test_the_readme_says_how_many() -> None:
+    programs, cases = ledger.total()
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert f"{cases.total():,} cases are in its ledger: {programs.total():,} drawn programs" in text
 
 
 # ---- ten minutes
