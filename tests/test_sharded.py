@@ -355,3 +355,60 @@ def test_data_parallel_training_has_one_loss(root: Path) -> None:
     assert len(losses[0]) == 12 and losses[0][-1] < losses[0][0]
     for others in losses[1:]:
         assert others == pytest.approx(losses[0], rel=2e-6)
+
+
+IN_LOOPS = """
+import numpy as np
+import hloom
+import hloom.numpy as jnp
+from hloom import lax
+
+mesh = hloom.make_mesh((4,), ("i",))
+c, xs = jnp.arange(8.0) / 8, jnp.arange(24.0).reshape(3, 8) / 24
+
+
+def plain(c):
+    place = jnp.repeat(jnp.arange(4), 2)
+    total = jnp.tile(jnp.exp(c).reshape(4, 2).sum(0), 4)
+    return (2.0 * jnp.sin(c) + jnp.tile(jnp.array([1.0, 3.0]), 4) * c * c + total) * jnp.where(place > 1, c, 1.0) / 9
+
+
+def part(c):
+    factor = jnp.where(lax.axis_index("i") > 1, c, 1.0)
+    return (2.0 * jnp.sin(c) + jnp.array([1.0, 3.0]) * c * c + lax.psum(jnp.exp(c), "i")) * factor / 9
+
+
+mapped = hloom.shard_map(part, mesh=mesh, in_specs=(hloom.P("i"),), out_specs=hloom.P("i"))
+keep_all = hloom.checkpoint_policies.everything_saveable
+FORMS = {
+    "scan": lambda f: lambda c: lax.scan(lambda c, x: (f(c) * x, c), c, xs)[0],
+    "fori_loop": lambda f: lambda c: lax.fori_loop(0, 3, lambda i, c: f(c), c),
+    "scan in scan": lambda f: FORMS["scan"](lambda c: lax.scan(lambda c, _: (f(c), None), c, None, length=2)[0]),
+    "constant of a scan": lambda f: lambda c: lax.scan(lambda d, _: (f(c) * d, None), c, None, length=3)[0],
+    "cond": lambda f: lambda c: lax.cond(c[1] > 0, f, lambda c: c, c),
+    "switch": lambda f: lambda c: lax.switch(1, [lambda c: c, lambda c: f(f(c)), f], c),
+    "cond in scan": lambda f: lambda c: lax.scan(
+        lambda c, i: (lax.cond(i > 0, f, lambda c: jnp.cos(f(c)), c), None), c, jnp.arange(3)
+    )[0],
+    "checkpoint in scan": lambda f: FORMS["scan"](hloom.checkpoint(f)),
+    "checkpoint that keeps all": lambda f: hloom.checkpoint(lambda c: f(f(c)), policy=keep_all),
+    "jit in scan": lambda f: FORMS["scan"](hloom.jit(f)),
+    "vmap of a scan": lambda f: lambda c: hloom.vmap(FORMS["scan"](f))(jnp.stack([c, 2 * c])),
+}
+for name, form in FORMS.items():
+    loss, wanted = (lambda c, g=form(f): g(c).sum() for f in (mapped, plain))
+    wanted = np.asarray(hloom.grad(wanted)(c))
+    for gradient in (hloom.grad(loss), hloom.jit(hloom.grad(loss))):
+        found = np.asarray(gradient(c))
+        assert np.allclose(found, wanted, rtol=1e-4, atol=1e-5), (name, found, wanted)
+    print(name)
+once = hloom.grad(lambda c: FORMS["scan"](mapped)(c).sum())
+alike = hloom.grad(lambda c: FORMS["scan"](plain)(c).sum())
+assert np.allclose(hloom.jacfwd(once)(c), hloom.jacfwd(alike)(c), rtol=1e-3)
+"""
+
+
+def test_gradients_of_loops_and_branches_with_a_shard_map_inside(root: Path) -> None:
+    """Residuals within are each device's own: they are computed again from whole arrays."""
+    printed = ran(root, "-c", IN_LOOPS, HLOOM_NUM_DEVICES="4")
+    assert len(printed.splitlines()) == 11

@@ -317,17 +317,23 @@ def _module_of_op(opcode: Opcode, operands: Sequence[Shape], attributes: Any, sh
     return module_of(opcode.value, make_computation("main", make_tuple([op]), parameters, effects))
 
 
+_OF_PROGRAMS = frozenset({Opcode.CONDITIONAL, Opcode.WHILE})
+"""The ops whose computations may name shardings."""
+
+
 class PlacedEvalTrace(CheckedEvalTrace):
     """An EvalTrace for arrays on several devices: an op on them is a program over these, and its results stay there."""
 
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
     ) -> Value | list[Value]:
-        if not any(slot_is_set(o, "_placed") for o in operands if isinstance(o, Array)):
+        named: Sequence[Any] = ()
+        if opcode in _OF_PROGRAMS:
+            named = [s for c in attributes.called_computations() for s in named_shardings(c)]
+        if not named and not any(slot_is_set(o, "_placed") for o in operands if isinstance(o, Array)):
             return super().process(opcode, operands, attributes, shape)
         arrays = [self.array(o) for o in operands]
         places = places_of(arrays)
-        named = [s for c in attributes.called_computations() for s in named_shardings(c)]
         assignment = device_set_of(places, [a.aval for a in arrays], named, opcode.value)
         assert assignment is not None
         if not is_several(assignment):

@@ -32,6 +32,7 @@ from ..jvp import jvp_computation, moving_mask, parameter_avals
 from ..linearize import LINEARIZE, Linearized, LinearizedComputation, LinearTrace, linearize_computation
 from ..tangents import Linear, Tangent, Zero, instantiate
 from ..transpose import transpose_computation
+from .device_parts import keeping_whole_arrays
 from .tables import JVP, TRANSPOSE
 
 _O = Opcode
@@ -114,7 +115,7 @@ def _conditional_linearize(
     """Each branch returns its residuals in slots, which branches share by type; unneeded slots are zero."""
     index, *inputs = primals
     moving = moving_mask(tangents[1:])
-    parts = [linearize_computation(b, moving) for b in attributes.branch_computations]
+    parts = [keeping_whole_arrays(linearize_computation(b, moving)) for b in attributes.branch_computations]
     count = len(shape.elements)
     extras = [[s.with_default_layout() for s in p.primal.root.shape.elements[count:]] for p in parts]
     slots: list[Shape] = []

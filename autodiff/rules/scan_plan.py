@@ -28,6 +28,7 @@ from ..residuals import (
     size_in_bytes,
     values_to_keep,
 )
+from .device_parts import depending, values_of_one_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,13 @@ class _Planner:
     """Values that the forward loop stacks in addition."""
     lifted: list[HloInstruction] = field(default_factory=list)
     """Values that are computed outside."""
+    parts: Set[HloInstruction] = frozenset()
+    """Values within a `shard_map`, which are computed again: no array outside of it can hold them."""
 
     def plan(self, needed: Sequence[HloInstruction]) -> Plan:
         self._find_what_is_there()
-        again = repeatable(self.body, exact=lambda v: v in self.found)
+        self.parts = values_of_one_device(self.body)
+        again = repeatable(self.body, exact=lambda v: v in self.found) | self.parts
         self._stack(v for v in needed if v in self.varying and v not in again)
         kept = self._choose(needed, again)
         self._stack(v for v in kept if v in self.varying)
@@ -138,7 +142,7 @@ class _Planner:
         carry = self._carry
         slices = parameters[rule.num_consts + rule.num_carry : len(rule.body.parameters)]
         changed = [before for before, after in carry if before is not after]
-        self.varying = _depending([*changed, *slices, *effects_of(self.body)], self.body)
+        self.varying = depending([*changed, *slices, *effects_of(self.body)], self.body)
         *arrays, index = slices
         self.found[index] = Index()
         for k, value in enumerate([*arrays, *self.body.root.operands[rule.num_carry : self.count]]):
@@ -179,11 +183,15 @@ class _Planner:
         def keep(value: HloInstruction) -> float:
             if value in self.found:
                 return 0.0
+            if value in self.parts:
+                return INFINITE
             if value not in self.varying:
                 return 0.01 * size_in_bytes(value.shape)
             return cost_to_stack(value) * (0.99 if value in parts else 1.0)  # of two equal ones, that of the carry
 
         def repeat(value: HloInstruction) -> float:
+            if value in self.parts and value.shape.is_tuple:
+                return 0.0
             return cost_again(value) if value in again else INFINITE
 
         while True:
@@ -216,15 +224,6 @@ class _Planner:
         if leaf not in self.lifted:
             self.lifted.append(leaf)
         return Outside("hoisted", self.lifted.index(leaf))
-
-
-def _depending(start: Iterable[HloInstruction], computation: HloComputation) -> set[HloInstruction]:
-    """`start`, and the instructions that depend on it."""
-    found = set(start)
-    for i in computation.instructions:
-        if any(o in found for o in i.operands):
-            found.add(i)
-    return found
 
 
 def _step(before: HloInstruction, after: HloInstruction) -> HloInstruction | None:

@@ -13,7 +13,7 @@ from typing import Any
 from ...hlo.ir import HloComputation
 from ...hlo.records import dataclass
 from ...tracer.aval import ShapedArray, aval_of_shape
-from ...tracer.core import Call, Tracer, Value, repeat_instruction
+from ...tracer.core import Call, Tracer, Value, bind_call, repeat_instruction
 from ...tracer.ops import (
     add,
     broadcast,
@@ -29,6 +29,8 @@ from ...tracer.ops import (
 )
 from ...tracer.recording import run_computation
 from ...tracer.scan import SCAN, Scan
+from ...tracer.spmd import named_shardings
+from ...tracer.traced import jit_call
 from ..jvp import moving_mask, parameter_avals
 from ..linearize import Linearized, LinearizedComputation, LinearTrace, linearize_computation
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate
@@ -222,7 +224,13 @@ def _scan_linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tan
         return Linearized(results, masks)
 
     unused: list[Any] = [None] * (len(xs) + 1)  # what is hoisted uses neither slices nor the index
-    hoisted = run_computation(derived.hoisted, [*consts, *carry, *unused, *derived.captured])
+    given = [*consts, *carry, *unused, *derived.captured]
+    if named_shardings(derived.hoisted):  # over several devices it runs as a whole
+        avals = parameter_avals(derived.hoisted)
+        given = [zeros(a) if v is None else v for v, a in zip(given, avals, strict=True)]
+        hoisted = bind_call(jit_call(derived.hoisted, "hoisted"), given)
+    else:
+        hoisted = run_computation(derived.hoisted, given)
     stacked = [*xs, *results[len(carry) :], *kept]
     values = {
         "constant": [*consts, *derived.captured],
