@@ -9,7 +9,9 @@ import numpy as np
 
 import hloom
 import hloom.numpy as jnp
+from hloom import lax
 from hloom.experimental import sparse
+from hloom.experimental.sparse import lobpcg
 
 
 class SparseInfo(NamedTuple):
@@ -145,11 +147,25 @@ def _bind_todense(*parts: Any, tree: Any) -> Any:
     return sparse.todense(hloom.tree.unflatten(tree, parts))
 
 
+def _lobpcg_standard_matrix(A: Any, X: Any, m: int, tol: Any, debug: bool = False) -> Any:
+    """All m steps of the search, and what is known after each."""
+    matrix = jnp.asarray(A)
+
+    def turn(state: Any, _: None) -> tuple[Any, Any]:
+        state = lobpcg._step(lambda x: matrix @ x, state, tol)
+        zeros = {f"{name} zeros": jnp.all(x == 0, axis=0).sum() for name, x in (("X", state.X), ("P", state.moves))}
+        return state, {"lambda history": state.values, "converged": state.converged, **zeros}
+
+    last, history = lax.scan(turn, lobpcg._begin(lambda x: matrix @ x, jnp.asarray(X)), None, length=m)
+    return last.values, last.X, m, history
+
+
 _BY_MODULE: dict[str, tuple[Any, ...]] = {
     "bcoo": (_bcoo_fromdense, _bcoo_todense, _bcoo_extract, _bcoo_dot_general),
     "bcsr": (_bcsr_fromdense, _bcoo_to_bcsr, _bcsr_to_bcoo),
     "csr": (_csr_fromdense, _csr_todense, _csr_matvec, _csr_matmat),
     "coo": (_coo_fromdense, _coo_todense, _coo_matvec, _coo_matmat, COOInfo),
+    "linalg": (_lobpcg_standard_matrix,),
     "util": (SparseInfo, _csr_to_coo, _count_stored_elements),
 }
 
