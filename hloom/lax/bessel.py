@@ -11,7 +11,7 @@ from .elementwise import sign
 from .elementwise_functions import ElementwiseFunction, clenshaw, first_of
 from .instructions import abs, select, sqrt
 from .movement import full_like
-from .special_tables import I0_FAR, I0_NEAR, I1_FAR, I1_NEAR
+from .special_tables import I0_FAR, I0_LESS_I1_FAR, I0_LESS_I1_NEAR, I0_NEAR, I1_FAR, I1_NEAR
 
 __all__ = ["bessel_i0e", "bessel_i1e"]
 
@@ -36,14 +36,22 @@ def _i1e_meaning(x: Any) -> Any:
     return first_of(abs(x) < _BORDER, low * x, x < 0.0, -high, high)
 
 
+def _difference_meaning(x: Any) -> Any:
+    """exp(-|x|) (I0(|x|) - I1(|x|)): far out the two are the same but for a share of 1 / (2 |x|)."""
+    size = abs(x)
+    low, high = _pieces(x, I0_LESS_I1_NEAR, I0_LESS_I1_FAR)
+    return select(size < _BORDER, low, high / size)
+
+
 def _i1e_slope(y: Any, x: Any) -> Any:
     """I0e - (sign(x) + 1/x) I1e; at 0, where I1e(x) / x is 1/2, one half."""
     at_zero = x == 0.0
     safe = select(at_zero, full_like(x, 1.0), x)
-    return select(at_zero, full_like(x, 0.5), _i0e(safe) - y * (sign(safe) + 1.0 / safe))
+    return select(at_zero, full_like(x, 0.5), _difference(safe) - y / safe)
 
 
-_i0e: ElementwiseFunction = ElementwiseFunction("bessel_i0e", _i0e_meaning, [lambda y, x: _i1e(x) - sign(x) * y])
+_difference: ElementwiseFunction = ElementwiseFunction("bessel_i0e_less_i1e", _difference_meaning, [None])
+_i0e: ElementwiseFunction = ElementwiseFunction("bessel_i0e", _i0e_meaning, [lambda y, x: -sign(x) * _difference(x)])
 _i1e: ElementwiseFunction = ElementwiseFunction("bessel_i1e", _i1e_meaning, [_i1e_slope])
 
 

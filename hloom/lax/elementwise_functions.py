@@ -26,7 +26,7 @@ from ..tracer.errors import OperandError
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 from .elementwise import RoundingMethod, round
-from .instructions import abs, log1p, matched, select, sin
+from .instructions import abs, exp, expm1, log1p, matched, select, sin
 from .movement import broadcast_in_dim, full_like
 from .reduce import reduce_or
 
@@ -158,6 +158,20 @@ def log1p_minus(u: Any) -> Any:
     z = r * r
     near = r * (2.0 * z * horner(_ATANH_TAIL, z) - u)
     return select(abs(u) < 0.5, near, log1p(u) - u)
+
+
+_complement_of_exp = Primitive("complement_of_exp", lambda x: -expm1(x))
+
+
+@_complement_of_exp.def_jvp
+def _complement_of_exp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    return _complement_of_exp.bind(x), -t * exp(x)
+
+
+def complement_of_exp(x: Any) -> Any:
+    """1 - exp(x). Its derivative is not computed from the value, which is 1 for x far below 0."""
+    return _complement_of_exp.bind(x)
 
 
 def sin_pi(x: Any) -> Any:

@@ -20,7 +20,7 @@ from .elementwise_functions import (
     scalar_value,
     sin_pi,
 )
-from .instructions import abs, cos, exp, floor, log, log1p, max, select, sin
+from .instructions import abs, cos, exp, expm1, floor, log, log1p, max, select, sin
 from .movement import full_like
 from .special_tables import DIGAMMA, DIGAMMA_ROOT, DIGAMMA_TAIL, LOG_GAMMA, STIRLING, ZETA_TAIL
 
@@ -117,9 +117,13 @@ def digamma_positive(x: Any) -> Any:
     for j in range(7):
         low = select(k > j, low + 1.0 / (y + j), low)
     far = select(x < _FAR, full_like(x, _FAR), x)
-    z = 1.0 / (far * far)
-    high = log(far) - 0.5 / far - z * horner(DIGAMMA_TAIL, z)
-    return select(x < _FAR, low, high)
+    return select(x < _FAR, low, log(far) + digamma_minus_log(far))
+
+
+def digamma_minus_log(x: Any) -> Any:
+    """digamma(x) - log(x) for x >= 8.5."""
+    z = 1.0 / (x * x)
+    return -0.5 / x - z * horner(DIGAMMA_TAIL, z)
 
 
 def _digamma_meaning(x: Any) -> Any:
@@ -153,6 +157,72 @@ def digamma(x: ArrayLike) -> Value:
     return result
 
 
+# ---- digamma(a) - digamma(a + b)
+
+
+_STEPS = 9
+
+
+def digamma_difference_of_positive(a: Any, b: Any) -> Any:
+    """digamma(a) - digamma(a + b) for a > 0 and a + b > 0, where the two may be close to each other.
+
+    Nine steps to the right (DLMF 5.5.2), then the asymptotic series (5.11.2): each term is b times something.
+    """
+    end = a + b
+    total = full_like(a, 0.0)
+    for k in range(_STEPS):
+        total = total - b / (a + float(k)) / (end + float(k))
+    x, y = a + float(_STEPS), end + float(_STEPS)
+    step = b / x
+    u, v = 1.0 / (x * x), 1.0 / (y * y)
+    # z h(z) at u less that at v is (u - v) times its divided difference
+    value, quotient = full_like(a, 0.0), full_like(a, 0.0)
+    for c in reversed((0.0, *DIGAMMA_TAIL)):
+        quotient = quotient * v + value
+        value = value * u + c
+    apart = -step * ((x + y) / y) / (x * y)  # v - u, without the squares that overflow
+    logarithm = select(abs(step) < 0.5, log1p(select(abs(step) < 0.5, step, full_like(a, 0.0))), log(y / x))
+    series = -logarithm - 0.5 * step / y + apart * quotient
+    return select(end == math.inf, full_like(a, -math.inf), total + series)
+
+
+def _digamma_difference_meaning(a: Any, b: Any) -> Any:
+    """digamma(a) - digamma(a + b), without cancellation where b is small or a is large.
+
+    Left of 0 by reflection (DLMF 5.5.4); where both have a pole, the limit for an integer b.
+    """
+    end = a + b
+    # near 0 a value that is positive is reflected with a negative one: both have the pole
+    first_left, second_left = (a < 0.0) | ((end < 0.0) & (a < 0.5)), (end < 0.0) | ((a < 0.0) & (end < 0.5))
+    first = select(first_left, 1.0 - a, a)
+    step = first_of(first_left & second_left, -b, first_left, (end - 1.0) + a, second_left, (1.0 - end) - a, b)
+    difference = digamma_difference_of_positive(first, step)
+    # cot(pi a) - cot(pi (a + b)) from what is left of integers
+    a_rest, b_rest = a - round_to_even(a), b - round_to_even(b)
+    turn = a_rest + b_rest
+    end_rest = turn - round_to_even(turn)
+    sign = select(abs(turn) > 0.5, full_like(a, -1.0), full_like(a, 1.0))
+    both_poles = (a_rest == 0.0) & (b_rest == 0.0)
+    a_sine, b_sine, end_sine = (sin(math.pi * v) for v in (a_rest, b_rest, end_rest))
+    first_cot, second_cot = cos(math.pi * a_rest) / a_sine, cos(math.pi * end_rest) / end_sine
+    both = select(b_rest == 0.0, full_like(a, 0.0), sign * b_sine / (a_sine * end_sine))
+    zero = full_like(a, 0.0)
+    cotangents = first_of(first_left & second_left, both, first_left, first_cot, second_left, -second_cot, zero)
+    pole = ((a_rest == 0.0) & first_left) | ((end_rest == 0.0) & second_left)
+    usual = difference - math.pi * cotangents
+    return first_of((a != a) | (b != b), math.nan, pole & ~(both_poles & first_left & second_left), math.nan, usual)
+
+
+digamma_difference: ElementwiseFunction = ElementwiseFunction(
+    "digamma_difference",
+    _digamma_difference_meaning,
+    [
+        lambda y, a, b: _polygamma(full_like(a, 1.0), a) - _polygamma(full_like(a, 1.0), a + b),
+        lambda y, a, b: -_polygamma(full_like(a, 1.0), a + b),
+    ],
+)
+
+
 # ---- the Hurwitz zeta function
 
 
@@ -163,24 +233,29 @@ _DIRECT = 10
 def hurwitz_zeta(s: Any, q: Any) -> Any:
     """sum((q + k)**-s) by Euler and Maclaurin (DLMF 25.11.28), as in Cephes' zeta.
 
-    For q < 0 the terms up to q + k >= 0 come first, in a loop; powers of negative numbers exist for integers s only.
+    For q < 0 the terms on the left of 0, and as many on the right, come first, in a loop, in pairs; powers of negative
+    numbers exist for integers s only.
     """
     negative = q < 0.0
     shift = select(negative, -floor(q), full_like(q, 0.0))
     usable = negative & (q > -1e6) & (floor(q) != q) & (floor(s) == s)
     odd = floor(s * 0.5) * 2.0 != s
 
-    def term(base: Any) -> Any:
-        power = pow(abs(base), -s)
-        return select(odd & (base < 0.0), -power, power)
+    first_left, first_right = (select(usable, v, full_like(q, 0.5)) for v in ((1.0 - shift) - q, q + shift))
 
     def step(state: Any) -> Any:
+        """Adds the terms at distance k + first_left on the left of 0 and k + first_right on its right: for odd s they
+        cancel, and their difference is that of the distances times something."""
         k, total = state
-        return k + 1.0, select(usable & (k < shift), total + term(q + k), total)
+        left, right = k + first_left, k + first_right
+        power = pow(left, -s)
+        apart = (first_right - first_left) / left
+        pair = select(odd, power * expm1(-s * log1p(apart)), power + pow(right, -s))
+        return k + 1.0, select(usable & (k < shift), total + pair, total)
 
     start = (scalar_value(0.0), full_like(q, 0.0))
     _, below = repeat_while(lambda state: usable & (state[0] < shift), step, start, 1_000_000, 1)
-    base = q + shift
+    base = q + shift + shift
     total = full_like(q, 0.0)
     for k in reversed(range(_DIRECT)):
         total = pow(base + float(k), -s) + total

@@ -9,10 +9,17 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.operators import ArrayLike
 from .elementwise import reduce_precision
-from .elementwise_functions import ElementwiseFunction, first_of, log1p_minus, repeat_while, scalar_value
+from .elementwise_functions import (
+    ElementwiseFunction,
+    complement_of_exp,
+    first_of,
+    log1p_minus,
+    repeat_while,
+    scalar_value,
+)
 from .error_functions import erfc_meaning
 from .gamma_functions import digamma, digamma_positive, log_gamma_one_plus, stirling_error
-from .instructions import abs, exp, expm1, log, log1p, select, sqrt
+from .instructions import abs, exp, log, log1p, select, sqrt
 from .movement import full_like
 
 __all__ = ["betainc"]
@@ -65,10 +72,15 @@ def _exponent(a: Any, b: Any, x: Any, difference: Any) -> Any:
     return select(small_u & small_v, near, a * log_u + b * log_v)
 
 
+def log_of_beta_ratio(a: Any, b: Any, x: Any) -> Any:
+    """log of x**a (1 - x)**b over its maximum, the value at x = a / (a + b)."""
+    return _exponent(a, b, x, _difference(a, b, x))
+
+
 def _front(a: Any, b: Any, x: Any) -> Any:
     """x**a (1 - x)**b / B(a, b), without cancellation between large exponents: what Stirling's formula lacks in B is
     added (Loader 2000)."""
-    exponent = _exponent(a, b, x, _difference(a, b, x))
+    exponent = log_of_beta_ratio(a, b, x)
     errors = stirling_error(a + b) - stirling_error(a) - stirling_error(b)
     scale = sqrt(a * (b / (a + b)) / (2.0 * math.pi))
     return scale * exp(exponent + errors)
@@ -158,7 +170,7 @@ def _small_complement(a: Any, b: Any, y: Any, active: Any) -> Any:
     zero = full_like(a, 0.0)
     logarithm = repeat_while(lambda state: active, factors, (scalar_value(0.0), zero), 1, 1)[1]
     total = repeat_while(going, step, (scalar_value(0.0), full_like(a, 1.0), zero), _LIMIT, 4)[2]
-    return -expm1(logarithm + log1p(select(active, b * total, zero)))
+    return complement_of_exp(logarithm + log1p(select(active, b * total, zero)))
 
 
 def _meaning(a: Any, b: Any, x: Any) -> Any:
@@ -177,9 +189,7 @@ def _meaning(a: Any, b: Any, x: Any) -> Any:
     active = regular & ~small & ~huge & (front > 0.0)
     part = select(active, front * _fraction(first, second, t, excess, active), full_like(front, 0.0))
     part = select(part > 1.0, full_like(part, 1.0), part)
-    inner = first_of(
-        huge, _uniform(p, q, u), small, _small_complement(p, q, t, small), swapped, 1.0 - part, part
-    )
+    inner = first_of(huge, _uniform(p, q, u), small, _small_complement(p, q, t, small), swapped, 1.0 - part, part)
     wrong = (a != a) | (b != b) | (x != x) | (a < 0.0) | (b < 0.0) | (x < 0.0) | (x > 1.0)
     none = ((a == 0.0) & (b == 0.0)) | ((a == math.inf) & (b == math.inf))
     at_zero, at_one = (a == 0.0) | (b == math.inf), (b == 0.0) | (a == math.inf)

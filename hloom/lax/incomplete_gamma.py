@@ -22,6 +22,7 @@ from ..tracer.operators import ArrayLike
 from ..tracer.ops import reinterpret_weak
 from .elementwise_functions import (
     ElementwiseFunction,
+    complement_of_exp,
     first_of,
     horner,
     horner_with_derivative,
@@ -31,7 +32,7 @@ from .elementwise_functions import (
 )
 from .error_functions import erfc_meaning
 from .gamma_functions import digamma, digamma_positive, log_gamma_one_plus, stirling_error
-from .instructions import abs, exp, expm1, log, log1p, select, sqrt
+from .instructions import abs, exp, log, log1p, select, sqrt
 from .movement import full_like
 from .special_tables import TEMME
 
@@ -199,7 +200,7 @@ def _upper(a: Any, x: Any) -> Any:
         total = total * (-y / (n + 1.0)) + 1.0 / (b + float(n))
     total = -y * b * total
     power = b * log(y) - log_gamma_one_plus(b)
-    small = -expm1(power) - exp(power) * total
+    small = complement_of_exp(power) - exp(power) * total
     series = select(cancels, small, 1.0 - factor * _series(r, False)[0])
     inner = r.result(_Expansion(r, False).value(True), series, fraction)
     return _edges(a, x, inner, 1.0, 0.0)

@@ -131,6 +131,16 @@ def tables() -> Iterator[tuple[str, str, list[mp.mpf] | list[list[mp.mpf]]]]:
                 f"sqrt(x) exp(-x) I{order}(x), Chebyshev in 16 / x - 1",
                 chebyshev(lambda v, n=order: _far_bessel(n, v), 0, mp.mpf(1) / 8, 26),
             )
+        yield (
+            "I0_LESS_I1_NEAR",
+            "exp(-x) (I0(x) - I1(x)), Chebyshev in x / 4 - 1",
+            chebyshev(lambda x: mp.exp(-x) * (mp.besseli(0, x) - mp.besseli(1, x)), 0, 8, 30),
+        )
+        yield (
+            "I0_LESS_I1_FAR",
+            "x**1.5 exp(-x) (I0(x) - I1(x)), Chebyshev in 16 / x - 1",
+            chebyshev(lambda v: (_far_bessel(0, v) - _far_bessel(1, v)) / v, 0, mp.mpf(1) / 8, 26),
+        )
         for which in ("F", "G"):
             yield (
                 f"SICI_{which}",

@@ -10,6 +10,7 @@ from typing import Any
 from ... import lax
 from ... import numpy as jnp
 from ...extend.primitive import Primitive
+from ...lax.elementwise_functions import ElementwiseFunction
 from ...numpy.promotion import strong
 from ...tracer import dtypes
 from ...tracer.compound import compound
@@ -48,8 +49,8 @@ def i0(x: ArrayLike) -> Value:
     >>> special.i0(jnp.array([0.0, 1.0])).round(3)
     Array([1.   , 1.266], dtype=float32)
     """
-    (value,) = real("i0", x)
-    return lax.exp(lax.abs(value)) * lax.bessel_i0e(value)
+    result: Value = _i0(*real("i0", x))
+    return result
 
 
 @compound()
@@ -77,8 +78,24 @@ def i1(x: ArrayLike) -> Value:
     >>> special.i1(jnp.array([0.0, 1.0])).round(3)
     Array([0.   , 0.565], dtype=float32)
     """
-    (value,) = real("i1", x)
-    return lax.exp(lax.abs(value)) * lax.bessel_i1e(value)
+    result: Value = _i1(*real("i1", x))
+    return result
+
+
+def _unscaled(scaled: Any, x: Any) -> Any:
+    """exp(|x|) times a scaled function: the power overflows before the product does."""
+    half = lax.exp(0.5 * lax.abs(x))
+    return half * scaled * half
+
+
+def _i1_slope(y: Any, x: Any) -> Any:
+    at_zero, at_end = x == 0.0, lax.abs(y) == math.inf
+    usual = _i0(x) - y / lax.select(at_zero, lax.full_like(x, 1.0), x)
+    return lax.select(at_zero, lax.full_like(x, 0.5), lax.select(at_end, lax.abs(y), usual))
+
+
+_i0: ElementwiseFunction = ElementwiseFunction("i0", lambda x: _unscaled(lax.bessel_i0e(x), x), [lambda y, x: _i1(x)])
+_i1: ElementwiseFunction = ElementwiseFunction("i1", lambda x: _unscaled(lax.bessel_i1e(x), x), [_i1_slope])
 
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Value:

@@ -108,9 +108,30 @@ def _erfcx_meaning(x: Any) -> Any:
     return first_of(x != x, math.nan, x < -26.7, math.inf, x < 0.0, below, positive)
 
 
-_erfcx: ElementwiseFunction = ElementwiseFunction(
-    "erfcx", _erfcx_meaning, [lambda y, x: 2.0 * (x * y - 1.0 / _SQRT_PI)]
-)
+def _tail(x: Any, terms: list[float]) -> Any:
+    """The sum of terms[k] / x**(2 k + 2)."""
+    z = 1.0 / (x * x)
+    return z * horner(terms, z)
+
+
+_FAR = 30.0
+"""From here on seven terms of the asymptotic series are right to the last place."""
+_DOUBLE_FACTORIALS = [float(math.prod(range(1, 2 * k, 2))) / 2.0**k for k in range(1, 8)]
+"""(2 k - 1)!! / 2**k for k = 1, 2, ..."""
+_ERFCX_TAIL = [(-1.0) ** (k + 1) * c for k, c in enumerate(_DOUBLE_FACTORIALS)]
+
+
+def _erfcx_slope_meaning(x: Any) -> Any:
+    """2 (x y - 1 / sqrt(pi)), of which little is left far out: there by the asymptotic series (DLMF 7.12.1)."""
+    far = x > _FAR
+    near = lax.select(far, lax.full_like(x, 1.0), x)
+    direct = 2.0 * (near * _erfcx_meaning(near) - 1.0 / _SQRT_PI)
+    series = (2.0 / _SQRT_PI) * _tail(lax.select(far, x, lax.full_like(x, _FAR)), _ERFCX_TAIL)
+    return lax.select(far, series, direct)
+
+
+_erfcx_slope: ElementwiseFunction = ElementwiseFunction("erfcx_slope", _erfcx_slope_meaning, [None])
+_erfcx: ElementwiseFunction = ElementwiseFunction("erfcx", _erfcx_meaning, [lambda y, x: _erfcx_slope(x)])
 
 
 @compound()
@@ -163,7 +184,16 @@ def _dawsn_meaning(x: Any) -> Any:
     return lax.select(x < 0.0, -value, lax.select(x == 0.0, x, value))
 
 
-_dawsn: ElementwiseFunction = ElementwiseFunction("dawsn", _dawsn_meaning, [lambda y, x: 1.0 - 2.0 * x * y])
+def _dawsn_slope_meaning(x: Any) -> Any:
+    """1 - 2 x y, of which little is left far out: there by the asymptotic series."""
+    far = lax.abs(x) > _FAR
+    near = lax.select(far, lax.full_like(x, 1.0), x)
+    direct = 1.0 - 2.0 * near * _dawsn_meaning(near)
+    return lax.select(far, -_tail(lax.select(far, x, lax.full_like(x, _FAR)), _DOUBLE_FACTORIALS), direct)
+
+
+_dawsn_slope: ElementwiseFunction = ElementwiseFunction("dawsn_slope", _dawsn_slope_meaning, [None])
+_dawsn: ElementwiseFunction = ElementwiseFunction("dawsn", _dawsn_meaning, [lambda y, x: _dawsn_slope(x)])
 
 
 @compound()
@@ -237,8 +267,32 @@ def _wofz_meaning(z: Any) -> Any:
 @_wofz.def_jvp
 def _wofz_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (z,), (t,) = primals, tangents
-    w = _wofz.bind(z)
-    return w, t * (2j / _SQRT_PI - 2.0 * z * w)
+    return _wofz.bind(z), t * _wofz_slope.bind(z)
+
+
+_wofz_slope = Primitive("wofz_slope")
+
+
+@_wofz_slope.def_meaning
+def _wofz_slope_meaning(z: Any) -> Any:
+    """2 i / sqrt(pi) - 2 z w(z), of which little is left far out: there by the asymptotic series in the upper
+    half-plane, and below it from w(z) = 2 exp(-z**2) - w(-z)."""
+    dtype, weak = z.aval.dtype, z.aval.weak_type
+    with enable_x64(True):
+        wide = convert(z, dtypes.complex128, False)
+        size = lax.max(lax.abs(lax.real(wide)), lax.abs(lax.imag(wide)))
+        far = size > _FAR
+        near = lax.select(far, lax.full_like(wide, 1.0), wide)
+        direct = 2j / _SQRT_PI - 2.0 * near * _faddeeva(near)
+        distant = lax.select(far, wide, lax.full_like(wide, _FAR))
+        series = (-2j / _SQRT_PI) * _tail(distant, _DOUBLE_FACTORIALS)
+        series = lax.select(size > 1e150, lax.full_like(series, 0.0), series)
+        height = lax.imag(distant)
+        share = first_of(height < 0.0, -4.0, height == 0.0, -2.0, lax.full_like(height, 0.0))
+        inner = lax.select(share == 0.0, lax.full_like(wide, 1.0), distant)
+        moved = lax.select(share == 0.0, series, series + share * inner * lax.exp(-inner * inner))
+        result = lax.select(far, moved, direct)
+    return convert(result, dtype, weak)
 
 
 @compound()
@@ -276,8 +330,14 @@ def _turns(x: Any) -> tuple[Any, Any]:
     rest = (limited - h) * (limited + h)
     rest = rest - 4.0 * lax.floor(rest * 0.25)
     angle = whole + rest
-    angle = 0.5 * math.pi * (angle - 4.0 * lax.floor(angle * 0.25 + 0.5))
-    return lax.sin(angle), lax.cos(angle)
+    angle = angle - 4.0 * lax.floor(angle * 0.25 + 0.5)
+    return _sine_of_quarters(angle), _sine_of_quarters(1.0 - lax.abs(angle))
+
+
+def _sine_of_quarters(t: Any) -> Any:
+    """sin(pi t / 2) for |t| <= 2; exactly 0 at integers where it is."""
+    size = lax.abs(t)
+    return lax.sin(0.5 * math.pi * lax.select(size > 1.0, lax.sign(t) * (2.0 - size), t))
 
 
 def _fresnel_parts(x: Any) -> tuple[Any, Any]:
@@ -304,11 +364,17 @@ def _fresnel_parts(x: Any) -> tuple[Any, Any]:
     )
 
 
+_sine_of_square: ElementwiseFunction = ElementwiseFunction(
+    "sine_of_square", lambda x: _turns(lax.abs(x))[0], [lambda y, x: math.pi * x * _cosine_of_square(x)]
+)
+_cosine_of_square: ElementwiseFunction = ElementwiseFunction(
+    "cosine_of_square", lambda x: _turns(lax.abs(x))[1], [lambda y, x: -math.pi * x * _sine_of_square(x)]
+)
 _fresnel_s: ElementwiseFunction = ElementwiseFunction(
-    "fresnel_s", lambda x: _fresnel_parts(x)[0], [lambda y, x: lax.sin((0.5 * math.pi) * x * x)], shown="fresnel"
+    "fresnel_s", lambda x: _fresnel_parts(x)[0], [lambda y, x: _sine_of_square(x)], shown="fresnel"
 )
 _fresnel_c: ElementwiseFunction = ElementwiseFunction(
-    "fresnel_c", lambda x: _fresnel_parts(x)[1], [lambda y, x: lax.cos((0.5 * math.pi) * x * x)], shown="fresnel"
+    "fresnel_c", lambda x: _fresnel_parts(x)[1], [lambda y, x: _cosine_of_square(x)], shown="fresnel"
 )
 
 
@@ -363,11 +429,16 @@ def _log_ndtr_meaning(x: Any) -> Any:
     ))  # fmt: skip
 
 
-_log_ndtr: ElementwiseFunction = ElementwiseFunction(
-    "log_ndtr",
-    _log_ndtr_meaning,
-    [lambda y, x: lax.exp(-0.5 * x * x - y - 0.5 * math.log(2 * math.pi))],
-)
+def _density_over_ndtr(x: Any) -> Any:
+    """The density over ndtr: below 0 that is the inverse of a scaled erfc."""
+    upper = x > 0.0
+    lower = lax.select(upper, lax.full_like(x, 0.0), x)
+    below = math.sqrt(2.0 / math.pi) / scaled_erfc_positive(-_SQRT_HALF * lower)
+    return lax.select(upper, _density(x) / (0.5 * erfc_meaning(-_SQRT_HALF * lax.max(x, lax.full_like(x, 0.0)))), below)
+
+
+_log_ndtr_slope: ElementwiseFunction = ElementwiseFunction("log_ndtr_slope", _density_over_ndtr, [None])
+_log_ndtr: ElementwiseFunction = ElementwiseFunction("log_ndtr", _log_ndtr_meaning, [lambda y, x: _log_ndtr_slope(x)])
 
 
 @compound(static=("series_order",))

@@ -16,10 +16,12 @@ from ...lax.elementwise_functions import (
     first_of,
     horner,
     log1p_minus,
+    repeat_while,
     round_to_even,
+    scalar_value,
     sin_pi,
 )
-from ...lax.gamma_functions import hurwitz_zeta, log_gamma, stirling_tail
+from ...lax.gamma_functions import digamma_difference, hurwitz_zeta, log_gamma, stirling_tail
 from ...lax.special_tables import LOG_GAMMA, STIRLING
 from ...numpy.promotion import promote_inexact, strong
 from ...tracer import dtypes
@@ -293,7 +295,7 @@ def _log_beta_meaning(a: Any, b: Any) -> Any:
     finite = _is_finite_at_pole(p, q)
     sine, other = lax.abs(sin_pi(p)), lax.abs(sin_pi(p + q))
     turn = lax.select(finite, one, other / sine)
-    usual = _log_beta_of_positive(first, second)
+    usual = log_beta_of_positive(first, second)
     safe = lax.select(mixed, lax.full_like(p, 0.5), p), lax.select(mixed, lax.full_like(p, 0.5), q)
     direct = log_gamma(safe[0]) + log_gamma(safe[1]) - log_gamma(safe[0] + safe[1])
     return first_of(
@@ -313,7 +315,7 @@ def _log_beta_meaning(a: Any, b: Any) -> Any:
     )
 
 
-def _log_beta_of_positive(a: Any, b: Any) -> Any:
+def log_beta_of_positive(a: Any, b: Any) -> Any:
     """Above 8.5 by Stirling's formula, in which the logarithms are those of quotients: nothing large cancels."""
     p, q = lax.min(a, b), lax.max(a, b)
     safe_q = lax.select(q < _FAR, lax.full_like(q, _FAR), q)
@@ -358,17 +360,10 @@ _log_beta: ElementwiseFunction = ElementwiseFunction(
     "betaln",
     _log_beta_meaning,
     [
-        lambda y, a, b: _digamma_difference(a, b),
-        lambda y, a, b: _digamma_difference(b, a),
+        lambda y, a, b: digamma_difference(a, b),
+        lambda y, a, b: digamma_difference(b, a),
     ],
 )
-
-
-def _digamma_difference(a: Any, b: Any) -> Any:
-    """digamma(a) - digamma(a + b); at their common poles, by reflection, what it is close to them."""
-    finite = _is_finite_at_pole(a, b)
-    first, second = lax.select(finite, 1.0 - a, a), lax.select(finite, 1.0 - a - b, a + b)
-    return lax.digamma(first) - lax.digamma(second)
 
 
 @compound()
@@ -407,12 +402,38 @@ def _beta_meaning(a: Any, b: Any) -> Any:
     )
 
 
+def _slope_at_zero_of_beta(a: Any, b: Any) -> Any:
+    """Gamma(a) Gamma(b) (-1)**n n! where a + b = -n: the derivative of beta where gamma(a + b) alone has a pole."""
+    at_zero = _is_zero_of_beta(a, b)
+
+    def found(state: Any) -> Any:
+        order = -(a + b)
+        is_odd = lax.floor(0.5 * order) * 2.0 != order
+        size = lax.exp(log_gamma(a) + log_gamma(b) + log_gamma(1.0 + order))
+        return state[0] + 1.0, _sign(a) * _sign(b) * lax.select(is_odd, -size, size)
+
+    start = (scalar_value(0.0), lax.full_like(a, 0.0))
+    return repeat_while(lambda state: at_zero, found, start, 1, 1)[1]
+
+
+def _is_zero_of_beta(a: Any, b: Any) -> Any:
+    return _is_pole(a + b) & ~_is_pole(a) & ~_is_pole(b)
+
+
+_beta_slope_at_zero: ElementwiseFunction = ElementwiseFunction("beta_slope", _slope_at_zero_of_beta, [None, None])
+
+
+def _beta_slope(y: Any, a: Any, b: Any) -> Any:
+    """The derivative by a."""
+    return lax.select(_is_zero_of_beta(a, b), _beta_slope_at_zero(a, b), y * digamma_difference(a, b))
+
+
 _beta: ElementwiseFunction = ElementwiseFunction(
     "beta",
     _beta_meaning,
     [
-        lambda y, a, b: y * _digamma_difference(a, b),
-        lambda y, a, b: y * _digamma_difference(b, a),
+        lambda y, a, b: _beta_slope(y, a, b),
+        lambda y, a, b: _beta_slope(y, b, a),
     ],
 )
 
@@ -462,7 +483,7 @@ def _comb_meaning(n: Any, k: Any) -> Any:
     """1 / ((n + 1) B(n - k + 1, k + 1)), and the nearest integer of that for integers below 2**52."""
     inside = (k <= n) & (n >= 0.0) & (k >= 0.0)
     n, k = (lax.select(inside, v, lax.full_like(v, 0.0)) for v in (n, k))
-    exponent = -_log_beta_of_positive(n - k + 1.0, k + 1.0)
+    exponent = -log_beta_of_positive(n - k + 1.0, k + 1.0)
     value = lax.exp(exponent) / (n + 1.0)
     value = lax.select(exponent > 700.0, lax.exp(exponent - lax.log(n + 1.0)), value)
     value = lax.select((n == math.inf) & (k < math.inf), lax.select(k == 0.0, lax.full_like(n, 1.0), n), value)
@@ -472,11 +493,12 @@ def _comb_meaning(n: Any, k: Any) -> Any:
 
 
 def _comb_by_n(y: Any, n: Any, k: Any) -> Any:
-    return y * (lax.digamma(n + 1.0) - lax.digamma(n - k + 1.0))
+    return y * digamma_difference(n + 1.0, -k)
 
 
 def _comb_by_k(y: Any, n: Any, k: Any) -> Any:
-    return y * (lax.digamma(n - k + 1.0) - lax.digamma(k + 1.0))
+    smaller, gap = lax.min(k, n - k), n - 2.0 * k
+    return -y * lax.sign(gap) * digamma_difference(smaller + 1.0, lax.abs(gap))
 
 
 _comb: ElementwiseFunction = ElementwiseFunction("comb", _comb_meaning, [_comb_by_n, _comb_by_k])
@@ -563,12 +585,16 @@ def _gamma_quotient(z: Any, m: Any) -> Any:
     return first_of(large, lax.exp(far), near, plain, quotient)
 
 
+# a sum that is rounded to a narrower type is another number, near a pole a very different one
+_digamma_of_sum: ElementwiseFunction = ElementwiseFunction(
+    "digamma_of_sum", lambda z, m: lax.digamma(z + m), [lambda y, z, m: lax.polygamma(1.0, z + m)] * 2
+)
 _poch: ElementwiseFunction = ElementwiseFunction(
     "poch",
     _poch_meaning,
     [
-        lambda y, z, m: y * (lax.digamma(z + m) - lax.digamma(z)),
-        lambda y, z, m: y * lax.digamma(z + m),
+        lambda y, z, m: -y * digamma_difference(z, m),
+        lambda y, z, m: y * _digamma_of_sum(z, m),
     ],
 )
 

@@ -62,7 +62,9 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Value:
     if not polar.shape:
         degree, order, polar, azimuth = (v.reshape(1) for v in (degree, order, polar, azimuth))
     degree, size = degree.astype(dtype), abs(order).astype(dtype)
-    cosine, sine = jnp.cos(polar), abs(jnp.sin(polar))  # functions of the cosine: even in the angle
+    # functions of the cosine: even in the angle; at 0 the derivative is that to the right
+    cosine, sine = jnp.cos(polar), jnp.sin(polar)
+    sine = jnp.where(sine < 0, -sine, sine)
     one = jnp.ones_like(polar)
 
     def diagonal(k: Any, p: Any) -> Any:

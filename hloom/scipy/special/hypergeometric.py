@@ -27,11 +27,13 @@ def _is_pole(x: Any) -> Any:
     return (x <= 0.0) & (x == lax.floor(x))
 
 
-def _series(above: list[Any], below: list[Any], x: Any, active: Any, whole: bool) -> tuple[Any, Any]:
+def _series(
+    above: list[Any], below: list[Any], x: Any, active: Any, bounds: list[Any] | None = None
+) -> tuple[Any, Any]:
     """The sum of products of (above + j) x / ((below + j) (j + 1)), and x times its derivative.
 
-    It ends when terms no longer count and fall. For derivatives by parameters (not `whole`) that is asked of a bound of
-    the terms that is 0 for no parameter: a finite sum has derivatives that are infinite sums.
+    It ends when terms no longer count and fall. For derivatives by a parameter of `above` that is asked of products
+    with `bounds` in the place of `above`: a finite sum has a derivative by such a parameter that is an infinite sum.
     """
 
     def ratio(k: Any, up: list[Any], down: list[Any]) -> Any:
@@ -42,7 +44,8 @@ def _series(above: list[Any], below: list[Any], x: Any, active: Any, whole: bool
             r = r / (b + k)
         return r
 
-    beyond = above if whole else [lax.abs(a) + 1.0 for a in above]
+    whole = bounds is None
+    beyond = above if bounds is None else bounds
 
     def going(state: Any) -> Any:
         k, _, bound, total, _ = state
@@ -76,10 +79,19 @@ def _kummer_far(a: Any, b: Any, x: Any, shift: Any) -> Any:
     return sign * lax.exp((x + shift) + (log_gamma(b) - log_gamma(a) + (a - b) * lax.log(x))) * total
 
 
-def _hyp1f1_meaning(a: Any, b: Any, x: Any, whole: bool = True) -> Any:
-    """For x < 0 by Kummer's transformation exp(x) M(b - a, b, -x) (DLMF 13.2.39), unless the series is finite."""
+def _bound(parameter: Any, moves: bool) -> Any:
+    """A parameter of which no term is 0, unless it is one that ends the sum and does not move."""
+    positive = lax.abs(parameter) + 1.0
+    return positive if moves else lax.select(_is_pole(parameter), parameter, positive)
+
+
+def _hyp1f1_meaning(a: Any, b: Any, x: Any, moved: str = "") -> Any:
+    """For x < 0 by Kummer's transformation exp(x) M(b - a, b, -x) (DLMF 13.2.39), unless the series is finite.
+
+    moved: the parameter by which this is to be differentiated. A sum that it ends is not finite any more.
+    """
     finite = _is_pole(a)
-    turned = (x < 0.0) & ~finite if whole else x < 0.0
+    turned = (x < 0.0) & ~finite if moved != "a" else x < 0.0
     above, place = lax.select(turned, b - a, a), lax.select(turned, -x, x)
     one, zero = lax.full_like(x, 1.0), lax.full_like(x, 0.0)
     shift = lax.select(turned, x, zero)
@@ -89,24 +101,26 @@ def _hyp1f1_meaning(a: Any, b: Any, x: Any, whole: bool = True) -> Any:
     far = usable & (place > 50.0) & (place > 2.0 * spread) & ~_is_pole(above)
     near = usable & ~far
     below = lax.select(usable, b, one)
-    series = _series([above], [below], lax.select(near, place, one), near, whole)[0] * lax.exp(shift)
+    # b - a moves with either parameter
+    bounds = [lax.select(turned, _bound(above, True), _bound(above, moved == "a"))] if moved else None
+    series = _series([above], [below], lax.select(near, place, one), near, bounds)[0] * lax.exp(shift)
     asymptotic = _kummer_far(lax.select(far, above, one), below, lax.select(far, place, 100.0 * one), shift)
     value = lax.select(far, asymptotic, series)
     value = lax.select(pole, lax.full_like(x, math.inf), lax.select(usable, value, lax.full_like(x, math.nan)))
-    if not whole:
+    if moved:
         return value
     return first_of((a != a) | (b != b) | (x != x), math.nan, a == 0.0, 1.0, a == b, lax.exp(x), value)
 
 
-_hyp1f1_open: ElementwiseFunction = ElementwiseFunction(
-    "hyp1f1_open", partial(_hyp1f1_meaning, whole=False), [None] * 3
-)
+_hyp1f1_open = {
+    name: ElementwiseFunction(f"hyp1f1_open_{name}", partial(_hyp1f1_meaning, moved=name), [None] * 3) for name in "ab"
+}
 _hyp1f1: ElementwiseFunction = ElementwiseFunction(
     "hyp1f1",
     _hyp1f1_meaning,
     [
-        lambda y, *o: _hyp1f1_open.partial(0)(y, *o),
-        lambda y, *o: _hyp1f1_open.partial(1)(y, *o),
+        lambda y, *o: _hyp1f1_open["a"].partial(0)(y, *o),
+        lambda y, *o: _hyp1f1_open["b"].partial(1)(y, *o),
         lambda y, a, b, x: a / b * _hyp1f1(a + 1.0, b + 1.0, x),
     ],
 )
@@ -173,20 +187,23 @@ def _continued(a: Any, b: Any, c: Any, value: Any, slope: Any, rest: Any, active
     return repeat_while(going, step, start, 1_100, 1)[2]
 
 
-def _hyp2f1_meaning(a: Any, b: Any, c: Any, x: Any, whole: bool = True) -> Any:
+def _hyp2f1_meaning(a: Any, b: Any, c: Any, x: Any, moved: str = "") -> Any:
     """Finite sums directly, by Euler's transformation (DLMF 15.8.1) where that makes one; x < 0 by Pfaff's to
     x / (x - 1), between 0 and 1; up to 1/2 by the power series, beyond by continuation.
+
+    moved: the parameter by which this is to be differentiated. A sum that it ends is not finite any more.
     """
     one, zero = lax.full_like(x, 1.0), lax.full_like(x, 0.0)
     small, large = lax.min(a, b), lax.max(a, b)
-    finite = _is_pole(a) | _is_pole(b)
-    first_end = lax.select(_is_pole(a) & _is_pole(b), large, lax.select(_is_pole(a), a, b))
+    a_ends, b_ends = _is_pole(a), _is_pole(b)
+    first_end = lax.select(a_ends & b_ends, large, lax.select(a_ends, a, b))
+    finite = a_ends | b_ends
     pole = _is_pole(c) & ~(finite & (first_end > c))
     usable = (a == a) & (b == b) & (c == c) & ~pole & (lax.abs(x) < math.inf)
     euler = usable & ~finite & (_is_pole(c - a) | _is_pole(c - b)) & (x < 1.0)
     direct = usable & finite
-    if not whole:
-        euler, direct = euler & ~usable, direct & ~usable
+    if moved:
+        euler, direct = euler & ~usable, usable & {"a": b_ends, "b": a_ends, "c": finite}[moved]
     turned = usable & ~direct & ~euler & (x < 0.0)
     inside = usable & ~direct & ~euler & (x < 1.0)
     below = lax.select(usable, c, one)
@@ -196,7 +213,12 @@ def _hyp2f1_meaning(a: Any, b: Any, c: Any, x: Any, whole: bool = True) -> Any:
     rest = lax.select(inside, lax.select(turned, 1.0 / (1.0 - x), 1.0 - x), one)
     place = lax.select(direct | euler, x, lax.select(turned, -x * rest, lax.select(inside, x, zero)))
     near = lax.select(direct | euler, place, lax.min(place, lax.full_like(x, 0.5)))
-    value, moment = _series([p, q], [below], near, direct | euler | inside, whole)
+    # in other sums than a finite one, all parameters move
+    inner = [
+        lax.select(direct, _bound(p, moved == "a"), _bound(p, True)),
+        lax.select(direct, _bound(q, moved == "b"), _bound(q, True)),
+    ]
+    value, moment = _series([p, q], [below], near, direct | euler | inside, inner if moved else None)
     beyond = inside & (place > 0.5)
     value_beyond = _continued(p, q, below, value, moment / 0.5, rest, beyond)
     value = lax.select(beyond, value_beyond, value)
@@ -207,23 +229,23 @@ def _hyp2f1_meaning(a: Any, b: Any, c: Any, x: Any, whole: bool = True) -> Any:
     infinite = lax.full_like(x, math.inf)
     value = first_of(pole, math.inf, ~usable, math.nan, direct | inside | euler, value, infinite)
     value = lax.select(usable & ~direct & (x == 1.0) & (c - a - b > 0.0), gauss, value)
-    if not whole:
+    if moved:
         return value
     trivial = (a == 0.0) | (b == 0.0) | (x == 0.0)
     broken = (a != a) | (b != b) | (c != c) | (x != x)
     return first_of(broken, math.nan, trivial, 1.0, value)
 
 
-_hyp2f1_open: ElementwiseFunction = ElementwiseFunction(
-    "hyp2f1_open", partial(_hyp2f1_meaning, whole=False), [None] * 4
-)
+_hyp2f1_open = {
+    name: ElementwiseFunction(f"hyp2f1_open_{name}", partial(_hyp2f1_meaning, moved=name), [None] * 4) for name in "abc"
+}
 _hyp2f1: ElementwiseFunction = ElementwiseFunction(
     "hyp2f1",
     _hyp2f1_meaning,
     [
-        lambda y, *o: _hyp2f1_open.partial(0)(y, *o),
-        lambda y, *o: _hyp2f1_open.partial(1)(y, *o),
-        lambda y, *o: _hyp2f1_open.partial(2)(y, *o),
+        lambda y, *o: _hyp2f1_open["a"].partial(0)(y, *o),
+        lambda y, *o: _hyp2f1_open["b"].partial(1)(y, *o),
+        lambda y, *o: _hyp2f1_open["c"].partial(2)(y, *o),
         lambda y, a, b, c, x: a * b / c * _hyp2f1(a + 1.0, b + 1.0, c + 1.0, x),
     ],
 )

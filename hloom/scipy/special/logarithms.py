@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ... import lax
@@ -197,10 +198,37 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Value:
     return strong(_rel_entr(*real("rel_entr", p, q)))
 
 
+def _log_quotient(p: Any, q: Any) -> Any:
+    """log(p / q) for positive p and q, also where they are close to each other.
+
+    It is log(1 + (larger - smaller) / smaller), or its negative. Where the quotient would overflow it is twice that of
+    the roots, which powers of two move towards each other.
+    """
+    limits = dtypes.finfo(p.aval.dtype)
+    power = -int(limits.minexp) // 5
+    larger, smaller = lax.max(p, q), lax.min(p, q)
+    is_huge = smaller < larger * (4 * float(limits.tiny))
+    larger = jnp.where(is_huge, lax.sqrt(larger) * 2.0**-power, larger)
+    smaller = jnp.where(is_huge, lax.sqrt(smaller) * 2.0**power, smaller)
+    size = lax.log1p((larger - smaller) / smaller)
+    size = jnp.where(is_huge, 2 * size + 4 * power * math.log(2), size)
+    return jnp.where(p < q, -size, size)
+
+
+_times_log_quotient = Primitive("times_log_quotient", lambda p, q: p * _log_quotient(p, q))
+
+
+@_times_log_quotient.def_jvp
+def _times_log_quotient_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (p, q), (s, t) = primals, tangents
+    logarithm = _log_quotient(p, q)
+    return p * logarithm, s * (logarithm + 1) - t * (p / q)
+
+
 def _rel_entr(p: Any, q: Any) -> Value:
     positive = (p > 0) & (q > 0)
     safe_p, safe_q = jnp.where(positive, p, 1), jnp.where(positive, q, 1)
-    inside = _xlogx.bind(safe_p) - _xlogy.bind(safe_p, safe_q)
+    inside = _times_log_quotient.bind(safe_p, safe_q)
     outside = jnp.where((p == 0) & (q >= 0), 0.0, jnp.where((p != p) | (q != q), math.nan, math.inf))
     result: Value = jnp.where(positive, inside, outside)
     return jnp.where((p == math.inf) & (q > 0) & (q < math.inf), math.inf, result)
@@ -233,8 +261,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Value:
     >>> special.boxcox(jnp.array([1.0, 4.0]), 0.5)
     Array([0., 2.], dtype=float32)
     """
-    value, power = promote_inexact("boxcox", x, lmbda)
-    return _transformed(lax.log(value), power)
+    return strong(_boxcox.bind(*promote_inexact("boxcox", x, lmbda)))
 
 
 @compound()
@@ -248,16 +275,51 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Value:
     >>> special.boxcox1p(jnp.array([0.0, 3.0]), 0.5)
     Array([0., 2.], dtype=float32)
     """
-    value, power = promote_inexact("boxcox1p", x, lmbda)
-    return _transformed(lax.log1p(value), power)
+    return strong(_boxcox1p.bind(*promote_inexact("boxcox1p", x, lmbda)))
 
 
-def _transformed(logarithm: Any, power: Any) -> Value:
-    """(exp(power * logarithm) - 1) / power; near power = 0 also the derivative by the power is right."""
-    zero = (power == 0) | (abs(power * logarithm) < 1e-20)
-    safe = jnp.where(zero, 1, power)
-    series = logarithm + 0.5 * logarithm * logarithm * power
-    result: Value = jnp.where(
-        zero, jnp.where(abs(logarithm) < math.inf, series, logarithm), lax.expm1(safe * logarithm) / safe
-    )
-    return result
+def _power_transform(name: str, log: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Primitive:
+    """(exp(power log(x)) - 1) / power as a primitive; its derivative by x is slope(x, power)."""
+
+    def meaning(x: Any, power: Any) -> Any:
+        logarithm = log(x)
+        zero = (power == 0) | (abs(power * logarithm) < 1e-20)
+        safe = jnp.where(zero, 1, power)
+        return jnp.where(zero, logarithm, lax.expm1(safe * logarithm) / safe)
+
+    primitive = Primitive(name, meaning)
+
+    @primitive.def_jvp
+    def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
+        (x, power), (s, t) = primals, tangents
+        return primitive.bind(x, power), s * slope(x, power) + t * _slope_by_power(log(x), power)
+
+    return primitive
+
+
+_SERIES = [1 / (math.factorial(k) * (k + 2)) for k in range(18)]
+
+
+def _slope_by_power(logarithm: Any, power: Any) -> Any:
+    """The derivative of (exp(u) - 1) / power, u = power logarithm: (u exp(u) - exp(u) + 1) / power**2.
+
+    For |u| < 1, where that cancels, logarithm**2 times a series in u, 1/2 + u / 3 + ...
+    """
+    u = power * logarithm
+    near = abs(u) < 1
+    inner = jnp.where(near, u, 0)
+    series = lax.full_like(inner, _SERIES[-1])
+    for c in reversed(_SERIES[:-1]):
+        series = series * inner + c
+    far, over = jnp.where(near, 1, u), jnp.where(near, 1, power)
+    growth = lax.exp(far)
+    direct = (jnp.where(growth == 0, 0, (far - 1) * growth) + 1) / over / over
+    return jnp.where(near, logarithm * logarithm * series, direct)
+
+
+def _boxcox1p_slope(x: Any, power: Any) -> Any:
+    return lax.exp(_xlog1py.bind(power - 1, x))
+
+
+_boxcox = _power_transform("boxcox", lax.log, lambda x, power: lax.pow(x, power - 1))
+_boxcox1p = _power_transform("boxcox1p", lax.log1p, _boxcox1p_slope)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...numpy.promotion import promote_inexact
 from ...tracer import dtypes
+from ...tracer.config import enable_x64
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
+from ...tracer.ops import convert
 from ...tracer.source import user_line
 
 
@@ -26,3 +29,11 @@ def real(name: str, *args: Any) -> list[Value]:
             f"{name}_dtypes",
         )
     return values
+
+
+def in_double(compute: Callable[..., Any], *values: Any) -> Any:
+    """`compute` of the values as float64, in their dtype: for sums of which narrower types would keep nothing."""
+    dtype, weak = values[0].aval.dtype, all(v.aval.weak_type for v in values)
+    with enable_x64(True):
+        result = compute(*[convert(v, dtypes.float64, False) for v in values])
+    return convert(result, dtype, weak)
