@@ -6,7 +6,7 @@ Distributions are loaded when they are first used.
 import typing as _typing
 
 from ...namespaces import publish as _publish
-from . import families, kde, samples
+from . import families, kde, log_densities, samples
 from .kde import (
     gaussian_kde as gaussian_kde,
 )
@@ -78,6 +78,6 @@ __all__: list[str] = [*_DISTRIBUTIONS]
 __all__ += kde.__all__
 __all__ += samples.__all__
 
-del families, kde, samples
+del families, kde, log_densities, samples
 
 _publish(__name__, *_DISTRIBUTIONS)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from ... import numpy as jnp
+from ...lax.elementwise_functions import ElementwiseFunction
 from ...namespaces import publish as _publish
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.operators import ArrayLike
-from ..special import betainc, betaln, xlog1py, xlogy
+from ..special import betainc
 from .families import Continuous
+from .log_densities import beta_log_density
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
-def _upper(y: Any, a: Any, b: Any) -> Any:
+def _upper_meaning(y: Any, a: Any, b: Any) -> Any:
     """1 - betainc(a, b, y), which is betainc(b, a, 1 - y) but for the digits that 1 - y loses of a small y."""
     is_small = y < 0.01
     first, second, x = (jnp.where(is_small, *pair) for pair in ((a, b), (b, a), (y, 1 - y)))
@@ -23,12 +25,14 @@ def _upper(y: Any, a: Any, b: Any) -> Any:
     return jnp.where(is_small, 1 - part, part)
 
 
+# 1 - part loses digits of narrow types
+_upper: ElementwiseFunction = ElementwiseFunction("beta_upper", _upper_meaning, [None] * 3)
 _family = Continuous(
     "beta",
     low=0.0,
     high=1.0,
     valid=lambda a, b: (a > 0) & (b > 0),
-    log_density=lambda y, a, b: xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b),
+    log_density=beta_log_density,
     cdf_formula=lambda y, a, b: betainc(a, b, y),
     sf_formula=_upper,
 )

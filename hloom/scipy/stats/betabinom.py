@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ... import numpy as jnp
+from ... import lax
+from ...lax.elementwise_functions import ElementwiseFunction
 from ...namespaces import publish as _publish
 from ...tracer.compound import compound
 from ...tracer.core import Value
@@ -13,11 +14,16 @@ from .families import Discrete
 __all__ = ["logpmf", "pmf"]
 
 
+_log_mass: ElementwiseFunction = ElementwiseFunction(
+    "betabinom_log_mass",
+    lambda k, n, a, b: betaln(k + a, n - k + b) - betaln(a, b) - lax.log1p(n) - betaln(n - k + 1.0, k + 1.0),
+    [None] * 4,
+)
 _family = Discrete(
     "betabinom",
     high=lambda n, a, b: n,
     valid=lambda n, a, b: (n >= 0) & (a > 0) & (b > 0),
-    log_mass=lambda k, n, a, b: betaln(k + a, n - k + b) - betaln(a, b) - jnp.log1p(n) - betaln(n - k + 1, k + 1),
+    log_mass=_log_mass,
 )
 
 

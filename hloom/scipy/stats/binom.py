@@ -7,8 +7,8 @@ from ...namespaces import publish as _publish
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.operators import ArrayLike
-from ..special import betaln, xlog1py, xlogy
 from .families import Discrete
+from .log_densities import beta_log_density
 
 __all__ = ["logpmf", "pmf"]
 
@@ -17,7 +17,7 @@ _family = Discrete(
     "binom",
     high=lambda n, p: n,
     valid=lambda n, p: (n >= 0) & (p >= 0) & (p <= 1),
-    log_mass=lambda k, n, p: xlogy(k, p) + xlog1py(n - k, -p) - jnp.log1p(n) - betaln(n - k + 1, k + 1),
+    log_mass=lambda k, n, p: beta_log_density(p, k + 1, n - k + 1) - jnp.log1p(n),
 )
 
 

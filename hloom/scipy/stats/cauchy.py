@@ -25,9 +25,11 @@ def _log_density(y: Any) -> Any:
 
 
 def _quantile(q: Any) -> Any:
-    """-1 / tan(pi q), or the same where that is not small."""
-    low = q < 0.25
-    return jnp.where(low, -1 / jnp.tan(math.pi * jnp.where(low, q, 0.25)), jnp.tan(math.pi * (q - 0.5)))
+    """-1 / tan(pi q); near 1/2 the tangent of what is left, near 1 from 1 - q."""
+    low, high = q < 0.25, q > 0.75
+    outer = low | high
+    end = jnp.where(outer, jnp.where(low, q, q - 1), 0.25)
+    return jnp.where(outer, -1 / jnp.tan(math.pi * end), jnp.tan(math.pi * jnp.where(outer, 0, q - 0.5)))
 
 
 _family = Continuous(

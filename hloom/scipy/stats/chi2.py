@@ -8,8 +8,9 @@ from ...namespaces import publish as _publish
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.operators import ArrayLike
-from ..special import gammainc, gammaincc, gammaln, xlogy
+from ..special import gammainc, gammaincc
 from .families import Continuous
+from .log_densities import gamma_log_density
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -18,7 +19,7 @@ _family = Continuous(
     "chi2",
     low=0.0,
     valid=lambda df: df > 0,
-    log_density=lambda y, df: xlogy(0.5 * df - 1, 0.5 * y) - 0.5 * y - gammaln(0.5 * df) - math.log(2),
+    log_density=lambda y, df: gamma_log_density(0.5 * y, 0.5 * df) - math.log(2),
     cdf_formula=lambda y, df: gammainc(0.5 * df, 0.5 * y),
     sf_formula=lambda y, df: gammaincc(0.5 * df, 0.5 * y),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ... import numpy as jnp
 from ...namespaces import publish as _publish
@@ -11,8 +12,15 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.operators import ArrayLike
 from ..special import gammaln, xlogy
+from ..special.promoting import in_double
 
 __all__ = ["logpdf", "pdf"]
+
+
+def _log_density(points: Any, shapes: Any) -> Any:
+    constant = gammaln(shapes).sum() - gammaln(shapes.sum())
+    column = shapes.reshape(-1, *[1] * (points.ndim - 1))
+    return xlogy(column - 1, points).sum(0) - constant
 
 
 @compound()
@@ -38,9 +46,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Value:
     if points.shape[0] != shapes.shape[0]:
         points = jnp.concatenate([points, 1 - points.sum(0, keepdims=True)])
     inside = (points >= 0).all(0) & (abs(points.sum(0) - 1) < 1e-6)
-    constant = gammaln(shapes).sum() - gammaln(shapes.sum())
-    column = shapes.reshape(-1, *[1] * (points.ndim - 1))
-    value = xlogy(column - 1, jnp.where(inside, points, 1)).sum(0) - constant
+    value = in_double(_log_density, jnp.where(inside, points, 1), shapes)
     return jnp.where((shapes > 0).all(), jnp.where(inside, value, -math.inf), math.nan)
 
 

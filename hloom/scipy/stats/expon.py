@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ... import numpy as jnp
+from ...lax.elementwise_functions import complement_of_exp
 from ...namespaces import publish as _publish
 from ...tracer.compound import compound
 from ...tracer.core import Value
@@ -16,7 +17,7 @@ _family = Continuous(
     "expon",
     low=0.0,
     log_density=lambda y: -y,
-    cdf_formula=lambda y: -jnp.expm1(-y),
+    cdf_formula=lambda y: complement_of_exp(-y),
     logcdf_formula=lambda y: log_of_complement(-y),
     logsf_formula=lambda y: -y,
     ppf_formula=lambda q: -jnp.log1p(-q),

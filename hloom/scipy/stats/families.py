@@ -135,8 +135,10 @@ class Continuous:
 
 
 def _log(p: Any, rest: Any) -> Any:
-    """log(p), where p + rest = 1."""
-    return jnp.where(p < 0.5, jnp.log(p), jnp.log1p(-rest))
+    """log(p), where p + rest = 1; the logarithm that does not count sees no end of its range, where its derivative is
+    infinite."""
+    small = p < 0.5
+    return jnp.where(small, jnp.log(jnp.where(small, p, 1)), jnp.log1p(-jnp.where(small, 0, rest)))
 
 
 def log_of_complement(x: Any) -> Any:

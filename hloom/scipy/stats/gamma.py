@@ -6,8 +6,9 @@ from ...namespaces import publish as _publish
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.operators import ArrayLike
-from ..special import gammainc, gammaincc, gammaln, xlogy
+from ..special import gammainc, gammaincc
 from .families import Continuous
+from .log_densities import gamma_log_density
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -16,7 +17,7 @@ _family = Continuous(
     "gamma",
     low=0.0,
     valid=lambda a: a > 0,
-    log_density=lambda y, a: xlogy(a - 1, y) - y - gammaln(a),
+    log_density=gamma_log_density,
     cdf_formula=lambda y, a: gammainc(a, y),
     sf_formula=lambda y, a: gammaincc(a, y),
 )

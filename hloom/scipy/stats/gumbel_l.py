@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ... import numpy as jnp
+from ...lax.elementwise_functions import complement_of_exp
 from ...namespaces import publish as _publish
 from ...tracer.compound import compound
 from ...tracer.core import Value
@@ -15,7 +16,7 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 _family = Continuous(
     "gumbel_l",
     log_density=lambda y: y - jnp.exp(y),
-    cdf_formula=lambda y: -jnp.expm1(-jnp.exp(y)),
+    cdf_formula=lambda y: complement_of_exp(-jnp.exp(y)),
     logcdf_formula=lambda y: log_of_complement(-jnp.exp(y)),
     logsf_formula=lambda y: -jnp.exp(y),
     ppf_formula=lambda q: jnp.log(-jnp.log1p(-q)),

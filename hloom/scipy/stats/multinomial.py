@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ... import numpy as jnp
 from ...namespaces import publish as _publish
@@ -12,8 +13,13 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.operators import ArrayLike
 from ..special import gammaln, xlogy
+from ..special.promoting import in_double
 
 __all__ = ["logpmf", "pmf"]
+
+
+def _log_mass(counts: Any, total: Any, chances: Any) -> Any:
+    return gammaln(total + 1) + (xlogy(counts, chances) - gammaln(counts + 1)).sum(-1)
 
 
 @compound()
@@ -31,7 +37,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Value:
     if not dtypes.is_integer(counts.aval.dtype):
         raise ValueError(f"x and n must be of integer type; got x.dtype={jnp.result_type(x)}, n.dtype={trials.dtype}")
     whole, total = counts.astype(chances.dtype), trials.astype(chances.dtype)
-    value = gammaln(total + 1) + (xlogy(whole, chances) - gammaln(whole + 1)).sum(-1)
+    value = in_double(_log_mass, whole, total, chances)
     return jnp.where(counts.sum(-1) == trials, value, -math.inf)
 
 

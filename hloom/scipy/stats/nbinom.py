@@ -7,8 +7,8 @@ from ...namespaces import publish as _publish
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.operators import ArrayLike
-from ..special import betaln, xlog1py, xlogy
 from .families import Discrete
+from .log_densities import beta_log_density
 
 __all__ = ["logpmf", "pmf"]
 
@@ -16,7 +16,7 @@ __all__ = ["logpmf", "pmf"]
 _family = Discrete(
     "nbinom",
     valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
-    log_mass=lambda k, n, p: xlogy(n, p) + xlog1py(k, -p) - jnp.log(k + n) - betaln(n, k + 1),
+    log_mass=lambda k, n, p: beta_log_density(p, n, k + 1) + jnp.log(p / (k + n)),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ... import numpy as jnp
+from ...lax.elementwise_functions import complement_of_exp
 from ...namespaces import publish as _publish
 from ...tracer.compound import compound
 from ...tracer.core import Value
@@ -18,7 +19,7 @@ _family = Continuous(
     inner=2.0,
     valid=lambda b: b > 0,
     log_density=lambda y, b: jnp.log(b) - (b + 1) * jnp.log(y),
-    cdf_formula=lambda y, b: -jnp.expm1(-b * jnp.log(y)),
+    cdf_formula=lambda y, b: complement_of_exp(-b * jnp.log(y)),
     logcdf_formula=lambda y, b: log_of_complement(-b * jnp.log(y)),
     logsf_formula=lambda y, b: -b * jnp.log(y),
     ppf_formula=lambda q, b: jnp.exp(-jnp.log1p(-q) / b),

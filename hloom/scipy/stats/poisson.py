@@ -13,6 +13,7 @@ from ...tracer.operators import ArrayLike
 from ..special import entr, gammaincc, gammaln, xlogy
 from ..special.promoting import real
 from .families import Discrete
+from .log_densities import gamma_log_density
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
@@ -20,7 +21,7 @@ __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 _family = Discrete(
     "poisson",
     valid=lambda mu: mu >= 0,
-    log_mass=lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu,
+    log_mass=lambda k, mu: gamma_log_density(mu, k + 1),
 )
 
 
