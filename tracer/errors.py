@@ -16,7 +16,6 @@ from ..hlo.errors import (
 
 __all__ = [
     "AxisError",
-    "CompileOptionError",
     "ConcretizationTypeError",
     "DeletedArrayError",
     "DerivativeMismatchError",
@@ -45,10 +44,6 @@ __all__ = [
     "UnsupportedElementTypeError",
     "UnsupportedError",
 ]
-
-
-class CompileOptionError(JaxRuntimeError, ValueError):
-    """A compile option that there is not, or that cannot have this value."""
 
 
 class JAXTypeError(TypeError):
