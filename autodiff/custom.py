@@ -153,12 +153,38 @@ class Arguments:
                     f"that the function around has made: its rule says nothing about that derivative.\n"
                     f"  at {user_line()}\n  Return the new value, and write it outside."
                 )
-        return result
+        own = {id(given[k]): _OfReference(value, self._kinds[k]) for k, value in before.items()}
+        return tree.map(lambda leaf: own.get(id(leaf), leaf) if isinstance(leaf, Ref) else leaf, result)
 
     def unflatten(self, values: Sequence[Value]) -> Any:
         """The arguments that are differentiated, with `values` in place of the leaves."""
         shown = tree.unflatten(self.tree, overlaid_all(values, self.avals))
         return show_references(shown) if self.has_references else shown
+
+
+class _OfReference:
+    """In place of a pass's own reference in what it returns: the array, and the kind of the reference."""
+
+    def __init__(self, value: Any, kind: str | None) -> None:
+        self.value = value
+        self.kind = kind
+
+
+tree.register_pytree_node(_OfReference, lambda r: ((r.value,), r.kind), lambda kind, held: _OfReference(held[0], kind))
+
+
+def _as_references(residuals: Any) -> tuple[Any, list[tuple[Ref, Value]]]:
+    """Residuals with references to what `_OfReference` holds, and these references with their arrays."""
+    made: list[tuple[Ref, Value]] = []
+
+    def shown(leaf: Any) -> Any:
+        if not isinstance(leaf, _OfReference):
+            return leaf
+        ref = Ref(as_value(leaf.value), "of the function's forward pass", leaf.kind)
+        made.append((ref, ref.current()))
+        return ref
+
+    return tree.map(shown, residuals, is_leaf=lambda x: isinstance(x, _OfReference)), made
 
 
 class Outputs:
@@ -192,7 +218,8 @@ class Outputs:
 
     def flatten(self, result: Any) -> list[Value]:
         leaves, self.tree = tree.flatten(result)
-        for leaf in leaves:
+        for node in tree.leaves(result, is_leaf=lambda x: isinstance(x, _OfReference)):
+            leaf = Ref(node.value, kind=node.kind) if isinstance(node, _OfReference) else node
             refuse_result(leaf, "a function with a rule of its own", "with a custom derivative")
         values = tuple([as_value(leaf) for leaf in leaves])
         self.avals = [v.aval for v in values]
@@ -700,7 +727,15 @@ class custom_vjp(OtherRules, Generic[P, R]):
             ]
             cotangent = tree.unflatten(found.out_tree, full_cotangents)
             with _closures_explained("custom_vjp", self.fun), _with_x64(x64):
-                answer = bwd(*given.static_args, found.rebuilt(residuals), cotangent)
+                shown, made = _as_references(found.rebuilt(residuals))
+                answer = bwd(*given.static_args, shown, cotangent)
+            for ref, value in made:
+                if ref.current() is not value:
+                    raise UnsupportedError(
+                        f"custom_vjp bwd function {function_line(bwd)} writes to {ref.aval}, a reference to a mutable "
+                        f"array that the differentiated function made: it is gone by then.\n  at {user_line()}\n"
+                        "  Make the reference outside of the differentiated function."
+                    )
             return _checked_cotangents(bwd, given, given.avals, answer)
 
         forward.__name__, backward.__name__ = (getattr(f, "__name__", "<unnamed>") for f in (fwd, bwd))
@@ -735,8 +770,7 @@ def _without_references(result: Any, arguments: Arguments, fwd: Callable[..., An
         if isinstance(leaf, Ref) and not any(leaf is o for o in own):
             raise ValueError(
                 f"custom_vjp fwd function {function_line(fwd)} returned a mutable array reference of type "
-                f"{leaf.aval} as a residual, which is none of its arguments from outside of the differentiated "
-                f"function: keep ref[...].\n\n{leaf.origin()}"
+                f"{leaf.aval} as a residual, which is none of its arguments.\n\n{leaf.origin()}"
             )
     return hide_references(result)
 

@@ -173,14 +173,15 @@ def _size(
         raise ValueError(f"vmap must have at least one non-None value in in_axes{_of(fun)}")
     counted = Counter(sizes.values())
     if len({*counted, *(() if wanted is None else (wanted,))}) > 1:
-        names = leaf_names(fun, args, kwargs, NO_STATICS)
+        names = [f"argument {name}" for name in leaf_names(fun, args, {}, NO_STATICS)]
+        names += leaf_names(fun, (), {f"kwargs[{key!r}]": value for key, value in kwargs.items()}, NO_STATICS)
         lines = [] if wanted is None else [f"  * the `axis_size` argument was {wanted};"]
         for size, count in counted.most_common():
             members = [k for k, s in sizes.items() if s == size]
             first = members[0]
             value = values[first]
             kind = f"float0{list(value.shape)}" if is_float0(value) else value.aval.str_short()
-            example = f"axis {places[first]} of argument {names[first]} of type {kind}"
+            example = f"axis {places[first]} of {names[first]} of type {kind}"
             if count == 1:
                 lines.append(f"  * one axis had size {size}: {example};")
             else:

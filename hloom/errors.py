@@ -5,6 +5,7 @@ from .namespaces import publish as _publish
 from .tracer import errors as _errors
 from .tracer.errors import (
     AxisError as AxisError,
+    CompileOptionError as CompileOptionError,
     ConcretizationTypeError as ConcretizationTypeError,
     DeletedArrayError as DeletedArrayError,
     DerivativeMismatchError as DerivativeMismatchError,

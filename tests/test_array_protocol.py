@@ -88,7 +88,7 @@ def test_small_promises_of_arrays() -> None:
     for given in options:
         with pytest.raises(ValueError, match=f"then {next(iter(given))} should not be specified"):
             hloom.jit(lambda x: x, **given)
-    with pytest.raises(ValueError, match="no such compile option: 'speed'"):
+    with pytest.raises(ValueError, match="No such compile option: 'speed'"):
         lowered.compile(compiler_options={"speed": 1})
 
 

@@ -158,6 +158,8 @@ def test_pieces_are_the_whole_and_failures_run_again(outcomes: Path) -> None:
         ("tools.jax_tests.private.PrivateName: not here: jax._src.something", False),
         ("AttributeError: 'Compiled' object has no attribute '_params'", True),
         ("AttributeError: 'Array' object has no attribute 'params'", False),
+        ("AttributeError: module 'hloom.lax' has no attribute '_steps'", True),
+        ("AttributeError: module 'hloom.lax' has no attribute 'steps'", False),
         ("AttributeError: 'JaxprPrimitive' object has no attribute 'impl'", True),
         ("TypeError: Mesh: devices must be those of hloom.devices(), not MockTpuDevice(id=0)", True),
         ("AssertionError: 1 != 2", False),

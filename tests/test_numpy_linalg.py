@@ -273,6 +273,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "uplo": (lambda: jnp.linalg.eigh(S32, "x"), ValueError, "UPLO must be one of None, 'L', or 'U', got 'x'"),
     "mode": (lambda: jnp.linalg.qr(S32, "x"), ValueError, "Unsupported QR decomposition mode 'x'"),
     "two limits": (lambda: jnp.linalg.pinv(S32, 0.1, rcond=0.1), ValueError, "only one of rtol and rcond"),
+    "limits of a batch": (lambda: jnp.linalg.pinv(jnp.ones((2, 4, 4)), jnp.ones(3)), ValueError, r"pinv: .*\(3,\)"),
     "16 bits": (lambda: jnp.linalg.qr(jnp.ones((3, 3), jnp.float16)), TypeError, "does not accept dtype float16"),
     "two rank limits": (lambda: jnp.linalg.matrix_rank(S32, 0.1, tol=0.1), ValueError, "only one of tol or rtol"),
     "cond": (lambda: jnp.linalg.cond(X32, 1), ValueError, "array must be square"),

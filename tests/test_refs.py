@@ -870,6 +870,14 @@ def scaled_by(x: Any, ref: Any) -> Any:
 scaled_by.defvjp(lambda x, r: (scaled_by(x, r), (x, r[...])), lambda kept, ct: (ct * kept[1], ct * kept[0]))
 
 
+@hloom.custom_vjp
+def keeps_ref(ref: Any) -> Any:
+    return ref[...]
+
+
+keeps_ref.defvjp(lambda r: (r[...], r), lambda r, ct: (ct * r[...],))
+
+
 def of_new(x: Any) -> Any:
     return seven_sines(hloom.new_ref(x))
 
@@ -896,6 +904,7 @@ TWICE = 7 * COS * 7 * float(np.cos(SIN))
 BY_VALUE: dict[str, tuple[Any, float]] = {
     "plain": (of_new, 7 * COS),
     "jitted inside": (lambda x: hloom.jit(seven_sines)(hloom.new_ref(x)), 7 * COS),
+    "kept": (lambda x: keeps_ref(hloom.new_ref(3 * x)), 4.5),
     "with a value": (lambda x: scaled_by(3 * x, hloom.new_ref(x)), 3.0),
     "checkpoint": (hloom.checkpoint(of_new), 7 * COS),
     "fori_loop": (lambda x: lax.fori_loop(0, 2, lambda i, c: of_new(c), x), TWICE),
@@ -931,14 +940,19 @@ incremented.defvjp(lambda r: (incremented(r), None), lambda _, ct: (ct,))
 
 
 @hloom.custom_vjp
-def keeps_ref(ref: Any) -> Any:
+def stashes(ref: Any) -> Any:
     return ref[...]
 
 
-keeps_ref.defvjp(lambda r: (r[...], r), lambda r, ct: (ct * r[...],))
+def _stash(ref: Any, ct: Any) -> Any:
+    ref[...] = ct
+    return (ct,)
+
+
+stashes.defvjp(lambda r: (r[...], r), _stash)
 BY_VALUE_ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "writes": (lambda x: incremented(hloom.new_ref(x)), hloom.errors.UnsupportedError, r"(?s)writes to Ref.*test_refs"),
-    "kept": (lambda x: keeps_ref(hloom.new_ref(x)), ValueError, r"keep ref\[\.\.\.\]"),
+    "stashes": (lambda x: stashes(hloom.new_ref(x)), hloom.errors.UnsupportedError, "bwd function .*writes to Ref"),
     "twice": (lambda x: (lambda r: scaled_by(r, r))(hloom.new_ref(x)), ValueError, "both x and ref"),
 }
 

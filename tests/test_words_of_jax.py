@@ -118,6 +118,12 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         r"vmap got inconsistent sizes for array axes to be mapped:\n  \* the `axis_size` argument was 2;\n  \* one "
         r"axis had size 8: axis 0 of argument x of type int32\[8\]",
     ),
+    "vmap: a keyword": (
+        lambda j: j.vmap(lambda x, y: x + y)(np.ones(1, np.int32), y=np.ones(2, np.int32)),
+        ValueError,
+        r"  \* one axis had size 1: axis 0 of argument x of type int32\[1\];\n  \* one axis had size 2: axis 0 of "
+        r"kwargs\['y'\] of type int32\[2\]",
+    ),
     "vmap: in_axes": (
         lambda j: j.vmap(lambda x: x, in_axes=([0],))(np.ones(3)),
         ValueError,

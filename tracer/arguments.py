@@ -28,6 +28,7 @@ from .caches import on_clear
 from .context import thread
 from .core import Value, thread_state
 from .errors import (
+    CompileOptionError,
     NonArrayArgumentError,
     NonHashableStaticArgumentsError,
     OperandError,
@@ -216,19 +217,19 @@ _EFFORTS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimizat
 
 
 def compile_options(options: dict[str, Any] | None, what: str) -> frozenset[str]:
-    """The settings that are asked for. ValueError for options that XLA does not have: the names of its begin with
-    "xla_", except for those of its efforts."""
+    """The settings that are asked for. CompileOptionError for options that XLA does not have: the names of its begin
+    with "xla_", except for those of its efforts."""
     found = set()
     for name, value in (options or {}).items():
         setting = COMPILE_OPTIONS.get(name)
         if setting is None:
             if not name.startswith("xla_") and name not in _EFFORTS:
                 known = ", ".join(map(repr, COMPILE_OPTIONS))
-                raise ValueError(
-                    f"{what}: no such compile option: {name!r}; here are {known}; others of XLA, xla_..., mean nothing"
+                raise CompileOptionError(
+                    f"{what}: No such compile option: {name!r}; here are {known}; others of XLA, xla_..., mean nothing"
                 )
         elif not isinstance(value, bool):
-            raise ValueError(f"{what}: the compile option {name!r} must be a bool, not {value!r}")
+            raise CompileOptionError(f"{what}: the compile option {name!r} must be a bool, not {value!r}")
         elif value:
             found.add(setting)
     return frozenset(found)

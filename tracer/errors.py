@@ -16,6 +16,7 @@ from ..hlo.errors import (
 
 __all__ = [
     "AxisError",
+    "CompileOptionError",
     "ConcretizationTypeError",
     "DeletedArrayError",
     "DerivativeMismatchError",
@@ -44,6 +45,10 @@ __all__ = [
     "UnsupportedElementTypeError",
     "UnsupportedError",
 ]
+
+
+class CompileOptionError(JaxRuntimeError, ValueError):
+    """A compile option that there is not, or that cannot have this value."""
 
 
 class JAXTypeError(TypeError):

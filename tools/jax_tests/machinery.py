@@ -27,11 +27,13 @@ MACHINERY: dict[str, tuple[str, ...]] = {
     ),
     "lowering to MLIR": ("jax._src.interpreters.mlir",),
     "how TPUs are arranged": ("jax._src.mesh_utils", "jax._src.tpu", "jax._src.distributed.State"),
-    "collectives in two steps, which JAX has not published": (
+    "collectives in two steps or outside of maps, which JAX has not published": (
+        "jax._src.shard_map.top_level_all_gather",
         *(f"jax._src.lax.parallel.{name}_start" for name in ("all_gather", "psum", "psum_scatter", "all_to_all")),
         *(f"jax._src.lax.parallel.{name}_start" for name in ("pbroadcast", "ppermute")),
     ),
     "signatures and assertions of key reuse": ("jax.experimental.key_reuse._core", "jax._src.random."),
+    "registries of tree nodes": ("jax._src.tree_util.dispatch_registry",),
     "numbers with a dtype in jaxprs": ("jax._src.literals",),
     "the parts of sparsify": ("jax.experimental.sparse.transform.",),
     "steps of solvers and shape rules, called one by one": (
@@ -49,7 +51,7 @@ _UNPUBLISHED = {
 """Attributes of objects that JAX does not publish though their names do not say so, by hloom's class."""
 
 _NAME = re.compile(r"PrivateName: not here: ([\w.]+)")
-_ATTRIBUTE = re.compile(r"AttributeError: '(\w+)' object has no attribute '(\w+)'")
+_ATTRIBUTE = re.compile(r"AttributeError: (?:module )?'([\w.]+)'(?: object)? has no attribute '(\w+)'")
 _DEVICES = re.compile(r"devices must be those of hloom\.devices\(\), not Mock\w+")
 
 

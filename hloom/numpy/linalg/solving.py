@@ -118,7 +118,14 @@ def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any 
     x = matrices("pinv", x, square=hermitian)
     real = dtypes.real_of(x.aval.dtype)
     limit = 10.0 * max(sizes(x)) * float(dtypes.finfo(real).eps) if rtol is None else rtol
-    limits = broadcast_to_shape(to_dtype(limit, real, False), batch_of(x))
+    given, batch = to_dtype(limit, real, False), batch_of(x)
+    shape = given.aval.shape
+    if len(shape) > len(batch) or any(n not in (1, m) for n, m in zip(reversed(shape), reversed(batch), strict=False)):
+        raise ValueError(
+            f"pinv: rtol is a number, or one for each matrix: its shape {shape} does not broadcast to {batch}, the "
+            f"batch of {x.aval.str_short()}\n  at {user_line()}"
+        )
+    limits = broadcast_to_shape(given, batch)
     found: Value = _pinv.bind(x, limits, hermitian=bool(hermitian))
     return found
 

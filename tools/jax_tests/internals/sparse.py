@@ -84,11 +84,15 @@ def _bcsr_to_bcoo(indices: Any, indptr: Any, *, shape: Any) -> Any:
     return sparse.BCSR((data, indices, indptr), shape=shape[: indices.ndim + 1]).to_bcoo().indices
 
 
-def _count_stored_elements(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
+def _count_stored_elements_per_batch(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
     found = mat != 0
     if n_dense:
         found = found.any(tuple(range(found.ndim - n_dense, found.ndim)))
-    counts = found.sum(tuple(range(n_batch, found.ndim)))
+    return found.sum(tuple(range(n_batch, found.ndim)))
+
+
+def _count_stored_elements(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
+    counts = _count_stored_elements_per_batch(mat, n_batch, n_dense)
     return counts.max() if counts.size else 0
 
 
@@ -166,7 +170,7 @@ _BY_MODULE: dict[str, tuple[Any, ...]] = {
     "csr": (_csr_fromdense, _csr_todense, _csr_matvec, _csr_matmat),
     "coo": (_coo_fromdense, _coo_todense, _coo_matvec, _coo_matmat, COOInfo),
     "linalg": (_lobpcg_standard_matrix,),
-    "util": (SparseInfo, _csr_to_coo, _count_stored_elements),
+    "util": (SparseInfo, _csr_to_coo, _count_stored_elements, _count_stored_elements_per_batch),
 }
 
 PUBLIC: dict[tuple[str, str], Any] = {

@@ -17,6 +17,7 @@ from hloom.tracer.ops import convert
 import hloom
 import hloom.numpy as jnp
 from hloom import lax
+from hloom.lax.linalg.qr import geqrf
 from hloom.random.implementations import KeyDType, implementation
 
 # ---- dtypes
@@ -157,6 +158,7 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("lax.lax", "_const"): _const,
     ("lax.lax", "_convert_element_type"): convert_element_type,
     ("lax.lax", "_delta"): _delta,
+    ("lax.linalg", "geqrf"): geqrf,
     ("lax.parallel", "pargmax"): pargmax,
     ("lax.parallel", "pargmin"): pargmin,
     ("numpy.indexing", "IndexingStrategy"): IndexingStrategy,
