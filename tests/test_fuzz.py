@@ -423,8 +423,8 @@ def test_all_lines_of_the_ledger_can_be_run_again() -> None:
 def test_the_readme_says_how_many() -> None:
     programs, cases = ledger.total()
     text = " ".join((ROOT / "README.md").read_text().split())
-    counted = f"{cases.total():,} cases are in its ledger: {programs.total():,} programs, {programs['op']:,} of them single"
-    assert counted in text
+    counted = f"{programs.total():,} programs, {programs['op']:,} of them single operations"
+    assert f"{cases.total():,} cases are in its ledger: {counted}" in text
 
 
 # ---- ten minutes
