@@ -113,7 +113,9 @@ def test_square_roots(name: str) -> None:
             np.testing.assert_allclose(root @ root, x, atol=1e-12)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that the matrix is singular
-                np.testing.assert_allclose(root, scipy.linalg.sqrtm(x), atol=1e-7)
+                expected = scipy.linalg.sqrtm(x)
+            if np.isfinite(expected).all():  # SciPy 1.18 divides by zero
+                np.testing.assert_allclose(root, expected, atol=1e-7)
 
 
 def test_there_is_no_square_root() -> None:

@@ -209,11 +209,14 @@ def clone(key: Any) -> Value:
     >>> random.clone(key) == key
     Array(True, dtype=bool)
     """
-    keys = as_keys(key)
+    value, watched = as_value(key), current_context().debug_key_reuse
+    if not watched and not dtypes.is_extended(value.aval.dtype):
+        return value  # whatever it is, as in JAX
+    keys = as_keys(value)
     words = storage_of(keys)
-    if current_context().debug_key_reuse:
+    if watched:
         words = bind_use("random_clone", Uses(), lambda given: given, words)
-    return _as_given(_keys(words, _impl_of(keys)), key)
+    return _as_given(_keys(words, _impl_of(keys)), value)
 
 
 # ---- new keys from old ones

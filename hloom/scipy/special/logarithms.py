@@ -261,7 +261,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Value:
     >>> special.boxcox(jnp.array([1.0, 4.0]), 0.5)
     Array([0., 2.], dtype=float32)
     """
-    return strong(_boxcox.bind(*promote_inexact("boxcox", x, lmbda)))
+    return _boxcox.bind(*promote_inexact("boxcox", x, lmbda))
 
 
 @compound()
@@ -275,7 +275,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Value:
     >>> special.boxcox1p(jnp.array([0.0, 3.0]), 0.5)
     Array([0., 2.], dtype=float32)
     """
-    return strong(_boxcox1p.bind(*promote_inexact("boxcox1p", x, lmbda)))
+    return _boxcox1p.bind(*promote_inexact("boxcox1p", x, lmbda))
 
 
 def _power_transform(name: str, log: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Primitive:
