@@ -294,3 +294,18 @@ def test_the_environment() -> None:
     assert "KeyReuseError" in done.stderr
     done = subprocess.run([sys.executable, "-c", script], env={**env, "JAX_DEBUG_KEY_REUSE": "0"}, capture_output=True)
     assert done.returncode == 0
+
+
+def test_results_are_looked_at_all_the_same() -> None:
+    """In a process of its own: each setting changes what runs operations when it is first on."""
+    code = """
+import hloom, hloom.numpy as jnp
+for setting in (hloom.debug_nans, hloom.debug_key_reuse, hloom.debug_nans):
+    with setting(True):
+        try:
+            jnp.log(jnp.array(-1.0))
+        except FloatingPointError:
+            print("seen")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["seen", "seen"]

@@ -34,7 +34,7 @@ OURS = {
     "errors": {
         *("CustomCallError", "DeletedArrayError", "DerivativeMismatchError", "ExecutionError", "HloError"),
         *("AxisError", "CollectiveError", "EmptyQueueError", "HloParseError", "IndexKindError"),
-        "NonConcreteSliceError",
+        *("CompileOptionError", "NonConcreteSliceError"),
         *("NonArrayArgumentError", "NonHashableStaticArgumentsError", "OperandError", "ShapeError", "UnboundAxisError"),
         *("TreeDefError", "TreeStructureError", "UnsupportedElementTypeError", "UnsupportedError", "VerificationError"),
     },

@@ -66,7 +66,8 @@ def test_what_is_out_of_date_is_told(tool: ModuleType, tmp_path: Path, monkeypat
         other = replace(images[EXECUTOR.identity], code=b"\x90" * 40)
         functions = [(f, other if f is EXECUTOR else images[f.identity]) for f in tool.FUNCTIONS]
         changed.write_text(native_code.write(native_code.made_by(text), functions))
-        assert tool._differences(changed, tool.FUNCTIONS, 0, compiled=True) == ["execute: other machine code"]
+        # others may differ, too: the choice of LLVM among equals depends on addresses
+        assert "execute: other machine code" in tool._differences(changed, tool.FUNCTIONS, 0, compiled=True)
 
 
 def test_the_text_of_the_file_is_read_back() -> None:

@@ -256,8 +256,9 @@ _refinements: list[type[EvalTrace]] = []
 
 
 def refine_eval(kind: type[EvalTrace], *, first: bool = False) -> None:
-    """From now on EVAL is of class `kind`, too: what that does not do itself it leaves to the classes that came before
-    it. `first`: it stays in front of those that come later."""
+    """From now on EVAL is of class `kind`, too, which refines CheckedEvalTrace; `kind` leaves to the classes that came
+    before it whatever it does not do itself. `first`: it stays in front of those that come later."""
+    assert issubclass(kind, CheckedEvalTrace)  # else results would no longer be looked at
     if kind not in _refinements:
         _refinements.insert(0 if first else len(_refinements), kind)
         EVAL.__class__ = type(kind.__name__, tuple(_refinements), {})

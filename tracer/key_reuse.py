@@ -26,7 +26,7 @@ from ..hlo.shape import Shape
 from . import tree
 from .array import Array
 from .context import current_context
-from .core import Call, EvalTrace, Value, call_of, refine_eval
+from .core import Call, CheckedEvalTrace, Value, call_of, refine_eval
 from .errors import KeyReuseError
 from .key_uses import ALL, NONE, Forward, Mask, Sink, Uses, masked
 from .overlay import storage_of, storages
@@ -446,7 +446,7 @@ def _is_on() -> bool:
     return not _depth.inside and current_context().debug_key_reuse
 
 
-class KeyEvalTrace(EvalTrace):
+class KeyEvalTrace(CheckedEvalTrace):
     """An EvalTrace that marks keys, for `debug_key_reuse`."""
 
     def process(
