@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path  # at once: a fork waits for imports of our own modules only
 from typing import TYPE_CHECKING, cast
 
 from ...hlo.forking import Order, fork_lock
@@ -41,8 +42,6 @@ from .native_code import delivered
 from .uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from .store_disk import Disk
 
 PROGRAM, DIGEST = ".program", ".digest"
@@ -125,7 +124,7 @@ class KernelStore:
     @property
     def folder(self) -> Path | None:
         """The folder on disk, if any."""
-        return None if self._folder is None else import_module("pathlib").Path(self._folder)
+        return None if self._folder is None else Path(self._folder)
 
     @lazy_property
     def _disk(self) -> Disk | None:
