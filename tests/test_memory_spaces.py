@@ -63,7 +63,8 @@ def placed(module: HloModule, size: int) -> tuple[HloModule, BufferAssignment]:
 def check_layouts_agree(module: HloModule) -> None:
     """Wherever a value passes without code, both ends have the same layouts, memory spaces included.
 
-    A fusion's root is stored, and what it stores has no memory: the loop of a native loop, whose element is the root.
+    A fusion's root, or each element of its root, is stored, and what it stores has no memory: the loop of a native
+    loop, whose elements these are.
     """
 
     def same(a: hlo.Shape, b: hlo.Shape, where: HloInstruction) -> None:
@@ -74,7 +75,8 @@ def check_layouts_agree(module: HloModule) -> None:
             same(parameter.shape, shape, where)
         same(called.root.shape, result, where)
 
-    stored = {i.called_computations()[0].root for i in module.instructions() if i.opcode is Opcode.FUSION}
+    roots = [i.called_computations()[0].root for i in module.instructions() if i.opcode is Opcode.FUSION]
+    stored = {o for root in roots for o in (root, *(root.operands if root.opcode is Opcode.TUPLE else ()))}
     for i in module.instructions():
         shapes = [o.shape for o in i.operands]
         if i.opcode is Opcode.WHILE:
