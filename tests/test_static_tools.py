@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any, NewType, get_origin
 
 import pytest
 
@@ -286,7 +286,7 @@ def test_jedi_knows_every_function(name: str, python: Path, tmp_path: Path) -> N
     unknown = {}
     for function in module.__all__:
         value = getattr(module, function)
-        is_type = isinstance(value, type) or get_origin(value) is not None
+        is_type = isinstance(value, (type, NewType)) or get_origin(value) is not None
         if not callable(value) or is_type or getattr(value, "__doc__", None) is None:
             continue
         documentation, signature = jedi.documentation(program + function), jedi.signature(program + function)
