@@ -261,7 +261,8 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Value:
     >>> special.boxcox(jnp.array([1.0, 4.0]), 0.5)
     Array([0., 2.], dtype=float32)
     """
-    return _boxcox.bind(*promote_inexact("boxcox", x, lmbda))
+    result: Value = _boxcox.bind(*promote_inexact("boxcox", x, lmbda))
+    return result
 
 
 @compound()
@@ -275,7 +276,8 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Value:
     >>> special.boxcox1p(jnp.array([0.0, 3.0]), 0.5)
     Array([0., 2.], dtype=float32)
     """
-    return _boxcox1p.bind(*promote_inexact("boxcox1p", x, lmbda))
+    result: Value = _boxcox1p.bind(*promote_inexact("boxcox1p", x, lmbda))
+    return result
 
 
 def _power_transform(name: str, log: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Primitive:
