@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +26,7 @@ from hloom.numba_backend.runtime.store import KernelStore
 import hloom
 import hloom.numpy as jnp
 from support.runtime_kernels import python
+from support.tool_modules import tool_module
 from test_eager_functions import bits, values
 
 needs_images = pytest.mark.skipif(not LINKS, reason="images are for Linux on x86-64")
@@ -44,11 +44,7 @@ def usual_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def tool(root: Path) -> ModuleType:
-    specification = importlib.util.spec_from_file_location("native_code_tool", root / "tools" / "native_code.py")
-    assert specification is not None and specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return tool_module(root, "native_code")
 
 
 @needs_code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,17 +19,14 @@ from hloom.numba_backend.runtime.store import KernelStore
 from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS
 
 from support.runtime_kernels import ADD, python
+from support.tool_modules import tool_module
 
 needs_images = pytest.mark.skipif(not LINKS, reason="images are for Linux on x86-64")
 
 
 @pytest.fixture(scope="module")
 def tool(root: Path) -> ModuleType:
-    specification = importlib.util.spec_from_file_location("native_code_tool", root / "tools" / "native_code.py")
-    assert specification is not None and specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return tool_module(root, "native_code")
 
 
 def _check(root: Path, *options: str) -> None:

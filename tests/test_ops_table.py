@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import subprocess
 import sys
@@ -12,15 +11,12 @@ from types import ModuleType
 import pytest
 from hloom.hlo import ComputationBuilder, LocalClient, Opcode
 
+from support.tool_modules import tool_module
+
 
 @pytest.fixture(scope="module")
 def tool(root: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("ops_table", root / "tools" / "ops_table.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return tool_module(root, "ops_table")
 
 
 def test_the_document_is_what_the_tables_say(root: Path) -> None:

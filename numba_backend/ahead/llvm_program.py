@@ -79,7 +79,8 @@ def program_object(
     with llvm.create_context() as context:
         whole = llvm.parse_assembly(_for_target(str(_Run(program, symbol).module), header), context)
         for kernel in program.kernels:
-            plain = to_llvm(kernel, _SCOPE, features=frozenset(), register=0)
+            # never by Numba, whose code is for this process's processor
+            plain = to_llvm(kernel, _SCOPE, "one pass", features=frozenset(), register=0)
             text = with_functions(_for_target(plain, header), operations)
             part = llvm.parse_assembly(text, context)
             if operations:
