@@ -145,3 +145,32 @@ def test_how_exactly_to_multiply_survives_differentiation() -> None:
     gradient = hloom.make_hlo(hloom.grad(lambda x, y: bind(Opcode.DOT, (x, y), attributes).sum(), argnums=(0, 1)))(x, y)
     dots = [i.attributes.algorithm for i in gradient.instructions() if i.opcode is Opcode.DOT]
     assert len(dots) >= 2 and set(dots) == {"dot_bf16_bf16_f32"}
+
+
+@pytest.mark.parametrize(
+    ("element", "sizes"),
+    [
+        ("s32", [1, -1, 3]), ("s32", [-2, 3, 300]), ("s32", [2**31 - 1, 2**31 - 1, 1]), ("s8", [100, 20, 5]),
+        ("u8", [200, 99, 1]), ("u64", [2**63, 2**63, 5]), ("s64", [0, 0, 0]),
+    ],
+)  # fmt: skip
+def test_group_sizes_that_do_not_add_up(element: str, sizes: list[int]) -> None:
+    """Sizes may be negative, may end before the last row or behind it, and may have a narrow type."""
+    text = (
+        f"HloModule m\nENTRY e {{\n  x = f32[300,2] parameter(0)\n  y = f32[3,2,2] parameter(1)\n"
+        f"  n = {element}[3] parameter(2)\n  ROOT r = f32[300,2] ragged-dot(x, y, n), lhs_contracting_dims={{1}}, "
+        "rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}\n}"
+    )
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(1, 9, shape).astype(np.float32) for shape in ((300, 2), (3, 2, 2)))
+    kinds = {"s32": np.int32, "s8": np.int8, "u8": np.uint8, "u64": np.uint64, "s64": np.int64}
+    n = np.array(sizes, kinds[element])
+    ends = np.cumsum(n.astype(np.int64))
+    starts = ends - n.astype(np.int64)
+    expected = np.zeros((300, 2), np.float32)
+    for group, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        rows = (np.arange(300) >= start) & (np.arange(300) < end)
+        expected[rows] += x[rows] @ y[group]
+    module = parse(text)
+    np.testing.assert_array_equal(evaluate(module, x, y, n)[0], expected)
+    np.testing.assert_array_equal(hloom.run_hlo(module, x, y, n)[0], expected)

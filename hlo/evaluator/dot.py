@@ -94,7 +94,10 @@ def _matrices(array: NDArray, batch: tuple[int, ...], contracting: tuple[int, ..
 def _ragged_dot(
     shape: Shape, attributes: RaggedDotAttributes, lhs: NDArray, rhs: NDArray, group_sizes: NDArray
 ) -> NDArray:
-    """For each group, its part of the lhs times its rhs. Rows beyond the last group give zeros."""
+    """For each group, its part of the lhs times its rhs, added up. Rows beyond the last group give zeros.
+
+    Sizes are not checked: groups with negative sizes overlap others, as in XLA's RaggedDotRewriter.
+    """
     dot, ragged = attributes.dot, attributes.lhs_ragged_dims[0]
     if ragged in dot.lhs_batch_dims:
         plain: NDArray = _dot(shape, dot, lhs, rhs)
@@ -120,8 +123,8 @@ def _ragged_dot(
     total = np.zeros(shape.dimensions, shape.element.dtype)
     if is_contracted:
         return np.stack(results) if results else total
-    for result in results:  # at each index at most one of them is not zero
-        total = np.where(result != 0, result, total)
+    for result in results:  # of groups that do not overlap, at most one result is not zero at each index
+        total = total + result
     return total
 
 

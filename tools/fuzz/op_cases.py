@@ -10,6 +10,7 @@ import random
 from hloom.backend_check.op_case import make_inputs
 from hloom.backend_check.op_table import CASES, build_module
 from hloom.backend_check.op_values import any_value, finite
+from hloom.hlo.opcode import Opcode
 
 from . import data, module_cases, module_runs
 from .case import Case, Outcome, Stage
@@ -17,7 +18,7 @@ from .minimise import Shows
 
 COUNT = len(CASES)
 ANY = frozenset({any_value, finite})
-"""Values of operands that may be any: others are group sizes, members of replica groups, triangles."""
+"""Values of operands that may be any: others are members of replica groups, triangles. Sizes of groups may be any."""
 
 
 def draw(seed: int) -> Case:
@@ -33,7 +34,8 @@ def with_data(case: Case, number: int) -> Case:
     flavours, inputs = data.another(case.inputs, case.seed, number)
     own = make_inputs(given, case.seed + COUNT * number)
     chosen = zip(given.arrays, inputs, own, strict=True)
-    inputs = tuple(drawn if array.values in ANY else wanted for array, drawn, wanted in chosen)
+    any_sizes = given.opcode is Opcode.RAGGED_DOT
+    inputs = tuple(drawn if any_sizes or array.values in ANY else wanted for array, drawn, wanted in chosen)
     return case.but(data=number, inputs=inputs, options=module_runs.other_run(case.options, flavours, number))
 
 

@@ -140,8 +140,12 @@ def ragged_prefix(attributes: RaggedDotAttributes, rank: int) -> tuple[int, ...]
 
 
 def _masked(lhs: HloInstruction, group_sizes: HloInstruction, ragged: int, prefix: tuple[int, ...]) -> HloInstruction:
-    """One copy of the lhs for each group (dimension 0), zero where the index along `ragged` is not in the group."""
-    rank, index = group_sizes.shape.rank, group_sizes.shape.element
+    """One copy of the lhs for each group (dimension 0), zero where the index along `ragged` is not in the group.
+
+    Bounds of groups are s64, so that neither a sum of sizes nor an index wraps in a narrow type.
+    """
+    rank, index = group_sizes.shape.rank, ElementType.S64
+    group_sizes = convert(group_sizes, index)
     groups = group_sizes.shape.dimensions[-1]
     prefix = prefix if rank > 1 else ()
     # ends[.., g] is the sum of the sizes up to g: sum over h <= g in square arrays [.., h, g].
