@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import random
 
+from hloom.hlo.opcode import Opcode
+
 from hloom.backend_check.op_case import make_inputs
 from hloom.backend_check.op_table import CASES, build_module
 from hloom.backend_check.op_values import any_value, finite
-from hloom.hlo.opcode import Opcode
 
 from . import data, module_cases, module_runs
 from .case import Case, Outcome, Stage
