@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.hlo import CollectiveError, ExecutionError, evaluate_on_devices, parse
+from hloom.hlo import CollectiveError, ExecutionError, evaluate, evaluate_on_devices, parse
 from hloom.hlo.collectives import (
     collective_timeout,
     current_communicator,
@@ -196,6 +196,17 @@ def test_groups_that_do_not_fit(instruction: str, why: str, how: str) -> None:
     text = f"HloModule m, replica_count=2\n{_ADD}ENTRY e {{ x = f32[3] parameter(0)\n n = s32[1] constant({{3}})\n"
     with pytest.raises(ExecutionError, match=why):
         _run(f"{text} ROOT r = f32[3] {instruction} }}", _TWO, how)
+
+
+@pytest.mark.parametrize("run", [evaluate, hloom.run_hlo])
+@pytest.mark.parametrize("root", [1, -1])
+def test_a_root_outside_of_the_group_of_one(root: int, run: Any) -> None:
+    text = "HloModule m\nENTRY e { x = f32[3] parameter(0)\n n = s32[1] parameter(1)\n ROOT r = f32[3] "
+    module = parse(f"{text}collective-broadcast(x, n), replica_groups={{}}, has_dynamic_root=true }}")
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(run(module, x, np.zeros(1, np.int32))[0], x)
+    with pytest.raises(ExecutionError, match=rf"from members \[{root}\] of a group of 1"):
+        run(module, x, np.array([root], np.int32))
 
 
 def test_a_program_for_one_device_within_a_run() -> None:

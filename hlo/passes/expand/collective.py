@@ -64,14 +64,15 @@ def all_to_all(instruction: HloInstruction) -> HloInstruction:
     return make_tuple(instruction.operands)
 
 
-def collective_broadcast(instruction: HloInstruction) -> HloInstruction:
-    """The operand; zeros for a device in no group. A root can only be member 0 of the group of one."""
+def collective_broadcast(instruction: HloInstruction) -> HloInstruction | None:
+    """The operand; zeros for a device in no group. Not where the roots are an operand: when the program runs, a root
+    that is not member 0, the only one, is an error."""
     groups = instruction.attributes.replica_groups.groups
-    operands = instruction.operands[: -1 if instruction.attributes.has_dynamic_root else None]
+    has_roots = instruction.attributes.has_dynamic_root
     if groups and not any(0 in group for group in groups):
-        return _zeros(operands)
+        return _zeros(instruction.operands[: -1 if has_roots else None])
     _require_one_device(instruction)
-    return _together(list(operands))
+    return None if has_roots else _together(list(instruction.operands))
 
 
 def collective_permute(instruction: HloInstruction) -> HloInstruction:
