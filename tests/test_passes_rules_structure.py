@@ -182,7 +182,7 @@ def test_expansion(name: str) -> None:
 ALWAYS = {
     *("all_gather_start", "all_reduce_start", "collective_permute_start"),
     *("all_reduce_done", "all_to_all", "async_done", "batch_norm_grad", "batch_norm_inference"),
-    *("batch_norm_training", "collective_broadcast", "collective_done", "collective_of_one", "collective_permute"),
+    *("batch_norm_training", "collective_done", "collective_of_one", "collective_permute"),
     *("copy_done", "copy_start", "device_number", "dynamic_reshape", "first_operand", "get_dimension_size", "mapped"),
     *("ragged_dot", "rng", "rng_bit_generator", "scaled_dot", "scan", "set_dimension_size", "stochastic_convert"),
 }
