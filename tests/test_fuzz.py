@@ -312,6 +312,16 @@ def test_what_has_a_definite_result(operation: str, line: str, definite: bool) -
     assert is_definite(module) is definite
 
 
+@pytest.mark.parametrize(("kind", "definite"), [("", False), (", type=TOTALORDER", True)])
+def test_a_sort_of_nan_needs_a_total_order(kind: str, definite: bool) -> None:
+    module = parse(
+        f"HloModule m\nf {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=LT"
+        f"{kind} }}\nENTRY e {{ x = f32[8] parameter(0)  ROOT y = f32[8] sort(x), dimensions={{0}}, to_apply=f }}"
+    )
+    assert is_definite(module, [np.ones(8, np.float32)])
+    assert is_definite(module, [np.full(8, np.nan, np.float32)]) is definite
+
+
 def test_modules_that_say_the_same() -> None:
     module = parse(_CHAOS.replace("ROOT_OP", "negate"))
     assert first_difference(module, parse(module.to_text())) == ""

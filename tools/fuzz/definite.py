@@ -24,12 +24,14 @@ _TRIES = 24
 _NEAR = 1e-2
 
 
-def is_definite(module: HloModule) -> bool:
-    """False if the result of some reduction or sort depends on an order that nobody has chosen."""
-    return all(map(_is_definite, module.instructions()))
+def is_definite(module: HloModule, inputs: Sequence[Any] = ()) -> bool:
+    """False if the result of some reduction or sort depends on an order that nobody has chosen: of numbers, and of NaN
+    if some input is not finite."""
+    is_finite = all(np.isfinite(x).all() for x in map(np.asarray, inputs) if x.dtype.kind in "fcV")
+    return all(_is_definite(instruction, not is_finite) for instruction in module.instructions())
 
 
-def _is_definite(instruction: HloInstruction) -> bool:
+def _is_definite(instruction: HloInstruction, with_nan: bool) -> bool:
     attributes = instruction.attributes
     try:
         if instruction.opcode in _REDUCES:
@@ -37,7 +39,7 @@ def _is_definite(instruction: HloInstruction) -> bool:
             select = getattr(attributes, "select", None)
             return _is_associative(reducer) and (select is None or _chooses(select))
         if instruction.opcode is Opcode.SORT:
-            return _is_order(attributes.to_apply)
+            return _is_order(attributes.to_apply, with_nan)
     except (HloError, AttributeError):
         return True
     return True
@@ -65,8 +67,9 @@ def _is_associative(reducer: HloComputation) -> bool:
     return True
 
 
-def _is_order(comparator: HloComputation) -> bool:
-    """Never true both ways, and transitive. The parameters come in pairs."""
+def _is_order(comparator: HloComputation, with_nan: bool) -> bool:
+    """Never true both ways, and transitive. The parameters come in pairs. With NaN, equal to no number: only those that
+    have a place for it are orders."""
     rng = np.random.default_rng(0)
     halves = [comparator.parameters[::2], comparator.parameters[1::2]]
 
@@ -78,6 +81,10 @@ def _is_order(comparator: HloComputation) -> bool:
         a, b, c = ([random_array(p.shape, rng) for p in halves[0]] for _ in range(3))
         if before(a, a) or (before(a, b) and before(b, a)) or (before(a, b) and before(b, c) and not before(a, c)):
             return False
+        if with_nan and all(x.dtype.kind in "fV" for x in map(np.asarray, a)):
+            nan = [np.full_like(x, np.nan) for x in map(np.asarray, a)]
+            if not (before(a, nan) or before(nan, a)):
+                return False
     return True
 
 

@@ -148,7 +148,7 @@ def judged(
 ) -> Outcome:
     """The comparison as an outcome."""
     verdict, text = differences(module, inputs, expected, actual, how)
-    if verdict is Verdict.FOUND and not is_definite(module):
+    if verdict is Verdict.FOUND and not is_definite(module, inputs):
         return Outcome(Verdict.UNSTABLE, "the order of a reduction or a sort decides")
     if verdict is Verdict.FOUND:
         return found(f"{what} differ", f"{what} and the evaluator: {text}")
