@@ -8,8 +8,11 @@ import re
 
 import numpy as np
 import pytest
+from hloom.numba_backend.loops.lanes import NotLanes
+from hloom.numba_backend.loops.printer import to_text
+from hloom.numba_backend.loops.reader import read
 from hloom.numba_backend.runtime.dialect import SCOPE
-from hloom.numba_backend.runtime.frontend import to_llvm
+from hloom.numba_backend.runtime.frontend import to_llvm, type_of
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import emit_object
 from hloom.numba_backend.runtime.loader import load_objects
@@ -92,6 +95,31 @@ LOOPS = {
 
 def kernel_of(lines: tuple[str, ...]) -> KernelSource:
     return KernelSource("k", HEAD + "\n".join(f"        {line}" for line in lines) + TAIL, PARAMETERS)
+
+
+REFUSED = {
+    "neighbours": "an array that is written at one index", "moved": "an array that is written at one index",
+    "a place in turns": "an index that is j plus", "an index twice": "an index that is j plus",
+    "an index from memory": "an index that is j plus", "what the loop writes": "no number for all iterations",
+    "written twice": "an array that is written at one index", "rows that overlap": "an array that is written at one",
+    "a name in an index": "an index that is j plus", "backwards": "an index that is j plus",
+    "a largest": "a store, and with names", "a condition": "a store, and with names", "a sum of itself": "a sum of",
+}  # fmt: skip
+
+
+def in_lanes(lines: tuple[str, ...]) -> KernelSource:
+    return kernel_of(tuple(line.replace("in range(", "in lanes(") for line in lines))
+
+
+@pytest.mark.parametrize("name", [*VECTORS, *REFUSED])
+def test_what_lanes_may_contain(name: str) -> None:
+    kernel = in_lanes((VECTORS | LOOPS)[name])
+    types = [type_of(parameter) for parameter in kernel.parameters]
+    if name in REFUSED:
+        with pytest.raises(NotLanes, match=REFUSED[name]):
+            read(kernel.source, ["int64", "int64", *types])
+    else:
+        assert "in lanes(" in to_text(read(kernel.source, ["int64", "int64", *types]))
 
 
 def loops_in(text: str) -> int:

@@ -54,7 +54,7 @@ def emit_copy(nbytes: int) -> EmittedKernel:
         with writer.if_(size.eq(_PIECE)), writer.if_(Name("stream").ne(0)):
             with (
                 writer.loop("k", first, first + _PIECE, step=LINE) as k,
-                writer.loop("m", Number(LINE), streamed=True) as m,
+                writer.loop("m", Number(LINE), kind="streamed") as m,
             ):
                 writer.store(out, k + m, x[k + m])
             writer.assign(size, 0)

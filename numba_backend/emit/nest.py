@@ -32,7 +32,7 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ..loops.expressions import ZERO, Expr, Name, Number, call, is_number
-from ..loops.statements import KernelParameter, PointerParameter
+from ..loops.statements import KernelParameter, LoopKind, PointerParameter
 from ..loops.writer import Writer, cast
 from .alignment import roots_of
 from .collapse import FusedBody
@@ -406,10 +406,11 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
                         for array, root in zip(staged, nest.roots, strict=True):
                             writer.store(array, m, stored(root.shape.element, elements.value(root, at)))
                 with writer.loop(names[last + 1], ZERO, columns, step=together) as k:
-                    for streamed in (True, False):
-                        with writer.if_(stream.ne(0)) if streamed else writer.else_():
+                    kinds: tuple[LoopKind, ...] = ("streamed", "range")
+                    for kind in kinds:
+                        with writer.if_(stream.ne(0)) if kind == "streamed" else writer.else_():
                             for number in range(len(staged) or 1):
-                                with writer.loop(names[last + 3], Number(together), streamed=streamed) as m:
+                                with writer.loop(names[last + 3], Number(together), kind=kind) as m:
                                     if staged:
                                         to = nest.spot(number, (*[here[d] for d in range(last)], first + (k + m)))
                                         writer.store(pointer_of(nest.outputs[number]), to.offset, staged[number][k + m])

@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..loops.expressions import ZERO, Expr, Name, Number, call
+from ..loops.statements import LoopKind
 from ..loops.writer import Writer
 from .copies import LINE, STREAMED
 from .kernel import HI, LO
@@ -251,11 +252,12 @@ class TransposeEmitter:
         both = stream is not None and piece == max(LINE // self.width, 1)
         with writer.if_(length >= piece), writer.loop(f"{name}_tile", ZERO, length, step=piece) as first:
             first = writer.assign(name, call("minimum", first, length - piece))
-            for streamed in (True, False) if both else (False,):
+            kinds: tuple[LoopKind, ...] = ("streamed", "range") if both else ("range",)
+            for kind in kinds:
                 with ExitStack() as stack:
                     if both and stream is not None:
-                        stack.enter_context(writer.if_(stream.ne(0)) if streamed else writer.else_())
-                    m = stack.enter_context(writer.loop("m", Number(piece), streamed=streamed))
+                        stack.enter_context(writer.if_(stream.ne(0)) if kind == "streamed" else writer.else_())
+                    m = stack.enter_context(writer.loop("m", Number(piece), kind=kind))
                     writer.store(to, at + (first + m), source[start + (first + m)])
         with writer.else_(), writer.loop(name, length) as first:
             writer.store(to, at + first, source[start + first])

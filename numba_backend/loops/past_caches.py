@@ -77,13 +77,13 @@ class _Row:
 
 
 def _row(loop: For, widths: Mapping[str, int]) -> _Row | None:
-    if loop.step != 1 or loop.independent or loop.streamed or _is_short(loop.stop):
+    if loop.step != 1 or loop.kind != "range" or _is_short(loop.stop):
         return None
     inner = next((s for s in loop.body if isinstance(s, For)), None)
     together = 1
     statements = [s for s in loop.body if s is not inner]
     if inner is not None:
-        if inner.step != 1 or inner.start is not None or inner.streamed or not isinstance(inner.stop, Number):
+        if inner.step != 1 or inner.start is not None or inner.kind != "range" or not isinstance(inner.stop, Number):
             return None
         together = int(inner.stop.value)
         statements += inner.body
@@ -184,7 +184,7 @@ def _written(row: _Row, width: int, fresh: Callable[[str], str], arrays: _Arrays
         assign(first, call("minimum", begin + (Binary("&", ZERO - (at + begin), Number(line - 1))), rest)),
         assign(last, first + Binary("//", rest - first, Number(line)) * line),
         For(edge, begin, first, 1, [copied(edge)]),
-        For(whole, first, last, line, [For(lane, None, Number(line), 1, [line_copy], streamed=True)]),
+        For(whole, first, last, line, [For(lane, None, Number(line), 1, [line_copy], "streamed")]),
         For(edge, last, rest, 1, [copied(edge)]),
     ]
     aligned = ZERO if line % together else lead if together == 1 else Binary("//", lead, Number(together))

@@ -90,9 +90,9 @@ def _line(statement: Statement) -> str:
 
 
 def _range(loop: For) -> str:
-    if loop.independent or loop.streamed:
+    if loop.kind != "range":
         assert loop.start is None
-        return f"{'independent' if loop.independent else 'streamed'}({loop.stop.text})"
+        return f"{loop.kind}({loop.stop.text})"
     if loop.step != 1:
         assert loop.start is not None
         return f"range({loop.start.text}, {loop.stop.text}, {loop.step})"

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from .expressions import Binary, Call, Expr, Load, Name, Number, Unary
+from .lanes import check_kind
 from .statements import (
+    LOOP_KINDS,
     Assign,
     Augment,
     Block,
@@ -19,6 +22,7 @@ from .statements import (
     For,
     If,
     LocalArray,
+    LoopKind,
     LoopProgram,
     Return,
     Statement,
@@ -93,9 +97,9 @@ class _Reader:
                 return Store(element.pointer, element.index, result)
             case ast.For(
                 target=ast.Name(id=name),
-                iter=ast.Call(func=ast.Name(id="range" | "independent" | "streamed" as of), args=args, keywords=[]),
+                iter=ast.Call(func=ast.Name(id=of), args=args, keywords=[]),
                 orelse=[],
-            ) if of not in self._names:
+            ) if of in LOOP_KINDS and of not in self._names:
                 return self._for(name, [self._expression(a) for a in args], node.body, of)
             case ast.While(test=test, body=body, orelse=[]):
                 return While(self._expression(test), self.block(body))
@@ -120,8 +124,9 @@ class _Reader:
             raise NotALoopProgram("a range of another form")
         variable = self._named(name, "int64")
         stop = bounds[1 if len(bounds) > 1 else 0]
-        kinds = {"independent": of == "independent", "streamed": of == "streamed"}
-        return For(variable, start, stop, step.value, self.block(body), **kinds)
+        loop = For(variable, start, stop, step.value, self.block(body), cast(LoopKind, of))
+        check_kind(loop)
+        return loop
 
     def _if(self, node: ast.If) -> If:
         branches = [(self._expression(node.test), self.block(node.body))]

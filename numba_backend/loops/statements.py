@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -53,22 +53,28 @@ class LocalArray:
     dtype: str
 
 
+LoopKind = Literal["range", "independent", "lanes", "streamed"]
+LOOP_KINDS: tuple[str, ...] = get_args(LoopKind)
+
+
 @dataclass(slots=True, eq=False)
 class For:
     """``for variable in range(start, stop, step)``; the step is a literal. `start` None: ``range(stop)``.
 
-    `independent`: ``independent(stop)`` in place of the range; no iteration reads or writes what another one writes, so
-    that LLVM need not test whether buffers overlap.
+    `kind`: the function in the range's place, which has one argument, the end, if it is none of
 
-    `streamed`: ``streamed(stop)`` in place of the range; what is stored is not read soon, so no cache need have it."""
+    * ``range``;
+    * ``independent``: no iteration reads or writes what another one writes, so that LLVM need not test whether buffers
+      overlap;
+    * ``lanes``: the iterations are the elements of a vector (lanes.py);
+    * ``streamed``: what is stored is not read soon, so no cache need have it."""
 
     variable: Name
     start: Expr | None
     stop: Expr
     step: int
     body: list[Statement]
-    independent: bool = False
-    streamed: bool = False
+    kind: LoopKind = "range"
 
 
 @dataclass(slots=True, eq=False)

@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from .expressions import Call, Expr, Name, Number, as_expr
-from .statements import Assign, Augment, Block, For, If, LocalArray, Statement, Store, While
+from .lanes import check_kind
+from .statements import Assign, Augment, Block, For, If, LocalArray, LoopKind, Statement, Store, While
 from .typing import pointer_to
 
 Values = dict[Any, Expr]
@@ -142,12 +143,17 @@ class Writer:
         del scope.undo[count:]
 
     def loop(
-        self, name: str, *bounds: Expr | int, step: int = 1, guarded: bool = False, streamed: bool = False
+        self, name: str, *bounds: Expr | int, step: int = 1, guarded: bool = False, kind: LoopKind = "range"
     ) -> Opening[Name]:
         """``for name in range(stop)``, ``range(start, stop)``, ``range(start, stop, step)``; gives the variable.
-        `streamed`: ``for name in streamed(stop)``."""
+        `kind`: see `For`, ``for name in streamed(stop)``."""
         start = as_expr(bounds[0]) if len(bounds) > 1 else None
-        return _Loop(self, guarded, name, start, as_expr(bounds[-1]), step, streamed)
+        return _Loop(self, guarded, name, start, as_expr(bounds[-1]), step, kind)
+
+    def lanes(self, name: str, count: Expr | int) -> Opening[Name]:
+        """``for name in lanes(count)``: the elements of vectors. Raises `NotLanes` at its end if the body has no form
+        in vectors."""
+        return self.loop(name, count, kind="lanes")
 
     def while_(self, test: Expr, guarded: bool = False) -> Opening[Scope]:
         """``while test:``"""
@@ -219,17 +225,18 @@ class Opening(ABC, Generic[Given]):
 
 class _Loop(Opening[Name]):
     def __init__(
-        self, writer: Writer, guarded: bool, name: str, start: Expr | None, stop: Expr, step: int, streamed: bool
+        self, writer: Writer, guarded: bool, name: str, start: Expr | None, stop: Expr, step: int, kind: LoopKind
     ) -> None:
         super().__init__(writer, guarded)
-        self._name, self._start, self._stop, self._step, self._streamed = name, start, stop, step, streamed
+        self._name, self._start, self._stop, self._step, self._kind = name, start, stop, step, kind
 
     def _open(self, scope: Scope) -> Name:
         self._variable = Name(self._name, "int64", scope.depth)
         return self._variable
 
     def _close(self, scope: Scope, around: Block) -> None:
-        loop = For(self._variable, self._start, self._stop, self._step, scope.block, streamed=self._streamed)
+        loop = For(self._variable, self._start, self._stop, self._step, scope.block, self._kind)
+        check_kind(loop)
         around.append(loop)
 
 

@@ -160,7 +160,7 @@ class Streamed(NamedTuple):
 def streamed_line(loop: For, local_arrays: Mapping[str, int]) -> Streamed | None:
     """The loop as stores of whole lines, copied from elsewhere; None if it is none."""
     count, body = trip_count(loop), [s for s in loop.body if not isinstance(s, Comment)]
-    if not loop.streamed or len(body) != 1 or not isinstance(body[0], Store):
+    if loop.kind != "streamed" or len(body) != 1 or not isinstance(body[0], Store):
         return None
     store, variable = body[0], loop.variable.name
     load, type_ = store.value, store.pointer.type

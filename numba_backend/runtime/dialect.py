@@ -19,6 +19,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from ..loops.statements import LOOP_KINDS
 from ..loops.typing import SCALARS
 from . import dialect_conversion as conversion
 from . import dialect_float as floating
@@ -294,8 +295,7 @@ SCOPE: dict[str, object] = {
     **_conversions(),
     **memory_functions(),
     **word_functions(),
-    "independent": range,
-    "streamed": range,
+    **dict.fromkeys(LOOP_KINDS, range),
     "select": _select(),
     "reduce_precision": _reduce_precision("reduce_precision", "float32", "float64"),
     "reduce_precision_f16": _reduce_precision("reduce_precision_f16", "uint16"),

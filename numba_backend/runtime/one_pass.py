@@ -298,7 +298,7 @@ class OnePass:
         self._suite(node.body)
         self._loops.pop()
         self._go(next_)
-        group = self._hints.group(body, next_) if node.independent else None
+        group = self._hints.group(body, next_) if node.kind == "independent" else None
         builder.position_at_end(next_)
         step = llir.Constant(_I64, node.step)
         builder.store(builder.add(builder.load(counter), step, flags=("nsw",)), counter)

@@ -34,7 +34,7 @@ def _visit(block: Block, found: set[int]) -> None:
     for statement in block:
         if isinstance(statement, Assign):
             values |= {target.name: id(v) for target, v in zip(statement.targets, statement.values, strict=True)}
-        elif isinstance(statement, For) and statement.independent and _is_innermost(statement):
+        elif isinstance(statement, For) and statement.kind == "independent" and _is_innermost(statement):
             starts = {values[name] for name in _names_in_indices(statement) if name in values}
             if len(starts) >= LEAST:
                 found |= starts

@@ -1,0 +1,232 @@
+"""What a loop over lanes may contain: the iterations of ``for j in lanes(16):`` are the elements of vectors.
+
+    for j in lanes(16):
+        row[j] = row[j] + factor * x[at + j]
+
+An emitter writes such a loop where it means vectors, runtime/lane_loops.py makes instructions of vectors of it, and for
+all others it is a range. Each statement is carried out for all iterations before the next one begins. The body is
+
+* stores, and names that nothing else reads. The elements that iteration `j` reads and writes lie at the index of
+  iteration 0 plus `j`; and what is written is read, or written again, at the same index only, or at another multiple of
+  the number of iterations. Values are arithmetic, comparisons and choices of floating point, products of words, what is
+  the same in all iterations, or an element of any type that is copied; or
+* one sum, ``total = reduce_add(total, term)``; or
+* one ``for k in range(16):`` around a copy whose index follows `j` where it stores and `k` where it loads: a square
+  block that is turned.
+
+``streamed(16)`` is a loop over lanes that is one copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from .expressions import Binary, Call, Expr, Load, Name, Number, Unary
+from .statements import Assign, Block, Comment, For, LoopKind, Statement, Store
+
+MOST = 64
+"""Iterations of such a loop."""
+
+WIDTHS = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
+WIDTHS |= {f"u{name}": width for name, width in WIDTHS.items() if name.startswith("int")}
+WIDTHS |= {"complex64": 8, "complex128": 16}
+"""Bytes of elements in memory."""
+
+FULL = 64
+"""Bytes of the widest vector register."""
+
+FLOATS = frozenset(("float32", "float64"))
+ARITHMETIC = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
+DECISIONS = {"and": "and_", "or": "or_"}
+INTRINSICS = {"abs": "fabs", "sqrt": "sqrt"}
+"""How LLVM calls the operations."""
+WORDS = frozenset(("dot_bytes", "dot_shorts", "dot_f32", "dot_bf16", "dot_bf16_normal"))
+OF_WORDS = {"add": ("add", "fadd"), "subtract": ("sub", "fsub")}
+"""Operations of uint32 and of float32."""
+
+
+class NotLanes(ValueError):
+    """A loop over lanes that has no form in vectors; says why."""
+
+
+def full_lanes(count: int, dtype: str) -> LoopKind:
+    """How a loop over so many elements is written: as lanes if they fill a whole number of registers, and otherwise as
+    a range, since LLVM may find longer vectors in the loops around it."""
+    return "lanes" if count <= MOST and count & (count - 1) == 0 and count * WIDTHS[dtype] >= FULL else "range"
+
+
+def statements_of(block: Block) -> list[Statement]:
+    """The statements of a body, without comments."""
+    return [statement for statement in block if not isinstance(statement, Comment)]
+
+
+def check_kind(loop: For) -> None:
+    """Raises `NotLanes` if the loop is said to be one over lanes and is none."""
+    if loop.kind == "lanes":
+        _check_lanes(loop)
+    elif loop.kind == "streamed":
+        match statements_of(loop.body):
+            case [Store(value=Load(pointer=Name(type=type_)), pointer=Name(type=same))] if type_ == same:
+                _check_lanes(loop)
+            case _:
+                raise NotLanes("what is streamed is copied, by one store")
+
+
+def _check_lanes(loop: For) -> None:
+    count, variable = trip_count(loop), loop.variable.name
+    if not 1 < count <= MOST:
+        raise NotLanes(f"from 2 to {MOST} iterations, a number in the text: {loop.stop.text}")
+    match statements_of(loop.body):
+        case [For(kind="range", variable=Name(name=inner)) as within] if trip_count(within) == count:
+            _check_turn(statements_of(within.body), variable, inner)
+        case [Assign(targets=(total,), values=(Call(function="reduce_add", arguments=(Name(name=same), term)),))] if (
+            same == total.name
+        ):
+            if total.type not in FLOATS or term.reads(same) or count & (count - 1):
+                raise NotLanes(f"a sum of 2, 4, 8 ... terms of floating point that do not read it: {term.text}")
+            _Body(variable, count, ()).check(term, total.type)
+        case steps:
+            _check_steps(steps, variable, count)
+
+
+def trip_count(loop: For) -> int:
+    """How often the body runs, if that is a number in the text and it starts at 0; otherwise 0."""
+    start, stop = loop.start, loop.stop
+    if loop.step != 1 or not (start is None or (isinstance(start, Number) and start.value == 0)):
+        return 0
+    return int(stop.value) if isinstance(stop, Number) and stop.type == "int64" else 0
+
+
+def _check_turn(body: Sequence[Statement], outer: str, inner: str) -> None:
+    match body:
+        case [Store(pointer=to, index=at, value=Load(pointer=source, index=of))] if (
+            to.type == source.type and to.name != source.name and follows(at, outer)
+        ):
+            tables = {part.pointer.name for part in of.walk() if isinstance(part, Load)} - {to.name}
+            if follows(of, inner, tables=tables):
+                return
+    raise NotLanes("a block that is turned: one copy between arrays, whose index follows the outer loop where it "
+                   "stores and the inner one where it loads")  # fmt: skip
+
+
+def _check_steps(steps: Sequence[Statement], variable: str, count: int) -> None:
+    stores = [step for step in steps if isinstance(step, Store)]
+    if not stores or (len(stores) < len(steps) and len({store.pointer.type for store in stores}) > 1):
+        raise NotLanes("a store, and with names stores of one type")
+    body = _Body(variable, count, stores)
+    for step in steps:
+        match step:
+            case Assign(targets=(target,), values=(value,)):
+                body.name(target, value)
+            case Store():
+                body.store(step)
+            case _:
+                raise NotLanes(f"stores and assignments of one name: {type(step).__name__}")
+
+
+class _Body:
+    """What a body writes: elements of arrays, and names."""
+
+    def __init__(self, variable: str, count: int, stores: Sequence[Store]) -> None:
+        self._variable, self._count = variable, count
+        self._names: dict[str, str] = {}
+        """Names that have been assigned so far, and their types."""
+        self._arrays: dict[str, list[Expr]] = {}
+        """The indices at which arrays are written."""
+        for store in stores:
+            self._arrays.setdefault(store.pointer.name, []).append(store.index)
+
+    def name(self, target: Name, value: Expr) -> None:
+        """``target = value``"""
+        if target.type not in FLOATS | {"bool"}:
+            raise NotLanes(f"names of floating point and bool: {target.name} is {target.type}")
+        self.check(value, target.type)
+        self._names[target.name] = target.type
+
+    def store(self, store: Store) -> None:
+        """``pointer[index] = value``"""
+        self._check_place(store.pointer, store.index)
+        element = store.pointer.type[:-1]
+        if isinstance(store.value, Load) or not self._varies(store.value):
+            if element not in WIDTHS or (element.startswith("complex") and not isinstance(store.value, Load)):
+                raise NotLanes(f"elements that have a form in vectors: {element}")
+        elif element not in FLOATS | {"uint32"}:
+            raise NotLanes(f"arithmetic of floating point and words: {store.value.text} is {element}")
+        self.check(store.value, element)
+
+    def _check_place(self, pointer: Name, index: Expr) -> None:
+        """No iteration reads or writes at this index what another one writes: the array is written at the same index
+        only, or all of them begin at multiples of the number of iterations."""
+        if not follows(index, self._variable, self._names):
+            raise NotLanes(f"an index that is {self._variable} plus what is the same in all iterations: {index.text}")
+        indices = self._arrays.get(pointer.name, ())
+        if all(other.text == index.text for other in indices) or all(map(self._is_multiple, (index, *indices))):
+            return
+        raise NotLanes(f"an array that is written at one index: {pointer.name}[{index.text}]")
+
+    def _is_multiple(self, index: Expr) -> bool:
+        match index:
+            case Binary(op="+", left=Binary(op="*", right=Number(value=self._count)), right=Name(name=self._variable)):
+                return True
+        return False
+
+    def _varies(self, value: Expr) -> bool:
+        """True if the value is not the same in all iterations."""
+        return value.reads(self._variable) or (
+            bool(self._names) and any(isinstance(part, Name) and part.name in self._names for part in value.walk())
+        )
+
+    def check(self, value: Expr, type_: str) -> None:
+        """Raises `NotLanes` unless a value of this type can be computed for all iterations at once."""
+        if value.type != type_:
+            raise NotLanes(f"values of one type: {value.text} is {value.type} and not {type_}")
+        if not self._varies(value):
+            if any(isinstance(part, Load) and part.pointer.name in self._arrays for part in value.walk()):
+                raise NotLanes(f"what the loop writes is no number for all iterations: {value.text}")
+            return
+        parts: Sequence[tuple[Expr, str]]
+        match value:
+            case Name(name=name) if name in self._names:
+                return
+            case Load(pointer=pointer, index=index):
+                self._check_place(pointer, index)
+                return
+            case Binary(op=op) if op in COMPARISONS and value.left.type in FLOATS:
+                parts = [(part, value.left.type) for part in value.parts]
+            case Binary(op=op) if op in DECISIONS or (op in ARITHMETIC and type_ in FLOATS):
+                parts = [(part, type_) for part in value.parts]
+            case Unary(op="not") | Unary(op="-"):
+                parts = [(part, type_) for part in value.parts]
+            case Call(function="select", arguments=(condition, *choices)):
+                parts = [(condition, "bool"), *((choice, type_) for choice in choices)]
+            case Call(function=function, arguments=arguments) if function in INTRINSICS and type_ in FLOATS:
+                parts = [(argument, type_) for argument in arguments]
+            case Call(function=function, arguments=arguments) if function in WORDS or function in OF_WORDS:
+                parts = [(argument, argument.type) for argument in arguments]
+            case _:
+                raise NotLanes(f"no form in vectors for {value.text}")
+        for part, kind in parts:
+            self.check(part, kind)
+
+
+def follows(index: Expr, variable: str, names: Collection[str] = (), tables: Collection[str] = ()) -> bool:
+    """True if the index is the variable plus what does not depend on it nor on `names`, and reads no memory but that of
+    `tables`."""
+    if index.type != "int64":
+        return False
+    for part in index.walk():
+        if isinstance(part, Load) and part.pointer.name not in tables:
+            return False
+        if isinstance(part, Name) and part.name in names:
+            return False
+    while isinstance(index, Binary) and index.op in ("+", "-"):
+        if index.left.reads(variable):
+            if index.right.reads(variable):
+                return False
+            index = index.left
+        elif index.op == "+":
+            index = index.right
+        else:
+            return False
+    return isinstance(index, Name) and index.name == variable
