@@ -38,7 +38,7 @@ from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
 from .product_kernels import product_kernel
 from .rows import row_rule
-from .rows.table import PieceMemory, Step
+from .rows.table import PieceMemory, RowContext, Step
 from .runtime import portable
 from .runtime.blas import Gemm
 from .runtime.chain import Cut, Stage, homes
@@ -116,9 +116,12 @@ def has_rows(instruction: HloInstruction) -> bool:
     return instruction.opcode not in (Opcode.PARAMETER, Opcode.CONSTANT) and not is_alias(instruction)
 
 
-class _Lowering:
+class _Lowering(RowContext):
+    has_blas = True
+
     def __init__(self, builder: ProgramBuilder, assignment: BufferAssignment, bodies: Bodies) -> None:
-        self.builder = builder
+        self._builder = builder
+        self.has_pieces = builder.has_pieces
         self.assignment = assignment
         self.tuning = tuning_of(assignment.module)
         self.bodies = bodies
@@ -145,6 +148,11 @@ class _Lowering:
             Opcode.CALL: self._call,
         }
         assert self._rules.keys() == LOWERED.keys()
+
+    @property
+    def builder(self) -> ProgramBuilder:
+        """See `RowContext`."""
+        return self._builder
 
     def computation(self, computation: HloComputation) -> None:
         for number, instruction in enumerate(computation.instructions):
@@ -340,11 +348,6 @@ class _Lowering:
             found[operand] = self.bodies.of(fusion), arguments
         return found
 
-    @property
-    def has_blas(self) -> bool:
-        """See `RowContext`."""
-        return True
-
     def scratch(self, element_type: ElementType, count: int) -> Argument:
         """See `RowContext`."""
         return self._scratch_bytes(count * element_type.byte_width)
@@ -454,11 +457,6 @@ class _Lowering:
         self._used(name, kernel)
         return Stage(source, arguments, extent, self._grain(kernel), turns, tuple(moved), cost * extent, origin)
 
-    @property
-    def has_pieces(self) -> bool:
-        """See `RowContext`."""
-        return self.builder.has_pieces
-
     def by_pieces(
         self, instruction: HloInstruction, leading: tuple[int, ...], pieces: Sequence[int], steps: Sequence[Step]
     ) -> None:
@@ -477,7 +475,8 @@ class _Lowering:
         own = list(dict.fromkeys(memory for memory in used if isinstance(memory, PieceMemory)))
         if not links and not own and len(steps) == 1:
             (step,) = steps
-            self.kernel(step.name, step.kernel, step.operands, step.outputs)  # type: ignore[arg-type]
+            operands, outputs = (_only_arguments(places) for places in (step.operands, step.outputs))
+            self.kernel(step.name, step.kernel, operands, outputs)
             return
         kernels = [*(step.kernel for step in steps), *(link.kernel for link in links)]
         grain = self._pieces_of(sum(k.cost * k.extent for k in kernels) / best)
@@ -593,6 +592,10 @@ def _only_reader(value: HloInstruction, computation: HloComputation) -> tuple[Hl
         if user.opcode not in (Opcode.RESHAPE, Opcode.BITCAST):
             return user, user.operands.index(value)
         value = user
+
+
+def _only_arguments(places: Sequence[Argument | PieceMemory]) -> list[Argument]:
+    return [place for place in places if not isinstance(place, PieceMemory)]
 
 
 def _argument(parameter: KernelParameter, operands: Sequence[Argument], outputs: Sequence[Argument]) -> Argument:

@@ -21,7 +21,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ..dot import is_gemm
 from ..machine import SHARE_NANOSECONDS
-from .joining import JOINING
+from .joining import part_of
 from .memory import MOST_LOCAL_ELEMENTS
 from .products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of
 
@@ -125,10 +125,10 @@ class _BatchBudget(_Budget):
 
 def _fits(computation: HloComputation, budget: _Budget | None) -> bool:
     """True if all instructions can be parts of a native loop, and the budget, if there is one, allows them."""
-    return all(_joins(i, budget) for i in computation.instructions)
+    return all(_joins(i, computation, budget) for i in computation.instructions)
 
 
-def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
+def _joins(instruction: HloInstruction, computation: HloComputation, budget: _Budget | None) -> bool:
     opcode = instruction.opcode
     if any(not s.is_array or not s.array_layout.is_row_major for s in instruction.shape.leaves()):
         return False
@@ -149,8 +149,7 @@ def _joins(instruction: HloInstruction, budget: _Budget | None) -> bool:
         if not is_gemm(instruction):
             return False
         return budget is None or budget.takes_product(instruction)
-    join = JOINING.get(opcode)
-    part = None if join is None else join(instruction)
+    part = part_of(instruction, computation)
     if part is None or budget is None:
         return part is not None
     return part.pays and budget.takes(instruction, part.statements, part.nanoseconds)

@@ -33,7 +33,6 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ..bodies import Bodies
-from ..emit.collapse import FusedBody
 from ..emit.kernel import EmittedKernel, memory_type
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
@@ -62,9 +61,9 @@ from ..loops.statements import (
 )
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
-from ..rows import row_rule
 from .batch import NotInParts, block_members, bounds, copied, in_blocks, least_members, only_once
 from .cost import UNKNOWN_TRIPS
+from .joining import CallKernel, Copy, Scratch, part_of
 from .memory import MOST_LOCAL_BYTES, VECTOR_BITS_OF_LONG, Memory
 from .products import Preparation, emit_product, preparation_of
 from .state import batch_in
@@ -195,10 +194,10 @@ class _Emitter(Storage):
         for instruction in computation.instructions:
             if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT) or is_alias(instruction):
                 continue
-            self._instruction(instruction)
+            self._instruction(instruction, computation)
         self._moves(self._at_end.get(computation, ()))
 
-    def _instruction(self, instruction: HloInstruction) -> None:
+    def _instruction(self, instruction: HloInstruction, computation: HloComputation) -> None:
         match instruction.opcode:
             case Opcode.FUSION:
                 self._fusion(instruction)
@@ -212,14 +211,28 @@ class _Emitter(Storage):
             case Opcode.DOT:
                 self._product(instruction)
             case _:
-                row = row_rule(instruction.opcode)
-                if row is None:
-                    raise UnsupportedError(f"a native loop has no code for {instruction.opcode.value}")
-                row(self, instruction)  # type: ignore[arg-type]
+                self._part(instruction, computation)
+
+    def _part(self, instruction: HloInstruction, computation: HloComputation) -> None:
+        """What an instruction has rows for, if it is no part of a loop."""
+        part = part_of(instruction, computation)
+        if part is None:
+            raise UnsupportedError(f"a native loop has no code for {instruction.opcode.value}")
+        places = [*self._operands(instruction), *self._results(instruction)]
+        for step in part.steps:
+            match step:
+                case Scratch(element_type, count):
+                    places.append(self._own_memory(element_type, count))
+                case CallKernel(kernel, operands, outputs):
+                    self._kernel(kernel, [places[k] for k in operands], [places[k] for k in outputs])
+                case Copy(target, source):
+                    destination, origin = places[target], places[source]
+                    if destination is not None and origin is not None and destination is not origin:
+                        self._copy(destination, origin)
 
     def _product(self, dot: HloInstruction) -> None:
         """A product; an operand that never changes may be copied before the loop, into another order."""
-        operands, results = self.operands(dot), self.results(dot)
+        operands, results = self._operands(dot), self._results(dot)
         is_sliced = any(result is not None and result.lanes for result in results)
         prepared = preparation_of(dot)
         if prepared is not None and is_sliced and prepared.operand == 0:
@@ -230,7 +243,7 @@ class _Emitter(Storage):
                 prepared = None
             else:
                 operands[prepared.operand] = copy
-        self.kernel(dot.name, emit_product(dot, prepared, is_sliced=is_sliced), operands, results)
+        self._kernel(emit_product(dot, prepared, is_sliced=is_sliced), operands, results)
 
     def _prepared(self, memory: Memory | None, wanted: Preparation, element_type: ElementType) -> Memory | None:
         if memory is None or memory not in self._unchanging:
@@ -245,7 +258,7 @@ class _Emitter(Storage):
             self._local_bytes += nbytes
             found = self._copies[key] = self._local_array("v", memory_type(element_type), count)
             outside, self._block = self._block, []
-            self.kernel("prepared", wanted.kernel(element_type), [memory], [found])
+            self._kernel(wanted.kernel(element_type), [memory], [found])
             self._head += self._block
             self._block = outside
         return found
@@ -267,12 +280,12 @@ class _Emitter(Storage):
         kernel = self.bodies.kernel(instruction, sharing)
         for operand, output in kernel.copied_operands:
             self._copy(self._memory(outputs[output]), self._memory(operands[operand]))
-        self.kernel(instruction.name, kernel, self.operands(instruction), self.results(instruction))
+        self._kernel(kernel, self._operands(instruction), self._results(instruction))
 
-    def kernel(
-        self, name: str, kernel: EmittedKernel, operands: Sequence[Memory | None], outputs: Sequence[Memory | None]
+    def _kernel(
+        self, kernel: EmittedKernel, operands: Sequence[Memory | None], outputs: Sequence[Memory | None]
     ) -> None:
-        """See `RowContext`: writes a kernel into the loop."""
+        """Writes a kernel into the loop."""
         if not kernel.extent:
             return
         values: dict[str, Expr] = {}
@@ -315,38 +328,18 @@ class _Emitter(Storage):
         scalars = [p for p in kernel.parameters if isinstance(p, ScalarParameter) and not p.bits]
         return {name.name for p in scalars if isinstance(name := values[p.name], Name)}
 
-    # See `RowContext`
-
-    @property
-    def builder(self) -> _Emitter:
-        return self
-
-    def operands(self, instruction: HloInstruction) -> list[Memory | None]:
+    def _operands(self, instruction: HloInstruction) -> list[Memory | None]:
         return [self._memory(b) if b.size else None for b in self._operand_buffers(instruction)]
 
-    def results(self, instruction: HloInstruction) -> list[Memory | None]:
+    def _results(self, instruction: HloInstruction) -> list[Memory | None]:
         return [self._memory(b) if b.size else None for b in self._buffers(instruction)]
 
-    @property
-    def has_blas(self) -> bool:
-        return False
-
-    @property
-    def has_pieces(self) -> bool:
-        return False
-
-    def inlined(self, instruction: HloInstruction) -> dict[int, tuple[FusedBody, list[Memory | None]]]:
-        return {}  # a loop computes all operands before
-
-    def scratch(self, element_type: ElementType, count: int) -> Memory:
+    def _own_memory(self, element_type: ElementType, count: int) -> Memory:
+        """Memory that one instruction needs for itself."""
         found = self._local(element_type, count)
         if found is None and self._parts is not None:
             raise NotInParts("scratch memory that is too large for a part's own memory")
         return found or self._scratch_memory(element_type, count)
-
-    def copy(self, target: Memory, source: Memory, nbytes: int, name: str = "") -> None:
-        """Copies a buffer."""
-        self._copy(target, source)
 
     # Moves
 

@@ -1,104 +1,126 @@
-"""Which rows a native loop can hold: those that are kernels and nothing else.
+"""Which rows a native loop can hold: those that are kernels and copies and nothing else.
 
-An instruction's rule in `../rows` is asked with a context that takes kernels and copies, and refuses calls of Python
-and of BLAS. What it took are the kernels that the loop will hold, so that their costs are known too.
+An instruction's rule in `../rows` runs once, with a context that keeps kernels and copies, and refuses calls of Python
+and of BLAS. `cost.py` asks what they cost, `emit.py` writes them into the loop's kernel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from ...hlo.element_type import ElementType
-from ...hlo.ir import HloInstruction
+from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit.convolution import sizes_of
 from ..emit.kernel import EmittedKernel
 from ..loops.statements import walk
 from ..rows import row_rule, share_rule
 from ..rows.table import RowContext
-from ..runtime.program import ProgramBuilder
+from ..runtime.program import Argument, RowRefused, pointer
+
+
+class Scratch(NamedTuple):
+    """Memory of the instruction: one more place."""
+
+    element_type: ElementType
+    elements: int
+
+
+class CallKernel(NamedTuple):
+    """A kernel, and the numbers of its places."""
+
+    kernel: EmittedKernel
+    operands: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+class Copy(NamedTuple):
+    """A copy of a whole array from one place to another, unless they are the same."""
+
+    target: int
+    source: int
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """What an instruction adds to a loop's kernel."""
 
+    steps: tuple[Scratch | CallKernel | Copy, ...]
+    """In order. Their places are the leaves of the instruction's operands, those of its result, then scratch memory."""
     statements: int
     nanoseconds: float
     pays: bool = True
     """False where the row calls BLAS, which is faster than the kernel."""
 
 
-_OFFERED = frozenset(name for kind in (RowContext, ProgramBuilder) for name in dir(kind) if not name.startswith("_"))
-"""What a rule may ask for. Of that, a loop's kernel holds no more than `_Recorder` has."""
-
-
-class _Refused(Exception):
-    """The rule wants something that a kernel cannot hold."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Memory:
-    """Stands for the memory of a value."""
-
-
-class _Recorder:
-    """The context that takes kernels; see `RowContext`."""
-
-    has_blas = has_pieces = False
+class _Recorder(RowContext):
+    """The context that keeps the steps. Its places are the bases of pointers."""
 
     def __init__(self, instruction: HloInstruction) -> None:
-        self.kernels: list[EmittedKernel] = []
+        self.steps: list[Scratch | CallKernel | Copy] = []
         self.copied = 0
-        self._operands = [_Memory() for operand in instruction.operands for _ in operand.shape.leaves()]
-        share = share_rule(instruction.opcode)
-        self._results = [
-            next((m for n, m in enumerate(self._operands) if share is not None and share(instruction, n, k)), _Memory())
-            for k, _ in enumerate(instruction.shape.leaves())
-        ]
+        self._share = share_rule(instruction.opcode)
+        self._instruction = instruction
+        self._operands = [pointer(n) for n, _ in enumerate(s for o in instruction.operands for s in o.shape.leaves())]
+        self._results = [pointer(n) for n, _ in enumerate(instruction.shape.leaves(), len(self._operands))]
+        self._places = len(self._operands) + len(self._results)
 
-    @property
-    def builder(self) -> _Recorder:
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _OFFERED:
-            raise _Refused(name)
-        raise AttributeError(f"neither a context nor a builder has {name!r}")
-
-    def operands(self, instruction: HloInstruction) -> list[_Memory]:
+    def operands(self, instruction: HloInstruction) -> list[Argument]:
         return self._operands
 
-    def results(self, instruction: HloInstruction) -> list[_Memory]:
-        return self._results  # a loop updates its state in place, whatever the size of an array
+    def results(self, instruction: HloInstruction) -> list[Argument]:
+        return self._results
 
-    def inlined(self, instruction: HloInstruction) -> dict[int, Any]:
-        return {}  # a loop computes all operands before
+    def scratch(self, element_type: ElementType, count: int) -> Argument:
+        self.steps.append(Scratch(element_type, count))
+        self._places += 1
+        return pointer(self._places - 1)
 
-    def scratch(self, element_type: ElementType, count: int) -> _Memory:
-        return _Memory()
+    def copy(self, target: Argument, source: Argument, nbytes: int, name: str) -> None:
+        self.steps.append(Copy(_number(target), _number(source)))
+        output = target.base - len(self._operands)
+        if self._share is None or not self._share(self._instruction, source.base, output):
+            self.copied += nbytes  # a loop updates its state in place, whatever the size of an array
 
-    def copy(self, target: _Memory, source: _Memory, nbytes: int, name: str = "") -> None:
-        self.copied += nbytes
+    def kernel(
+        self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument]
+    ) -> None:
+        self.steps.append(CallKernel(kernel, tuple(map(_number, operands)), tuple(map(_number, outputs))))
 
-    def kernel(self, name: str, kernel: EmittedKernel, operands: Sequence[Any], outputs: Sequence[Any]) -> None:
-        self.kernels.append(kernel)
+
+def _number(place: Argument) -> int:
+    assert not place.word, "a part of an array is no place of a loop"
+    return place.base
+
+
+_parts: WeakKeyDictionary[HloComputation, dict[HloInstruction, Part | None]] = WeakKeyDictionary()
+
+
+def part_of(instruction: HloInstruction, computation: HloComputation) -> Part | None:
+    """The kernels and copies of an instruction, in a computation, with rows of its own; None if it needs other rows."""
+    parts = _parts.setdefault(computation, {})
+    if instruction not in parts:
+        join = JOINING.get(instruction.opcode)
+        parts[instruction] = None if join is None else join(instruction)
+    return parts[instruction]
 
 
 def _by_its_row(instruction: HloInstruction) -> Part | None:
-    """The kernels of the instruction's rows; None if there are other rows."""
     rule = row_rule(instruction.opcode)
     if rule is None:
         return None
     recorder = _Recorder(instruction)
     try:
-        rule(recorder, instruction)  # type: ignore[arg-type]
-    except _Refused:
+        rule(recorder, instruction)
+    except RowRefused:
         return None
-    statements = sum(sum(1 for _ in walk(kernel.program.body)) for kernel in recorder.kernels)
-    return Part(statements, sum(k.cost * k.extent for k in recorder.kernels) + 0.05 * recorder.copied)
+    kernels = [step.kernel for step in recorder.steps if isinstance(step, CallKernel)]
+    statements = sum(1 for kernel in kernels for _ in walk(kernel.program.body))
+    nanoseconds = sum(kernel.cost * kernel.extent for kernel in kernels) + 0.05 * recorder.copied
+    return Part(tuple(recorder.steps), statements, nanoseconds)
 
 
 MOST_CONVOLUTION = 2_000
@@ -127,4 +149,4 @@ JOINING: Mapping[Opcode, Callable[[HloInstruction], Part | None]] = {
     Opcode.TOPK: _by_its_row,
     Opcode.TRIANGULAR_SOLVE: _by_its_row,
 }
-"""How instructions with rows of their own join a loop; None, and all others: they keep it in rows."""
+"""How instructions with rows of their own join a loop; None, and all others: they keep it in rows. See `part_of`."""

@@ -94,9 +94,9 @@ class Batch:
         pointers = {key: array.element_type for key, array in arrays.items()}
         extent = self.count if extent is None else extent
         emitted, used = written(name, lines, self.element_type, pointers, sizes, extent, cost)
-        places = [arrays[key].place for key in used]
-        assert None not in places
-        self.context.kernel(f"{self.name} {name}", emitted, places, [])  # type: ignore[arg-type]
+        places = [place for key in used if (place := arrays[key].place) is not None]
+        assert len(places) == len(used)
+        self.context.kernel(f"{self.name} {name}", emitted, places, [])
 
     def call(
         self, routine: str, before: Sequence[Given], kinds: Sequence[ElementType] = (), after: Sequence[Given] = ()

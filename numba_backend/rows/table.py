@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
@@ -12,7 +12,7 @@ from ...hlo.opcode import Opcode
 from ..emit.collapse import FusedBody
 from ..emit.kernel import EmittedKernel
 from ..runtime.blas import Gemm
-from ..runtime.program import Argument, ProgramBuilder
+from ..runtime.program import Argument, ProgramBuilder, RowRefused
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,40 +35,50 @@ class Step:
     outputs: Sequence[Argument | PieceMemory]
 
 
-class RowContext(Protocol):
-    """What lowering offers to a rule. A row is an instruction of the program's table."""
+class RowContext(ABC):
+    """What a rule is offered. A row is an instruction of the program's table. Where there are none but calls of kernels
+    and copies, as in a native loop, all others are refused: RowRefused."""
+
+    has_blas = False
+    """True if `builder` can call BLAS; if not, a kernel has to do the work."""
+    has_pieces = False
+    """True if there is `by_pieces`."""
 
     @property
     def builder(self) -> ProgramBuilder:
         """The program so far; rules add rows."""
+        raise RowRefused("it is more than kernels and copies")
 
+    @abstractmethod
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """The addresses of the leaves of all operands, in order; the arrays are dense and row-major."""
 
+    @abstractmethod
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """The addresses of the result's leaves. A leaf may share an operand's buffer only if `SHARE` allows it."""
 
     def inlined(self, instruction: HloInstruction) -> Mapping[int, tuple[FusedBody, Sequence[Argument]]]:
         """The operands that the rule's kernel has to compute itself: by their number, the computation and its own
         operands. Nothing is in memory for these."""
+        return {}
 
-    @property
-    def has_blas(self) -> bool:
-        """True if `builder` can call BLAS; if not, a kernel has to do the work."""
-
+    @abstractmethod
     def scratch(self, element_type: ElementType, count: int) -> Argument:
         """Memory for `count` elements, for the rows of this instruction. Aligned to 64 bytes; its contents are
         arbitrary."""
 
     def device_word(self, number: int) -> Argument:
         """The address of a u32 that each device has for itself: 0 is its replica, 1 its partition."""
+        raise RowRefused("it asks which device it runs on")
 
+    @abstractmethod
     def kernel(
         self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument]
     ) -> None:
         """Add a row that calls an emitted kernel; `name` is shown to people. The kernel's pointer parameters are
         numbers in `operands` and `outputs`."""
 
+    @abstractmethod
     def copy(self, target: Argument, source: Argument, nbytes: int, name: str) -> None:
         """Add a row that copies bytes to a place that does not overlap, in threads if they are many; `name` is that of
         the instruction."""
@@ -78,10 +88,7 @@ class RowContext(Protocol):
     ) -> None:
         """Add a row that computes the instruction's result, c, as a matrix product or a batch of them, and the kernels
         of fusions that can follow it row by row. `leading`: the dimensions of the result that number the rows of c."""
-
-    @property
-    def has_pieces(self) -> bool:
-        """True if there is `by_pieces`."""
+        raise RowRefused("it calls BLAS")
 
     def by_pieces(
         self, instruction: HloInstruction, leading: tuple[int, ...], pieces: Sequence[int], steps: Sequence[Step]
@@ -90,6 +97,7 @@ class RowContext(Protocol):
         them those of fusions that can be computed piece by piece too. `leading`: the first dimensions of the result;
         each of the pieces has as many of the rows that they number. Without any, nothing follows. `pieces`: how many
         there may be, the best number first; with the others more may follow."""
+        raise RowRefused("it has pieces")
 
 
 RowRule = Callable[[RowContext, HloInstruction], None]
