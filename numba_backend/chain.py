@@ -23,10 +23,9 @@ from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from .bodies import Bodies
 from .dot import strides_of
-from .emit.blocked import GivenBand, emit_blocked_rows
 from .emit.kernel import EmittedKernel
 from .epilogue import Rowwise, divides_rows, keeps_rows, leading_sizes
-from .product_kernels import SHALLOW_DEPTH, suits_tiles
+from .policy.products import SHALLOW_DEPTH, GivenBand, suits_tiles, tiles
 from .runtime.chain import MOST_ARGUMENTS, Cut
 
 _LEAST_BYTES = 1 << 20
@@ -181,7 +180,7 @@ class _Finder:
             return Link(member, kernel, kernel.extent // self.rows)
         whole = len(self.leading) == self.batch
         rows = -(-strides_of(member).m // _TILE_ROWS) * _TILE_ROWS if whole else cut.step
-        return Link(member, emit_blocked_rows(member, rows, self._wanted(member), _given(member)), 0)
+        return Link(member, tiles(member, rows, self._wanted(member), _given(member)), 0)
 
     def _wanted(self, dot: HloInstruction) -> Band:
         """The part of a product's result that anybody looks at."""

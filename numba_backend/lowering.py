@@ -36,7 +36,7 @@ from .loops.statements import KernelParameter, PointerParameter, SizeParameter
 from .machine import SHARE_NANOSECONDS
 from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
-from .product_kernels import product_kernel
+from .policy.products import product_kernel
 from .rows import row_rule
 from .rows.table import PieceMemory, RowContext, Step
 from .runtime import portable

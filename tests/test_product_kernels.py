@@ -11,9 +11,9 @@ from hloom.hlo import parse
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.opcode import Opcode
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit.blocked import emit_blocked
 from hloom.numba_backend.emit.kernel import EmittedKernel
 from hloom.numba_backend.loops.statements import SizeParameter
+from hloom.numba_backend.policy.products import tiles
 from hloom.numba_backend.runtime import threads
 
 import hloom
@@ -127,7 +127,10 @@ def test_many_small_products(
 )  # fmt: skip
 def test_large_products_of_integers(types: tuple[str, str, str], forms: list[dict[str, bool]]) -> None:
     for form in forms:
-        check(types, 97, 300, 33, kernel="blocked_product", **form)
+        check(types, 97, 300, 33, kernel="deep_product", **form)
+        if types[2] != "s64":  # fewer columns than a tile has
+            check(types, 97, 300, 13, kernel="blocked_product", **form)
+            check(types, 4000, 30, 13, kernel="blocked_product", **form)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +205,7 @@ def test_infinities_nans_and_signs_of_zeros() -> None:
 def test_products_of_one_form_have_one_program_and_their_own_sizes() -> None:
     def emitted(*sizes: int, batch: tuple[int, ...] = (), kind: str = "f32") -> EmittedKernel:
         module = parse(program((kind, kind, kind), *sizes, batch=batch))
-        return emit_blocked(next(i for i in module.entry.instructions if i.opcode is Opcode.DOT))
+        return tiles(next(i for i in module.entry.instructions if i.opcode is Opcode.DOT))
 
     first, second = emitted(300, 64, 256), emitted(500, 128, 320)
     assert first.program is second.program

@@ -1,0 +1,237 @@
+"""Which products are kernels, and under which schedules, by what was measured beside OpenBLAS; all others are BLAS's.
+
+    1000 products of 4 x 4 by 4 x 4                   `native_loops/products.py`, a range of the batch for each thread
+    100000 x 8 by 8 x 8                               the same, a range of rows
+    2000 x 2000 by a few vectors                      `emit/skinny.py`
+    1000 x 64 by 64 x 1000                            `tiles` below
+    int32 or other integers                           the same
+    int8, int16, bfloat16, float16                    `emit/packed.py`
+
+A call of BLAS takes 25 ns and more, copies what it multiplies into blocks, and writes a result more than once. Products
+of large matrices with more than a few hundred terms in a sum are left to it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+from ...hlo.analyses.bands import EVERYTHING, Band
+from ...hlo.ir import HloInstruction
+from ..dot import gemm_of, is_gemm, strides_of
+from ..emit import product
+from ..emit.kernel import EmittedKernel, memory_type
+from ..emit.packed import emit_packed, format_of
+from ..emit.skinny import MOST_VECTORS, Skinny, emit_skinny
+from ..loops.expressions import Name
+from ..machine import Machine
+from ..native_loops.products import SUPPORTED, emit_product
+from ..runtime.blas import Gemm
+from ..schedule import steps
+from ..schedule.steps import Accumulate, Lanes, Order, Pack, Parallel, Part, Split, Unroll
+
+FEWEST_ROWS = 256
+"""Rows of results, in all products of a batch. With fewer there is little to gain, and BLAS needs no compilation."""
+MOST_DEPTH, MOST_COLUMNS, MOST_PLACES = 16, 64, 256
+"""The size of a small right-hand side: its rows, columns and elements."""
+
+FAST_BYTES = 1 << 19
+"""A matrix up to this size stays in a second-level cache, where BLAS's copy of it costs little."""
+LONG = 256
+"""The least length of the long operand of a skinny product."""
+
+SHALLOW_DEPTH, SHALLOW_TURNED_DEPTH = range(8, 257), range(8, 129)
+"""The products in a sum for which a blocked kernel is faster, by 1.05 to 1.5 times; the second if the left-hand side is
+stored column by column, of which each tile then reads a piece of every column."""
+SHALLOW_WORK = 1 << 21
+"""Fewer multiplications are not worth a compilation, though all sizes and orders share one kernel."""
+MOST_WASTE = 1.25
+"""How much larger whole tiles may be than the result."""
+
+ROWS = 6
+"""Rows of a tile: with two registers for each, and three for a row of the panel and a factor, AVX2's are full."""
+PANEL_BYTES = 64
+"""Of a row of a panel: a register of AVX-512, or two of AVX2."""
+PANEL_ELEMENTS, DEPTH = 4096, 256
+"""Of a panel, and the most rows of it: it takes half of a first-level cache. Deeper sums are made in parts."""
+BLOCK = 516
+"""Rows of a block: fewer take longer to copy a panel than is saved, more do not stay in a second-level cache."""
+ITEMS = 32
+"""Pieces to share between threads: blocks of rows, and strips of panels if these are too few."""
+
+
+def product_kernel(dot: HloInstruction, machine: Machine) -> EmittedKernel | None:
+    """The kernel of a product on dense arrays, or None if BLAS does better on the machine."""
+    if not dot.shape.num_elements:
+        return None
+    form = format_of(dot, machine.multiplies_bf16)
+    if form is not None:
+        return emit_packed(dot, form, machine)
+    if dot.shape.element not in SUPPORTED:
+        return tiles(dot)
+    gemm = gemm_of(dot)
+    if _has_small_side(gemm):
+        return _small(dot, gemm)
+    skinny = _skinny(dot, gemm)
+    if skinny is not None:
+        return emit_skinny(skinny)
+    return tiles(dot) if _is_shallow(dot, gemm) else None
+
+
+class GivenBand(NamedTuple):
+    """What is known of the left-hand side of a product: outside of a band its elements are equal in each row."""
+
+    band: Band
+    """Of its elements [i, p]: row of the result, number of the product in the sum."""
+    by_columns: bool
+    """Or in each column: it is given transposed."""
+
+
+def tile_of(byte_width: int) -> tuple[int, int]:
+    """The rows and columns of a tile of results with this many bytes each."""
+    return ROWS, PANEL_BYTES // byte_width
+
+
+def tiles(
+    dot: HloInstruction, rows: int = 0, wanted: Band = EVERYTHING, given: GivenBand | None = None
+) -> EmittedKernel:
+    """The kernel of a product that goes along panels of columns with tiles of rows, after Goto and van de Geijn
+    (Anatomy of high-performance matrix multiplication, TOMS 34, 2008). Operands and result lie as BLAS needs them.
+
+    A result is written once, where BLAS clears it first and then adds to it: with 64 products in a sum that is a sixth
+    of the time.
+
+    `rows`: it has a turn for so many rows each, and the rest in the last, in the order of the result. Of the result
+    only the band `wanted` matters; `given` says what is known of the left-hand side."""
+    strides, result = strides_of(dot), dot.shape.element
+    types = dot.operands[0].shape.element, dot.operands[1].shape.element, result
+    m, n, k = strides.m, strides.n, strides.k
+    kind = product.type_of_sums(result)
+    columns = PANEL_BYTES // max(result.byte_width, 2)
+    depth = min(PANEL_ELEMENTS // columns, DEPTH)
+    fits, is_deep = m >= ROWS and n >= columns, k > depth
+    sizes: dict[str, int] = {}
+    bands: list[steps.Band] = []
+
+    def band(name: str, array: str, known: Band, most: int, by_columns: bool = False) -> None:
+        bands.append(steps.Band(array, Name(f"{name}_low"), Name(f"{name}_high"), by_columns))
+        # of infinities, the numbers that have the same elements
+        sizes.update(zip((f"{name}_low", f"{name}_high"), (int(max(-m, min(b, most))) for b in known), strict=True))
+
+    if wanted != EVERYTHING and not is_deep:
+        band("wanted", "c", wanted, n)
+    if given is not None:
+        band("dense", "a", given.band, k, given.by_columns)
+
+    batch = math.prod(d.count for d in strides.batch)
+    block = rows or -(-m // (-(-m // BLOCK) * ROWS)) * ROWS
+    blocks = max(1, m // block)  # the last one has the rest too, so that each has a whole tile
+    panels = max(1, n // columns)
+    pieces = 1 if rows else min(panels, -(-ITEMS // (blocks * batch)))
+    strip = -(-panels // pieces) * columns
+    strips = max(1, n // strip)
+    parts = {"block": block, "blocks": blocks, "strip": strip, "strips": strips}
+
+    # Elements of another type are converted in whole vectors, not factor by factor; then a stride of 1 helps LLVM.
+    converts = memory_type(types[0]) != kind
+    named = {"a0": strides.a[0], "a1": strides.a[1], "b0": strides.b[0], "b1": strides.b[1]}
+    ones = frozenset(name for name, step in named.items() if step == 1 and converts)
+    sizes = product.sizes_of(strides, ones, sizes, parts)
+    indices = tuple(f"index{d}" for d in range(len(strides.batch)))
+    schedule: steps.Schedule = (
+        Part("j", "strip", ("number", "left", "right")),
+        Part("i", "block", ("part", "top", "below")),
+        Split("j", "column", columns, *(("shift", "first") if fits else ("short", "column", "wide"))),
+        *([Split("p", "k0", depth, "short", "k0", "deep")] if is_deep else []),
+        Split("i", "row", ROWS, "shift" if fits and not is_deep else "rest", "i"),
+        Order(*indices, "block", "strip", "column", *(["k0"] if is_deep else []), "row", "p", "i", "j"),
+        Unroll("i"),
+        Lanes("j"),
+        Pack("b", "panel", "k0" if is_deep else "column", (("p", depth), ("j", columns))),
+        *([Pack("a", "rows", "row", (("i", ROWS), ("p", depth)))] if converts else []),
+        Accumulate("row"),
+        *bands,
+        Parallel(
+            (*indices, "block", "strip"), (*[f"further{d}" for d in range(len(indices))], "rest", "above")
+        ),
+    )  # fmt: skip
+    name = ("deep_product" if is_deep else "shallow_product") if fits else "blocked_product"
+    form = product.Form(name, types, len(strides.batch), tuple(sizes))
+    cost = 0.02 * min(m, block) * strip * k * result.byte_width / 4
+    return product.emit_product(form, schedule, sizes, blocks * strips * batch, cost)
+
+
+def _is_shallow(dot: HloInstruction, gemm: Gemm) -> bool:
+    """True for short sums of floats, of which a blocked kernel writes each once."""
+    rows, columns = tile_of(dot.shape.element.byte_width)
+    if dot.shape.element.is_complex or gemm.m < rows or gemm.n < columns or gemm.flop < 2 * SHALLOW_WORK:
+        return False
+    if gemm.k not in (SHALLOW_DEPTH if gemm.transpose_a == "N" else SHALLOW_TURNED_DEPTH):
+        return False
+    return _waste(gemm.m, gemm.n, dot.shape.element.byte_width) <= MOST_WASTE
+
+
+def suits_tiles(dot: HloInstruction) -> bool:
+    """True for a product of floats, on dense arrays, that the tiles of a blocked kernel fit, however deep it is."""
+    elements = {i.shape.element for i in (dot, *dot.operands)}
+    if len(elements) > 1 or not dot.shape.num_elements or not is_gemm(dot):
+        return False
+    element = dot.shape.element
+    if element not in SUPPORTED or not element.is_floating or element.is_complex:
+        return False
+    strides = strides_of(dot)
+    rows, columns = tile_of(element.byte_width)
+    if strides.m < rows or strides.n < columns or strides.k < SHALLOW_DEPTH[0]:
+        return False
+    return not _has_small_side(gemm_of(dot)) and _waste(strides.m, strides.n, element.byte_width) <= MOST_WASTE
+
+
+def _waste(m: int, n: int, byte_width: int) -> float:
+    """How much larger whole tiles are than the result."""
+    rows, columns = tile_of(byte_width)
+    return (-(-m // rows) * rows) * (-(-n // columns) * columns) / (m * n)
+
+
+def _has_small_side(gemm: Gemm) -> bool:
+    """True for many rows of results, each from one row of `a` and a small `b`."""
+    rows = gemm.m * math.prod(d.count for d in gemm.batch)
+    if not 1 <= gemm.k <= MOST_DEPTH or gemm.n > MOST_COLUMNS or rows < FEWEST_ROWS:
+        return False
+    if gemm.n == 1:
+        return gemm.ldb == 1 or gemm.transpose_b == "T"
+    if gemm.transpose_b == "T" and gemm.m < 3:
+        return False  # the transposition of `b` would take longer than the products
+    return gemm.k * gemm.n <= MOST_PLACES or gemm.k <= MOST_DEPTH // 2
+
+
+def _small(dot: HloInstruction, gemm: Gemm) -> EmittedKernel:
+    kernel = emit_product(dot, is_sliced=True, turns_b=True)
+    products = gemm.flop / 2 * (4 if dot.shape.element.is_complex else 1)
+    rows = gemm.m * math.prod(d.count for d in gemm.batch)
+    nanoseconds = 0.03 * products + rows
+    return replace(kernel, cost=nanoseconds / kernel.extent)
+
+
+def _skinny(dot: HloInstruction, gemm: Gemm) -> Skinny | None:
+    """A large matrix and a few vectors, as `emit_skinny` takes them."""
+    if gemm.batch or dot.shape.element.is_complex or not gemm.k:
+        return None
+    a = (gemm.lda, 1) if gemm.transpose_a == "N" else (1, gemm.lda)
+    b = (gemm.ldb, 1) if gemm.transpose_b == "N" else (1, gemm.ldb)
+    if 1 < gemm.n <= MOST_VECTORS:
+        found = Skinny(dot.shape.element, gemm.m, gemm.k, gemm.n, 0, a, b, (gemm.ldc, 1))
+    elif 1 < gemm.m <= MOST_VECTORS:
+        found = Skinny(dot.shape.element, gemm.n, gemm.k, gemm.m, 1, (b[1], b[0]), (a[1], a[0]), (1, gemm.ldc))
+    else:
+        return None
+    if found.length < LONG:
+        return None
+    is_flat = found.depth <= MOST_DEPTH
+    if found.along_sum:
+        return None if is_flat or not _is_large(found) else found
+    return found if is_flat or _is_large(found) else None
+
+
+def _is_large(product: Skinny) -> bool:
+    return product.length * product.depth * product.element.byte_width > FAST_BYTES

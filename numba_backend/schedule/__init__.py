@@ -1,0 +1,10 @@
+"""Algorithms, and schedules that make loop programs of them.
+
+    algorithm.py    what is computed: dimensions, where elements lie, an element's expression
+    steps.py        the steps of a schedule: plain data
+    nest.py         an algorithm after all steps: its loops; refuses a step that would change results
+    apply.py        a nest -> a loop program
+    bands.py        the step `Band`: parts of a result or of an operand that need not be computed
+
+Which schedule an algorithm gets on a machine is decided in `policy/` alone.
+"""

@@ -1,0 +1,98 @@
+"""What a kernel computes, without an order of loops: no cache, no vector and no thread has a name here.
+
+    c[i, j] = sum over p of a[i, p] * b[p, j]
+
+    Algorithm("product", (Dimension("i", m), Dimension("j", n), Dimension("p", k, is_reduced=True)),
+              operands=(Access("a", x0, (("i", a0), ("p", a1))), Access("b", x1, (("p", b0), ("j", b1)))),
+              result=Access("c", out, (("i", n), ("j", ONE))), update=total + a * b, total_type="float32")
+
+Extents and strides are expressions of the kernel's parameters, or literals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ..loops.expressions import ONE, ZERO, Expr, Name
+from ..loops.typing import pointee
+from ..loops.writer import cast
+
+TOTAL = "total"
+"""The name of a sum in the expressions of an algorithm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A counter from 0 to `extent`."""
+
+    name: str
+    extent: Expr
+    is_reduced: bool = False
+    """It is summed over: the result has no such dimension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The element of an array at the sum of stride times counter."""
+
+    name: str
+    pointer: Name
+    strides: tuple[tuple[str, Expr], ...]
+    """By dimension, major to minor."""
+
+    def stride(self, dimension: str) -> Expr:
+        """The distance between neighbours along a dimension; 0 where the array has no such dimension."""
+        return next((stride for name, stride in self.strides if name == dimension), ZERO)
+
+    def with_neighbours(self, dimension: str) -> Access:
+        """The same, where elements along the dimension are neighbours in memory."""
+        strides = tuple((name, ONE if name == dimension else stride) for name, stride in self.strides)
+        return replace(self, strides=strides)
+
+    def has(self, dimension: str) -> bool:
+        """Whether elements differ along the dimension."""
+        return any(name == dimension for name, _ in self.strides)
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """``result = update(... update(update(zero, operands), operands) ...)`` over the reduced dimensions."""
+
+    name: str
+    dimensions: tuple[Dimension, ...]
+    operands: tuple[Access, ...]
+    result: Access
+    update: Expr
+    """The next sum, in the name `TOTAL` and the operands' names. All have the type of sums."""
+    total_type: str
+    zero: Expr
+    """With which a sum begins."""
+
+    def dimension(self, name: str) -> Dimension:
+        """The dimension of this name."""
+        return next(d for d in self.dimensions if d.name == name)
+
+    def operand(self, name: str) -> Access:
+        """The operand of this name."""
+        return next(access for access in self.operands if access.name == name)
+
+    def updated(self, total: Expr, elements: Mapping[str, Expr]) -> Expr:
+        """The next sum, from one and the operands' elements."""
+        return put(self.update, {TOTAL: total, **elements})
+
+    def held(self, value: Expr) -> Expr:
+        """An operand's element in the type of sums."""
+        return value if value.type == self.total_type else cast(self.total_type, value)
+
+    def finished(self, total: Expr) -> Expr:
+        """A sum as an element of the result."""
+        kind = pointee(self.result.pointer.type)
+        return total if total.type == kind else cast(kind, total)
+
+
+def put(e: Expr, values: Mapping[str, Expr]) -> Expr:
+    """The expression with other expressions in the places of names."""
+    if isinstance(e, Name):
+        return values.get(e.name, e)
+    return e.with_parts(tuple([put(part, values) for part in e.parts])) if e.parts else e

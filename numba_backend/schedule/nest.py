@@ -1,0 +1,198 @@
+"""An algorithm after the steps of a schedule: its loops in their order. A step that would change what is computed, or
+of which no loop program can be made, is refused with the reason: ScheduleError."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ...hlo.errors import HloError
+from .algorithm import Algorithm
+from .steps import Accumulate, Band, Lanes, Order, Pack, Parallel, Part, Schedule, Split, Step, Unroll
+
+MOST_SUMS = 64
+"""The most sums, each one or more registers, that are written out."""
+
+
+class ScheduleError(HloError):
+    """A schedule that does not fit the algorithm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One loop of a nest. A dimension's counter is the sum of its loops' counters."""
+
+    name: str
+    dimension: str
+    extent: int = 0
+    """The literal number of turns; 0: as many as the dimension or a part of it has."""
+    split: Split | None = None
+    """It goes in turns of several elements, which the loop `inner` counts."""
+    inner: str = ""
+    part: Part | None = None
+    kind: Literal["serial", "unroll", "lanes"] = "serial"
+
+    @property
+    def is_short(self) -> bool:
+        """The last turn has fewer elements."""
+        return self.split is not None and self.split.tail == "short"
+
+
+_NO_PARALLEL, _NO_SUMS = Parallel(()), Accumulate("")
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """The loops of an algorithm, outermost first, and what is done at which of them."""
+
+    algorithm: Algorithm
+    loops: tuple[Loop, ...]
+    parallel: Parallel = _NO_PARALLEL
+    accumulate: Accumulate = _NO_SUMS
+    packs: tuple[Pack, ...] = ()
+    bands: tuple[Band, ...] = ()
+
+    def __getitem__(self, name: str) -> Loop:
+        for loop in self.loops:
+            if loop.name == name:
+                return loop
+        raise ScheduleError(f"no loop {name}: there are {', '.join(loop.name for loop in self.loops)}")
+
+    def position(self, name: str) -> int:
+        """How many loops are outside of a loop."""
+        return self.loops.index(self[name])
+
+    def outside(self, name: str) -> tuple[Loop, ...]:
+        """The loops outside of a loop, and that loop."""
+        return self.loops[: self.position(name) + 1]
+
+    def inside(self, name: str) -> tuple[Loop, ...]:
+        """The loops inside of a loop."""
+        return self.loops[self.position(name) + 1 :]
+
+    def is_reduced(self, loop: Loop) -> bool:
+        """The loop is one of a sum."""
+        return self.algorithm.dimension(loop.dimension).is_reduced
+
+
+def nest_of(algorithm: Algorithm, schedule: Schedule) -> Nest:
+    """The nest after all steps."""
+    nest = Nest(algorithm, tuple(Loop(d.name, d.name) for d in algorithm.dimensions))
+    for step in schedule:
+        nest = _after(nest, step)
+    _check(nest)
+    return nest
+
+
+def _after(nest: Nest, step: Step) -> Nest:
+    match step:
+        case Part(dimension=name, loop=outer):
+            loop = nest[name]
+            if nest.is_reduced(loop):
+                raise ScheduleError(f"{name} is summed over: threads do not share a sum")
+            return _replaced(nest, loop, Loop(outer, loop.dimension, part=step, inner=name), loop)
+        case Split(loop=name, outer=outer, size=size, tail=tail):
+            loop = nest[name]
+            if size < 1:
+                raise ScheduleError(f"turns of {size} elements of {name}")
+            if loop.extent and loop.extent % size:
+                raise ScheduleError(f"{loop.extent} elements of {name} are not cut into turns of {size}")
+            if tail == "shift" and nest.is_reduced(loop):
+                raise ScheduleError(f"{name} is summed over: what a turn that is shifted has again would count twice")
+            turns = Loop(outer, loop.dimension, loop.extent and loop.extent // size, step, name, kind=loop.kind)
+            return _replaced(nest, loop, turns, Loop(name, loop.dimension, size))
+        case Order(loops=names):
+            if sorted(names) != sorted(loop.name for loop in nest.loops):
+                raise ScheduleError(f"an order has all loops once: {', '.join(loop.name for loop in nest.loops)}")
+            return replace(nest, loops=tuple(nest[name] for name in names))
+        case Unroll(loop=name) | Lanes(loop=name):
+            loop = nest[name]
+            if not loop.extent:
+                raise ScheduleError(f"{name} has no literal number of turns")
+            short = [x.name for x in nest.loops if x.inner == name and x.is_short]
+            if isinstance(step, Unroll) and short:
+                raise ScheduleError(f"the last turn of {short[0]} is short: {name} cannot be written out")
+            if isinstance(step, Lanes) and nest.is_reduced(loop):
+                raise ScheduleError(f"{name} is summed over: lanes are results side by side")
+            changed = replace(loop, kind="unroll" if isinstance(step, Unroll) else "lanes")
+            return _replaced(nest, loop, changed)
+        case Pack():
+            return replace(nest, packs=(*nest.packs, step))
+        case Band():
+            return replace(nest, bands=(*nest.bands, step))
+        case Accumulate():
+            return replace(nest, accumulate=step)
+        case Parallel():
+            return replace(nest, parallel=step)
+
+
+def _replaced(nest: Nest, loop: Loop, *others: Loop) -> Nest:
+    at = nest.loops.index(loop)
+    return replace(nest, loops=(*nest.loops[:at], *others, *nest.loops[at + 1 :]))
+
+
+def _check(nest: Nest) -> None:
+    names = [loop.name for loop in nest.loops]
+    for loop in nest.loops:
+        if loop.inner and names.index(loop.inner) < names.index(loop.name):
+            raise ScheduleError(f"{loop.inner} goes through a turn of {loop.name}, and is outside of it")
+    if sum(loop.kind == "lanes" for loop in nest.loops) > 1:
+        raise ScheduleError("one loop has lanes")
+    parallel = nest.parallel.loops
+    if list(parallel) != names[: len(parallel)]:
+        raise ScheduleError(f"the outermost loops are parallel, not {', '.join(parallel)}")
+    for loop in nest.loops:
+        is_parallel = loop.name in parallel
+        if is_parallel and (nest.is_reduced(loop) or loop.split is not None):
+            raise ScheduleError(
+                f"{loop.name} is no part of the result's dimensions, nor one of them: threads share these"
+            )
+        if loop.part is not None and not is_parallel:
+            raise ScheduleError(f"{loop.name} is a part that threads do not share")
+    _check_sums(nest)
+    for pack in nest.packs:
+        _check_pack(nest, pack)
+
+
+def _check_sums(nest: Nest) -> None:
+    at = nest.accumulate.at
+    outside = nest.outside(at)
+    if any(name not in [loop.name for loop in outside] for name in nest.parallel.loops):
+        raise ScheduleError("sums are kept inside of the parallel loops")
+    if loose := [x.name for x in nest.inside(at) if not nest.is_reduced(x) and x.kind == "serial"]:
+        raise ScheduleError(f"results along {', '.join(loose)} do not lie in registers")
+    many = 1
+    for loop in nest.inside(at):
+        many *= loop.extent if loop.kind == "unroll" and not nest.is_reduced(loop) else 1
+    if many > MOST_SUMS:
+        raise ScheduleError(f"{many} sums are written out, {MOST_SUMS} at most")
+    in_part = False
+    for loop in outside:
+        if loop.kind != "serial":
+            raise ScheduleError(f"{loop.name} is outside of the sums of a turn of {at}, and is no plain loop")
+        if nest.is_reduced(loop):
+            in_part = True
+            if loop.split is not None and loop.split.tail == "rest":
+                raise ScheduleError(f"parts of the sum over {loop.name} are whole, or the last one is short")
+        elif in_part and loop.split is not None and loop.split.tail == "shift":
+            raise ScheduleError(f"{loop.name} shifts inside of a part of the sum: terms would count twice")
+
+
+def _check_pack(nest: Nest, pack: Pack) -> None:
+    access = nest.algorithm.operand(pack.operand)
+    copied = [nest[name] for name, _ in pack.layout]
+    here = [loop for loop in nest.inside(pack.at) if access.has(loop.dimension)]
+    if sorted(x.name for x in here) != sorted(x.name for x in copied):
+        raise ScheduleError(f"{pack.into} has what {_names(here)} read of {pack.operand}, not {_names(copied)}")
+    if nest.position(pack.at) > nest.position(nest.accumulate.at):
+        raise ScheduleError(f"{pack.into} is copied while sums are made")
+    for loop, (_, most) in zip(copied, pack.layout, strict=True):
+        if loop.split is not None:
+            raise ScheduleError(f"{pack.into} has whole loops, and {loop.name} goes in turns")
+        if loop.extent > most:
+            raise ScheduleError(f"{loop.name} has {loop.extent} turns, and {pack.into} room for {most}")
+
+
+def _names(loops: Iterable[Loop]) -> str:
+    return ", ".join(loop.name for loop in loops)

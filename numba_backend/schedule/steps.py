@@ -1,0 +1,120 @@
+"""The steps of a schedule. A schedule is a tuple of them: data, which can be compared, printed, and given by hand.
+
+    Part("j", "strip"), Part("i", "block")      threads share strips of columns and blocks of rows
+    Split("j", "column", 16)                    columns in turns of 16 ...
+    Split("i", "row", 6)                        and rows in turns of 6, the last turn shifted back to have all
+    Order("block", "strip", "column", "row", "p", "i", "j")
+    Unroll("i"), Lanes("j")                     a turn's 6 rows are written out, its 16 columns are vectors
+    Pack("b", "panel", "column", (("p", 256), ("j", 16)))
+    Accumulate("row")                           sums of a turn of `row` are kept in registers
+    Parallel("block", "strip")                  `lo, hi` counts blocks times strips
+
+Names of variables (`names`, `start`, `count`, `above`) are for the text alone, and no part of what is printed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..loops.expressions import Name
+
+Tail = Literal["shift", "rest", "short"]
+"""What becomes of a last turn that has fewer elements than the others. "shift": it begins earlier, so that results are
+written twice. "rest": its elements have turns of their own, one by one. "short": its inner loop is shorter; lanes are
+computed all the same, and those that the result does not have are not written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A dimension in parts that threads share. The arguments `loop` and `loop`s say how long a part is, and how many
+    there are; the last one has the rest, too."""
+
+    dimension: str
+    loop: str
+    names: tuple[str, str, str] = field(repr=False)
+    """The number of a part; its first element, and the one after its last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A loop in turns of `size`: the new loop `outer` counts them, and what is left of the loop goes through one."""
+
+    loop: str
+    outer: str
+    size: int
+    tail: Tail = "shift"
+    start: str = field(default="", repr=False)
+    """The first element of a turn."""
+    count: str = field(default="", repr=False)
+    """How many elements a short turn has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """All loops, outermost first."""
+
+    loops: tuple[str, ...]
+
+    def __init__(self, *loops: str) -> None:
+        object.__setattr__(self, "loops", loops)
+
+
+@dataclass(frozen=True, slots=True)
+class Unroll:
+    """The turns of a loop are written out."""
+
+    loop: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The elements of a loop are a vector, in one or more registers."""
+
+    loop: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """At the beginning of each turn of the loop `at`, what of an operand is read inside is copied into the local array
+    `into`, in the type of sums. `layout`: its loops, major to minor, and the most turns of each."""
+
+    operand: str
+    into: str
+    at: str
+    layout: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """The sums of a turn of the loop `at` are kept in registers, and written at its end. In the parts of a reduced loop
+    that is outside of `at`, they begin with what is written."""
+
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What lies outside of a band of the array (the result, or an operand) needs no computing. The band's elements
+    [i, j] have ``i + low <= j <= i + high`` along the array's two last dimensions.
+
+    Of the result, nobody looks at the others. Of an operand, they are equal in each row (`by_columns`: column). If they
+    are 0, and the other operand's packed elements finite, products with them are left out: this is tested."""
+
+    array: str
+    low: Name
+    high: Name
+    by_columns: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """``lo, hi`` counts the turns of these loops, which are parts or whole dimensions, outermost first."""
+
+    loops: tuple[str, ...]
+    above: tuple[str, ...] = field(default=(), repr=False)
+    """By loop: the number of the turn of all that are outside of it."""
+
+
+Step = Part | Split | Order | Unroll | Lanes | Pack | Accumulate | Band | Parallel
+Schedule = tuple[Step, ...]

@@ -1,0 +1,211 @@
+"""Schedules: whatever the steps are, results are those of the algorithm; a step that would change them is refused."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import random
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hloom.numba_backend.loops.expressions import ONE, Name, Number
+from hloom.numba_backend.loops.printer import to_text
+from hloom.numba_backend.loops.statements import LoopProgram
+from hloom.numba_backend.loops.writer import Writer, cast
+from hloom.numba_backend.runtime.kernel import KernelSource
+from hloom.numba_backend.runtime.store import default_store
+from hloom.numba_backend.schedule.algorithm import Access, Algorithm, Dimension
+from hloom.numba_backend.schedule.apply import write
+from hloom.numba_backend.schedule.nest import ScheduleError
+from hloom.numba_backend.schedule.steps import Accumulate, Lanes, Order, Pack, Parallel, Schedule, Split, Step, Unroll
+
+X0, X1, OUT = (Name(name, "float32*") for name in ("x0", "x1", "out"))
+PLUS_PRODUCT = Name("total", "float32") + Name("a", "float32") * Name("b", "float32")
+
+
+class Case(NamedTuple):
+    """An algorithm, its parameters, operands and result."""
+
+    algorithm: Algorithm
+    sizes: Mapping[str, int]
+    operands: tuple[np.ndarray, np.ndarray]
+    expected: np.ndarray
+
+
+def algorithm(dimensions: str, reduced: str, *accesses: Access) -> Algorithm:
+    counters = tuple(Dimension(d, Name(f"n_{d}"), d in reduced) for d in dimensions)
+    return Algorithm("kernel", counters, accesses[:2], accesses[2], PLUS_PRODUCT, "float32", cast("float32", 0))
+
+
+def whole_numbers(rnd: random.Random, *shape: int) -> np.ndarray:
+    """Small ones: sums are exact in any order."""
+    return np.random.default_rng(rnd.randrange(10**6)).integers(-4, 5, shape).astype(np.float32)
+
+
+def product(rnd: random.Random) -> Case:
+    m, n, k = (rnd.choice([1, 2, 3, 5, 6, 7, 15, 16, 17, 33]) for _ in range(3))
+    x = whole_numbers(rnd, m, k) if rnd.random() < 0.5 else whole_numbers(rnd, k, m).T
+    y = whole_numbers(rnd, k, n) if rnd.random() < 0.5 else whole_numbers(rnd, n, k).T
+    named = {f"{name}{d}": v.strides[d] // 4 for name, v in (("a", x), ("b", y)) for d in (0, 1)}
+    a = Access("a", X0, (("i", Name("a0")), ("p", Name("a1"))))
+    b = Access("b", X1, (("p", Name("b0")), ("j", Name("b1"))))
+    c = Access("c", OUT, (("i", Name("n_j")), ("j", ONE)))
+    return Case(algorithm("ijp", "p", a, b, c), {"n_i": m, "n_j": n, "n_p": k, **named}, (x, y), x @ y)
+
+
+def convolution(rnd: random.Random) -> Case:
+    """Channels last, without padding: x[h + s, w + t, i] * y[s, t, i, o]."""
+    h, w, i, o = rnd.choice([1, 3]), rnd.choice([1, 5, 9]), rnd.choice([1, 3]), rnd.choice([1, 7, 17])
+    s, t = rnd.choice([1, 2]), rnd.choice([1, 3])
+    x, y = whole_numbers(rnd, h + s - 1, w + t - 1, i), whole_numbers(rnd, s, t, i, o)
+    named = {"x0_": x.strides[0] // 4, "y0": y.strides[0] // 4, "y1": y.strides[1] // 4, "c0": w * o}
+    a = Access("a", X0, (("h", Name("x0_")), ("w", Name("n_i")), ("s", Name("x0_")), ("t", Name("n_i")), ("i", ONE)))
+    b = Access("b", X1, (("s", Name("y0")), ("t", Name("y1")), ("i", Name("n_o")), ("o", ONE)))
+    c = Access("c", OUT, (("h", Name("c0")), ("w", Name("n_o")), ("o", ONE)))
+    counts = {"n_h": h, "n_w": w, "n_o": o, "n_s": s, "n_t": t, "n_i": i}
+    expected = sum(np.einsum("hwi,io->hwo", x[a : a + h, b : b + w], y[a, b]) for a in range(s) for b in range(t))
+    return Case(algorithm("hwosti", "sti", a, b, c), {**counts, **named}, (x, y), np.asarray(expected))
+
+
+def _shuffled(names: list[str], rnd: random.Random) -> list[str]:
+    return rnd.sample(names, len(names))
+
+
+def random_schedule(case: Case, rnd: random.Random) -> Schedule:
+    """Splits, an order, lanes, copies: most of it fits."""
+    steps: list[Step] = []
+    outer: dict[str, str] = {}
+    fixed: dict[str, int] = {}
+    for d in case.algorithm.dimensions:
+        size = rnd.choice([2, 3, 4, 8, 16])
+        tail = rnd.choice(["rest", "short"] if d.is_reduced else ["shift", "rest", "short"])
+        if rnd.random() < 0.6 and (tail != "shift" or case.sizes[f"n_{d.name}"] >= size):
+            steps.append(Split(d.name, f"{d.name}_outer", size, tail, count=f"{d.name}_count"))
+            outer[d.name], fixed[d.name] = f"{d.name}_outer", size
+    results = [d.name for d in case.algorithm.dimensions if not d.is_reduced]
+    sums = [d.name for d in case.algorithm.dimensions if d.is_reduced]
+    inside = [name for name in results if name in fixed and rnd.random() < 0.8]
+    outside = [name for name in [*results, *(outer[r] for r in results if r in outer)] if name not in inside]
+    parts = [outer[name] for name in sums if name in outer]
+    more = [name for name in [*sums, *parts] if rnd.random() < 0.3 and (name not in outer or outer[name] in parts)]
+    outside += [name for name in more if name not in outer]
+    inside += [name for name in [*sums, *parts] if name not in outside]
+    order = [*_shuffled(outside, rnd), *_shuffled(inside, rnd)]
+    for name, around in outer.items():
+        if order.index(name) < order.index(around):
+            i, j = order.index(name), order.index(around)
+            order[i], order[j] = around, name
+    whole = [name for name in results if name not in outer]
+    if whole:
+        first = rnd.choice(whole)
+        order.remove(first)
+        order.insert(0, first)
+    steps.append(Order(*order))
+    vector = rnd.choice([*inside, ""])
+    if vector in results:
+        steps.append(Lanes(vector))
+    short = {s.loop for s in steps if isinstance(s, Split) and s.tail == "short"}
+    is_odd = rnd.random() < 0.05  # mostly refused
+    written_out = [name for name in fixed if name in inside and name != vector]
+    steps += [Unroll(name) for name in written_out if name not in short or is_odd]
+    at = order[len(outside) - 1] if rnd.random() < 0.9 else rnd.choice(order)
+    steps.append(Accumulate(at))
+    for access in case.algorithm.operands:
+        around = rnd.choice(order[: order.index(at) + 1])
+        copied = [x for x in order[order.index(around) + 1 :] if access.has(x.removesuffix("_outer"))]
+        if copied and rnd.random() < 0.5:
+            steps.append(
+                Pack(
+                    access.name,
+                    f"packed_{access.name}",
+                    around,
+                    tuple((x, fixed.get(x) or case.sizes[f"n_{x.removesuffix('_outer')}"]) for x in inside),
+                )
+            )
+    steps.append(Parallel((order[0],), ("above",)))
+    return tuple(steps)
+
+
+def run(case: Case, schedule: Schedule, rnd: random.Random) -> np.ndarray:
+    """The result, computed in two pieces."""
+    writer = Writer()
+    write(case.algorithm, schedule, writer)
+    names = ("x0", "x1", "out", *case.sizes)
+    text = to_text(LoopProgram("kernel", ("lo", "hi", *names), writer.body()))
+    kinds = (*[("pointer", "f32")] * 3, *[("size", "s64")] * len(case.sizes))
+    address = default_store().get(KernelSource("kernel", text, kinds))  # type: ignore[arg-type]
+    out = np.full(case.expected.shape, 7, np.float32)
+    arguments = np.array([*(v.ctypes.data for v in (*case.operands, out)), *case.sizes.values()], np.int64)
+    kernel = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(address)
+    turns = case.sizes[f"n_{next(s for s in schedule if isinstance(s, Parallel)).loops[0]}"]
+    cut = rnd.randrange(turns + 1)
+    kernel(0, cut, arguments.ctypes.data)
+    kernel(cut, turns, arguments.ctypes.data)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("make", [product, convolution])
+def test_schedules_do_not_change_results(make: Any, seed: int) -> None:
+    rnd = random.Random(seed)
+    done = refused = 0
+    while done < 12:
+        case = make(rnd)
+        schedule = random_schedule(case, rnd)
+        try:
+            result = run(case, schedule, rnd)
+        except ScheduleError:
+            refused += 1
+            continue
+        done += 1
+        np.testing.assert_array_equal(result, case.expected, err_msg=f"{schedule}\n{case.sizes}")
+    assert refused < 40 * done
+
+
+TILES: Schedule = (
+    Split("j", "column", 16), Split("i", "row", 6), Order("column", "row", "p", "i", "j"), Unroll("i"), Lanes("j"),
+    Accumulate("row"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ((Split("p", "k0", 4, "shift"),), "p is summed over: what a turn that is shifted has again would count twice"),
+        ((Order("i", "j"),), "an order has all loops once: i, j, p"),
+        ((Unroll("i"),), "i has no literal number of turns"),
+        ((Split("p", "parts", 4, "rest"), Lanes("p")), "p is summed over: lanes are results side by side"),
+        ((Split("i", "row", 6, "short"), Unroll("i")), "the last turn of row is short: i cannot be written out"),
+        ((Split("i", "row", 6), Order("i", "row", "j", "p")), "i goes through a turn of row, and is outside of it"),
+        ((Order("j", "i", "p"), Parallel(("i",))), "the outermost loops are parallel, not i"),
+        ((Order("p", "i", "j"), Accumulate("j"), Parallel(("p",))), "p is no part of the result"),
+        ((Order("i", "p", "j"), Accumulate("i"), Parallel(("i",))), "results along j do not lie in registers"),
+        ((Order("i", "j", "p"), Accumulate("i"), Parallel(("i", "j"))), "sums are kept inside of the parallel loops"),
+        (
+            (Split("p", "k0", 4, "short"), Split("i", "row", 6), Order("j", "k0", "row", "p", "i"), Unroll("i"),
+             Accumulate("row"), Parallel(("j",))),
+            "row shifts inside of a part of the sum: terms would count twice",
+        ),
+        (
+            (Split("p", "k0", 4, "rest"), Order("j", "i", "k0", "p"), Accumulate("k0"), Parallel(("j",))),
+            "parts of the sum over k0 are whole, or the last one is short",
+        ),
+        ((*TILES, Pack("b", "panel", "column", (("j", 16),))), "panel has what p, j read of b, not j"),
+        ((*TILES, Pack("b", "panel", "column", (("p", 256), ("j", 8)))), "j has 16 turns, and panel room for 8"),
+        ((*TILES, Pack("b", "panel", "p", (("j", 16),))), "panel is copied while sums are made"),
+        ((Accumulate("q"),), "no loop q: there are i, j, p"),
+    ],
+)  # fmt: skip
+def test_steps_that_would_change_results_are_refused(steps: Schedule, reason: str) -> None:
+    with pytest.raises(ScheduleError, match=reason):
+        write(product(random.Random(0)).algorithm, steps, Writer())
+
+
+def test_a_schedule_is_data() -> None:
+    assert Split("i", "row", 6, start="i") == Split("i", "row", 6, start="i")
+    assert repr(Split("i", "row", 6, start="i")) == "Split(loop='i', outer='row', size=6, tail='shift')"
+    assert math.prod(most for _, most in Pack("b", "panel", "column", (("p", 256), ("j", 16))).layout) == 4096
+    assert hash(TILES) == hash(tuple(TILES))
+    assert Number(6) == Number(6)
