@@ -21,7 +21,7 @@ from ...hlo.rules import RuleTable
 from ..loops.expressions import Expr, Name, call
 from ..loops.statements import PointerParameter, ScalarParameter
 from ..loops.writer import Writer, boolean, cast
-from .kernel import pointer_of
+from .kernel import memory_type, pointer_of
 from .place_index import PlaceIndex, Spot
 from .places import Place
 from .sizes import Index, Sizes
@@ -83,6 +83,12 @@ def loaded(element_type: ElementType, value: Expr) -> Expr:
     if element_type.is_small and element_type.is_integral:
         return call(f"{element_type.value}_to_{_wide_integer(element_type)}", value)
     return value
+
+
+def is_held_as_stored(element_type: ElementType) -> bool:
+    """True if a value is held in the type that it has in memory."""
+    value = Name("value", memory_type(element_type))
+    return loaded(element_type, value) is value
 
 
 def stored(element_type: ElementType, value: Expr) -> Expr:

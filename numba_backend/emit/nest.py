@@ -37,7 +37,7 @@ from ..loops.writer import Writer, cast
 from .alignment import roots_of
 from .collapse import FusedBody
 from .copies import LINE, STREAMED
-from .element import ElementEmitter, loaded, stored
+from .element import ElementEmitter, is_held_as_stored, loaded, stored
 from .kernel import HI, LO, EmittedKernel, memory_type, pointer_of, program_of
 from .large_results import large_result
 from .movement import clamped_starts
@@ -446,7 +446,9 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
 
 
 def _only_moves(root: HloInstruction) -> bool:
-    """True for a result that is an operand in another order."""
+    """True for a result that is an operand in another order, whose elements are held as they are in memory."""
+    if not is_held_as_stored(root.shape.element):
+        return False
     while root.opcode is Opcode.TRANSPOSE:
         root = root.operands[0]
     return root.opcode is Opcode.PARAMETER
