@@ -70,7 +70,7 @@ if _typing.TYPE_CHECKING:
     from .jaxpr.make import make_jaxpr
     from .tracer.arguments import ShapeDtypeStruct, typeof
     from .tracer.caches import clear_caches
-    from .tracer.config import (
+    from .tracer.settings.config import (
         allow_f16_reductions,
         array_garbage_collection_guard,
         auto_pcast,
@@ -214,7 +214,7 @@ _NAMES = {
             *("threefry_partitionable", "transfer_guard", "transfer_guard_device_to_device"),
             *("transfer_guard_device_to_host", "transfer_guard_host_to_device"),
         ),
-        ".tracer.config",
+        ".tracer.settings.config",
     ),
     **dict.fromkeys(
         (

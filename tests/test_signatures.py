@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hloom.tracer.settings.setting import Setting
 
 import hloom
 import hloom.numpy as jnp
@@ -116,7 +117,8 @@ def test_public_callables_answer_inspect(name: str) -> None:
     module, checked = importlib.import_module("hloom" if name == "hloom" else f"hloom.{name}"), 0
     for public in module.__all__:
         f = getattr(module, public)
-        if not callable(f) or isinstance(f, type | types.GenericAlias | Primitive) or not hasattr(f, "__name__"):
+        no_function = isinstance(f, type | types.GenericAlias | Primitive | Setting)
+        if not callable(f) or no_function or not hasattr(f, "__name__"):
             continue
         if type(f).__name__ in ("_CallableGenericAlias", "NewType"):  # for annotations
             continue

@@ -139,7 +139,7 @@ class _NotStarted:
     """Settings before `start`: `config`, which knows them, starts when somebody asks."""
 
     def __get__(self, thread: _Thread, owner: type[_Thread]) -> Any:
-        importlib.import_module(".config", __package__)
+        importlib.import_module(".settings.config", __package__)
         return owner.settings
 
 

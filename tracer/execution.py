@@ -72,7 +72,7 @@ def compile_module(
         chosen = KERNEL_COMPILER, current_context().compiler
         module = replace(module, frontend_attributes=(*module.frontend_attributes, chosen))
     compile = compiler.compile_function if is_function else partial(compiler.compile, donated=donated)
-    if not LOG_COMPILES.is_on and not DURATIONS:
+    if not LOG_COMPILES.value and not DURATIONS:
         with collecting_seldom():
             return compile(module, target=target)
     compiling(module.name, [str(p.shape) for p in module.entry.parameters])

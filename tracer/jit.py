@@ -483,13 +483,13 @@ class JitFunction(SharedValue, Generic[P, R]):
         if isinstance(traced, _ByPlaces):
             traced = traced.traced.get(divisions(places, traced.mesh))
         if traced is None:
-            if NO_TRACING.is_on and not self._is_library:
+            if NO_TRACING.value and not self._is_library:
                 raise RuntimeError(
                     f"re-tracing function {self._name} for `jit`, but 'no_tracing' is set: its arguments are of types "
                     f"for which it has not been traced\n  at {user_line()}"
                 )
             labels = leaf_names(self._fun, args, kwargs, statics)
-            if EXPLAIN_CACHE_MISSES.is_on and not self._is_library:
+            if EXPLAIN_CACHE_MISSES.value and not self._is_library:
                 explain_miss(self._fun, key, self._programs.traced.keys(), labels)
             with timed(f"tracing {self._name} for jit", TRACE_EVENT), collecting_seldom():
                 traced = trace_function(

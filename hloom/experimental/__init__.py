@@ -5,8 +5,9 @@ import typing as _typing
 from ..debug.callbacks import io_callback
 from ..hlo.errors import UnsupportedError as _UnsupportedError
 from ..namespaces import publish as _publish
-from ..tracer.config import enable_x64
+from ..tracer.settings.config import enable_x64
 from ..tracer.context import Override as _Override
+from ..tracer.settings.setting import Block as _Block
 from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
 
@@ -56,7 +57,7 @@ def cur_qdd(x: _typing.Any) -> _typing.Any:
     return x.cur_qdd()
 
 
-def disable_x64() -> _Override:
+def disable_x64() -> _Block | _Override:
     """Within the block 64-bit dtypes become their 32-bit counterparts, in this thread.
 
     >>> import hloom

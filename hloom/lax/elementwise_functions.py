@@ -19,11 +19,11 @@ from ..autodiff.api import jvp
 from ..extend.primitive import Primitive
 from ..tracer import dtypes
 from ..tracer.array import as_value
-from ..tracer.config import enable_x64
 from ..tracer.control_flow import while_loop
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
+from ..tracer.settings.config import enable_x64
 from ..tracer.source import user_line
 from .elementwise import RoundingMethod, round
 from .instructions import abs, exp, expm1, log1p, matched, select, sin

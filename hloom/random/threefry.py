@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from .. import lax
-from ..tracer.config import enable_x64
 from ..tracer.core import Value
 from ..tracer.ops import convert, scalar_like
+from ..tracer.settings.config import enable_x64
 from .implementations import PRNGImpl, register_implementation
 
 __all__ = ["THREEFRY", "threefry_2x32"]

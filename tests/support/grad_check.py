@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import hloom.tracer.config
+import hloom.tracer.settings.config
 import numpy as np
 from hloom.hlo import ElementType, HloComputation, HloInstruction, Literal, Shape
 from hloom.hlo.ir import NO_ATTRIBUTES

@@ -14,11 +14,11 @@ from ...lax.elementwise_functions import ElementwiseFunction
 from ...numpy.promotion import strong
 from ...tracer import dtypes
 from ...tracer.compound import compound
-from ...tracer.config import enable_x64
 from ...tracer.control_flow import while_loop
 from ...tracer.core import Value
 from ...tracer.operators import ArrayLike
 from ...tracer.ops import convert
+from ...tracer.settings.config import enable_x64
 from .promoting import real
 
 __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]

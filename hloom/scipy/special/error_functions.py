@@ -16,10 +16,10 @@ from ...lax.special_tables import FRESNEL_F, FRESNEL_G
 from ...numpy.promotion import promote_inexact, strong
 from ...tracer import dtypes
 from ...tracer.compound import compound
-from ...tracer.config import enable_x64
 from ...tracer.core import Value
 from ...tracer.operators import ArrayLike
 from ...tracer.ops import convert
+from ...tracer.settings.config import enable_x64
 from .promoting import real
 
 __all__ = [

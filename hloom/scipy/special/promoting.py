@@ -7,10 +7,10 @@ from typing import Any
 
 from ...numpy.promotion import promote_inexact
 from ...tracer import dtypes
-from ...tracer.config import enable_x64
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
 from ...tracer.ops import convert
+from ...tracer.settings.config import enable_x64
 from ...tracer.source import user_line
 
 

@@ -1,0 +1,371 @@
+"""Settings: `hloom.config`. Names are JAX's where it has them; environment variables of the same names set them.
+
+hloom.config.update("jax_enable_x64", True)     # for the whole process
+hloom.config.jax_enable_x64                     # as this thread sees it
+with hloom.enable_x64(): ...                    # for this thread, within the block
+
+`Config` declares each setting once (`setting.py`), `of_jax.py` those of JAX that change nothing here.
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from typing import Any
+
+from ...hlo import tracebacks
+from ...hlo.backend import (
+    DEFAULT_KERNEL_COMPILER,
+    default_backend,
+    default_target,
+    set_default_backend,
+    set_default_target,
+)
+from ...hlo.collectives.world import collective_timeout, set_collective_timeout
+from ...hlo.errors import UnsupportedError
+from ...hlo.ops.dot import DOT_ALGORITHMS
+from ...hlo.target import Target
+from ...hlo.targets import target_named
+from ...hlo.tracebacks import boundary
+from ..context import Context, current_context, start
+from ..reports import EXPLAIN_CACHE_MISSES, LOG_COMPILES, NO_TRACING
+from . import absl_flags, environment
+from .of_jax import OF_JAX
+from .setting import InContext, OfJax, OfProcess, Setting
+
+MATMUL_PRECISIONS = {
+    **{name: name for name in ("default", "high", "highest")},
+    "fastest": "default",
+    "bfloat16": "default",
+    "bfloat16_3x": "high",
+    "tensorfloat32": "high",
+    "float32": "highest",
+}
+"""What `default_matmul_precision` and the `precision` of a product may be called, and HLO's name of each."""
+DOT_PRESETS = frozenset({
+    "DEFAULT", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+    *(algorithm.removeprefix("dot_").upper() for algorithm in DOT_ALGORITHMS),
+})  # fmt: skip
+"""The algorithms of products that both may name besides: `hloom.lax.DotAlgorithmPreset`."""
+GENERATORS = ("threefry2x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32")
+"""What `hloom/random` registers; the setting can be made before it is imported."""
+
+
+def _check_target(target: str | Target) -> None:
+    try:
+        if isinstance(target, str):
+            target_named(target)
+    except UnsupportedError as error:
+        raise ValueError(str(error)) from None
+
+
+def _check_seconds(value: float) -> None:
+    if not value > 0:
+        raise ValueError(f"hloom_collective_timeout must be positive, not {value!r}")
+
+
+def _change_jit_level(level: int) -> None:
+    import_module("..jit_scope", __package__).change_level(level)
+
+
+class Config:
+    """All settings. Reading gives this thread's value; `update` sets the process's."""
+
+    __slots__ = ()
+
+    jax_enable_x64 = InContext(
+        False,
+        """Keep 64-bit dtypes; off: they become their 32-bit counterparts, as in JAX.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.enable_x64():
+    ...     jnp.arange(3.0)
+    Array([0., 1., 2.], dtype=float64)
+    """,
+    )
+    jax_disable_jit = InContext(
+        False,
+        """Run jitted functions op by op, as the Python that they are: for debuggers.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> @hloom.jit
+    ... def f(x):
+    ...     print("x is", x)
+    ...     return 2 * x
+    >>> with hloom.disable_jit():
+    ...     y = f(jnp.array(3))
+    x is 3
+    """,
+    )
+    jax_numpy_dtype_promotion = InContext(
+        "standard",
+        """"standard", or "strict": only Python numbers give way to other dtypes, all else is a TypePromotionError.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.numpy_dtype_promotion("strict"):
+    ...     jnp.ones(2, jnp.float32) + jnp.ones(2, jnp.int32)
+    Traceback (most recent call last):
+        ...
+    hloom.dtypes.TypePromotionError: ...Input dtypes float32, int32 have no available implicit dtype ...
+    """,
+        values=("standard", "strict"),
+    )
+    jax_numpy_rank_promotion = InContext(
+        "allow",
+        """Where arrays of different ranks, none of them a scalar, are broadcast: "allow" it, "warn" (a UserWarning), or
+    "raise" (a ValueError).
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.numpy_rank_promotion("raise"):
+    ...     jnp.ones((2, 3)) + jnp.ones(3)
+    Traceback (most recent call last):
+        ...
+    hloom.errors.OperandError: Operands could not be broadcast together for add on shapes (2, 3) (3,) ...
+    """,
+        values=("allow", "warn", "raise"),
+    )
+    jax_default_matmul_precision = InContext[str | None](
+        None,
+        """The precision of products that name none: "default", "high", "highest", a dtype's name, or an algorithm's
+    (`lax.DotAlgorithmPreset`). The CPU multiplies float32 as float32 in any case; programs for other targets carry it.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> x = jnp.ones((2, 2))
+    >>> with hloom.default_matmul_precision("float32"):
+    ...     "operand_precision={highest,highest}" in hloom.jit(jnp.dot).lower(x, x).as_text()
+    True
+    """,
+        values=(None, *MATMUL_PRECISIONS, *sorted(DOT_PRESETS)),
+    )
+    jax_default_prng_impl = InContext(
+        "threefry2x32",
+        """The generator of keys that name none: "threefry2x32", "rbg", ...
+
+    >>> import hloom
+    >>> with hloom.default_prng_impl("rbg"):
+    ...     hloom.random.key(0).dtype
+    key<rbg>
+    """,
+        values=GENERATORS,
+    )
+    jax_debug_nans = InContext(
+        False,
+        """A NaN in the result of an operation, or of a jitted function, is an error: FloatingPointError names the
+    operation that made it and its line. Jitted functions are compiled anew for that.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.debug_nans(True):
+    ...     jnp.log(jnp.array(-1.0))
+    Traceback (most recent call last):
+        ...
+    FloatingPointError: invalid value (nan) encountered in log ...
+    """,
+    )
+    jax_debug_infs = InContext(
+        False,
+        """As `debug_nans`, for infinities.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.debug_infs(True):
+    ...     1 / jnp.array(0.0)
+    Traceback (most recent call last):
+        ...
+    FloatingPointError: invalid value (inf) encountered in divide ...
+    """,
+    )
+    jax_debug_key_reuse = InContext(
+        False,
+        """The second use of a random key is an error: KeyReuseError says where both are. Jitted functions are traced
+    anew for that. `hloom.experimental.key_reuse` says what counts as a use.
+
+    >>> import hloom
+    >>> with hloom.debug_key_reuse(True):
+    ...     key = hloom.random.key(0)
+    ...     x, y = hloom.random.normal(key), hloom.random.normal(key)
+    Traceback (most recent call last):
+        ...
+    hloom.errors.KeyReuseError: normal: Previously-consumed key passed to ... at index 0 ...
+    """,
+    )
+    jax_allow_f16_reductions = InContext(
+        True,
+        """False: `lax.reduce_sum` of float16 and bfloat16 is a ValueError. `numpy.sum` and others compute in float32,
+    and are allowed.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> with hloom.allow_f16_reductions(False):
+    ...     jnp.ones(4096, jnp.float16).sum()
+    Array(4.096e+03, dtype=float16)
+    """,
+    )
+    jax_check_static_indices = InContext(
+        False,
+        "An integer out of bounds, in an index that is known while tracing, is an IndexError: it is not clamped.",
+    )
+    jax_check_tracer_leaks = InContext(
+        False,
+        """A traced function that leaves a traced value behind, in a list for example, is an error, which says where the
+    value was made and what refers to it. Functions are traced anew, and the garbage collector is asked each time: that
+    is slow.
+
+    >>> import hloom
+    >>> leaked = []
+    >>> with hloom.checking_leaks():
+    ...     hloom.jit(lambda x: leaked.append(x))(1.0)
+    Traceback (most recent call last):
+        ...
+    hloom.errors.UnexpectedTracerError: Leaked tracers while tracing <lambda> at ...
+    """,
+    )
+    jax_log_compiles = LOG_COMPILES
+    jax_explain_cache_misses = EXPLAIN_CACHE_MISSES
+    jax_no_tracing = NO_TRACING
+    jax_traceback_filtering = OfProcess(
+        "auto",
+        """Which frames a traceback shows: "auto" and "remove_frames", the user's only; "off", all; "tracebackhide",
+    all, marked so that IPython and pytest leave them out. `HLOOM_TRACEBACK=full` or `short` sets it too.""",
+        tracebacks.set_mode,
+        tracebacks.mode,
+        hears=False,
+    )
+    hloom_collective_timeout = OfProcess[float](
+        40.0,
+        "Seconds for which a device waits for others in a collective.",
+        set_collective_timeout,
+        collective_timeout,
+        check=_check_seconds,
+        hears=False,
+    )
+    hloom_jit_level = OfProcess(
+        0,
+        """0: operations outside of jit run one by one. 1: they are collected as in a `jit_scope`, and what comes a
+    second time is compiled. 2: all is compiled.""",
+        _change_jit_level,
+        values=(0, 1, 2),
+    )
+    hloom_autotune = InContext(
+        False,
+        """Variants of each program are timed when it is compiled, and the fastest is kept, in the store too: see
+    `jit(compiler_options={"autotune": True})`, which does so for one function.""",
+    )
+    hloom_backend = InContext(
+        default_backend(),
+        'The backend that compiles: "numba", or "evaluator" (NumPy, op by op; the reference).',
+        then=set_default_backend,
+        hears=False,
+    )
+    hloom_compiler = InContext(
+        DEFAULT_KERNEL_COMPILER,
+        """What makes machine code of kernels: "llvm" (this library's own way from their loops to LLVM's code), or
+    "numba", which compiles their text by `numba.njit`.""",
+        values=("llvm", "numba"),
+        hears=False,
+    )
+    hloom_target = InContext[str | Target](
+        default_target(),
+        """The target whose layouts and memories compiled programs use inside: "cpu" (dense, row-major), another name,
+    or a `hloom.hlo.Target` that the user made.""",
+        types=(str, Target),
+        check=_check_target,
+        then=set_default_target,
+        hears=False,
+    )
+
+    @property
+    def context(self) -> Context:
+        """The settings on which programs traced by this thread depend: a part of their caches' keys. Not a setting."""
+        return current_context()
+
+    @property
+    def x64_enabled(self) -> bool:
+        """The setting jax_enable_x64, by another name of JAX's."""
+        return current_context().enable_x64
+
+    def __getattr__(self, name: str) -> Any:
+        """A setting of `of_jax.py`, to type checkers. AttributeError: there is none of that name."""
+        raise _unknown(name)
+
+    @boundary
+    def update(self, name: str, value: Any) -> None:
+        """Change a setting of the process, which threads see unless they override it within a `with` block.
+
+        AttributeError for an unknown name, TypeError or ValueError for a value it cannot have.
+        """
+        if name not in SETTINGS:
+            raise _unknown(name)
+        SETTINGS[name].set(value)
+
+    @boundary
+    def read(self, name: str) -> Any:
+        """A setting by its name, as this thread sees it."""
+        return getattr(self, name)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All settings by name, as this thread sees them: a copy."""
+        return {name: setting.value for name, setting in SETTINGS.items()}
+
+    def config_with_absl(self) -> None:
+        """Make a flag of absl of each setting; those that are on the command line are set when `absl.app.run` has read
+        them."""
+        absl_flags.define(self)
+
+    def parse_flags_with_absl(self) -> None:
+        """Set what the command line says of settings, as flags of absl: ``--jax_enable_x64``."""
+        absl_flags.parse(self)
+
+    def __reduce__(self) -> str:
+        """There is one in each process: a copy is itself, and a pickle names it and holds no values."""
+        return "config"
+
+    def __repr__(self) -> str:
+        settings = (f"{n}={s.value!r}" for n, s in SETTINGS.items() if not isinstance(s, OfJax))
+        return f"Config({', '.join(settings)})"
+
+
+for _name, _setting in OF_JAX.items():
+    setattr(Config, _name, _setting)
+    _setting.__set_name__(Config, _name)
+SETTINGS: dict[str, Setting[Any]] = {n: s for n, s in sorted(vars(Config).items()) if isinstance(s, Setting)}
+"""By name."""
+
+
+def _unknown(name: str) -> AttributeError:
+    near = difflib.get_close_matches(name, SETTINGS, n=3, cutoff=0.6)
+    hint = f"did you mean {' or '.join(near)}?" if near else "hloom.config.values has all"
+    return AttributeError(f"unknown setting {name!r}; {hint}")
+
+
+allow_f16_reductions = Config.jax_allow_f16_reductions
+array_garbage_collection_guard = OF_JAX["jax_array_garbage_collection_guard"]
+auto_pcast = OF_JAX["jax_auto_pcast"]
+check_tracer_leaks = checking_leaks = Config.jax_check_tracer_leaks
+debug_infs = Config.jax_debug_infs
+debug_key_reuse = Config.jax_debug_key_reuse
+debug_nans = Config.jax_debug_nans
+default_device = OF_JAX["jax_default_device"]
+default_matmul_precision = Config.jax_default_matmul_precision
+default_prng_impl = Config.jax_default_prng_impl
+disable_jit = Config.jax_disable_jit
+enable_checks = OF_JAX["jax_enable_checks"]
+enable_custom_prng = OF_JAX["jax_enable_custom_prng"]
+enable_x64 = Config.jax_enable_x64
+explain_cache_misses = Config.jax_explain_cache_misses
+jax2tf_associative_scan_reductions = OF_JAX["jax2tf_associative_scan_reductions"]
+legacy_prng_key = OF_JAX["jax_legacy_prng_key"]
+log_compiles = Config.jax_log_compiles
+no_tracing = Config.jax_no_tracing
+numpy_dtype_promotion = Config.jax_numpy_dtype_promotion
+numpy_rank_promotion = Config.jax_numpy_rank_promotion
+remove_size_one_mesh_axis_from_type = OF_JAX["jax_remove_size_one_mesh_axis_from_type"]
+softmax_custom_jvp = OF_JAX["jax_softmax_custom_jvp"]
+thread_guard = OF_JAX["jax_thread_guard"]
+threefry_partitionable = OF_JAX["jax_threefry_partitionable"]
+transfer_guard = OF_JAX["jax_transfer_guard"]
+transfer_guard_device_to_device = OF_JAX["jax_transfer_guard_device_to_device"]
+transfer_guard_device_to_host = OF_JAX["jax_transfer_guard_device_to_host"]
+transfer_guard_host_to_device = OF_JAX["jax_transfer_guard_host_to_device"]
+
+start(**{s.field: s.default for s in SETTINGS.values() if isinstance(s, InContext)})
+config = Config()
+environment.hear(SETTINGS)
