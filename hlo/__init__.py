@@ -9,7 +9,7 @@ from importlib import import_module
 from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING, Any
 
-if "." not in __name__:  # a second copy of each module would be loaded beside that of `hloom`
+if "." not in __name__:  # Python would load a second copy of each module, next to the one in `hloom`
     raise ImportError("hlo is a part of hloom: import hloom.hlo")
 
 if TYPE_CHECKING:

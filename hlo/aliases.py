@@ -1,4 +1,4 @@
-"""What may share a buffer: parameters and results of a program, operands and results of a custom call."""
+"""Values that may share a buffer: parameters and results of a program, operands and results of a custom call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BufferDonor(NamedTuple):
 
 
 class OutputOperandAlias(NamedTuple):
-    """Leaf `output_index` of a custom call's result lies in the buffer of leaf `operand_index` of operand `operand`."""
+    """Leaf `output_index` of a custom call's result shares the buffer of leaf `operand_index` of operand `operand`."""
 
     output_index: tuple[int, ...]
     operand: int

@@ -1,6 +1,6 @@
 """The interface between programs and what runs them: the tracer reaches a backend only through it.
 
-The names are those of XLA's "Developing a new backend": Compiler, Executable. A backend registers itself under a name;
+The names follow XLA's "Developing a new backend": Compiler, Executable. A backend registers itself under a name;
 importing this module imports no backend. Nothing specific to one backend belongs here.
 """
 
@@ -52,9 +52,9 @@ class MemoryAnalysis:
 
     @property
     def peak_memory_in_bytes(self) -> int:
-        """The most bytes that a call needs at once: all but the temporaries lives as long as the call, and these have
-        one arena, whose size is the most that they need together, with gaps. An argument whose memory becomes a
-        result's is counted once. Code is not counted."""
+        """The most bytes that a call needs at once: all buffers except the temporaries live as long as the call. The
+        temporaries share one arena, sized for the most that they need together, with gaps. An argument that gives its
+        memory to a result is counted once. Code is not counted."""
         once = self.argument_size_in_bytes + self.output_size_in_bytes - self.alias_size_in_bytes
         return once + self.temp_size_in_bytes + self.constant_size_in_bytes
 
@@ -82,8 +82,8 @@ class DeviceBuffer(ABC):
     """Memory that holds one array in the layout of its shape. It is freed when the last reference disappears.
 
     `address`: where the array is in the memory of this process. A buffer of a device with memory of its own
-    (`remote.RemoteBuffer`) makes a copy there when it is first asked for.
-    `device`: whose memory it is; None: this process's.
+    (`remote.RemoteBuffer`) makes a copy there when it is first asked for. `device`: the device that owns the memory;
+    None: this process's.
     """
 
     __slots__ = ()
@@ -98,7 +98,7 @@ class DeviceBuffer(ABC):
         asked for; otherwise a copy, or ValueError if the caller forbids one."""
 
     def is_exclusive(self) -> bool:
-        """True if nobody but this buffer can see the memory: no NumPy array of it is left. Then it may be donated."""
+        """True if no other object can see the memory: no NumPy array of it is left. Then it may be donated."""
         return False
 
     def is_ready(self) -> bool:
@@ -116,8 +116,8 @@ class Executable(SharedValue, ABC):
     """The module that is executed: after all passes of the backend."""
 
     device: StreamExecutor | None = None
-    """Whose memory `call` works in, and returns buffers of; None: this process's. Buffers of donated parameters are of
-    this memory; all others may be of any."""
+    """The device that `call` runs on, and that owns the results' buffers; None: this process's. Buffers of donated
+    parameters are of this memory; all others may be of any."""
 
     @property
     @abstractmethod
@@ -139,17 +139,17 @@ class Executable(SharedValue, ABC):
 
     def direct_call(self) -> tuple[Sequence[Callable[[], DeviceBuffer]], Callable[[list[int]], None]] | None:
         """`call` with less around it: for each result a function that makes a buffer, and one function that runs the
-        program, given the addresses of the arguments' buffers and of these, in a list that it may change. The caller
-        holds the buffers meanwhile. None where there is none."""
+        program. It takes a list with the addresses of the arguments' buffers and of these, and may change it. The
+        caller holds the buffers meanwhile. None where there is none."""
         return None
 
     @abstractmethod
     def execute(self, arguments: Sequence[NDArray]) -> list[NDArray]:
         """Run on arrays: a flat sequence, one for each leaf of the parameters. Returns one for each leaf of the root.
 
-        ExecutionError if the dtype or the dimensions of an argument differ from the parameter's. An argument is used
-        in place if it is aligned and its strides are those of the parameter's layout; otherwise it is copied first. In
-        tiled, padded and packed layouts arguments and results are always copied.
+        ExecutionError if the dtype or the dimensions of an argument differ from the parameter's. An argument is used in
+        place if it is aligned and has the strides of the parameter's layout; otherwise it is copied first. In tiled,
+        padded and packed layouts arguments and results are always copied.
         """
 
     def call_on_devices(
@@ -190,7 +190,7 @@ class Executable(SharedValue, ABC):
 
     @abstractmethod
     def passes(self) -> Sequence[PassRecord]:
-        """What each stage of the compilation did, in order: the passes, then the stages of the backend itself."""
+        """A record of each stage of the compilation, in order: the passes, then the stages of the backend itself."""
 
     def __reduce__(self) -> Any:
         raise TypeError(
@@ -231,14 +231,15 @@ class Compiler(ABC):
 
     @abstractmethod
     def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
-        """`target`: whose layouts and memories the program uses inside; a name or a `Target`. UnsupportedError, which
-        names those that exist, for another. `donated`: entry parameters whose memory the program may reuse for results.
+        """`target`: the target that determines the layouts and memories inside of the program; a name or a `Target`.
+        UnsupportedError, which names those that exist, for another. `donated`: entry parameters that the program may
+        overwrite with results.
         """
 
     def compile_function(self, module: HloModule, *, target: str | Target = "cpu") -> Executable:
-        """As `compile`, of a module whose result is one op of `elementary.FUNCTIONS` on the parameters, of which
-        scalars are broadcast: what runs outside of jit. A backend overrides this if it has such programs ready; they
-        must give the same results bit for bit."""
+        """As `compile`, for a module that applies one op of `elementary.FUNCTIONS` to the parameters, with scalars
+        broadcast: what runs outside of jit. A backend overrides this if it has such programs ready; they must give the
+        same results bit for bit."""
         return self.compile(module, target=target)
 
     def compile_all(
@@ -272,7 +273,7 @@ def optimize(
 
 
 ENTRY_POINTS = "hloom.backends"
-"""The group of entry points by which an installed package brings backends: name = "module:factory"."""
+"""The group of entry points in which an installed package declares its backends: name = "module:factory"."""
 
 _BACKENDS: dict[str, Callable[[], Compiler]] = {}
 _INSTANCES: dict[str, Compiler] = {}
@@ -281,7 +282,7 @@ _default_target: str | Target = os.environ.get("HLOOM_TARGET", "cpu")
 
 
 def default_backend() -> str:
-    """The backend that is used if none is named: that of HLOOM_BACKEND, until `hloom.config` sets another."""
+    """The backend that is used if none is named: HLOOM_BACKEND, until `hloom.config` sets another."""
     return _default or str(_own_backends().DEFAULT)
 
 
@@ -292,8 +293,7 @@ def set_default_backend(name: str) -> None:
 
 
 def default_target() -> str | Target:
-    """The target that programs are compiled for if none is named: that of HLOOM_TARGET, until `hloom.config` sets
-    another."""
+    """The target that programs are compiled for if none is named: HLOOM_TARGET, until `hloom.config` sets another."""
     return _default_target
 
 
@@ -319,7 +319,7 @@ def unregister_backend(name: str) -> None:
 
 
 def registered_backends() -> list[str]:
-    """The names of the backends that are registered. Those that installed packages bring need not be."""
+    """The names of the backends that are registered. Backends that installed packages declare may be missing in it."""
     return list(_BACKENDS)
 
 
@@ -345,8 +345,8 @@ def get_compiler(name: str | None = None) -> Compiler:
 
 
 def _brought() -> dict[str, EntryPoint]:
-    """The backends of installed packages, which need not be registered. Reading what is installed takes an import that
-    programs with a backend of this package need not pay for."""
+    """The backends that installed packages declare, registered or not. Reading the installed packages takes an import
+    that programs with a backend of this package avoid."""
     found = import_module("importlib.metadata").entry_points(group=ENTRY_POINTS)
     return {point.name: point for point in found}
 

@@ -38,7 +38,7 @@ def make_instruction(
     frontend_attributes: tuple[tuple[str, str], ...] = (),
     annotations: tuple[tuple[str, str], ...] = (),
 ) -> HloInstruction:
-    """An instruction whose shape is inferred, or checked against `shape` if that is given.
+    """An instruction with an inferred shape, which is checked against `shape` if that is given.
 
     A given `shape` keeps its layout; an inferred one is row-major. ShapeError names the violated rule.
     """
@@ -116,7 +116,7 @@ def make_module(
     input_output_aliases: tuple[InputOutputAlias, ...] = (),
     is_scheduled: bool = False,
 ) -> HloModule:
-    """A module whose computations and instructions have unique names (`add`, `add.1`, ...; given ones are kept)."""
+    """A module with unique names of computations and instructions (`add`, `add.1`, ...; given ones are kept)."""
     module = HloModule(name, entry, input_output_aliases, is_scheduled)
     return with_unique_names(module)
 
@@ -150,8 +150,8 @@ def with_unique_names(
     """The module with every instruction and computation named, no name twice. The same object if that holds already.
 
     `changed` receives each instruction that had to be replaced, and its replacement. `is_own`: True for an instruction
-    that the caller has made for this module and that nobody else has seen, nor a computation of which it is the root.
-    Both get their names where they are: a copy would need copies of all users, too.
+    that the caller has made for this module and has shared with no other code, nor a computation that has it as its
+    root. Both get their names where they are: a copy would need copies of all users, too.
     """
     instructions, computations = _Namer(), _Namer()
     used = instructions.used

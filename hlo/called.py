@@ -4,8 +4,9 @@
       at program.py:6
       in bitwise_and(x1: float32 (3,), x2: 1)
 
-A function is declared once, where it is made public; its boundary (`tracebacks.py`) tells an error that leaves it. What
-fails deep inside so says what the user has written. Errors that come from functions of the user stay as they are.
+A function is declared once, where it is made public; its boundary (`tracebacks.py`) tells an error that leaves it. So
+an error from deep inside names the function that the user has written. Errors that come from functions of the user stay
+as they are.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What a module computes, as bytes: the same for equal modules in every process, so that it can be a name on disk.
+"""The computation of a module, as bytes: the same for equal modules in every process, so that it can be a name on disk.
 
 Names and metadata (the lines of the user's program) are left out, and so are computations' names. All else counts:
 opcodes, shapes with layouts, attributes, constants by their bytes (of large ones, a digest), shardings and other
 annotations, aliases. The bytes are the `repr` of tuples of strings, bytes and integers, which tells different tuples
 apart.
 
-`structural_key.py` makes keys for the caches of one process, which need not be bytes.
+`structural_key.py` makes keys for the caches of one process; they are objects, not bytes.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ _ENCODED: dict[type, Callable[[Any], Part]] = {
     Literal: _literal,
     Composite: lambda value: ("composite", value.name, value.parameters, value.version),
 }
-"""What transformations know of a composite (its rule) does not matter to a program."""
+"""The rule of a composite is for transformations, and does not matter to a program."""
 
 _fields: dict[type, tuple[str, ...]] = {}
 

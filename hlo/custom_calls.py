@@ -48,7 +48,7 @@ CustomCallFunction: TypeAlias = Callable[..., Any]
 
 
 class HostFunction(Protocol):
-    """A Python function that an instruction holds itself, as those of `pure_callback` do. Compared by identity."""
+    """A Python function that an instruction holds itself, as `pure_callback` makes it. Compared by identity."""
 
     def __call__(self, *operands: np.ndarray[Any, Any]) -> Any:
         """The result, an array or a tuple of arrays of the declared types. Operands are read-only copies, which the
@@ -68,9 +68,9 @@ def register_custom_call(name: str, fn: CustomCallFunction, *, replace: bool = F
     fn: a Python function `fn(*operands, **backend_config)` of NumPy arrays (read-only copies, which it may keep; tuples
     of arrays for tuple operands) that returns an array of the declared type, or a tuple of arrays, which is copied; a
     function compiled by `numba.njit`, with the same arrays; or a native function, a `numba.cfunc` or a ctypes function
-    with the signature `void(void* out, void** in)`, which runs without the GIL, gets no backend_config, and whose
-    pointers are valid only during the call. Its result must depend only on its operands: equal calls may be merged,
-    and a call whose result is unused is dropped, unless the call says `custom_call_has_side_effect=true`.
+    with the signature `void(void* out, void** in)`. It runs without the GIL, gets no backend_config, and its pointers
+    are valid only during the call. Its result must depend only on its operands: equal calls may be merged, and a call
+    with an unused result is dropped, unless the call says `custom_call_has_side_effect=true`.
 
     If the backend_config of a typed call is a dictionary, its values arrive as keywords; any other text, unless it is
     empty, arrives as the keyword `backend_config`.
@@ -166,7 +166,7 @@ def _native(name: str, fn: Any) -> NativeFunction | None:
 def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result: Shape) -> Call:
     """The instruction's data, as its target gets it. CustomCallError if its backend_config cannot be read.
 
-    The layouts in the call's shapes are those of the memory that a native function reads and writes: those that the
+    The layouts in the call's shapes describe the memory that a native function reads and writes: those that the
     instruction constrains, otherwise row-major.
     """
     target, text = attributes.custom_call_target, attributes.backend_config
@@ -189,7 +189,7 @@ def is_built_in(name: str) -> bool:
 
 
 def is_unwritten(name: str) -> bool:
-    """True for a target whose result is memory that nobody has written: its calls do nothing."""
+    """True for a target with a result that is uninitialised memory: its calls do nothing."""
     return name in UNWRITTEN and is_built_in(name)
 
 
@@ -272,7 +272,7 @@ def _owned(value: Any) -> Any:
 
 
 def _fresh(value: Any) -> Any:
-    """A value of a backend_config whose dictionaries the function may change."""
+    """A copy of a value of a backend_config; the function may change its dictionaries."""
     return {k: _fresh(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 

@@ -2,8 +2,8 @@
 
 They are: infeed and outfeed, send and recv, drawing from the process's random state, custom calls that say so, and
 every instruction that calls a computation with one of these. Tokens order effects; here effects happen in the order of
-the program, which agrees with every order that tokens impose. An opt-barrier is not an effect: it is dead if nobody
-uses it. Source: XLA's HloInstruction::HasSideEffect.
+the program, which agrees with every order that tokens impose. An opt-barrier is not an effect: it is dead if its result
+has no use. Source: XLA's HloInstruction::HasSideEffect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEPT = "_effects"
 
 
 def has_side_effect(instruction: HloInstruction) -> bool:
-    """True if the instruction must run even though nobody uses its result."""
+    """True if the instruction must run even if its result has no use."""
     if instruction.attributes is NO_ATTRIBUTES:
         return instruction.opcode in ACTING
     if instruction.opcode in ACTING:

@@ -1,4 +1,4 @@
-"""Ops whose last bits depend on who computes them: elementary functions, and arithmetic of complex numbers.
+"""Ops with last bits that depend on the implementation: elementary functions, and arithmetic of complex numbers.
 
 A function has one implementation for each backend, so nothing else may compute one in its place: neither NumPy outside
 of jit (`tracer/functions.py`) nor constant folding. All other elementwise ops are exact, or rounded once.

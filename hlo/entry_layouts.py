@@ -9,8 +9,8 @@ from .layout import row_major
 
 
 def with_row_major_entry(module: HloModule) -> HloModule:
-    """The module, with parameters and results in row-major order: for a backend that knows no other order there. What a
-    program computes does not depend on its layouts."""
+    """The module, with parameters and results in row-major order: for a backend that knows no other order there. The
+    layouts do not change the result of a program."""
     parameters = [leaf for p in module.entry.parameters for leaf in p.shape.leaves()]
     return replace(
         module,

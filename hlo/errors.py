@@ -40,7 +40,7 @@ class HloParseError(HloError, ValueError):
     """HLO text that cannot be read. Lines and columns count from 1; `source` is the line, shown around the column.
 
     `label` names the violated rule as in ShapeError and in the verifier, e.g. ``dot_c3`` or ``module_c3``, and ends the
-    message; it is ``syntax`` for text that breaks the grammar.
+    message; ``syntax`` stands for text that breaks the grammar.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class UnsupportedError(HloError, NotImplementedError):
 
 
 class JaxRuntimeError(RuntimeError):
-    """What goes wrong while a program is compiled or run: JAX's name. Raised as one of its subclasses."""
+    """An error while a program is compiled or run: JAX's name. Raised as one of its subclasses."""
 
 
 class ExecutionError(HloError, JaxRuntimeError):

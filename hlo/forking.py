@@ -1,9 +1,9 @@
-"""What a fork of the process waits for, so that the child works.
+"""The conditions that a fork of the process waits for, so that the child works.
 
-A child has one thread, the one that forked. A lock that another thread held stays locked in the child for ever, and
-what that thread was doing stays half done: a kernel in LLVM, a product in BLAS, an import. Most of these locks belong
-to other libraries, and nobody can mend them in the child. So `os.fork` first waits until no thread is inside, keeps all
-out while it copies the process, and then lets them go on, in both processes. It waits as long as one batch of kernels
+A child has only the thread that forked. A lock that another thread held stays locked in the child for ever, and what
+that thread was doing stays half done: a kernel in LLVM, a product in BLAS, an import. Most of these locks belong to
+other libraries, and the child cannot repair them. So `os.fork` first waits until no thread is inside, keeps all out
+while it copies the process, and then lets them go on, in both processes. It waits as long as one batch of kernels
 compiles or one product runs; `subprocess` and `spawn` do not wait, since their children run another program.
 
     lock = fork_lock(Order.STORE)          a lock that a child finds free, and what it guards whole
@@ -53,7 +53,7 @@ _guards: list[tuple[Order, Callable[[], AbstractContextManager[Any]]]] = []
 
 
 def kept_out_of_forks(order: Order, guard: Callable[[], AbstractContextManager[Any]]) -> None:
-    """A fork happens within the block of `guard()`, whose start may wait."""
+    """A fork happens within the block of `guard()`; entering it may wait."""
     _guards.append((order, guard))
     _guards.sort(key=lambda entry: entry[0])
 
@@ -137,7 +137,7 @@ def _interrupt_soon() -> None:
 
 _one_at_a_time = threading.RLock()
 _held: list[list[_Holder]] = []
-"""What the thread that forks holds."""
+"""The guards that the forking thread holds."""
 _interrupted: list[bool] = []
 
 

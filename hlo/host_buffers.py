@@ -59,8 +59,8 @@ class _Interface:
 def locked(array: NDArray) -> NDArray:
     """The same elements, in the same memory, as an array that cannot be made writeable.
 
-    NumPy lets a user set the flag of an array if the array owns its memory, if an array that it views is writeable, or
-    if the object that owns the memory is. So the base of the result is an object that is none of these.
+    NumPy lets a user set the flag of an array if the array owns its memory, or if the array that it views or the object
+    that owns the memory is writeable. So the base of the result is an object that is none of these.
     """
     if _is_locked(array):
         return array
@@ -178,8 +178,8 @@ class HostBuffer(HostMemory):
     __slots__ = ("_array", "address", "shape")
 
     def __init__(self, array: NDArray, shape: Shape) -> None:
-        """`array`: of the type `shape`, whose layout is row-major. TypeError for a NumPy scalar, which has flags like
-        an array's and no elements where an array has them: its address would be another object's memory."""
+        """`array`: an array of the type `shape`, with a row-major layout. TypeError for a NumPy scalar, which has flags
+        like an array's and no elements where an array has them: its address would be another object's memory."""
         if not isinstance(array, np.ndarray):
             raise TypeError(f"a buffer is made of an array, not of {type(array).__name__}")
         flags = array.flags
@@ -206,7 +206,7 @@ it is."""
 
 
 class BytesBuffer(HostMemory):
-    """The memory of a bytes object, to which nobody writes: a number of Python takes a sixth of the time that it takes
+    """The memory of a bytes object, which is never written: a number of Python takes a sixth of the time that it takes
     as a NumPy array. It is given to no one: a program that may overwrite an argument gets a copy."""
 
     __slots__ = ("_memory", "address", "shape")

@@ -21,7 +21,7 @@ from .shared_value import SharedValue
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What an instruction has besides operands and shape. Each family of ops declares its own subclasses."""
+    """The data that an instruction has besides operands and shape. Each family of ops declares its own subclasses."""
 
     def called_computations(self) -> tuple[HloComputation, ...]:
         """The computations that these attributes name, in field order."""
@@ -117,7 +117,7 @@ class HloInstruction(SharedValue):
 
 @dataclass(frozen=True, eq=False)
 class HloComputation(SharedValue):
-    """A function: its instructions, operands before their users, and the root, whose value it returns."""
+    """A function: its instructions, operands before their users, and the root, which is its result."""
 
     name: str
     instructions: tuple[HloInstruction, ...]

@@ -47,7 +47,7 @@ class Tile:
 
 
 class PaddingValue(Enum):
-    """What the padding elements of a buffer hold (PaddingValue of the first xla_data.proto)."""
+    """The contents of a buffer's padding elements (PaddingValue of the first xla_data.proto)."""
 
     UNKNOWN_PAD = "unknown"
     ZERO_PAD = "zero"
@@ -75,9 +75,9 @@ class Layout:
     tail_padding_alignment_in_elements: int = 1
     """The number of elements in the buffer, padding included, is a multiple of this."""
     padded_dimensions: tuple[int, ...] = ()
-    """The size to which each logical dimension is padded; empty: no padding."""
+    """The padded size of each logical dimension; empty: no padding."""
     padding_value: PaddingValue = PaddingValue.UNKNOWN_PAD
-    """What padding elements hold."""
+    """The contents of padding elements."""
 
     @staticmethod
     def from_major_to_minor(major_to_minor: Sequence[int]) -> Layout:
@@ -114,7 +114,7 @@ class Layout:
 
     @property
     def is_monotonic_with_dim0_major(self) -> bool:
-        """True when the order of dimensions is that of the default layout, whatever the other properties are."""
+        """True if the dimensions are in the order of the default layout, whatever the other properties are."""
         return self.minor_to_major == _descending(len(self.minor_to_major))
 
     @property

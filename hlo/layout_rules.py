@@ -168,7 +168,8 @@ def _fits(extents: Sequence[int], bits: int) -> bool:
 
 
 def _cause(form: PhysicalForm, bits: int, layout: Layout) -> Place:
-    """What makes the buffer too large: the first of padding and tiles after which it is too large; else the tail."""
+    """The property that makes the buffer too large: the first of padding and tiles after which it is too large; else
+    the tail."""
     for number, level in enumerate(form.levels):
         if not _fits([d.extent for d in level], bits):
             if number:

@@ -1,8 +1,8 @@
 """Imports of large parts of hloom, while Python's garbage collector rests.
 
-An import makes tens of thousands of objects, nearly all of which stay. The collector would look for garbage among them
-more than a hundred times, which takes a fifth of the import, and finds next to nothing. Afterwards they are put among
-the old objects, where the collector would have brought them: freezing all objects and releasing them does that.
+An import makes tens of thousands of objects, and nearly all of them stay. The collector would look for garbage among
+them more than a hundred times, which takes a fifth of the import, and finds next to nothing. Afterwards they are put
+among the old objects, where the collector would have brought them: freezing all objects and releasing them does that.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from importlib.util import resolve_name
 from types import ModuleType
 
 BEGAN = time.time_ns()
-"""When this process began to import the library: this file is the first. Whatever of it changes later, it may have
-imported before or after."""
+"""When this process began to import the library: this file is the first. If a file of it changes later, it may have
+been imported before or after the change."""
 
 
 def load(name: str, package: str | None = None) -> ModuleType:

@@ -1,4 +1,4 @@
-"""What to do when the system has no more memory: give back what is kept only for speed, then try again.
+"""The response when the system has no more memory: give back what is kept only for speed, then try again.
 
 A backend that keeps free memory says here how to give it back. All that allocates, NumPy's arrays included, tries a
 second time if that gave something back.

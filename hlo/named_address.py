@@ -1,4 +1,4 @@
-"""Addresses in this process that have a name, by which another process finds its own."""
+"""Addresses in this process with a name, so that another process can find its own address."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class _Transfer:
                 _copy(box.view, whole[box.slices])
 
     def _through_copy(self, boxes: list[_Box], extents: tuple[int, ...], tiles: Sequence[Tile], count: int) -> None:
-        """Combine the boxes into one array whose sizes the tiles divide, and continue with that."""
+        """Combine the boxes into one array with sizes that the tiles divide, and continue with it."""
         rank = len(extents)
         padded = list(extents)
         for first, last, size in tile_groups(rank, tiles[0]):
@@ -342,8 +342,8 @@ def _copy(to: NDArray, source: NDArray) -> None:
 
 
 def _coalesced(to: NDArray, source: NDArray) -> tuple[NDArray, NDArray]:
-    """Views of both with the dimensions in the memory order of `to`; dimensions that can be one in both are merged,
-    and those of size 1 are dropped."""
+    """Views of both with the dimensions in the memory order of `to`; dimensions that can be one in both are merged, and
+    dimensions of size 1 are dropped."""
     axes = sorted((d for d in range(to.ndim) if to.shape[d] > 1), key=lambda d: -to.strides[d])
     merged: list[int] = []
     for before, d in zip([-1, *axes], axes):

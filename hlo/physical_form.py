@@ -1,9 +1,9 @@
 """The physical form of an array: the dimensions of its buffer in memory, computed from the logical ones.
 
-A tiling is a change of dimensions. f32[3,5]{1,0:T(2,2)} is in memory the row-major array [2,3,2,2], whose dimensions
-are y // 2, x // 3, y % 2 and x % 2. Every layout is of this kind: each physical dimension is
-``(source // divisor) % modulus``; the source is a logical dimension, or several combined into one. Index arithmetic,
-conversion of whole arrays, generated loops and pictures use this list.
+A tiling is a change of dimensions. f32[3,5]{1,0:T(2,2)} is in memory the row-major array [2,3,2,2] with dimensions y //
+2, x // 2, y % 2 and x % 2. Every layout is of this kind: each physical dimension is ``(source // divisor) % modulus``;
+the source is a logical dimension, or several combined into one. Index arithmetic, conversion of whole arrays, generated
+loops and pictures use this list.
 
 Source: XLA's page "Tiled layout" (linear index formulas, repeated tiling, combining dimensions); Layout in
 xla_data.proto for padding.
@@ -35,7 +35,7 @@ class PhysicalDimension:
     extent: int
 
     def at(self, index: Sequence[Any]) -> Any:
-        """Its value for a logical index, whose entries are ints or integer arrays."""
+        """Its value for a logical index of ints or integer arrays."""
         value: Any
         if isinstance(self.source, int):
             value = index[self.source]
@@ -100,9 +100,9 @@ def physical_form(dimensions: tuple[int, ...], layout: Layout) -> PhysicalForm:
 
 
 def tile_groups(rank: int, tile: Tile) -> tuple[tuple[int, int, int], ...]:
-    """What a tile does with the dimensions of an array of `rank` that it covers: (first, last, size). Dimensions first
-    to last - 1 are combined into one, which is cut into tiles of `size`. Dimensions below 0 have extent 1: the tile
-    has more dimensions than the array."""
+    """The effect of a tile on the dimensions that it covers, for an array of `rank`: (first, last, size). Dimensions
+    first to last - 1 are combined into one, which is cut into tiles of `size`. Dimensions below 0 have extent 1: the
+    tile has more dimensions than the array."""
     groups = []
     first = rank - len(tile.dimensions)
     for d, size in enumerate(tile.dimensions, first):

@@ -1,8 +1,8 @@
 """The process's random state: rng-get-and-update-state reads and advances it, and rng draws from it.
 
 A counter of 128 bits that all backends and all threads share. A caller that advances it by n gets the n values that
-start at the old one. Its first value is that of XLA's CPU compiler or that of the environment variable
-HLOOM_RANDOM_STATE, so a program gives the same numbers in every process that runs the same programs in the same order.
+start at the old one. Its first value comes from XLA's CPU compiler or from the environment variable HLOOM_RANDOM_STATE,
+so a program gives the same numbers in every process that runs the same programs in the same order.
 """
 
 from __future__ import annotations

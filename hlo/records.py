@@ -1,8 +1,8 @@
 """`dataclass`, as in the standard library, for a tenth of its time.
 
-The standard library compiles five or six functions for each class when the class is made, most of which are never
+The standard library compiles five or six functions for each class when it defines the class, and most of them are never
 called: for the classes that an import of hloom needs, that is a third of the import. Here `__init__` is compiled when
-the first object is made, and the other methods are closures over the names of the fields. What is made is a dataclass:
+the first object is made, and the other methods are closures over the names of the fields. The result is a dataclass:
 `fields`, `replace` and `is_dataclass` of the standard library work, and classes of both kinds may be derived from one
 another. A class with options that are not among the parameters below is the standard library's.
 """
@@ -55,7 +55,7 @@ _FROM_FACTORY = _FromFactory()
 
 
 class _Parameters:
-    """What the standard library asks of a base class."""
+    """The attributes that the standard library reads of a base class."""
 
     init = match_args = True
     order = unsafe_hash = kw_only = weakref_slot = False

@@ -85,10 +85,10 @@ class RemoteBuffer(DeviceBuffer):
 
 
 class TransferManager:
-    """Brings arrays to a device and back. Its name and that of its methods are those of XLA.
+    """Brings arrays to a device and back. The class and its methods have XLA's names.
 
-    An array is on the device as `to_physical` writes it in `host_shape_to_device_shape`; a device whose layouts differ
-    from the host's overrides that method alone.
+    An array is on the device as `to_physical` writes it in `host_shape_to_device_shape`; a device with other layouts
+    than the host's overrides that method alone.
     """
 
     def __init__(self, device: StreamExecutor) -> None:
@@ -99,7 +99,7 @@ class TransferManager:
         return shape.with_default_layout()
 
     def allocate(self, shape: Shape) -> RemoteBuffer:
-        """Memory for an array of a device shape, whose contents are unknown. DeviceMemoryError if there is none."""
+        """Memory for an array of a device shape, with unknown contents. DeviceMemoryError if there is none."""
         return RemoteBuffer(self.device, shape, DeviceMemory(self.device, shape.byte_size))
 
     def transfer_to_device(self, array: NDArray, shape: Shape) -> RemoteBuffer:
@@ -177,7 +177,7 @@ class RemoteExecutable(Executable):
 def checked(
     executable: Executable, arguments: Sequence[NDArray], make: Callable[[NDArray], NDArray] = np.asarray
 ) -> list[NDArray]:
-    """The arrays, each through `make`. ExecutionError if their number or types are not those of the parameters."""
+    """The arrays, each through `make`. ExecutionError if their number or types differ from the parameters'."""
     shapes = executable.parameter_shapes
     name = executable.module.name
     if len(arguments) != len(shapes):

@@ -70,7 +70,7 @@ class Shape:
 
     @staticmethod
     def tuple(shapes: Sequence[Shape]) -> Shape:
-        """The shape of a tuple whose elements have `shapes`."""
+        """The shape of a tuple with elements of `shapes`."""
         return Shape(None, (), None, tuple(shapes))
 
     @staticmethod
@@ -115,7 +115,7 @@ class Shape:
 
     def dimension_number(self, dimension: int | str) -> int:
         """The number of a dimension of an array, from 0. Numbers below 0 count from the end: -1 is the last
-        (ShapeUtil::GetDimensionNumber). Letters are those of `dimension_names`.
+        (ShapeUtil::GetDimensionNumber). Letters are as in `dimension_names`.
 
         ShapeError, shape_c3: the array has no such dimension, or its dimensions have no letters.
         """
@@ -240,8 +240,8 @@ class Shape:
         return self.element_type is other.element_type and self.dimensions == other.dimensions
 
     def layouts_equal(self, other: Shape, **options: bool) -> bool:
-        """True when both have the same structure and ranks, and equal layouts. `options` are those of `Layout.equal`:
-        what to ignore (LayoutUtil::LayoutsInShapesEqual). Element types and sizes may differ."""
+        """True when both have the same structure and ranks, and equal layouts. `options` as in `Layout.equal`: what to
+        ignore (LayoutUtil::LayoutsInShapesEqual). Element types and sizes may differ."""
         if self.layout is not None and other.layout is not None:
             return self.layout.equal(other.layout, **options)
         if self.tuple_shapes is None or other.tuple_shapes is None:

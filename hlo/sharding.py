@@ -58,7 +58,7 @@ class HloSharding:
     devices: builtins.tuple[int, ...] = ()
     """Device numbers, row-major over the tiles and then the subgroups."""
     subgroups: builtins.tuple[builtins.tuple[str, int], ...] = ()
-    """What the further dimensions of `devices` are, "replicated" or "manual", and their sizes."""
+    """The meaning of the further dimensions of `devices`, "replicated" or "manual", and their sizes."""
     elements: builtins.tuple[HloSharding, ...] = ()
     """Of a tuple: one for each leaf."""
 
@@ -109,8 +109,8 @@ class HloSharding:
         """Parts of an array on devices.
 
         tile: the number of parts along each dimension. devices: device numbers, row-major over (*tile, manual,
-        replicated); None: 0, 1, 2, ... replicated: how many devices hold each part. manual: how many have arrays of
-        their own, each of which is cut into these parts. ShardingError if the numbers do not fit.
+        replicated); None: 0, 1, 2, ... replicated: how many devices hold each part. manual: the number of devices with
+        separate arrays, each cut into these parts. ShardingError if the numbers do not fit.
 
         >>> from hloom.hlo import HloSharding
         >>> HloSharding.from_tiles((1, 2), [0, 2, 1, 3], replicated=2)
@@ -149,11 +149,12 @@ class HloSharding:
 
     @property
     def is_partly_manual(self) -> bool:
-        """Whether some devices have arrays of their own, each of which several devices share."""
+        """Whether some devices have separate arrays that are each shared by several devices."""
         return any(kind == "manual" for kind, _ in self.subgroups)
 
     def manual_part(self) -> HloSharding:
-        """Of a partly manual sharding: which devices share an array, as that of a vector with an element for each."""
+        """Of a partly manual sharding: the devices that share an array, written as the sharding of a vector with an
+        element for each."""
         own = self._regrouped()
         count = math.prod(self.tile)
         manual = math.prod(size for kind, size in self.subgroups if kind == "manual")

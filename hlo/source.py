@@ -19,7 +19,7 @@ _FOLDERS = ("autodiff", "hlo", "hloom", "numba_backend", "tracer")
 
 
 def _own_folders() -> list[str]:
-    """The package, and the folders to which its links lead: code may be loaded by either path."""
+    """The package, and the folders that its links point to: code may be loaded by either path."""
     package = sys.modules[_PACKAGE]
     beside = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     folders = [*package.__path__, *(os.path.join(beside, name) for name in _FOLDERS)]

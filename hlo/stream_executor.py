@@ -1,6 +1,6 @@
 """StreamExecutor: a device with memory and a queue of its own, as a backend describes it. The name is XLA's.
 
-Only what every such device has is here. What a backend does with it is in `remote.py`.
+Only what every such device has is here. A backend's use of it is in `remote.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Event(ABC):
     @property
     @abstractmethod
     def error(self) -> DeviceError | None:
-        """What went wrong with the command, once the event has happened."""
+        """The error of the command, once the event has happened."""
 
 
 class StreamExecutor(ABC):
@@ -75,7 +75,7 @@ class StreamExecutor(ABC):
 
     @abstractmethod
     def copy_to_device(self, address: int, data: NDArray, keep: object) -> Event:
-        """Enqueue a copy of `data`, a contiguous vector that nobody changes any more, to `address`. `keep` is released
+        """Enqueue a copy of `data`, a contiguous vector that does not change any more, to `address`. `keep` is released
         when it is done."""
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """A key of a computation: equal for computations that do the same, instruction by instruction, up to names.
 
-Who compiles programs that are traced anew each time, such as the body of a loop that is a lambda, finds by it the
-program of the last time. Keys are compared in full, so no two different programs have the same.
+Programs that are traced anew each time, such as the body of a loop that is a lambda, are found by it when they come
+again. Keys are compared in full, so no two different programs have the same.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def _add(computation: HloComputation, found: dict[HloComputation, int], parts: l
 
 
 def _attributes_key(attributes: Any, found: dict[HloComputation, int]) -> Hashable:
-    """Attributes with the positions of the computations that they name. What transformations know of a composite does
-    not matter to a program."""
+    """Attributes with the positions of the computations that they name. The rule of a composite is for transformations,
+    and is left out."""
     values: list[Any] = [type(attributes)]
     for field in fields(attributes):
         value = getattr(attributes, field.name)

@@ -1,7 +1,8 @@
 """A part of a module as a module of its own: from some values to others, the rest left out.
 
-The values that are given become parameters, in their order; values that are known become constants. What the wanted
-values do not need is gone. The names are those of tfcompile: a *feed* is what the caller gives, a *fetch* what he gets.
+The values that are given become parameters, in their order; values that are known become constants. Instructions that
+the wanted values do not need are gone. The names follow tfcompile: a *feed* is what the caller gives, a *fetch* what he
+gets.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class _Cut:
         )
 
     def _needed(self, fetches: Sequence[Place]) -> list[HloInstruction]:
-        """What the fetches need, up to what is given, in order."""
+        """The instructions that the fetches need, up to the given values, in order."""
         order: dict[HloInstruction, None] = {}
         stack: list[tuple[HloInstruction, bool]] = [(f.instruction, False) for f in reversed(fetches)]
         while stack:

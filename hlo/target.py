@@ -42,7 +42,7 @@ class Target(ABC):
 
     @abstractmethod
     def buffer_layout(self, shape: Shape) -> Layout:
-        """The layout of a buffer for an array of this shape, whose dimensions are already in the order of memory: the
+        """The layout of a buffer for an array of this shape; its dimensions are already in the order of memory: the
         last is the most minor. The layout must not depend on `shape.layout`, and is in memory space 0."""
 
     @property

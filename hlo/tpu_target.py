@@ -66,8 +66,8 @@ class TpuTarget(Target):
     pred_bits: int = 8
     """Bits of a PRED element in an array: 8, as on TPUs, or 1."""
     vmem_bytes: int = 16 * 2**20
-    """The size of vector memory. The default is that of a core of a TPU v2 to v4; a v5p and a v7x have 64 MiB, a v5e
-    and a v6e 128 MiB (JAX: pallas/mosaic/tpu_info.py). 0: nothing is put there."""
+    """The size of vector memory. The default is the size on a core of a TPU v2 to v4; a v5p and a v7x have 64 MiB, a
+    v5e and a v6e 128 MiB (JAX: pallas/mosaic/tpu_info.py). 0: nothing is put there."""
 
     def __post_init__(self) -> None:
         if self.pred_bits not in (1, 8):
@@ -104,7 +104,7 @@ def _packing(bits: int) -> int:
 
 
 def _rows(needed: int, packing: int) -> int:
-    """The rows of a tile for an array with `needed` rows: the next power of two, at most those of a register, at least
-    those that fill a row of words."""
+    """The rows of a tile for an array with `needed` rows: the next power of two, at most the rows of a register, at
+    least as many as fill a row of words."""
     power = 1 << max(needed - 1, 0).bit_length()
     return max(min(power, SUBLANES), packing)

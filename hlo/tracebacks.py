@@ -1,7 +1,7 @@
 """Tracebacks that show the user's frames only.
 
-A public function is a boundary: an error that leaves it loses the frames of this library, and those of the libraries
-that this one called. Frames of the user's functions in between stay. Two forms, which do the same:
+A public function is a boundary: an error that leaves it loses the frames of this library and of the libraries that it
+called. Frames of the user's functions in between stay. Two forms, which do the same:
 
     @boundary                      # a function that users call
     def f(x): ...
@@ -35,7 +35,7 @@ from .source import is_internal
 
 
 class Signal(Exception):
-    """An exception by which this library speaks to itself. It never reaches a user."""
+    """An exception for the library's own control flow. It never reaches a user."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,8 +55,8 @@ REMOVED = "For simplicity, frames of hloom have been removed from this traceback
 
 
 class UnfilteredStackTrace(Exception):
-    """With the setting `remove_frames` the cause of an error that lost frames: its traceback has all of them, and its
-    own cause is that of the error."""
+    """With the setting `remove_frames` the cause of an error that lost frames: its traceback has all of them, and it
+    has the cause of that error as its own."""
 
     shown: TracebackType | None = None
     """The traceback that the error was left with."""
@@ -179,7 +179,7 @@ def _strip(error: BaseException) -> None:
 
 
 def _linked(entries: list[TracebackType], last: TracebackType | None) -> TracebackType | None:
-    """A traceback of these entries, and of those of `last`."""
+    """A traceback of these entries, followed by `last`."""
     for entry in reversed(entries):
         last = TracebackType(last, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return last

@@ -21,7 +21,7 @@ def leaves_of(value: Any) -> Iterator[Any]:
 
 
 def value_of(shape: Shape, leaves: Iterator[Any]) -> Any:
-    """The value of type `shape` whose leaves are the next ones of `leaves`."""
+    """The value of type `shape` with the next `leaves` as its leaves."""
     if shape.tuple_shapes is None:
         return next(leaves)
     return tuple([value_of(element, leaves) for element in shape.tuple_shapes])

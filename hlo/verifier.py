@@ -11,7 +11,7 @@ It checks, by label:
 * module_c6: a buffer donor names a leaf of a parameter; no leaf is named twice
 * computation_c1: an instruction is in one computation, once; computation_c2: its operands come before it there
 * computation_c3: the parameters are numbered 0 to n-1; computation_c4: the root is one of the instructions
-* every instruction's shape is the one that its op's rule infers from the operands (labels of `ops/`)
+* every instruction's shape is the shape that its op's rule infers from the operands (labels of `ops/`)
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
 A *band* of an array has, of each of its matrices (the two most minor dimensions), the elements [i, j] with
 `i + low <= j <= i + high`. Two questions are answered with a band:
 
-* `looked_at`: outside of it nobody looks at an array's elements: all that reads them is a select that takes the other
-  operand there. So they need not be computed.
+* `looked_at`: outside of it, no operation uses an array's elements: all that reads them is a select that takes the
+  other operand there. So they are not computed.
 * `repeated_outside`: outside of it a row's elements all have one value, perhaps another one in each row and each run. A
   softmax has 0 there, or NaN if its row has one; whoever wants to rely on the 0 looks at one element.
 
@@ -129,7 +129,7 @@ def mask_of(select: HloInstruction) -> tuple[Band, HloInstruction] | None:
 
 
 def repeated_outside(value: HloInstruction) -> Band:
-    """The band outside of which the elements of each row of an array are equal, within a run."""
+    """Outside of this band, the elements of each row of an array are equal within a run."""
     rank = value.shape.rank
     return _repeated(_Value(value, rank - 2, rank - 1), {}) if rank >= 2 else EVERYTHING
 
@@ -187,7 +187,8 @@ def _before_broadcast(value: _Value) -> _Value | None:
 
 
 def _definition(value: _Value) -> _Value | None:
-    """What a fusion's result, or a parameter in its body, is; None for what cannot be looked into."""
+    """The instruction that defines a fusion's result or a parameter of its body; None for what cannot be looked
+    into."""
     instruction, index = value.instruction, None
     if instruction.opcode is Opcode.PARAMETER and value.fusions:
         *outer, fusion = value.fusions

@@ -1,4 +1,4 @@
-"""Loops whose state is a batch of problems that do not know of each other: which dimension of each value is the batch.
+"""Loops with a state that is a batch of independent problems: which dimension of each value is the batch.
 
     x = f32[1000,8] ...        # 1,000 ODEs of state 8
     t = f32[] ...
@@ -45,7 +45,8 @@ class Batch:
 
     size: int
     axes: Mapping[HloInstruction, Axes]
-    """Of all instructions outside of fusions: those of the loop's body and condition, and of what these call."""
+    """Of all instructions outside of fusions: of the loop's body and condition, and of the computations that these
+    call."""
     state: Axes
     """Of the loop's state."""
 
@@ -266,7 +267,7 @@ class _Analysis:
 
 
 def _joined(a: Axis, b: Axis) -> Axis:
-    """The batch dimension of what is one of two values. One that all share may be read as one with a batch."""
+    """The batch dimension of a value that is one of two values. One that all share may be read as one with a batch."""
     if a is None or b is None or a == b:
         return b if a is None else a
     raise NotABatch("two places of the batch for one value")
@@ -279,7 +280,7 @@ def _one(axes: set[int]) -> int:
 
 
 def _kept(instruction: HloInstruction, k: int, axis: int) -> int:
-    """Which dimension of the result is the batch dimension of operand k, for ops whose declarations say it."""
+    """The dimension of the result that is the batch dimension of operand k, for ops that declare it."""
     found = correspondence(instruction, k).get(axis)
     if found is None:
         raise NotABatch(f"{instruction.opcode.value} along the batch")
@@ -287,7 +288,7 @@ def _kept(instruction: HloInstruction, k: int, axis: int) -> int:
 
 
 _CORRESPONDING = frozenset((Opcode.BROADCAST, Opcode.TRANSPOSE, Opcode.REDUCE))
-"""Ops that are not element-wise, but whose declarations say which dimension of the result is which of an operand."""
+"""Ops that are not element-wise, but declare which dimensions of operand and result correspond."""
 
 
 def _update_of(value: HloInstruction) -> HloInstruction | None:

@@ -27,7 +27,7 @@ Round = tuple[tuple[int, int, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a message takes: `latency` seconds, and its bytes at `bandwidth` bytes in a second."""
+    """The cost of a message: `latency` seconds, and its bytes at `bandwidth` bytes in a second."""
 
     latency: float
     bandwidth: float

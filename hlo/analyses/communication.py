@@ -1,7 +1,8 @@
-"""What a program's devices send each other: the collectives of a module, how often they run, and the bytes.
+"""The communication between a program's devices: the collectives of a module, how often they run, and the bytes.
 
-The bytes are those of the usual algorithms, for a group of p devices and n bytes on each: a ring (every device sends to
-its neighbour, p - 1 times) needs the least bandwidth, a tree the fewest messages. `cluster.py` predicts their times.
+The bytes are counted for the usual algorithms, with a group of p devices and n bytes on each: a ring (every device
+sends to its neighbour, p - 1 times) needs the least bandwidth, a tree the fewest messages. `cluster.py` predicts their
+times.
 
 | collective         | n is       | ring: bytes, messages   | tree: bytes, messages               |
 |--------------------|------------|-------------------------|-------------------------------------|
@@ -51,7 +52,7 @@ class Collective:
 
     name: str
     opcode: Opcode
-    """That of the whole exchange: an all-reduce-start is an all-reduce."""
+    """The opcode of the whole exchange: an all-reduce-start is an all-reduce."""
     groups: tuple[tuple[int, ...], ...]
     """The devices that take part together. Of a permutation: (source, target) pairs."""
     byte_size: int

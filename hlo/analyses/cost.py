@@ -32,7 +32,7 @@ QUANTITIES = ("flops", "transcendentals", "bytes accessed")
 
 @dataclass(frozen=True, slots=True)
 class InstructionCost:
-    """What one instruction costs in all the times that it runs, with all that it calls."""
+    """The cost of one instruction in all its executions, including the computations that it calls."""
 
     name: str
     opcode: str
@@ -54,8 +54,8 @@ class InstructionCost:
 
     @property
     def parts(self) -> InstructionCosts:
-        """The instructions of the computations that it calls, if it is a fusion, a loop, a conditional or a call. Of
-        the branches of a conditional, whose cost is that of the largest one, all are here."""
+        """The instructions of the computations that it calls, if it is a fusion, a loop, a conditional or a call. All
+        branches of a conditional are included, although the conditional costs as much as the largest one."""
         if self._instruction.opcode not in _CALLERS:
             return InstructionCosts()
         times = self.times * (_trips(self._instruction) if self._instruction.opcode is Opcode.WHILE else 1)
@@ -127,8 +127,8 @@ def cost_of(instruction: HloInstruction) -> Mapping[str, int]:
 
 
 def source_of(instruction: HloInstruction) -> str:
-    """The user's line that an instruction comes from, ``file:line``; of a fusion that of its root, or else of the first
-    instruction from the end that has one. "" if it is not known."""
+    """The user's line that an instruction comes from, ``file:line``; for a fusion the line of its root, or else of the
+    last instruction that has a line. "" if it is not known."""
     metadata = metadata_of(instruction)
     return "" if metadata is None else f"{metadata.source_file}:{metadata.source_line}"
 

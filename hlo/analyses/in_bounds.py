@@ -2,8 +2,8 @@
 
     dynamic-slice(x, i, j), dynamic_slice_sizes={1,2}, frontend_attributes={hloom.in_bounds="0,1"}
 
-says that along dimensions 0 and 1 of the array the slice fits where it starts, so that code for it need not clamp, and
-that the sums of which the index is made do not wrap around, so that code may compute them in wider integers. The
+says that the slice fits along dimensions 0 and 1 of the array at its start index, so that the code needs no clamp, and
+that the sums that compute the index do not wrap around, so that the code may compute them in wider integers. The
 meaning of the instruction is the same with and without it. `passes/fuse/mark_in_bounds.py` finds it out.
 """
 
@@ -22,16 +22,16 @@ KEY = "hloom.in_bounds"
 
 
 class _Proven(str):
-    """The text of what this process has found out itself. What a file says is read as a plain string: it may be wrong,
-    and code that relies on it would read outside of arrays."""
+    """A text that this process has derived itself. The text in a file is read as a plain string: it may be wrong, and
+    code that relies on it would read outside of arrays."""
 
     __slots__ = ()
 
 
 def in_bounds(instruction: HloInstruction) -> frozenset[int]:
     """The dimensions of the array of a dynamic-slice, dynamic-update-slice, gather or scatter along which every start
-    index is at least 0 and at most the size less the window's, and a sum that does not wrap around, if it is a sum.
-    What text from outside claims does not count."""
+    index is at least 0 and at most the size less the window's, and does not wrap around if it is a sum. Claims in the
+    text of an input file are ignored."""
     for key, value in instruction.frontend_attributes:
         if key == KEY and isinstance(value, _Proven):
             return frozenset(int(d) for d in value.split(","))
@@ -50,7 +50,7 @@ def with_in_bounds(instruction: HloInstruction, dimensions: Iterable[int]) -> Hl
 
 
 INDEXED = frozenset({Opcode.DYNAMIC_SLICE, Opcode.DYNAMIC_UPDATE_SLICE, Opcode.GATHER, Opcode.SCATTER})
-"""The ops whose first operand is an array in which windows are read or written at computed places."""
+"""The ops that read or write windows of their first operand at computed indices."""
 
 
 def window_sizes(i: HloInstruction) -> tuple[int, ...]:

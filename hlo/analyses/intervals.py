@@ -1,7 +1,8 @@
 """Interval arithmetic: between which two numbers an integer lies, op by op.
 
-A `Range` holds for every element of an array. Numbers here are Python's: they do not overflow. What could overflow its
-type wraps around as a whole, or is unknown (the type's limits). `ranges.py` goes through programs with these rules.
+A `Range` holds for every element of an array. Numbers here are Python's: they do not overflow. A result that could
+overflow its type is unknown (the type's limits), unless the whole range wraps around. `ranges.py` goes through programs
+with these rules.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Range(NamedTuple):
         return Range(min(self.low, other.low), max(self.high, other.high))
 
     def met(self, other: Range) -> Range | None:
-        """What is in both; None: nothing."""
+        """The intersection of both; None: nothing."""
         low, high = max(self.low, other.low), min(self.high, other.high)
         return Range(low, high) if low <= high else None
 
@@ -269,7 +270,7 @@ INVERSE = {_D.LT: _D.GE, _D.GE: _D.LT, _D.GT: _D.LE, _D.LE: _D.GT, _D.EQ: _D.NE,
 
 
 def compared(direction: ComparisonDirection, a: Range, b: Range) -> Range:
-    """What a comparison says: (1, 1) for always true, (0, 0) for never."""
+    """The value of a comparison: (1, 1) for always true, (0, 0) for never."""
     if direction in (_D.GT, _D.GE, _D.NE):
         found = compared(INVERSE[direction], a, b)
         return Range(1 - found.high, 1 - found.low)
@@ -283,7 +284,7 @@ def compared(direction: ComparisonDirection, a: Range, b: Range) -> Range:
 
 
 def narrowed(direction: ComparisonDirection, a: Range, b: Range) -> Range | None:
-    """The part of `a` for which a DIRECTION b can be true; None: it never is."""
+    """The part of `a` in which a DIRECTION b can be true; None: it never is."""
     match direction:
         case _D.LT:
             return a.met(Range(min(a.low, b.high - 1), b.high - 1))

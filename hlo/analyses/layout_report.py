@@ -1,4 +1,4 @@
-"""What the layouts of a module cost: each buffer's bytes with and without padding, the worst first.
+"""The cost of the layouts of a module: each buffer's bytes with and without padding, the worst first.
 
 Two views. *As written*: the layouts of the module before any pass; `report_as_written` says what counts. *For a
 target*: the buffers of the program that comes out of all passes, from its `MemoryReport`.
@@ -33,13 +33,13 @@ _PASSED_ON = frozenset(
         *(Opcode.RECV_DONE, Opcode.ALL_GATHER_DONE, Opcode.ALL_REDUCE_DONE, Opcode.COLLECTIVE_PERMUTE_DONE),
     }
 )
-"""Ops whose results are bytes of operands, or bytes that a called computation wrote."""
+"""Ops with results that are bytes of operands, or bytes that a called computation wrote."""
 
 _NEW_LEAF = {Opcode.COPY_START: 0, Opcode.ALL_GATHER_START: 1, Opcode.COLLECTIVE_PERMUTE_START: 1, Opcode.RECV: 0}
-"""Ops whose tuple also has operands and handles: the element that is written."""
+"""Ops with a tuple that also holds operands and handles: the element that is written."""
 
 _CALLERS = frozenset({Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL, Opcode.ASYNC_START})
-"""Ops whose computations have buffers. Those of fusions, reductions and the like have none."""
+"""Ops that call computations with buffers of their own. Computations of fusions, reductions and the like have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class BufferUse:
 
     @property
     def factor(self) -> float:
-        """The bytes of the buffer divided by those of its elements; 1 for an empty buffer."""
+        """The bytes of the buffer divided by the bytes of its elements; 1 for an empty buffer."""
         if self.logical_bytes == 0:
             return 1.0 if self.physical_bytes == 0 else float("inf")
         return self.physical_bytes / self.logical_bytes
@@ -201,8 +201,9 @@ def with_entry_on_device(module: HloModule, target: Target) -> HloModule:
 
 def report_of_program(assignment: BufferAssignment, target: Target) -> LayoutReport:
     """The buffers of a program after all passes for a target: each buffer of the buffer assignment, whatever values
-    share it, with the shape of the first. A better order is one for which the target, which chooses new tiles for it,
-    needs fewer bytes. The dimensions of a buffer are in the order of memory, which may differ from the source's."""
+    share it, with the shape of the first. An order is better if the target needs fewer bytes for it; the target chooses
+    new tiles for each order. The dimensions of a buffer are in the order of memory, which may differ from the
+    source's."""
     memory = assignment.report()
     written = {i.name: i.metadata for i in assignment.slices}
     buffers = []
@@ -232,7 +233,7 @@ def _buffer(name: str, where: str, shape: Shape, metadata: Metadata | None, choo
 
 
 def _with_buffers(module: HloModule) -> Sequence[HloComputation]:
-    """The computations whose instructions have buffers, the entry first."""
+    """The computations with instructions that have buffers, the entry first."""
     found: dict[HloComputation, None] = {module.entry: None}
     pending = [module.entry]
     while pending:

@@ -18,7 +18,7 @@ MOST_ORDERS = 100_000
 """The most orders that are tried; equal sizes count as the same. More than any array of rank 8 has."""
 
 ChooseLayout = Callable[[Shape], Layout]
-"""choose(an array whose dimensions are in the order of memory) -> the layout that a target gives it."""
+"""choose(an array with dimensions in the order of memory) -> the layout that a target gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ def better_layout(shape: Shape, choose: ChooseLayout | None = None) -> BetterLay
     """The order of dimensions with the fewest bytes, or None if no order is better than the array's.
 
     Either with the array's tiles, packing and alignment; or with those that `choose` gives to each order. That may
-    depend on the two most minor dimensions, as the TPU's does, and on as many as the array's tiles touch. Of several
-    best orders it is the one that moves fewest dimensions. None also for arrays with so many dimensions that more than
-    MOST_ORDERS orders may differ.
+    depend on the two most minor dimensions, as the TPU's does, and on as many as the array's tiles touch. If several
+    orders are best, it is the one that moves the fewest dimensions. None also for arrays with so many dimensions that
+    more than MOST_ORDERS orders may differ.
     """
     layout = shape.array_layout
     if (choose is None and not layout.tiles) or shape.rank < 2:

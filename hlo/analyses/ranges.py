@@ -1,9 +1,9 @@
 """Between which two numbers the integers of a program lie: constants, loop counters, and what is computed from them.
 
 A counter's range follows from the trip count, and the condition holds in a loop's body. `intervals.py` has the rules of
-single ops; this file goes through computations, loops and branches. What is said of an instruction holds whenever it
-runs, whatever the program's arguments are; a body that never runs has no ranges. Loops are solved by guessing the
-ranges of the state and checking that the body keeps them (abstract interpretation with widening; Cousot and Cousot,
+single ops; this file goes through computations, loops and branches. The range of an instruction holds whenever the
+instruction runs, for all arguments of the program; a body that never runs has no ranges. Loops are solved by guessing
+the ranges of the state and checking that the body keeps them (abstract interpretation with widening; Cousot and Cousot,
 POPL 1977): so every answer has been checked, however it was found.
 """
 
@@ -42,7 +42,7 @@ class Ranges:
 
     def __init__(self, known: Mapping[HloInstruction, Range]) -> None:
         self.known = known
-        """Instructions of which nothing is known are missing."""
+        """Instructions without a known range are missing."""
 
     def of(self, instruction: HloInstruction) -> Range | None:
         """The range of an array of integers or booleans, at worst its type's; None for other shapes."""
@@ -69,7 +69,7 @@ class _Analysis:
         self.known = _recorded(log)
 
     def run(self, computation: HloComputation, arguments: Sequence[Value], log: Log) -> Environment:
-        """What is known of a computation's instructions for these arguments; also appended to `log`."""
+        """The ranges of a computation's instructions for these arguments; also appended to `log`."""
         self.budget -= len(computation.instructions)
         env: Environment = {}
         for i in computation.instructions:
@@ -105,8 +105,8 @@ class _Analysis:
                 return env.get(i.operands[0])
 
     def reduced(self, i: HloInstruction, env: Environment) -> Value:
-        """A reduction of several arrays whose reducer keeps the numbers within the ranges of operands and initial
-        values: one that selects, such as that for the position of a maximum."""
+        """The result of a reduction of several arrays if its reducer keeps the numbers within the ranges of operands
+        and initial values: one that selects, such as that for the position of a maximum."""
         count = len(i.operands) // 2
         pairs = zip(i.operands[:count], i.operands[count:], strict=True)
         ranges = [(_range(x, env), _range(start, env)) for x, start in pairs]
@@ -158,7 +158,7 @@ def _may_take(k: int, count: int, index: Range) -> bool:
 
 
 def _called_by_others(module: HloModule) -> dict[HloComputation, None]:
-    """Reducers, comparators and the like: they are called with values that nobody follows."""
+    """Reducers, comparators and the like: the analysis does not know the values that they are called with."""
     callers = (i for c in module.computations for i in c.callers if i.opcode not in _STRUCTURE)
     return dict.fromkeys(called for i in callers for called in i.called_computations())
 
@@ -172,7 +172,7 @@ _STRUCTURE = frozenset(
 
 
 def _recorded(log: Log) -> dict[HloInstruction, Range]:
-    """What holds in all runs of the log."""
+    """The ranges that hold in all runs of the log."""
     known: dict[HloInstruction, Range] = {}
     seen: set[HloComputation] = set()
     for computation, env in log:
@@ -191,7 +191,7 @@ def _recorded(log: Log) -> dict[HloInstruction, Range]:
 
 
 def _agreed(a: Value, b: Value) -> Value:
-    """What holds for two values."""
+    """The range that covers both values."""
     if isinstance(a, Range) and isinstance(b, Range):
         return a.joined(b)
     if isinstance(a, tuple) and isinstance(b, tuple) and not isinstance(a, Range) and not isinstance(b, Range):
@@ -240,7 +240,7 @@ def _arm(pred: HloInstruction, truth: bool, arm: HloInstruction, known: Range, e
 def _implied_by_booleans(
     a: HloInstruction, b: HloInstruction, direction: ComparisonDirection, env: Environment, facts: Facts, depth: int
 ) -> Facts | None:
-    """`implied` for two predicates that are equal, or not, of which one is known."""
+    """`implied` for two predicates that are equal, or not equal, if one of them is known."""
     for p, q in ((a, b), (b, a)):
         known = _range(q, env)
         if known is not None and known.is_single and direction in (ComparisonDirection.EQ, ComparisonDirection.NE):
@@ -278,7 +278,8 @@ def _under(i: HloInstruction, facts: Facts, env: Environment, depth: int) -> Ran
 def implied(
     pred: HloInstruction, truth: bool, env: Environment, facts: Facts | None = None, depth: int = _TERMS
 ) -> Facts | None:
-    """What follows for other instructions if `pred` has a value, for each element on its own; None: it never has."""
+    """The ranges that follow for other instructions if `pred` has a value, for each element on its own; None: it never
+    has."""
     facts = {} if facts is None else facts
     found = _range(pred, env)
     if found is None or (found.is_single and found.low != truth):
@@ -390,7 +391,7 @@ class _Loop:
         return head
 
     def steps_in(self, env: Environment) -> dict[int, Range]:
-        """By element that is a sum: what is added to it in one turn of the body."""
+        """By element that is a sum: the amount that one iteration of the body adds to it."""
         found: dict[int, Range] = {}
         for k, step in enumerate(self.terms):
             if step is not None:
@@ -400,7 +401,7 @@ class _Loop:
         return found
 
     def constants(self) -> Environment:
-        """What is known of the body's constants and of elements that never change, before anything has run."""
+        """The ranges of the body's constants and of elements that never change, before any iteration."""
         env: Environment = {}
         for step in self.terms:
             if step is not None:
@@ -484,7 +485,8 @@ def _contain(head: Sequence[Range | None], wanted: Sequence[Range | None]) -> bo
 
 
 class _Turn:
-    """One turn of a loop's condition and body from a guess of the state's ranges, and of what counters add."""
+    """One iteration of a loop's condition and body from a guess of the state's ranges and of the increments of
+    counters."""
 
     def __init__(self, loop: _Loop, head: Sequence[Range | None], assumed: Mapping[int, Range]) -> None:
         self.loop, self.head, self.assumed = loop, tuple(head), assumed
@@ -494,7 +496,7 @@ class _Turn:
         self.wanted: list[Range | None] = list(loop.start)
         """By element: the range that the guess must contain to be right; None: it is right."""
         self.sums: set[int] = set()
-        """The elements for which that comes from the trip count."""
+        """The elements with an increment that follows from the trip count."""
         trips = loop.trips(self.env, assumed)
         entered = self.assuming(True)
         if entered is not None and trips != 0:
@@ -564,7 +566,7 @@ def _conjuncts(pred: HloInstruction, depth: int = _TERMS) -> Iterator[HloInstruc
 
 
 def _step(result: HloInstruction, k: int) -> tuple[int, HloInstruction] | None:
-    """What is added to element k of the state in each turn, and its sign."""
+    """The amount that each iteration adds to element k of the state, and its sign."""
     if result.opcode not in (Opcode.ADD, Opcode.SUBTRACT) or limits(result.shape) in (None, BOOLEAN):
         return None
     a, b = result.operands

@@ -57,7 +57,7 @@ def initial_value(loop: HloInstruction, index: int) -> HloInstruction | None:
 
 def induction_variable(loop: HloInstruction) -> InductionVariable | None:
     """The counter of a WHILE; None if the text does not show it, if it would leave its type's range, or for more turns
-    than an s64 can count: a loop that is in a program and that nobody means to run.
+    than an s64 can count: such a loop may be in a program, but is not meant to run.
 
     The limit may be a constant in the condition, or an element of the state that starts constant and never changes.
     The comparison and the step may each be in a fusion.
@@ -100,7 +100,7 @@ def _limit_of(limit: HloInstruction, loop: HloInstruction, results: tuple[HloIns
 
 
 def constant_step(result: HloInstruction, index: int) -> int | None:
-    """The constant that the body adds to element `index`, of which `result` is the next value."""
+    """The constant that the body adds to element `index`; `result` is that element's next value."""
     result, operands = _looked_into(result)
     if result.opcode not in (Opcode.ADD, Opcode.SUBTRACT):
         return None

@@ -30,7 +30,7 @@ from .shrink import Shows, Specimen, calls_of, shrunk, specimen_of
 
 NDArray = np.ndarray[Any, Any]
 Run = Callable[[HloModule, list[NDArray]], list[NDArray]]
-"""What a backend makes of a module and its arguments."""
+"""The results of a backend for a module and its arguments."""
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -71,9 +71,9 @@ class Bisection:
     options: PassOptions = field(default_factory=PassOptions)
 
     def run(self, module: HloModule, arguments: list[NDArray]) -> Finding | None:
-        """What is wrong with `module` on `arguments`; None if the backend's result is the evaluator's.
+        """The fault that `module` shows on `arguments`; None if the backend's result is the evaluator's.
 
-        UnsupportedError for a module whose runs may differ from each other.
+        UnsupportedError for a module that may give different results in each run.
         """
         _require_repeatable(module)
         expected = evaluate(module, *arguments)
@@ -155,8 +155,8 @@ class Bisection:
         return shows
 
     def around(self, application: Application, whole: Specimen, shows: Shows) -> Specimen:
-        """The replaced instruction with all that it is computed from, where that shows the fault by itself: it need not
-        be in the module as it was before the pass. Else the whole module."""
+        """The replaced instruction with everything that it is computed from, if that shows the fault by itself: the
+        module before the pass may not contain it. Else the whole module."""
         root = application.before
         try:
             inputs = frontier((root,), EVERYTHING)
@@ -207,7 +207,7 @@ class Bisection:
         self, instruction: HloInstruction, values: dict[HloInstruction, Value]
     ) -> tuple[HloInstruction, Specimen, str] | None:
         operands = [values[o] for o in instruction.operands]
-        # An outlined loop is one kernel, made of those of the fusions in its body.
+        # An outlined loop is one kernel that combines the kernels of its body's fusions.
         is_loop = is_outlined_loop(instruction)
         inside = ((instruction.attributes.calls, operands),) if is_loop else calls_of(instruction, operands)
         for computation, arguments in inside:

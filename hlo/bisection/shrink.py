@@ -1,8 +1,8 @@
 """Shrinking: from a program that shows a fault to a small one that still shows it.
 
 `shows(module, arguments)` says whether it does. The values of all instructions are known, so each of them can become a
-parameter: first single instructions are tried with more and more of what they are computed from, then the one found is
-thinned out and its arrays are made smaller.
+parameter: first single instructions are tried with more and more of the instructions that compute their operands. Then
+the one found is reduced, and its arrays are made smaller.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ NDArray = np.ndarray[Any, Any]
 Shows = Callable[[HloModule, list[NDArray]], bool]
 
 DEPTHS = (0, 1, 2, 3, 5, 8)
-"""How much of what an instruction is computed from is tried with it."""
+"""The depths to which the operands of an instruction are tried with it."""
 MOST_STEPS = 50
-"""Steps of a loop whose body is looked at."""
+"""The most steps of a loop in which the body is examined."""
 MOST_CALLS = 3
 """Computations of one instruction that are tried as programs by themselves."""
 MOST_PARAMETERS = 8
-"""Parameters of which each is tried in the place of each other."""
+"""The most parameters that are tried in each other's place."""
 SECONDS = 20.0
 """After which the smallest program so far is taken."""
 

@@ -4,9 +4,9 @@ An executable has four kinds of memory: the caller's arguments, new memory for e
 memory space an arena for all other values. `assign_buffers` gives every leaf of every instruction a `BufferSlice` of
 one of these, and lists the bytes that must be copied where sharing was not possible. It computes and changes nothing.
 
-This file has the interface. The work is done in values.py (which values are the same bytes, and when they are live),
-coalescing.py (which values share a buffer), heap.py (offsets in an arena) and memory_spaces.py (the same in a small
-memory). report.py shows the result and checker.py checks it.
+This file has the interface. values.py finds which values are the same bytes, and when they are live; coalescing.py
+decides which values share a buffer, heap.py finds offsets in an arena, and memory_spaces.py does the same in a small
+memory. report.py shows the result and checker.py checks it.
 """
 
 from __future__ import annotations
@@ -57,15 +57,16 @@ class BufferAssignment:
 
     The bodies of fusions, reducers and opaque control flow have no buffers.
 
-    How to run a module by it: walk `instructions` of the entry in order. An instruction for which `is_alias` holds, a
-    parameter or a constant needs no code. FUSION and ordinary instructions read the slices of their operands' leaves
-    and write those of their own. For the others:
+    How to run a module by it: walk `instructions` of the entry in order. A parameter, a constant, and an instruction
+    with `is_alias` need no code. FUSION and ordinary instructions read the slices of their operands' leaves and write
+    the slices of their own leaves. For the others:
 
-    * WHILE: do `copies_before(instruction)`; then loop: run the condition, whose parameter leaves have the slices of
-      the while's result leaves; stop when its root's slice holds 0; run the body, do `copies_at_end(body)`.
+    * WHILE: do `copies_before(instruction)`; then loop: run the condition; its parameter leaves have the slices of the
+      while's result leaves; stop when its root's slice holds 0; run the body, do `copies_at_end(body)`.
     * CONDITIONAL: the branches' parameters have the slices of the operands; run the chosen one, do
       `copies_at_end(branch)`.
-    * CALL: run the callee; its parameters have the slices of the operands, its root those of the call's result.
+    * CALL: run the callee; its parameters have the slices of the operands, and its root has the slices of the call's
+      result.
 
     At the end do `copies_at_end(module.entry)`. Lists of copies must be done in the given order.
     """
@@ -89,7 +90,7 @@ class BufferAssignment:
     rows: tuple[MemoryMapRow, ...] = field(default=(), repr=False)
     """The memory map, by allocation and offset."""
     fast_memory: MemorySpace | None = None
-    """The memory space whose limit was kept."""
+    """The memory space with a limit that was kept."""
 
     @property
     def arena_size(self) -> int:
@@ -166,7 +167,7 @@ def assign_buffers(
     CONDITIONAL and CALL instructions become one kernel: these are treated as ordinary instructions and their
     computations get no buffers. Donation comes from `module.input_output_aliases`.
 
-    A value is in the memory space that its layout names. `fast_memory` is the one that the pass
+    A value is in the memory space that its layout names. `fast_memory` is the space that the pass
     `memory-space-assignment` filled, with the same `can_share`: its arena respects the limit, and the report says why
     the other buffers are not there.
 

@@ -33,7 +33,7 @@ def verify_buffers(
 
     Labels: buffer_c1 a read finds other contents; buffer_c2 a write goes to memory that it must not change; buffer_c3 a
     result overlaps an operand that the code cannot overwrite, or another result; buffer_c4 a slice is outside of the
-    arena or not aligned; buffer_c5 a copy overlaps itself or reads memory that nobody wrote; buffer_c6 a slice is in
+    arena or not aligned; buffer_c5 a copy overlaps itself or reads memory that was not written; buffer_c6 a slice is in
     another memory space than the layout says, or has another size than the shape; buffer_c7 a memory space holds more
     than its limit.
     """
@@ -71,7 +71,7 @@ class _Memory:
 
 
 _Situation = tuple[tuple[tuple[BufferSlice, int], ...], Contents]
-"""The contents of memory, and those of a value."""
+"""The contents of memory, and the contents of a value."""
 
 
 @dataclass(frozen=True, slots=True)

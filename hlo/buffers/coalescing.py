@@ -1,10 +1,10 @@
 """Which values share a buffer: so that updates happen in place, loop state does not move and copies disappear.
 
-Every value starts with a separate buffer. Two buffers become one if that saves a copy (the result of a loop body and
-the loop's state, a result and the caller's memory for it, a dynamic-update-slice and its operand) or only memory (an
-element-wise operation over an operand that is not needed afterwards), and if they are never needed at the same time and
-are in the same memory space. Expensive copies are tried first: those in loops, then the largest. This is the coalescing
-of SSA destruction.
+Every value starts with a separate buffer. Two buffers become one if that saves a copy or memory, and if they are never
+needed at the same time and are in the same memory space. It saves a copy for the result of a loop body and the loop's
+state, for a result and the caller's memory for it, and for a dynamic-update-slice and its operand. It saves only memory
+for an element-wise operation over an operand that is not needed afterwards. Expensive copies are tried first: those in
+loops, then the largest. This is the coalescing of SSA destruction.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .values import Interval, Transfer, ValueAnalysis, merge_intervals
 
 CanShare = Callable[[HloInstruction, int, int], bool]
 """can_share(instruction, operand_leaf, output_leaf): may the emitted code write this output leaf over this operand
-leaf, if both have the same number of bytes and nobody needs the operand afterwards?
+leaf, if both have the same number of bytes and the operand has no later use?
 
-True requires: when output element i is written, no element of that operand except those of index i is still to be
-read (an element-wise kernel), or the operand is only partly overwritten, in place (dynamic-update-slice).
-Leaves are counted over all operands (for instructions without tuple operands: the operand's number) and over the
-result's shape (0 for an array). Asked only about FUSION, ordinary instructions, and control flow that is `opaque`.
+True requires: when output element i is written, all elements of that operand except those at index i have been read (an
+element-wise kernel), or the operand is only partly overwritten, in place (dynamic-update-slice). Leaves are counted
+over all operands (for instructions without tuple operands: the operand's number) and over the result's shape (0 for an
+array). Asked only about FUSION, ordinary instructions, and control flow that is `opaque`.
 """
 
 
@@ -82,7 +82,7 @@ class Coalescing:
 
 
 def coalesce(analysis: ValueAnalysis, can_share: CanShare, donations: dict[int, int]) -> Coalescing:
-    """Share buffers. `donations`: the parameter leaf whose memory an output leaf takes, by output leaf."""
+    """Share buffers. `donations`: by output leaf, the parameter leaf that gives it its memory."""
     return _Coalescer(analysis, can_share, donations).run()
 
 

@@ -5,10 +5,10 @@ initial, the current and the next state of a loop; the results of branches and o
 memory (arguments, results, constants) stay there.
 
 A group's merit is the number of bytes that kernels read and write in it, divided by the product of its size in bytes
-and the number of steps for which it is needed. Groups are placed in the order of merit, all or nothing, if the heap has
-room for the whole lifetime. So the answer consists of real offsets, and no fragmentation can break the limit. The same
-list in the same order gives the same offsets again: the pass `memory-space-assignment` decides, and buffer assignment,
-which sees the decision in the layouts, computes the same offsets.
+and the number of steps during which it is live. Groups are placed in the order of merit, all or nothing, if the heap
+has room for the whole lifetime. So the answer consists of real offsets, and no fragmentation can break the limit. The
+same list in the same order gives the same offsets again: the pass `memory-space-assignment` decides, and buffer
+assignment, which sees the decision in the layouts, computes the same offsets.
 
 Source of the idea: XLA's MemorySpaceAssignment without its prefetches and evictions: a buffer stays in one memory for
 its whole lifetime.
@@ -35,7 +35,7 @@ ASSUMED_TRIPS = 5
 """The assumed trip count of a loop if it is not known (XLA: memory_space_assignment/cost_analysis.h)."""
 
 MOST_TIMES = 2**62
-"""The largest count: nested loops may have trip counts whose product no float can hold."""
+"""The largest count: the product of the trip counts of nested loops may exceed every float."""
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +64,7 @@ def request_of(buffer: Buffer) -> Request:
 
 
 def room_in(space: MemorySpace, coalescing: Coalescing) -> int:
-    """The bytes of `space` that arguments and results, whose layouts may name it, leave for others."""
+    """The bytes of `space` that remain beside arguments and results; their layouts may name it."""
     taken = sum(b.size for b in coalescing.all_buffers() if b.home is not None and b.space == space.number)
     return max(space.size - taken, 0)
 
@@ -90,7 +90,7 @@ class Arrangement:
 
 
 def arrange(groups: Sequence[Group], space: int, limit: int | None, alignment: int) -> Arrangement:
-    """The offsets of the buffers whose layouts name `space`; for buffers that `choose` chose, the offsets it found.
+    """The offsets of the buffers with layouts that name `space`; for buffers that `choose` chose, the offsets it found.
 
     VerificationError if they do not end below `limit`.
     """

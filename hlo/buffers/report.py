@@ -44,7 +44,7 @@ class MemoryMapRow:
 
 @dataclass(frozen=True, slots=True)
 class SpaceUse:
-    """What a program has in one memory space, arguments, results and constants included."""
+    """The use of one memory space by a program, with arguments, results and constants."""
 
     number: int
     name: str
@@ -81,7 +81,8 @@ class MemoryReport:
         fast: MemorySpace | None,
         copies: Iterable[tuple[str, Sequence[BufferCopy]]],
     ) -> MemoryReport:
-        """The report of an assignment. `fast`: the memory space whose limit was kept; `copies`: where, and which."""
+        """The report of an assignment. `fast`: the memory space with a limit that was kept; `copies`: where, and
+        which."""
         numbers = {row.space for row in rows} | {arena.index for arena in arenas}
         if fast is not None:
             numbers.add(fast.number)

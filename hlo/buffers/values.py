@@ -127,7 +127,7 @@ class ValueAnalysis:
 
 
 def analyse_values(module: HloModule, is_opaque: Callable[[HloInstruction], bool]) -> ValueAnalysis:
-    """The values of a scheduled module whose computations have one caller each (opaque control flow is one kernel)."""
+    """The values of a scheduled module in which each computation has one caller (opaque control flow is one kernel)."""
     numbering = _Numbering(is_opaque)
     parameters = []
     count = 0
@@ -189,7 +189,7 @@ class _Numbering:
         return self.clock - 1
 
     def number(self, computation: HloComputation, parameters: Sequence[tuple[int, ...]], depth: int) -> tuple[int, ...]:
-        """Number a computation whose parameters have the given values; returns its root's."""
+        """Number the values of a computation with the given parameter values; returns its root's."""
         assert computation not in self.blocks, f"{computation.name} has two callers: run flatten-call-graph first"
         block = self.blocks[computation] = _Block(computation, self.tick(), depth)
         leaves = self.leaves

@@ -21,11 +21,11 @@ class ComputationBuilder(BuilderCore):
         builder.add(builder.mul(alpha, x), y)
         axpy = builder.build()
 
-    Methods are those of the C++ class in the seeds (the four pages of XLA's first documentation, 2017) in snake_case,
-    with a `_` after Python's keywords. Each takes and returns ComputationDataHandles. Shapes are inferred at once; an
-    error is noted and raised by `build`, or at once after `set_die_immediately_on_error(True)`. It names the method,
-    the operands' shapes, the violated rule and the user's line. The result is today's HLO: `docs/ops.md` lists the
-    differences from the interface's documents.
+    Methods have the names of the C++ class in the seeds (the four pages of XLA's first documentation, 2017) in
+    snake_case, with a `_` after Python's keywords. Each takes and returns ComputationDataHandles. Shapes are inferred
+    at once; an error is noted and raised by `build`, or at once after `set_die_immediately_on_error(True)`. It names
+    the method, the operands' shapes, the violated rule and the user's line. The result is today's HLO: `docs/ops.md`
+    lists the differences from the interface's documents.
     """
 
     # ---- parameters and constants

@@ -29,7 +29,7 @@ ElementTypeLike = ElementType | DTypeLike | None
 
 _NARROW = {"i": np.int32, "f": np.float32, "c": np.complex64}
 _OUTSIDE = frozenset((Opcode.INFEED, Opcode.RECV, Opcode.RECV_DONE, Opcode.CUSTOM_CALL, Opcode.ALL_REDUCE))
-"""Ops whose value comes from outside: a queue, a custom call, other replicas."""
+"""Ops with values from outside of the program: a queue, a custom call, other replicas."""
 
 
 def parameter(build: Construction, parameter_number: int, shape: Shape, name: str = "") -> Handle:
@@ -93,7 +93,7 @@ def computed(root: HloInstruction, output_layout: Layout | None) -> GlobalData:
 
 
 def first_outside(root: HloInstruction) -> HloInstruction | None:
-    """The first instruction because of which `root` is not constant, or None."""
+    """The first instruction that makes `root` not constant, or None."""
     for instruction in post_order(root):
         if instruction.opcode is Opcode.PARAMETER or _is_outside(instruction):
             return instruction
@@ -116,7 +116,7 @@ def element_type_like(given: ElementTypeLike) -> ElementType:
 
 
 def _array_of(values: ArrayLike, rank: int, dtype: ElementTypeLike) -> NDArray:
-    """`values` with the wanted dtype, or the one that the seeds give to Python's numbers."""
+    """`values` with the wanted dtype, or with the dtype that the seeds give to Python's numbers."""
     wanted = None if dtype is None else element_type_like(dtype).dtype
     try:
         array = np.asarray(values)

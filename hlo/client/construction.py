@@ -26,7 +26,7 @@ K = TypeVar("K")
 
 
 class Construction:
-    """What is built between two calls of `build`: the instructions in order."""
+    """The instructions that are built between two calls of `build`, in order. the instructions in order."""
 
     __slots__ = ("instructions", "last", "method", "parameters", "returned", "token")
 
@@ -79,7 +79,7 @@ class Construction:
     def instruction(self, operand: Handle) -> HloInstruction:
         """The instruction behind a handle.
 
-        builder_c1: it is a handle; builder_c2: of this builder and of what is being built.
+        builder_c1: it is a handle; builder_c2: it belongs to this builder, and to the current construction.
         """
         if not isinstance(operand, Handle):
             why = f"an operand must be a ComputationDataHandle, not {type(operand).__name__}: make it a constant"

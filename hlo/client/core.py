@@ -70,7 +70,7 @@ class BuilderCore:
 
     @property
     def first_error(self) -> BuildError | None:
-        """What `build` will raise; None as long as all went well."""
+        """The error that `build` will raise; None as long as all went well."""
         return self._errors[0] if self._errors else None
 
     @property
@@ -86,7 +86,7 @@ class BuilderCore:
             return self._construction.shape(operand)
 
     def check_shape(self, operand: Handle, expected_shape: Shape) -> Handle:
-        """`operand`, whose shape must be `expected_shape` (ignoring layouts); raises at once if it is another.
+        """`operand`, checked to have the shape `expected_shape` (ignoring layouts); raises at once if it is another.
 
         builder_c7: the shapes agree.
         """
@@ -157,7 +157,7 @@ class BuilderCore:
     def build_and_note_error(self) -> Computation:
         """As `build`; but an error is noted in the builder that made this one, and the computation is empty.
 
-        For a computation that only the parent uses, whose operations on it then fail silently.
+        For a computation that only the parent uses: operations on it then fail silently.
         """
         if self._parent is None:
             raise HloError(f"{self._name!r} was not made by create_sub_builder: there is no parent to note errors in")

@@ -1,4 +1,4 @@
-"""What a ComputationBuilder returns: handles of values that will be computed, and finished computations."""
+"""The values that a ComputationBuilder returns: handles of values that will be computed, and finished computations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ComputationDataHandle:
     __slots__ = ("_construction", "_instruction")
 
     def __init__(self, construction: object, instruction: HloInstruction | None) -> None:
-        """`construction`: the one that it belongs to. `instruction`: None for the result of an operation that
+        """`construction`: the construction that it belongs to. `instruction`: None for the result of an operation that
         failed."""
         self._construction = construction
         self._instruction = instruction
@@ -103,7 +103,7 @@ class Computation:
 
     @lazy_property
     def module(self) -> HloModule:
-        """The program whose entry is this computation."""
+        """The program with this computation as its entry."""
         return make_module(self.name, self.hlo)
 
     def to_text(self) -> str:

@@ -54,7 +54,8 @@ class LocalClient:
         """`backend`: a name such as "numba" or "evaluator"; None: the default (`hloom.config.hloom_backend`,
         HLOOM_BACKEND).
 
-        `target`: whose layouts programs use inside; None: the default (`hloom.config.hloom_target`, HLOOM_TARGET).
+        `target`: the target that determines the layouts inside of programs; None: the default
+        (`hloom.config.hloom_target`, HLOOM_TARGET).
         """
         self.backend = default_backend() if backend is None else backend
         self.target = default_target() if target is None else target

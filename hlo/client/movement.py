@@ -55,7 +55,7 @@ def reshape(
 
 
 def collapse(build: Construction, operand: Handle, dimensions: Integers) -> Handle:
-    """Replace consecutive dimensions by one whose size is their product; fewer than two are unchanged.
+    """Replace consecutive dimensions by one dimension with the product of their sizes; fewer than two are unchanged.
 
     builder_c6: the dimensions are the operand's, in order and without a gap.
     """
@@ -115,7 +115,7 @@ def dynamic_slice(
 ) -> Handle:
     """`slice_sizes` elements from computed start indices: a vector with one for each dimension, or scalars.
 
-    Starts are clamped so that the slice lies in the operand.
+    Starts are clamped so that the slice is within the operand.
     """
     starts = _starts(build, start_indices)
     attributes = DynamicSliceAttributes(integers(slice_sizes, "slice_sizes"))

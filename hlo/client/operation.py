@@ -164,7 +164,7 @@ def array_of_rank(rank: int, words: str) -> Operation[ArrayMethod]:
 
 
 _TYPED = frozenset((Opcode.CONVERT, Opcode.STOCHASTIC_CONVERT))
-"""Ops whose result type must be given, for which these methods have no argument."""
+"""Ops that need an explicit result type; these methods have no argument for it."""
 
 
 def add_operations(owner: type[BuilderCore], specs: Iterable[OpSpec]) -> None:

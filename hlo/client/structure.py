@@ -48,7 +48,7 @@ def get_tuple_element(build: Construction, tuple_data: Handle, index: int) -> Ha
 
 
 def call(build: Construction, computation: Computation, operands: Sequence[Handle]) -> Handle:
-    """What `computation` returns for `operands`, one for each parameter."""
+    """The result of calling `computation` on `operands`, one for each parameter."""
     return build.enqueue(Opcode.CALL, operands, CallAttributes(called(computation)))
 
 

@@ -51,7 +51,7 @@ class Collective:
     def _part(
         self, device: Communicator, operands: Sequence[NDArray], results: Sequence[NDArray]
     ) -> _Part | None:
-        """With whom; None if there is nobody, and the device gets zeros."""
+        """With whom; None if the device has no partner and gets zeros."""
         opcode, attributes = self._opcode, self._attributes
         if opcode is _O.COLLECTIVE_PERMUTE:
             pairs = device_pairs(attributes, device.num_replicas, device.num_partitions)
@@ -102,7 +102,7 @@ class Collective:
 
 
 class _Part(NamedTuple):
-    """What one device has to know of a collective."""
+    """The part of one device in a collective."""
 
     meeting: Meeting
     pairs: tuple[tuple[int, int], ...] = ()

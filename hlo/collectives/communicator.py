@@ -1,4 +1,4 @@
-"""What a device can do: exchange blocks of bytes with other devices. Every collective is made of that.
+"""The operation that devices provide: exchange blocks of bytes with other devices. Every collective is made of that.
 
 `Communicator.exchange` is the one primitive. It is written for threads (`threads.py`) and for processes
 (`mpi.py`); what is above knows neither.
@@ -66,7 +66,7 @@ class Communicator(ABC):
 
 
 class OneDevice(Communicator):
-    """The only device of a program: it has nobody to exchange with."""
+    """The only device of a program: it has no partners."""
 
     def __init__(self) -> None:
         super().__init__(0, 1, 1)
@@ -84,7 +84,8 @@ _running = threading.local()
 
 
 def current_communicator() -> Communicator:
-    """The communicator of the device that this thread is; outside of a run on devices, that of a device alone.
+    """The communicator of the device that this thread is; outside of a run on devices, the communicator of a single
+    device.
 
     >>> current_communicator().num_replicas
     1

@@ -15,7 +15,7 @@ from ..replica_groups import ReplicaGroups
 
 
 class CollectiveGroupMode(Enum):
-    """What the numbers in `replica_groups` and `source_target_pairs` are."""
+    """The meaning of the numbers in `replica_groups` and `source_target_pairs`."""
 
     CROSS_REPLICA = "cross_replica"
     """Replicas; the devices of each partition are groups of their own."""

@@ -1,12 +1,12 @@
 """Devices in several processes that mpiexec has started: MPI carries what goes from one process to another.
 
-Within a process devices are threads that meet at a board. What is for another process goes by messages that nobody
-blocks in: a device looks again and again whether its messages have arrived, and whether a process has failed or ended
-in the meantime. A message begins with what its sender runs: devices of different programs, or at different places of
-one, are told so.
+Within a process devices are threads that meet at a board. Data for other processes is sent as messages, without
+blocking: a device looks again and again whether its messages have arrived, and whether a process has failed or ended in
+the meantime. A message begins with what its sender runs: devices of different programs, or at different places of one,
+are told so.
 
-The tag of a message says from which device to which of a process it goes; MPI keeps such messages in order. All calls
-of MPI are made under one lock, so that any level of thread support from MPI_THREAD_SERIALIZED on will do.
+The tag of a message names the sending device and the receiving device of a process; MPI keeps such messages in order.
+All calls of MPI are made under one lock, so that any level of thread support from MPI_THREAD_SERIALIZED on will do.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Link:
         return done
 
     def notify(self, kind: str, text: str) -> None:
-        """Tell all other processes; nobody waits for that."""
+        """Tell all other processes; it does not wait for them."""
         data = np.frombuffer(f"{kind} {text}".encode("utf-8", "replace")[:_INLINE], np.uint8)
         with self._lock:
             requests = [self._control.Isend([data, self.mpi.BYTE], p, 0) for p in range(self.size) if p != self.rank]
@@ -291,7 +291,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """What a message begins with."""
+    """The header of a message."""
 
     program: str
     meeting: bytes
@@ -319,7 +319,7 @@ _LONGEST_FIRST = _HEADER.size + 4 * _TEXT + _INLINE
 
 
 class _MpiCommunicator(Communicator):
-    """A device whose partners are threads of this process or of others."""
+    """A device with partners in threads of this process or of others."""
 
     def __init__(self, run: _Run, device: int, num_replicas: int, num_partitions: int) -> None:
         super().__init__(device, num_replicas, num_partitions)

@@ -1,10 +1,10 @@
 """Devices that are threads of one process: they meet at a board, and read each other's memory.
 
 A board belongs to one run of a program. A device puts its blocks on it and waits until those for it are there; it
-leaves when its own have been read. So large blocks are not copied on the way; small ones are, and nobody waits for
-their readers. All waits look at what the others do: a device that
-waits for one that has finished or failed, or devices that wait for each other at different places, are told so at once;
-only a device that runs on and on makes others wait until the timeout.
+leaves when its own have been read. So large blocks are not copied on the way; small ones are, and the sender does not
+wait for their readers. All waits look at what the others do: a device that waits for one that has finished or failed,
+or devices that wait for each other at different places, are told so at once; only a device that runs on and on makes
+others wait until the timeout.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..records import dataclass
 from .communicator import Blocks, Communicator, Meeting
 
 _LOOK = 0.5
-"""Seconds after which a wait looks around although nobody has called: for the clock, and for signals."""
+"""Seconds after which a wait checks again without a notification: for the clock, and for signals."""
 
 
 _SMALL = 1 << 12
@@ -37,7 +37,7 @@ class _Posted:
 
 
 class Board:
-    """What the devices of one run have in common. All is read and written under one lock.
+    """The state that the devices of one run share. All is read and written under one lock.
 
     `timeout`: seconds that a device waits for others.
     """
@@ -48,7 +48,7 @@ class Board:
         self._posted: defaultdict[tuple[int, int], deque[_Posted]] = defaultdict(deque)
         """From (source, target) to what the source has put there; the first is gone when the target has read it."""
         self._waits: dict[int, tuple[Meeting, Callable[[], list[int]]]] = {}
-        """Of each device that waits: where, and a function that says for which devices."""
+        """Of each device that waits: the place, and a function that returns the devices that it waits for."""
         self._finished: set[int] = set()
         self._failed: dict[int, BaseException] = {}
 
@@ -66,7 +66,7 @@ class Board:
 
     @property
     def failed(self) -> dict[int, BaseException]:
-        """What devices have raised, in the order in which they did."""
+        """The exceptions of devices, in the order in which they were raised."""
         return self._failed
 
     def put(self, device: int, meeting: Meeting, sends: Mapping[int, Blocks]) -> None:
@@ -123,8 +123,8 @@ class Board:
         return any(not each.is_copy for each in self._posted[device, target])
 
     def withdraw(self, device: int, sends: Mapping[int, Blocks]) -> None:
-        """Take what the device has put off the board, because it fails: its memory may go away. Who reads there at
-        this moment is waited for."""
+        """Take the device's blocks off the board, because it fails: its memory may go away. Waits for devices that are
+        reading the blocks."""
         with self._changed:
             for target in sends:
                 there = self._posted[device, target]
@@ -191,7 +191,7 @@ class Board:
 
 
 class ThreadCommunicator(Communicator):
-    """A device whose partners are all threads of this process."""
+    """A device with partners that are all threads of this process."""
 
     def __init__(self, board: Board, device: int, num_replicas: int, num_partitions: int) -> None:
         super().__init__(device, num_replicas, num_partitions)
@@ -201,7 +201,7 @@ class ThreadCommunicator(Communicator):
     def exchange(
         self, meeting: Meeting, sends: Mapping[int, Blocks], receives: Mapping[int, Sequence[int]]
     ) -> Iterator[Mapping[int, Blocks]]:
-        """See `Communicator.exchange`. What is received is the sender's own memory."""
+        """See `Communicator.exchange`. The received blocks are the sender's own memory."""
         board = self._board
         board.put(self.device, meeting, sends)
         try:

@@ -40,7 +40,7 @@ class Outcome(Protocol):
 
     @property
     def failed(self) -> dict[int, BaseException]:
-        """What devices have raised, in the order in which they did."""
+        """The exceptions of devices, in the order in which they were raised."""
 
 
 class _Worker(threading.Thread):
@@ -72,8 +72,8 @@ def run_in_threads(
     """The results of `function` for each device: each is called in its own thread, with a copy of the caller's context;
     for one device in this thread.
 
-    If devices fail, raises the error of the first one that failed by itself. What interrupts the caller interrupts the
-    threads.
+    If devices fail, raises the error of the first one that failed by itself. An exception that interrupts the caller
+    interrupts the threads, too.
     """
     if len(devices) == 1:
         return [_in_this_thread(outcome, function, devices[0])]
@@ -102,7 +102,7 @@ def run_in_threads(
     running = set(workers)
     try:
         while running and not outcome.failed:
-            _wait(done, running, _LOOK, 1)  # a signal that another thread got wakes nobody here
+            _wait(done, running, _LOOK, 1)  # a signal that another thread receives does not wake this one
         _wait(done, running, _GRACE)
     except BaseException as error:
         outcome.fail(-1, error)

@@ -1,7 +1,7 @@
 """Which devices there are, and how a program is run on them.
 
-A *world* is all devices that programs can use together: those of this process, or of several processes
-(`hloom.distributed`). Devices have ids from 0; those of process k follow those of process k - 1.
+A *world* is all devices that programs can use together: the devices of this process, or of several processes
+(`hloom.distributed`). Devices have ids from 0; process k's devices follow process k - 1's.
 """
 
 from __future__ import annotations
@@ -157,13 +157,14 @@ def world() -> World:
 
 
 def set_world(new: World | None) -> None:
-    """Make programs use other devices; None: those of this process alone."""
+    """Make programs use other devices; None: only the devices of this process."""
     global _world
     _world = new or LocalWorld()
 
 
 def local_device_count() -> int:
-    """The number of devices of this process: that of HLOOM_NUM_DEVICES when first asked, until another is set; else 1.
+    """The number of devices of this process: HLOOM_NUM_DEVICES as it is when first read, until another number is set;
+    else 1.
 
     ExecutionError if the variable holds no number from 1 to 1024.
 
@@ -189,7 +190,7 @@ def set_local_device_count(count: int) -> None:
 
 
 def collective_timeout() -> float:
-    """Seconds for which a device waits for others: those of HLOOM_COLLECTIVE_TIMEOUT, until others are set; else 40.
+    """The seconds that a device waits for others: HLOOM_COLLECTIVE_TIMEOUT, until another number is set; else 40.
 
     ExecutionError if the variable holds no positive number.
 

@@ -1,4 +1,4 @@
-"""What a custom call is bound to: `Call` says what stands in the module, `bind` checks it against a target's types.
+"""The binding of custom calls: `Call` says what stands in the module, `bind` checks it against a target's types.
 
 A type signature is text such as
 
@@ -27,7 +27,7 @@ from ..shape import Shape
 NDArray: TypeAlias = np.ndarray[Any, Any]
 Value: TypeAlias = "NDArray | tuple[Value, ...]"
 Run: TypeAlias = Callable[..., Any]
-"""run(*operands) -> an array, or a tuple of arrays for a call whose result is a tuple."""
+"""run(*operands) -> an array, or a tuple of arrays for a call that returns a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Call:
 
 
 Target: TypeAlias = Callable[[Call], Run]
-"""What the files of this package define, one a target: checks the call, returns what computes it."""
+"""Each file of this package defines such functions, one for each target: checks the call, returns what computes it."""
 
 
 def match(call: Call, signature: str, element_type: ElementType) -> Call:

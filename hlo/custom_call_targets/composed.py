@@ -27,8 +27,8 @@ def householder_product(call: Call) -> Run:
 
 
 def eigh(call: Call) -> Run:
-    """`Eigh`: (eigenvectors, eigenvalues in ascending order). The config is `lower,sort,max_iterations,tolerance`, of
-    which the first decides which triangle is read; the others are of XLA's own algorithm."""
+    """`Eigh`: (eigenvectors, eigenvalues in ascending order). The config is `lower,sort,max_iterations,tolerance`. The
+    first says which triangle is read; the others are of XLA's own algorithm."""
     text = str(call.config.get("backend_config", "1"))
     lower = text.split(",")[0].strip()
     if lower not in ("0", "1"):

@@ -1,6 +1,6 @@
 """LAPACK's factorisations and solvers as custom calls: what `lapack_<letter><routine>_ffi` does, a matrix at a time.
 
-The names of results, the letters in backend_config and what is left in which triangle are those of LAPACK's
+The names of results, the letters in backend_config and the contents of the other triangle follow LAPACK's
 documentation. `info` is 0 for success; JAX's programs turn results with another one into NaN.
 """
 

@@ -27,7 +27,7 @@ from ..named_address import NamedAddress
 NDArray: TypeAlias = np.ndarray[Any, Any]
 
 PREFIXES = {ElementType.F32: "s", ElementType.F64: "d", ElementType.C64: "c", ElementType.C128: "z"}
-"""The element types that LAPACK has, and the letter by which its routines' names begin."""
+"""The element types that LAPACK has, and the letter with which its routines' names begin."""
 
 
 _LARGEST = 2**31 - 1

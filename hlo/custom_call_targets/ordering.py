@@ -23,7 +23,7 @@ def topk(call: Call) -> Run:
 
 
 def topk_attributes(call: Call) -> TopKAttributes:
-    """What the call is as an op; ShapeError if it is none."""
+    """The attributes of the call as an op; ShapeError if it is none."""
     results = call.result.elements if call.result.is_tuple else ()
     if not results or not results[0].rank:
         call.fail("its result must be a tuple of values and positions")

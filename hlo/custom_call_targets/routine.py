@@ -28,7 +28,7 @@ class Buffer:
     is_operand: bool = False
     """At first it holds the operand's matrix; others hold zeros."""
     is_shared: bool = False
-    """A workspace for all matrices, of which nothing is returned."""
+    """A workspace that all matrices share, and that holds no result."""
 
 
 Given: TypeAlias = "str | int | Buffer"

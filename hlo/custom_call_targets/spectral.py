@@ -1,7 +1,7 @@
 """LAPACK's eigenvalues, singular values and reductions as custom calls: `lapack_<letter><routine>_ffi`.
 
-As in factorize.py. Results that were not asked for (`N` in backend_config) are zeros. Some are data (routine.py), of
-which a backend may make code.
+As in factorize.py. Results that were not asked for (`N` in backend_config) are zeros. Some are data (routine.py), so
+that a backend can generate code from them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .routine import Buffer, Routine
 
 
 def syevd(call: Call) -> Run:
-    """Of a symmetric or Hermitian matrix, of which the triangle `uplo` is read: (eigenvectors, eigenvalues, info)."""
+    """For a symmetric or Hermitian matrix; only the triangle `uplo` is read: (eigenvectors, eigenvalues, info)."""
     return syevd_routine(call).run(call)
 
 

@@ -111,7 +111,7 @@ def _built_in() -> dict[str, BuiltIn]:
 
 
 UNWRITTEN = ("AllocateBuffer", "CreateBuffer")
-"""Targets whose results are memory that nobody has written."""
+"""Targets with results that are uninitialised memory."""
 
 IDENTITIES = (
     "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding",
@@ -124,7 +124,7 @@ IDENTITIES = (
 BUILT_IN: dict[str, BuiltIn] = _built_in()
 
 CALLBACK_TARGET = "xla_ffi_python_cpu_callback"
-"""What XLA calls a call of a Python function that only the process has which lowered the program."""
+"""XLA's name for a call of a Python function that exists only in the process that lowered the program."""
 _CALLBACKS = (
     CALLBACK_TARGET, "xla_ffi_partitioned_python_cpu_callback", "xla_python_cpu_callback",
     "xla_ffi_python_gpu_callback", "xla_ffi_partitioned_python_gpu_callback", "xla_python_gpu_callback",

@@ -1,4 +1,5 @@
-"""What tokens, pairs of start and done, and queues mean here: everything happens at its start, one after the other.
+"""The semantics of tokens, of pairs of start and done, and of queues here: everything happens at its start, one after
+the other.
 
 A token's value is the empty tuple. Only a recv takes its value at its done, so that a program can send to itself in
 between.

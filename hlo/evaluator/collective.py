@@ -1,7 +1,7 @@
 """What collectives mean: each device gives its operands to the others of its group, and gets theirs.
 
-The device is that of this thread (`collectives.current_communicator`); outside of a run on several devices it is alone,
-replica 0 of partition 0. A reduction takes the devices' values one after the other, in the order of the group.
+The current thread determines the device (`collectives.current_communicator`); outside of a run on several devices it is
+alone, replica 0 of partition 0. A reduction takes the devices' values one after the other, in the order of the group.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the ops that run computations mean."""
+"""The semantics of the ops that run computations."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What convolution means: a sum over the kernel's elements of the input, shifted, times the kernel's value.
 
 Padding is zeros, which are multiplied: an infinity or NaN in the kernel makes NaN there. The holes of a dilation are
-nothing, in the input as in the kernel: they take no part. Padding goes on as the input does, so that in a dilated
-dimension only those of its places count where an element would be.
+nothing, in the input as in the kernel: they take no part. Padding continues the input, so that in a dilated dimension
+it has elements only where the dilated input would have them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _add_products(result: NDArray, area: NDArray, weights: NDArray, window: Wind
         shifted = area[(slice(None), slice(None), *_shift(element, window, result.shape[2:]))]
         rows = np.moveaxis(shifted, 1, -1)
         with PRODUCTS.inside():
-            # Not `tensordot`: for a matrix of one element it calls axpy, for which zero times infinity is zero.
+            # Not `tensordot`: for a matrix of one element it calls axpy, and axpy takes zero times infinity to be zero.
             products = np.matmul(rows.reshape(places, features), weights[(..., *element)].T)
         moved = np.moveaxis(products.reshape(*rows.shape[:-1], -1), -1, 1)
         if any(part.base_dilation > 1 for part in window):

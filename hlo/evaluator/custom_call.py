@@ -1,4 +1,4 @@
-"""custom-call: code of which only the name is known. The registry has the function (`custom_calls.py`)."""
+"""custom-call: code that is known by name only. The registry has the function (`custom_calls.py`)."""
 
 from __future__ import annotations
 

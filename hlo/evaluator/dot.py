@@ -23,7 +23,7 @@ _COMPLEX = {False: ElementType.C64, True: ElementType.C128}
 def _computed_type(attributes: DotAttributes, *types: ElementType) -> ElementType:
     """The type of products and sums. `types`: of operands, then of the result. Complex if one of them is, else a float
     if one is; of double precision if one is or the algorithm says so. Otherwise the result's integer type, because
-    integers wrap around; for a pred result that of the wider operand."""
+    integers wrap around; for a pred result it is the wider operand's type."""
     inexact = [t for t in types if t.is_inexact]
     if inexact:
         is_double = any(t.real.bit_width == 64 for t in inexact) or attributes.algorithm == "dot_f64_f64_f64"

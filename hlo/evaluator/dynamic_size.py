@@ -1,4 +1,4 @@
-"""What sizes as values mean: arrays here have exactly the size of their type."""
+"""The semantics of sizes as values: arrays here have exactly the size of their type."""
 
 from __future__ import annotations
 

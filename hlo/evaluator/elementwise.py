@@ -1,4 +1,4 @@
-"""What the elementwise ops mean.
+"""The semantics of the elementwise ops.
 
 f16 and bf16 are computed in f32 and rounded once for each op; NumPy's own loops for these types do that for arithmetic,
 and `_function` does it for everything else. Floats of a byte or less are computed in f16 (f8e8m0fnu in f32). Integers
@@ -92,8 +92,8 @@ def _function(opcode: Opcode, compute: Callable[..., Any]) -> None:
 
 
 def _on_bits(opcode: Opcode, compute: Callable[..., Any], *, sign_extends: bool = False) -> None:
-    """Register the rule of an op on bit patterns. Small integers come as bytes whose upper bits are zeros (or copies of
-    the sign bit); the upper bits of the result are dropped."""
+    """Register the rule of an op on bit patterns. Small integers come as bytes with upper bits that are zeros (or
+    copies of the sign bit); the upper bits of the result are dropped."""
 
     def rule(shape: Shape, attributes: Any, *operands: NDArray) -> NDArray:
         if not shape.element.is_small:
@@ -184,7 +184,7 @@ def _expm1(x: NDArray) -> Any:
 
 
 def _logistic(x: NDArray) -> Any:
-    """1 / (1 + exp(-x)), or exp(x) / (1 + exp(x)), of which the exponential is not infinite."""
+    """1 / (1 + exp(-x)), or exp(x) / (1 + exp(x)), whichever has a finite exponential."""
     if x.dtype.kind == "c":
         return special.complex_logistic(x)
     small = np.exp(-np.abs(x))
@@ -277,7 +277,7 @@ def _complex(real: NDArray, imag: NDArray) -> Any:
 
 
 def _shift_left(x: NDArray, y: NDArray) -> Any:
-    """Distances count as unsigned; those of the width or more shift all bits out."""
+    """Distances count as unsigned; distances of at least the width shift all bits out."""
     distance, width = _as_unsigned(y), 8 * x.dtype.itemsize
     bits = _as_unsigned(x)
     return np.where(distance < width, bits << (distance % width), bits.dtype.type(0)).view(x.dtype)

@@ -1,4 +1,4 @@
-"""What gather and scatter mean: for every dimension of the array, an array of indices into it.
+"""The semantics of gather and scatter: for every dimension of the array, an array of indices into it.
 
 The index along dimension d is the start index's component for d, if it has one, plus the index in the slice or window.
 Index arrays have size 1 in the dimensions that they do not depend on, and NumPy broadcasts them.
@@ -75,7 +75,8 @@ def _gather(shape: Shape, attributes: GatherAttributes, operand: NDArray, indice
 
 @EVALUATE.register(Opcode.SCATTER)
 def _scatter(shape: Shape, attributes: ScatterAttributes, *operands: NDArray) -> Value:
-    """Updates are combined in the order of their indices; one whose window is partly outside the array is skipped."""
+    """Updates are combined in the order of their indices; updates with a window that is partly outside of the array are
+    skipped."""
     count = len(operands) // 2
     arrays, indices, updates = operands[:count], operands[count], operands[count + 1 :]
     array, rank = arrays[0], updates[0].ndim

@@ -1,4 +1,4 @@
-"""What factorisations and Fourier transforms mean."""
+"""The semantics of factorisations and Fourier transforms."""
 
 from __future__ import annotations
 

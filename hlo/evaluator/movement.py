@@ -1,4 +1,4 @@
-"""What the ops that move elements mean. Results are C-contiguous."""
+"""The semantics of the ops that move elements. Results are C-contiguous."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ def _iota(shape: Shape, attributes: IotaAttributes) -> NDArray:
 
 @EVALUATE.register(Opcode.PAD)
 def _pad(shape: Shape, attributes: PadAttributes, operand: NDArray, value: NDArray) -> NDArray:
-    """Operand element i goes to index low + i * (interior + 1); it is dropped if that is outside of the result."""
+    """Operand element i goes to index low + i * (interior + 1); it is dropped if that index is outside of the
+    result."""
     result = np.empty(shape.dimensions, operand.dtype)
     result[...] = value
     kept: list[Any] = []

@@ -1,6 +1,6 @@
 """Batch normalisation: training, inference, gradient, over all dimensions except the feature's.
 
-Narrow floats are computed in f32 and rounded at the end. The variance is that of the population.
+Narrow floats are computed in f32 and rounded at the end. The variance is the population variance.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the random bit generators return: Threefry-2x32 and Philox-4x32 as in XLA; and what rng draws.
+"""The results of the random bit generators: Threefry-2x32 and Philox-4x32 as in XLA; and what rng draws.
 
-Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), for the block functions; XLA's prng.cc
-for which counter makes which element. For rng only the distribution is defined.
+Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), for the block functions; the mapping
+from counters to elements is from XLA's prng.cc. For rng only the distribution is defined.
 """
 
 from __future__ import annotations
@@ -77,8 +77,9 @@ def _wide_bits(key: int, counter: int, dimensions: tuple[int, ...]) -> NDArray:
 
 
 def _word_bits(key: int, counter: int, dimensions: tuple[int, ...]) -> tuple[int, NDArray]:
-    """Elements of 32 bits or less: each block makes two neighbours along one dimension, the first even one, or the
-    largest if none is even (whose last element then has no partner). Returns the number of blocks, too."""
+    """Elements of 32 bits or less: each block makes two neighbours along one dimension: the first dimension of even
+    size, or the largest one if none is even (its last element then has no partner). Returns the number of blocks,
+    too."""
     if not dimensions:
         return 1, _blocks(key, counter, 1)[0].reshape(())
     even = [d for d, size in enumerate(dimensions) if size % 2 == 0]

@@ -1,10 +1,10 @@
 """What reduce means: the init value and all elements along the reduced dimensions, combined by any computation.
 
 XLA leaves the order open. Here sums and products of floats are combined in blocks, and the results of blocks in blocks
-again, so that rounding errors grow with the logarithm of the length (NumPy does so along contiguous rows alone). Other
+again, so that rounding errors grow with the logarithm of the length. (NumPy does so along contiguous rows alone.) Other
 reducers that are one ufunc reduce in the ufunc's order; any other combines neighbours pairwise, level by level, which
-is exact for associative reducers. The extrema of complex numbers are not associative
-if a real part is NaN: they are combined in row-major order, as in XLA's code.
+is exact for associative reducers. The extrema of complex numbers are not associative if a real part is NaN: they are
+combined in row-major order, as in XLA's code.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _merged_places(before: Before, places: NDArray, width: int, size: int) -> ND
     start, high = low, np.minimum(low + width, size)
     while np.any(low < high):
         middle = np.minimum((low + high) // 2, size - 1)
-        # Of equal elements, those of the left run go first.
+        # Among equal elements, the left run's go first.
         earlier = before(np.where(is_left, middle, places), np.where(is_left, places, middle)) == is_left
         searching = low < high
         low, high = np.where(searching & earlier, middle + 1, low), np.where(searching & ~earlier, middle, high)

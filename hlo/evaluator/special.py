@@ -35,8 +35,8 @@ def _wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def complex_quotient(x: NDArray, y: NDArray) -> Any:
     """x / y as in C99 (G.5.1): where both parts are NaN, an infinity over a finite number is infinite, a finite number
-    over an infinity 0, and x over 0 infinite where a part of x is not 0. In a wider type, because NumPy's quotient
-    underflows on the way."""
+    over an infinity is 0, and x over 0 is infinite where a part of x is not 0. In a wider type, because NumPy's
+    quotient underflows on the way."""
     wide = _wider(y.dtype)
     result = np.asarray(np.true_divide(x.astype(wide), y.astype(wide))).astype(y.dtype)
     lost = np.isnan(result.real) & np.isnan(result.imag)

@@ -1,4 +1,4 @@
-"""What constants, tuples, fusions and barriers mean."""
+"""The semantics of constants, tuples, fusions and barriers."""
 
 from __future__ import annotations
 

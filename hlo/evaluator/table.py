@@ -53,7 +53,8 @@ def evaluate_op(opcode: Opcode, operands: Sequence[Value], attributes: Attribute
 
 
 _HAS_EFFECTS = ACTING | frozenset({Opcode.CUSTOM_CALL, Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL})
-"""Ops that may act on the world: they are not tried again when memory is short. What they run tries for itself."""
+"""Ops that may act on the world: they are not tried again when memory is short. The ops in their computations are tried
+again one by one."""
 
 
 def evaluate_computation(
@@ -185,7 +186,7 @@ def _steps(computation: HloComputation) -> _Steps:
 
 
 def _buffer(array: Any, shape: Shape) -> Any:
-    """An array whose row-major bytes are those that `array` has in the layout of `shape`."""
+    """An array whose row-major bytes are the bytes of `array` in the layout of `shape`."""
     layout = shape.array_layout
     if not layout.is_dense:
         return to_physical(array, shape)

@@ -47,7 +47,8 @@ class Extremum:
         return _with_signs(result, self.signs.reduce(_bits(array), axis=axis, initial=_bits(initial)))
 
     def at(self, array: NDArray, places: NDArray, elements: NDArray) -> None:
-        """Combine each element with that of `array`, of rank 1, at the index in `places`; not for complex numbers."""
+        """Combine each element with the element of `array`, of rank 1, at the index in `places`; not for complex
+        numbers."""
         if array.dtype.kind in "biu":
             self.values.at(array, places, elements)
             return
@@ -62,7 +63,7 @@ def _bits(x: NDArray) -> NDArray:
 
 
 def _with_signs(result: NDArray, signs: Any) -> NDArray:
-    """`result`, whose zeros get the sign bits in `signs`."""
+    """`result` with the sign bits in `signs` on its zeros."""
     np.copysign(result, signs.view(result.dtype), out=result, where=np.logical_not(result))
     return result
 
@@ -73,4 +74,4 @@ MINIMUM = Extremum(np.minimum, np.bitwise_or, np.less_equal)
 Ufunc: TypeAlias = np.ufunc | Extremum
 
 UFUNCS: dict[Opcode, Ufunc] = {}
-"""The commutative ops whose rule is one of these on the unchanged operands. `elementwise.py` fills it."""
+"""The commutative ops that apply one of these to the unchanged operands. `elementwise.py` fills it."""

@@ -1,4 +1,4 @@
-"""What reduce-window and select-and-scatter mean: for each position of the window, its elements in order.
+"""The semantics of reduce-window and select-and-scatter: for each position of the window, its elements in order.
 
 The array is expanded with its holes: dilated, then padded or cropped. A second array holds the origin of each cell, -1
 for a hole. Holes do not take part, so that an init value enters a window's result once.
@@ -146,7 +146,7 @@ def _select_and_scatter(
 
 
 def _rounds(targets: NDArray) -> Iterator[NDArray]:
-    """Positions in `targets`: first those of each value's first occurrence, then of its second, and so on."""
+    """Positions in `targets`: first the first occurrence of each value, then its second, and so on."""
     order = np.argsort(targets, kind="stable")
     ordered = targets[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else order

@@ -1,4 +1,4 @@
-"""What each opcode is: one `OpSpec` for each opcode, in the file of its family."""
+"""The definition of each opcode: one `OpSpec` for each opcode, in the file of its family."""
 
 from __future__ import annotations
 

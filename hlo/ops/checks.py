@@ -37,13 +37,13 @@ def names(types: frozenset[ElementType]) -> str:
 
 
 def in_default_layout(shape: Shape) -> Shape:
-    """The array `shape` in row-major order; the same object if it is already in that order."""
+    """The array `shape` in row-major order; the same object if it already is row-major."""
     layout = row_major(len(shape.dimensions))
     return shape if shape.layout is layout else Shape(shape.element_type, shape.dimensions, layout)
 
 
 def array_of(element_type: ElementType, dimensions: tuple[int, ...]) -> Shape:
-    """A row-major array shape whose dimensions are known to be valid."""
+    """A row-major array shape with dimensions that are known to be valid."""
     return Shape(element_type, dimensions, row_major(len(dimensions)))
 
 
@@ -55,7 +55,7 @@ def require_arrays(opcode: Opcode, operands: Sequence[Shape], rule: int) -> None
 
 
 def require_declared(opcode: Opcode, operands: Sequence[Shape], declared: Shape | None, rule: int) -> Shape:
-    """The declared shape of an op whose result cannot be inferred."""
+    """The declared shape of an op with a result that cannot be inferred."""
     if declared is None:
         fail(opcode, operands, "the result shape is a choice and must be given", rule)
     return declared

@@ -154,8 +154,8 @@ def _resized(
 ) -> Shape:  # fmt: skip
     """The operands with `dimension` multiplied (or divided) by the size of a group.
 
-    Without groups the size is the number of replicas, with a channel times that of partitions; only the declared shape
-    shows it.
+    Without groups the size is the number of replicas, times the number of partitions if there is a channel; only the
+    declared shape shows it.
     """
     dimension = _require_dimension(opcode, operands, attributes, 2)
     factor = None if _counts_replicas(attributes) and declared is not None else _group_size(attributes)
@@ -191,8 +191,8 @@ def _all_gather_rule(operands: Sequence[Shape], attributes: CollectiveAttributes
 def _all_gather_start_rule(
     operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
 ) -> Shape:
-    """(operand, result), or a tuple of tuples for several. c1 to c4 are those of all-gather; c5: the declared type is
-    such a tuple."""
+    """(operand, result), or a tuple of tuples for several. c1 to c4 are the rules of all-gather; c5: the declared type
+    is such a tuple."""
     opcode = _O.ALL_GATHER_START
     _require_operands(opcode, operands, 1)
     _require_groups(opcode, operands, attributes, 3)
@@ -281,8 +281,8 @@ def _collective_permute_rule(
 def _collective_permute_start_rule(
     operands: Sequence[Shape], attributes: CollectiveAttributes, declared: Shape | None
 ) -> Shape:
-    """(operand, result, contexts...); the contexts, u32[], are optional. c1 and c2 are those of collective-permute; c3:
-    a declared type is such a tuple."""
+    """(operand, result, contexts...); the contexts, u32[], are optional. c1 and c2 are the rules of collective-permute;
+    c3: a declared type is such a tuple."""
     opcode = _O.COLLECTIVE_PERMUTE_START
     _require_pairs(opcode, operands, attributes, 2)
     if _is_in_place(operands):

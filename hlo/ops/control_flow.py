@@ -118,8 +118,8 @@ def _conditional_rule(operands: Sequence[Shape], attributes: ConditionalAttribut
 
 
 def _scan_rule(operands: Sequence[Shape], attributes: ScanAttributes, declared: Shape | None) -> Shape:
-    """Operands: arrays, from which slices along `dimension` are taken, then carries. Result: arrays whose slices along
-    `dimension` are computed, then the last carries; not a tuple if `to_apply` does not return one.
+    """Operands: arrays, from which slices along `dimension` are taken, then carries. Result: arrays that consist of the
+    computed slices along `dimension`, then the last carries; not a tuple if `to_apply` does not return one.
 
     c1: `num_carries` operands are carries; c2: the others are arrays with `dimension`, equally long along it; c3:
     `to_apply` takes their slices, without that dimension, and the carries; c4: it returns slices, which are arrays of

@@ -1,4 +1,4 @@
-"""custom-call: a call of code of which only the name is known.
+"""custom-call: a call of code that is known by name only.
 
 Source: the section "CustomCall" of the operation semantics; XLA's HloVerifier::HandleCustomCall.
 """
@@ -69,7 +69,7 @@ _O = Opcode.CUSTOM_CALL
 
 
 def _custom_call_rule(operands: Sequence[Shape], attributes: CustomCallAttributes, declared: Shape | None) -> Shape:
-    """The declared shape. What a target takes and returns is checked when the call is bound to it.
+    """The declared shape. Operands and results are checked when the call is bound to its target.
 
     c1: the result is declared; c2: the target has a name; c3: layouts are constrained for all operands or for none; c4:
     each constraint has its operand's type; c5: an alias names a part of the result and a part of an operand; c6: both

@@ -1,4 +1,4 @@
-"""What a field of an attribute class declares: how it is printed and parsed, and what it says about dimensions.
+"""The declaration of a field of an attribute class: how it is printed and parsed, and what it says about dimensions.
 
     @dataclass(frozen=True, slots=True)
     class BroadcastAttributes(Attributes):
@@ -26,7 +26,7 @@ from ..text.codec import Codec
 
 
 class Of(Enum):
-    """The array whose dimensions an attribute is about."""
+    """The array that an attribute's dimensions belong to."""
 
     RESULT = "the result"
     OPERAND_0 = "operand 0"
@@ -40,8 +40,9 @@ class Of(Enum):
 
 
 class Dims(NamedTuple):
-    """What a field says about dimensions. With only `names` it is a number or a list of numbers; with only `per`, any
-    values; with both, a map: entry d is for dimension d of `per`, and is a dimension of `names`."""
+    """The declaration of a field that relates to dimensions. With only `names` it is a number or a list of numbers;
+    with only `per`, any values; with both, a map: entry d is for dimension d of `per`, and is a dimension of
+    `names`."""
 
     names: Of | None = None
     """The numbers are dimensions of these arrays."""
@@ -77,8 +78,8 @@ class Attr(NamedTuple):
     """A field's form in text, `key=value`, and what it says about dimensions.
 
     A field with a default may be missing in the text, and is not printed if it has that value. Fields that share a key
-    are the columns of one list of tuples. A field without a codec is not printed among the attributes: either it is in
-    the parentheses, or it is an attribute object, whose fields are printed in its position, or it is a Python object
+    are the columns of one list of tuples. A field without a codec is not printed among the attributes: it is in the
+    parentheses, or it is an attribute object with fields that are printed in its position, or it is a Python object
     that text cannot hold.
     """
 
@@ -93,7 +94,7 @@ class Attr(NamedTuple):
     after: str = ""
     """The field after which this one is printed, if not the one before it."""
     when: Callable[[HloInstruction], bool] | None = None
-    """The instructions for which the field is printed; None: all."""
+    """A test of the instructions that print the field; None: all."""
     one_by_one: OneByOne | None = None
     also: tuple[str, Codec[Any]] | None = None
     """Another key that says the same, as other versions of XLA print it, and its codec. Always parsed, never printed;

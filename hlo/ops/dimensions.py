@@ -1,7 +1,7 @@
-"""What the declarations of an op say about the dimensions of its operands and result, and which correspond.
+"""The dimensions that an op's declaration names in its operands and result, and their correspondence.
 
-The layout passes use it; any code that adds, removes or renumbers dimensions of an arbitrary op can. Ops whose
-dimensions correspond in a special way (dot, convolution, gather, scatter, reshape) have hand-written rules there.
+The layout passes use it; any code that adds, removes or renumbers dimensions of an arbitrary op can. Dot, convolution,
+gather, scatter and reshape relate their dimensions in a special way, and have hand-written rules there.
 """
 
 from __future__ import annotations

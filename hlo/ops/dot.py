@@ -103,13 +103,13 @@ def _ragged_dot_rule(operands: Sequence[Shape], attributes: RaggedDotAttributes,
     """Operands: lhs, rhs, group sizes. One lhs dimension is ragged: the groups follow each other along it.
 
     If it is a free dimension, each group has a separate rhs, along `rhs_group_dims`. If it is a contracting dimension,
-    the result has a first dimension of groups. If it is a batch dimension, the result is that of dot.
+    the result has a first dimension of groups. If it is a batch dimension, the result is the result of dot.
 
     c1: operands are arrays, the group sizes are integers, with the groups along their last dimension; c2: there is one
     ragged dimension, and it is a dimension of the lhs; c3: the rhs has one group dimension, not a batch or contracting
     one, if the ragged dimension is free, otherwise none; c4: its size is the number of groups; c5: the group sizes have
     no other dimensions, or those lhs dimensions that they may vary along: batch dimensions, then the dimensions of the
-    ragged one's kind before it. All other rules are those of dot, with its labels.
+    ragged one's kind before it. All other rules are dot's, with dot's labels.
     """
     opcode = Opcode.RAGGED_DOT
     lhs, rhs, sizes = operands
@@ -156,7 +156,7 @@ def _scaled_dot_rule(operands: Sequence[Shape], attributes: DotAttributes, decla
     """Operands: lhs, rhs, and a scale for each; an element of a scale multiplies a block of the operand.
 
     c1: operands are real arrays; c2: a scale has its operand's rank, and its sizes divide the operand's. All other
-    rules are those of dot, with its labels.
+    rules are dot's, with dot's labels.
     """
     opcode = Opcode.SCALED_DOT
     if any(o.element_type is None or o.element.is_complex for o in operands):

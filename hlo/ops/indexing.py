@@ -1,4 +1,4 @@
-"""Gather and scatter: read and write slices whose start indices are computed.
+"""Gather and scatter: read and write slices at computed start indices.
 
 Source: XLA's ShapeInference::InferGatherShape and InferScatterShape, and https://openxla.org/xla/operation_semantics.
 """
@@ -124,8 +124,8 @@ def _require_batching(
 
 
 def _gather_rule(operands: Sequence[Shape], attributes: GatherAttributes, declared: Shape | None) -> Shape:
-    """Operands: array, indices. The result's offset_dims hold the slices, its other dimensions are those of the indices
-    without the index vector's.
+    """Operands: array, indices. The result's offset_dims hold the slices; its other dimensions are the indices'
+    dimensions without the index vector's.
 
     c1: the operands are arrays, the indices integers; c2: index_vector_dim is a dimension of the indices, or the one
     after the last; c3: start_index_map names a dimension of the array, each at most once, for each component of an

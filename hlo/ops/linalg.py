@@ -36,7 +36,7 @@ class FftType(Enum):
 
 
 class TransposeKind(Enum):
-    """What a triangular solve does to its matrix before it solves."""
+    """The transformation that a triangular solve applies to its matrix."""
 
     NO_TRANSPOSE = "NO_TRANSPOSE"
     TRANSPOSE = "TRANSPOSE"
@@ -73,7 +73,7 @@ _REAL_OF = {complex_: real for real, complex_ in _COMPLEX_OF.items()}
 
 
 def _cholesky_rule(operands: Sequence[Shape], attributes: CholeskyAttributes, declared: Shape | None) -> Shape:
-    """Operand: square matrices, of which one triangle is read.
+    """Operand: square matrices; one triangle is read.
 
     c1: the operand is an array of floats of 16 bits or more, or of complex numbers; c2: it has at least two dimensions;
     c3: the last two are equal.
@@ -92,7 +92,7 @@ def _cholesky_rule(operands: Sequence[Shape], attributes: CholeskyAttributes, de
 def _triangular_solve_rule(
     operands: Sequence[Shape], attributes: TriangularSolveAttributes, declared: Shape | None
 ) -> Shape:
-    """Operands: a, square matrices of which one triangle is read, and b. The result has b's shape.
+    """Operands: a, square matrices with one triangle that is read, and b. The result has b's shape.
 
     c1: both are arrays of one type, floats of 16 bits or more, or complex numbers; c2: they have the same rank, at
     least 2; c3: a's last two dimensions are equal; c4: they match b's rows (left_side) or columns; c5: the other

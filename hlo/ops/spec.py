@@ -20,7 +20,7 @@ If the operands do not determine the result type (parameter, convert, reshape, b
 
 
 class Trait(Flag):
-    """What passes may assume about an op."""
+    """Properties of an op that passes may rely on."""
 
     NONE = 0
     ELEMENTWISE = auto()

@@ -54,7 +54,7 @@ class FusionAttributes(Attributes):
 
 @dataclass(frozen=True, slots=True)
 class DomainAttributes(Attributes):
-    """What separates two domains, as text: `{kind="sharding", entry={...}, exit={...}}`."""
+    """The kinds that separate two domains, as text: `{kind="sharding", entry={...}, exit={...}}`."""
 
     domain: Annotated[str, Attr(BRACED)]
 

@@ -97,7 +97,7 @@ class Pipeline:
     steps: tuple[HloPass | FixedPoint, ...]
 
     def passes(self) -> Iterator[HloPass]:
-        """All passes; those of fixed points occur once."""
+        """All passes; the passes of fixed points occur once."""
         for step in self.steps:
             if isinstance(step, FixedPoint):
                 yield from step.passes
@@ -124,7 +124,7 @@ class _Run:
     folder: Path | None = None
     dumps: int = 0
     settled: dict[HloPass, set[HloInstruction]] = field(default_factory=dict)
-    """For each pass with rules: the instructions that no rule changes, which need not be visited again."""
+    """For each pass with rules: the instructions that no rule changes, and that are not visited again."""
 
     def run(self, module: HloModule) -> tuple[HloModule, Sequence[PassRecord]]:
         self.check_names()

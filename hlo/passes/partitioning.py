@@ -26,8 +26,8 @@ NDArray = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Replaces a program of whole arrays by that of one device, if it states shardings and its header says for how many
-    partitions it is. A program that is one device's already stays as it is."""
+    """Replaces a program of whole arrays by one device's program, if it states shardings and its header has a number of
+    partitions. A program that is one device's already stays as it is."""
 
     name: str = "spmd-partitioner"
 

@@ -1,4 +1,5 @@
-"""What every pass uses to rebuild a module: only changed instructions are new, all others stay the same objects.
+"""Functions that every pass uses to rebuild a module: only changed instructions are new, all others stay the same
+objects.
 
 A pass that changes nothing returns the module it was given, so "did it change?" is `new is old`. Nothing here
 recurses over operands: programs may be deeper than Python's stack. Rules that know opcodes do not belong here.
@@ -17,7 +18,7 @@ from ..opcode import Opcode
 
 
 class HloPass(Protocol):
-    """A transformation of modules. Passes are frozen dataclasses whose fields are their options."""
+    """A transformation of modules. Passes are frozen dataclasses with their options as fields."""
 
     @property
     def name(self) -> str:
@@ -29,7 +30,7 @@ class HloPass(Protocol):
 
 Visit = Callable[[HloInstruction, HloInstruction], HloInstruction]
 """visit(old, moved): what replaces `old`. `moved` is `old` on the replacements of its operands (`old` itself if none
-changed). Returns `moved` to keep it, an existing instruction, or a new one, whose operands may be new too."""
+changed). Returns `moved` to keep it, an existing instruction, or a new one, perhaps on new operands."""
 
 
 Effects = dict[HloInstruction, Sequence[HloInstruction]]
@@ -41,11 +42,11 @@ def rewrite_computation(
 ) -> HloComputation:
     """`computation` with each instruction replaced by what `visit` says, operands before users.
 
-    Program order is kept: a new instruction has the position of the one that it replaces. Instructions that neither the
-    root nor an instruction with side effects needs are dropped, except parameters. A replacement without metadata gets
-    the metadata of the instruction that it replaces. A `visit` that replaces an instruction by a computation enters
-    into `effects`, in program order, the instructions with side effects that the replacement does not need.
-    The same computation is returned if every instruction was kept.
+    Program order is kept: a new instruction takes the position of the one that it replaces. Instructions that neither
+    the root nor an instruction with side effects needs are dropped, except parameters. A replacement without metadata
+    gets the metadata of the instruction that it replaces. A `visit` that replaces an instruction by a computation
+    enters into `effects`, in program order, the instructions with side effects that the replacement does not need. The
+    same computation is returned if every instruction was kept.
     """
     mapping: dict[HloInstruction, HloInstruction] = {}
     untouched = mapping.keys().isdisjoint
@@ -149,8 +150,8 @@ def map_each_computation(
 
 
 def _is_new(instruction: HloInstruction) -> bool:
-    """True for what a rewrite has made: all others have names. What outlives a pass, as a reducer that is made once for
-    all modules, must have them too."""
+    """True for what a rewrite has made: all others have names. Instructions that outlive a pass, such as a reducer that
+    is made once for all modules, must have them too."""
     return not instruction.name
 
 
@@ -189,8 +190,8 @@ def clone_computation(
     """Copies of a computation's instructions with `operands` in the place of its parameters.
 
     Returns the copy of the root and the whole mapping. The copies keep names (made unique later) and metadata; metadata
-    without a source line gets that of `caller`. Dead code is not copied, but side effects are: a caller that inserts
-    the copies elsewhere passes these on (see `cloned_effects`).
+    without a source line gets `caller`'s. Dead code is not copied, but side effects are: a caller that inserts the
+    copies at another place passes these on (see `cloned_effects`).
     """
     mapping = dict(operands)
     live = live_instructions(computation)

@@ -1,4 +1,4 @@
-"""What a rule did, as text for people: the instruction that it replaced, and the new ones.
+"""A rule's application as text for people: the instruction that it replaced, and the new ones.
 
     add_negated in main
       - %r = f32[4]{0} add(%ex, %y)

@@ -1,4 +1,4 @@
-"""The rewriter: applies a table of rules to a module, and keeps a record of what it did.
+"""The rewriter: applies a table of rules to a module, and records the applications.
 
 Simplification, expansion and control flow are three tables with this one driver. It always records how often each rule
 fired and, when asked, which instruction became what. It can call a check after each application, and stop after a given
@@ -39,7 +39,7 @@ class Application:
 
 @dataclass(slots=True)
 class RewriteLog:
-    """What one run of a pass with rules did, and how far it may go."""
+    """The applications in one run of a pass with rules, and the limit for them."""
 
     keep: bool = False
     """Keep each application, not only how many there were."""
@@ -67,13 +67,13 @@ class RewriteLog:
 
 
 class RulePass(HloPass, Protocol):
-    """A pass that is a table of rules. Calling it is `rewrite` with a log that is not used."""
+    """A pass that is a table of rules. Calling it is `rewrite` with an unused log."""
 
     @property
     def rules(self) -> RuleSet: ...
 
     def rewrite(self, module: HloModule, log: RewriteLog) -> HloModule:
-        """The same as a call of the pass, with a record in `log`, whose limits hold."""
+        """The same as a call of the pass, with a record in `log` and within its limits."""
 
 
 def has_rules(each: HloPass) -> TypeGuard[RulePass]:
@@ -101,7 +101,7 @@ def apply_rules(
     def rewrite(old: HloComputation, current: HloComputation) -> HloComputation:
         if ranges is None:
             return _Walk(current, rules, log, in_a_row).result()
-        # What is known belongs to the instructions of the module: they call the new computations as they are visited.
+        # The known facts belong to the instructions of the module: they call the new computations as they are visited.
         new_computations[old] = changed = _Walk(old, rules, log, in_a_row, ranges, new_computations).result()
         return changed
 

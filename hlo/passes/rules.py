@@ -2,7 +2,7 @@
 
 A rule is a function of a few lines from an instruction to its replacement, or to None if it does not apply. Its
 docstring says when it is valid. It depends only on the instruction and on the instructions that this is computed from:
-so an instruction to which no rule applies stays one, whatever changes elsewhere.
+so an instruction without an applicable rule stays one, whatever else changes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Rule:
     operands: frozenset[Opcode] = frozenset()
     """At least one operand must have one of these opcodes; empty: no condition. This saves calls of the function."""
     one_device: bool = False
-    """True: it is valid only in a program that one device runs."""
+    """True: it is valid only in a program for one device."""
 
     @property
     def documentation(self) -> str:

@@ -24,9 +24,9 @@ class Axis:
 
 
 def shown_coordinates(size: int, extent: int, block: int, most: int, unit: int = 1) -> tuple[int | None, ...]:
-    """What an excerpt of at most `most` coordinates shows: the beginning and the end of the first tile, of the second
-    and of the last, and where the elements end; of short tiles whole ones. Never fewer than the first and the last.
-    `unit` coordinates in a row stay together, where that many fit three times."""
+    """The coordinates in an excerpt of at most `most`: the beginning and the end of the first tile, of the second and
+    of the last, and where the elements end; of short tiles whole ones. Never fewer than the first and the last. `unit`
+    coordinates in a row stay together, where that many fit three times."""
     most = max(most, 3)
     if extent <= most:
         return tuple(range(extent))

@@ -1,4 +1,4 @@
-"""What can be said of a layout in a few lines: order, tiles, physical dimensions, bytes used and wasted."""
+"""The facts about a layout, in a few lines: order, tiles, physical dimensions, bytes used and wasted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..shape import Shape
 
 
 def dimension_names(shape: Shape) -> tuple[str, ...]:
-    """What people call the dimensions: y and x, say; d0, d1, ... where they have no letters."""
+    """Names of the dimensions for people: y and x, say; d0, d1, ... where they have no letters."""
     return shape.dimension_names or tuple(f"d{d}" for d in range(shape.rank))
 
 

@@ -100,7 +100,7 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Square:
-    """What is drawn at one place of a grid. `tile` and `box` are equal for neighbours without an edge between them."""
+    """One place of a grid, as drawn. `tile` and `box` are equal for neighbours without an edge between them."""
 
     text: str
     fill: str | None
@@ -230,7 +230,7 @@ _Grid = list[list[_Square | None]]
 
 
 def _filled(grid: _Grid) -> list[list[_Square]]:
-    """What is left out gets the colour of what lies on both sides of it, if that is one tile."""
+    """An omitted square gets the colour of its neighbours, if they belong to one tile."""
     rows, columns = len(grid), len(grid[0])
     filled: _Grid = [list(line) for line in grid]
     for r in range(rows):
@@ -322,7 +322,7 @@ def _boxes(page: _Page, grid: list[list[_Square]], xs: Sequence[float], ys: Sequ
 
 
 def _legend(page: _Page, view: LayoutView, y: float) -> float:
-    """What colours and boxes mean; the lower end."""
+    """The meaning of colours and boxes; the lower end."""
     tiles = view.shape.array_layout.tiles
     x = _MARGIN
     entries: list[tuple[str, str | None, str, str]] = []

@@ -1,8 +1,8 @@
 """From an index to its position in memory and back, in words, one step after the other.
 
-The steps are those of XLA's page "Tiled layout": order the dimensions, pad, divide by each tile (combining dimensions
-first where the tile has `*`), and read what comes out as one number. The arithmetic is done here anew, step by step,
-and must arrive where `PhysicalForm` does.
+The steps follow XLA's page "Tiled layout": order the dimensions, pad, divide by each tile (combining dimensions first
+where the tile has `*`), and read what comes out as one number. The arithmetic is done here anew, step by step, and must
+arrive where `PhysicalForm` does.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def linear_steps(shape: Shape, linear: int) -> str:
 
 
 def _divided(level: list[_Coordinate], tile: Tile) -> tuple[list[_Coordinate], list[str]]:
-    """What a tile makes of an index, and the divisions in words."""
+    """The effect of a tile on an index, and the divisions in words."""
     rank = len(tile.dimensions)
     lines = []
     if rank > len(level):

@@ -138,7 +138,7 @@ def _differ(a: Cell | None, b: Cell | None) -> bool:
 
 
 def _space(a: Cell | None, b: Cell | None, paint: Paint) -> str:
-    """What separates two cells of one tile: it has the tile's colour, if both have."""
+    """The space between two cells of one tile: it has the tile's colour, if both have."""
     if a is None or b is None or a.is_padding or b.is_padding or (a.tile, a.colour) != (b.tile, b.colour):
         return " "
     return paint(" ", a)
@@ -202,7 +202,7 @@ def _memory(view: LayoutView, width: int, paint: Paint) -> str:
 
 
 def _heads(view: LayoutView) -> Callable[[int | None], tuple[object, ...]]:
-    """What stands before a line of memory that begins at a place; for None the titles of these columns."""
+    """The text before a line of memory that begins at a place; for None the titles of these columns."""
     bits = view.shape.bits_per_element
 
     def of(place: int | None) -> tuple[object, ...]:

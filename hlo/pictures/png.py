@@ -10,7 +10,7 @@ from .drawing import Drawing, Line, Rectangle, Text
 _SCALE = 2.0
 """Pixels of the file for one of the drawing."""
 _MOST_PIXELS = 2**15
-"""What Matplotlib takes along each side is 2^16."""
+"""Matplotlib's limit is 2^16 along each side."""
 
 
 def write_png(drawing: Drawing, path: str | Path) -> None:

@@ -1,4 +1,5 @@
-"""What a picture of a layout shows: cells with their position in memory, tile by tile, and memory with its elements.
+"""The contents of a picture of a layout: cells with their position in memory, tile by tile, and memory with its
+elements.
 
 Everything comes from the shape's physical form and from `multi_index`, cell by cell for those that are shown.
 """
@@ -18,7 +19,7 @@ from .facts import dimension_names
 
 COLOURS = 8
 _STEP = 3
-"""Through the colours, along a dimension whose neighbours would have the same one."""
+"""The step through the colours, along a dimension with neighbours that would have the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class LayoutView:
 
     @lazy_property
     def names(self) -> tuple[str, ...]:
-        """What the dimensions are called."""
+        """The names of the dimensions."""
         return dimension_names(self.shape)
 
     @lazy_property
@@ -71,7 +72,7 @@ class LayoutView:
 
     @lazy_property
     def tile_dimensions(self) -> tuple[PhysicalDimension, ...]:
-        """Those of the physical dimensions after the first tile that count tiles. Without tiles, all but the most minor
+        """The physical dimensions after the first tile that count tiles. Without tiles, all but the most minor
         dimension that has more than one coordinate: each run of it is what is drawn in one colour."""
         form = self.shape.physical_form
         tiles = self.shape.array_layout.tiles

@@ -18,13 +18,13 @@ Values = Mapping[str, Any]
 
 
 class Written(NamedTuple):
-    """What the writer does with a field, or with the fields that share a key."""
+    """The writer's treatment of a field, or of the fields that share a key."""
 
     names: tuple[str, ...]
     key: str
     """The key with its `=`."""
     codec: Codec[Any] | None
-    """None: the field is an attribute object, whose fields are written."""
+    """None: the field is an attribute object, and its fields are written."""
     default: Any
     """A value that is not written; REQUIRED for none."""
     field: Declared
@@ -41,7 +41,7 @@ class Form(NamedTuple):
     named: Mapping[str, str]
     """By key: the field that has the key's value."""
     absent: Mapping[str, Any]
-    """Values of fields without a default whose key may be missing."""
+    """Values for fields without a default if their key is missing."""
     composed: tuple[Declared, ...]
     """The other fields."""
     written: tuple[Written, ...]

@@ -21,7 +21,7 @@ class ComputationName:
 
 
 class Writing(NamedTuple):
-    """What else a writer may need to write a value."""
+    """Further data that a writer may need to write a value."""
 
     instruction: HloInstruction
     name: Callable[[HloComputation], str]
@@ -38,5 +38,5 @@ class Codec(NamedTuple, Generic[T]):
 
 
 def plain(read: Callable[[Scanner], T], write: Callable[[T], str]) -> Codec[T]:
-    """A codec whose writer needs only the value."""
+    """A codec with a writer that needs only the value."""
     return Codec(read, lambda value, writing: write(value))

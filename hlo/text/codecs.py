@@ -1,7 +1,7 @@
 """Codecs of plain attribute values: numbers, words, strings, names of computations, and lists of these.
 
-A codec's reader and writer are side by side. Which attribute has which codec is declared with its field, in
-`ops/<family>.py`. Source: XLA's HloParserImpl (ParseAttributeHelper and the functions that it calls).
+The reader and the writer of a codec are next to each other. Which attribute has which codec is declared with its field,
+in `ops/<family>.py`. Source: XLA's HloParserImpl (ParseAttributeHelper and the functions that it calls).
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ def _read_any_text(scanner: Scanner) -> str:
 
 
 def _dictionary_or_quoted(text: str) -> str:
-    """`text` itself if it is in braces that close at its end, else in quotes. Source: XLA's LexesAsJsonDict."""
+    """`text` itself if it starts with a brace and that brace closes at its end, else in quotes. Source: XLA's
+    LexesAsJsonDict."""
     scanner = Scanner(text)
     try:
         is_dictionary = text.startswith("{") and text.isprintable() and scanner.braced("") == text
@@ -178,7 +179,7 @@ def enumeration(kind: type[E]) -> Codec[E]:
 
 BOOLEAN = plain(read_bool, lambda value: "true" if value else "false")
 MARK: Codec[object] = plain(read_bool, lambda value: "true")
-"""Marks that there is a value, which is elsewhere in the text."""
+"""Marks that there is a value, which stands at another place of the text."""
 WORD = plain(lambda scanner: scanner.word("a value"), str)
 STRING = plain(lambda scanner: scanner.string("a string in double quotes"), _quoted)
 BRACED = plain(lambda scanner: scanner.braced("a value in braces"), str)

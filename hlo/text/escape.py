@@ -30,7 +30,7 @@ def _escaped_character(character: str) -> str:
 
 
 def unescape(body: str) -> str:
-    """The string whose literal has this body; ValueError names an invalid escape.
+    """The string that a literal with this body denotes; ValueError names an invalid escape.
 
     Bytes that are not UTF-8 become lone surrogates, as in Python's file names, and `escape` writes them back.
     """

@@ -45,7 +45,7 @@ _NEEDS_TYPE = frozenset(
         *(Opcode.RNG, Opcode.RNG_BIT_GENERATOR, Opcode.RNG_GET_AND_UPDATE_STATE, Opcode.STOCHASTIC_CONVERT),
     )
 )
-"""The opcodes whose operands do not determine the result type: it must be written."""
+"""The opcodes with a result type that the operands do not determine: it must be written."""
 _ASYNC_SUFFIXES = {"-start": Opcode.ASYNC_START, "-update": Opcode.ASYNC_UPDATE, "-done": Opcode.ASYNC_DONE}
 _NEVER_WRAPPED = frozenset((*_ASYNC_SUFFIXES.values(), Opcode.PARAMETER, Opcode.CONSTANT))
 
@@ -267,7 +267,8 @@ class InstructionParser:
         start.values["calls"] = ComputationName(computation, position)
 
     def _attributes(self, instruction: ParsedInstruction, codecs: Mapping[str, Codec[Any]], of: str) -> None:
-        """`, key=value, ...`: those of the opcode, by `codecs`, and those that any instruction may have."""
+        """`, key=value, ...`: the opcode's attributes, by `codecs`, and the attributes that any instruction may
+        have."""
         scanner = self.scanner
         own = OPCODE_ANNOTATIONS.get(instruction.opcode, ())
         seen: set[str] = set()

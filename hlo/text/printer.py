@@ -25,7 +25,7 @@ def computation_texts(
     elide_over: int | None = None,
     metadata: bool = True,
 ) -> list[str]:
-    """The text of each of `computations`, one of which may be a module's entry. With `elide_over`, constants of more
+    """The text of each of `computations`; one of them may be a module's entry. With `elide_over`, constants of more
     elements are shown as `{...}`."""
     names = Names(computations)
     return [("ENTRY " if c is entry else "") + _computation_text(c, names, elide_over, metadata) for c in computations]

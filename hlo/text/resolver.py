@@ -25,7 +25,7 @@ MAX_CALL_DEPTH = 100
 
 
 def resolve(module: ParsedModule, scanner: Scanner) -> HloModule:
-    """The module whose parts `scanner` read; it knows the positions for errors."""
+    """The module made of the parts that `scanner` read; it knows the positions for errors."""
     return _Resolver(module, scanner).module()
 
 
@@ -219,8 +219,8 @@ class _Resolver:
             )
 
     def _entry_layouts(self, entry: HloComputation) -> tuple[tuple[Layout | None, ...], tuple[Layout | None, ...]]:
-        """The layouts of `entry_computation_layout`, by default those of the instructions: None for a default one, if
-        the instruction has it too."""
+        """The layouts of `entry_computation_layout`, by default the instructions' own: None for a default one, if the
+        instruction has it too."""
         own, own_result = tuple(p.shape for p in entry.parameters), entry.root.shape
         parameters, result = own, own_result
         if self.parsed.entry_layout is not None:
@@ -270,7 +270,7 @@ class _Resolver:
 
 
 def _unusual(shapes: Sequence[Shape], own: Sequence[Shape]) -> tuple[Layout | None, ...]:
-    """The layout of each leaf, None where it and that of the instruction are the default; () if all are."""
+    """The layout of each leaf, or None if it and the instruction's layout are the default; () if all are."""
     pairs = [pair for a, b in zip(shapes, own, strict=True) for pair in zip(a.leaves(), b.leaves(), strict=True)]
     plain = [all(leaf.array_layout.is_row_major for leaf in pair) for pair in pairs]
     return () if all(plain) else tuple(None if p else a.layout for p, (a, _) in zip(plain, pairs, strict=True))

@@ -1,10 +1,10 @@
-"""What happened from when to when: every layer reports it here, while somebody records.
+"""Spans of time, which every layer reports here during a recording.
 
     if RECORDERS: ...                                        is anybody recording?
     with spanning(Track.COPIES, "device_put", bytes=4096):   what happens in the block is a span
 
-While nobody records, that is a test of an empty list. What cannot report by itself, since it is native code, is a
-`Source`: it is started and stopped with the recorder and hands over its spans at the end.
+Without a recorder, a report costs a test of an empty list. Native code cannot report by itself, so it is a `Source`: it
+is started and stopped with the recorder and hands over its spans at the end.
 
 Times are nanoseconds of `time.perf_counter_ns`. A span belongs to the thread that it ran in, by the number that the
 system gives it.
@@ -37,7 +37,7 @@ class Track(enum.Enum):
 
 
 class Kind(enum.Enum):
-    """What a span is, where its track holds several kinds."""
+    """The kind of a span, for tracks that hold several kinds."""
 
     PLAIN = "span"
     ANNOTATION = "annotation"
@@ -59,7 +59,7 @@ class Span(NamedTuple):
     arguments: Mapping[str, object]
     kind: Kind = Kind.PLAIN
     subject: Any = None
-    """For a row of a program: the row, by which sums are made. One object for all its spans."""
+    """For a row of a program: the row; sums are made by it. One object for all its spans."""
 
 
 class Count(NamedTuple):
@@ -71,7 +71,7 @@ class Count(NamedTuple):
 
 
 class Source(Protocol):
-    """What records by itself, and hands over its spans when a recording ends."""
+    """An object that records by itself, and hands over its spans when a recording ends."""
 
     def start(self, recorder: Recorder) -> None:
         """Record from now on. It may report to the recorder, too."""
@@ -81,7 +81,7 @@ class Source(Protocol):
 
 
 class _OfThread(threading.local):
-    """What a thread needs each time: its number, for which Python asks the system."""
+    """Data of a thread that every report needs: its number, since Python asks the system for it."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.number = threading.get_native_id()
@@ -106,7 +106,7 @@ class Recorder:
         """(subject, how often, nanoseconds) of spans that were too many to keep."""
         self.own = _OfThread(self)
         self.notes: dict[str, object] = {}
-        """What else there is to say about the recording."""
+        """Further facts about the recording."""
 
     def add(
         self, track: Track, name: str, start: int, end: int, arguments: Mapping[str, object] | None = None,
@@ -134,7 +134,7 @@ _started: list[Source] = []
 
 
 def register_source(source: Source) -> None:
-    """A source takes part in all recordings from now on, in the one that runs, too."""
+    """Let a source take part in all later recordings, and in the current one."""
     _SOURCES.append(source)
     for recorder in RECORDERS:
         source.start(recorder)
@@ -167,7 +167,7 @@ def stop(recorder: Recorder) -> int:
 
 
 def forget() -> None:
-    """For a forked child, whose time is not on the parent's timeline."""
+    """For a forked child: its time is not on the parent's timeline."""
     RECORDERS.clear()
     _started.clear()
 
@@ -177,7 +177,7 @@ os.register_at_fork(after_in_child=forget)
 
 @contextmanager
 def spanning(track: Track, name: str, detail: int = 2, **arguments: object) -> Iterator[None]:
-    """What happens in the block is a span, if somebody records at this level of detail or a higher one."""
+    """Record the block as a span, if a recorder is active at this level of detail or a higher one."""
     recorder = next(iter(RECORDERS), None)  # another thread may end the recording at any time
     if recorder is None or recorder.detail < detail:
         yield

@@ -2,7 +2,7 @@
 
 A row is compared with what the machine can do (`MachineSpeed`). Bytes are those that shapes say must move, once for
 each call (`hlo/analyses/traffic.py`); data that is still in a cache moves faster than memory, so more than 100 % of the
-memory's bandwidth is possible. Operations are those of `cost_analysis`, transcendental ones too, each counted as one.
+memory's bandwidth is possible. Operations are counted as in `cost_analysis`; each transcendental one counts as one.
 Names come from users and from files: in tables they are escaped, as terminals act on some characters.
 """
 
@@ -24,7 +24,7 @@ _ROWS = (Track.KERNELS, Track.LIBRARIES, Track.COPIES)
 
 @dataclass(frozen=True, slots=True)
 class MachineSpeed:
-    """What this machine reached when it was measured."""
+    """The speeds that this machine reached in the measurement."""
 
     bytes_per_second: float
     """a[i] = b[i] + c * d[i] over arrays that no cache holds, on all threads: 3 x 8 bytes an element."""
@@ -35,7 +35,7 @@ class MachineSpeed:
 
 @dataclass(slots=True)
 class Line:
-    """What one row of a program did in all its calls."""
+    """The sums of one row of a program over all its calls."""
 
     name: str
     program: str
@@ -158,7 +158,7 @@ class Summary:
 
 
 def summarize(timeline: Timeline, main_thread: int, speed: MachineSpeed | None = None) -> Summary:
-    """The summary of a timeline; `main_thread`: the number of the thread whose time is accounted for."""
+    """The summary of a timeline; `main_thread`: the number of the thread that the time is accounted for."""
     lines: dict[tuple[str, ...], Line] = {}
     calls: dict[str, dict[str, list[int]]] = {"step": {}, "jitted function": {}, "Python function": {}}
     titles = {Kind.CALL: "jitted function", Kind.FUNCTION: "Python function"}

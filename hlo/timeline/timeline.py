@@ -12,7 +12,7 @@ from .spans import Count, Kind, Recorder, Span, Track
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What was recorded between two times, in nanoseconds."""
+    """The events that were recorded between two times, in nanoseconds."""
 
     started: int
     ended: int

@@ -3,7 +3,7 @@
 Source: "Trace Event Format" by Google (the JSON object format, with complete events "X", counters "C", metadata "M").
 Times are microseconds from the beginning of the recording. The format has processes and threads: a track is a process
 here, and a thread has a row in each track in which it did something. A row's spans must contain each other or be apart;
-those of a thread are, as they end in the order in which calls return.
+a thread's spans are, as they end in the order in which calls return.
 
 Names come from users and from HLO files. They are data: JSON strings, without lone surrogates.
 """
@@ -101,7 +101,7 @@ def _text(values: Mapping[str, object]) -> str:
 
 
 def _plain(value: object) -> object:
-    """What JSON has, as it is; all else as text. JSON has no NaN and no infinity."""
+    """A value that JSON has, as it is; all else as text. JSON has no NaN and no infinity."""
     if isinstance(value, bool | int) or (isinstance(value, float) and abs(value) < float("inf")):
         return value
     return _clean(str(value))

@@ -59,7 +59,7 @@ def set_dimension_size(instruction: HloInstruction) -> HloInstruction:
 
 
 def dynamic_reshape(instruction: HloInstruction) -> HloInstruction:
-    """A reshape if the sizes are constants and those of the result's type; otherwise UnsupportedError."""
+    """A reshape if the sizes are constants and equal to the sizes of the result's type; otherwise UnsupportedError."""
     operand, *sizes = instruction.operands
     for size, static in zip(sizes, instruction.shape.dimensions, strict=True):
         _require_size(instruction, size, static)

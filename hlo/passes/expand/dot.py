@@ -128,8 +128,8 @@ def ragged_dot(instruction: HloInstruction) -> HloInstruction:
 
 
 def ragged_prefix(attributes: RaggedDotAttributes, rank: int) -> tuple[int, ...]:
-    """The lhs dimensions that group sizes may vary along: batch dimensions, then those of the ragged dimension's kind
-    (contracting, or free) before it."""
+    """The lhs dimensions that group sizes may vary along: batch dimensions, then dimensions of the ragged dimension's
+    kind (contracting, or free) before it."""
     dot, ragged = attributes.dot, attributes.lhs_ragged_dims[0]
     if ragged in dot.lhs_batch_dims:
         return dot.lhs_batch_dims[: dot.lhs_batch_dims.index(ragged)]

@@ -1,4 +1,4 @@
-"""Expansion: ops for which a backend has no code are written with ops for which it has code.
+"""Expansion: it writes ops that a backend has no code for with ops that it has code for.
 
 The rules are in this folder, a file for each family; `../rewriter.py` applies them. A backend gives the pass its
 table: `EXPANSIONS`, with the backend's additions, without what it does itself. Source of the idea: XLA's

@@ -1,4 +1,4 @@
-"""Expansion of a gather whose slices are empty along a dimension that its result does not have."""
+"""Expansion of a gather with slices that are empty along a dimension that its result does not have."""
 
 from __future__ import annotations
 

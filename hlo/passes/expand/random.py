@@ -1,8 +1,8 @@
 """Expansions of random numbers: bit generators into integer arithmetic on counters, rng into such a generator.
 
-Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), for the block functions; XLA's prng.cc
-and RngBitGeneratorExpander for which counter makes which element. The numbers that rng draws differ from XLA's: only
-their distribution is defined.
+Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), for the block functions; the mapping
+from counters to elements is from XLA's prng.cc and RngBitGeneratorExpander. The numbers that rng draws differ from
+XLA's: only their distribution is defined.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ _MONOIDS = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.MINIMUM)
 
 
 def reduce_in_wider_type(reduce: HloInstruction) -> HloInstruction | None:
-    """Sums, products and extrema (in windows too) of f16, bf16 and smaller floats accumulate in f32, round once, as in
-    XLA's CPU compiler, except that XLA rounds sums of f8 at every step. Integers of less than a byte accumulate in a
-    byte."""
+    """Sums, products and extrema (in windows too) of f16, bf16 and smaller floats accumulate in f32 and round once.
+    XLA's CPU compiler does the same, except that it rounds sums of f8 at every step. Integers of less than a byte
+    accumulate in a byte."""
     element = reduce.operands[0].shape.element
     if len(reduce.operands) != 2 or not (element in _HALF or element.is_small):
         return None

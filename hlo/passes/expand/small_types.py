@@ -23,7 +23,7 @@ HELD_AS_THEY_ARE = frozenset((_O.CONVERT, _O.SELECT, _O.COPY, _O.BITCAST_CONVERT
 """Elementwise ops that need no wider type for small types."""
 
 COMPUTED_WIDER = tuple(o for o in Opcode if has_trait(o, Trait.ELEMENTWISE) and o not in HELD_AS_THEY_ARE)
-"""The opcodes to which the rule `computed_wider` applies."""
+"""The opcodes that the rule `computed_wider` applies to."""
 
 _UNSIGNED_BITS = frozenset((_O.COUNT_LEADING_ZEROS, _O.POPULATION_COUNT, _O.SHIFT_RIGHT_LOGICAL))
 """Ops that treat the sign bit like any other bit."""

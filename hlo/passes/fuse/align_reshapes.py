@@ -50,7 +50,7 @@ def _aligned(computation: HloComputation) -> HloComputation:
 
 
 def _cuts(computation: HloComputation) -> Iterator[tuple[HloInstruction, int, int]]:
-    """The values at reshapes that are to be cut: the value, its dimension and the number of parts."""
+    """The values at reshapes to cut: the value, its dimension and the number of parts."""
     reduced = {i.operands[0].shape.num_elements for i in computation.instructions if i.opcode is Opcode.REDUCE}
     if not reduced:
         return

@@ -7,7 +7,7 @@ are searched from both ends in turn; the end that is exhausted first answers the
 move when the two are merged. A search has a limit (`MOST_STEPS`), beyond which the two are taken to be too far apart.
 So the time is linear; a program of a few hundred clusters never comes to that limit.
 
-The places are numbers with gaps between them. Where a gap is full, the places around it are spread out again, over the
+The places are numbers with gaps between them. Where no gap is left, the places around it are spread out again, over the
 smallest range that is thinly populated (Bender, Cole, Demaine, Farach-Colton and Zito, "Two simplified algorithms for
 maintaining order in a list", 2002).
 """
@@ -35,7 +35,8 @@ _DENSITY = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """How two clusters can become one: at the place of which of them, and what moves to the other side of it."""
+    """How two clusters can become one: the cluster at whose place they join, and the clusters that move to the other
+    side of it."""
 
     at: Cluster
     moved: Sequence[Cluster]
@@ -148,7 +149,7 @@ class ClusterOrder:
         self._link(cluster.previous, cluster.next)
 
     def _insert(self, clusters: Sequence[Cluster], before: Cluster | None, after: Cluster | None) -> None:
-        """Put clusters between two neighbours, of which one may be missing."""
+        """Put clusters between two neighbours, one of which may be missing."""
         if not clusters:
             return
         if before is not None and after is not None:
@@ -168,7 +169,7 @@ class ClusterOrder:
 
 
 def _spread(cluster: Cluster, more: int) -> None:
-    """Spread out the places around that of a cluster, so that there is room for `more` between any two of them."""
+    """Spread out the places around a cluster's place, so that there is room for `more` between any two of them."""
     first = last = cluster
     count, width, most = 1, 1, 1.0
     while count * (more + 1) >= most:

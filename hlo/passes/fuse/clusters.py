@@ -1,6 +1,6 @@
 """Clusters: instructions that fusion puts into one loop nest, and when two of them can run in one nest.
 
-What is decided about pairs of clusters, by cost and order, is in fusion.py.
+fusion.py makes the decisions about pairs of clusters, by cost and order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class FusionLimits:
     outputs: int
     """The most results that one fusion writes to memory."""
     stages: int
-    """The most reductions in one fusion of which each waits for the one before. Each is one more loop, and every loop
+    """The most reductions in one fusion that each wait for the one before. Each is one more loop, and every loop
     computes again what it needs: without a limit, the work would grow with the square of their number."""
     parts: int
     """A concatenation of more parts than this is a nest of its own, into which its parts may go, and nothing else."""
@@ -46,13 +46,14 @@ class FusionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What the loops of a nest run over. Dimensions of size 1 are left out."""
+    """The iteration space of a nest. Dimensions of size 1 are left out."""
 
     domain: Dimensions
     reduced: Dimensions | None = None
     """The dimensions of the domain that are reduced; None if there is no reduction."""
     along: Dimensions | None = None
-    """Beside a reduction of rows: what other reductions, along columns, reduce. Nobody in the nest reads them."""
+    """Beside a reduction of rows: what other reductions, along columns, reduce. No member of the nest reads their
+    results."""
     is_single: bool = True
     """False when a reduction's result, or what is computed from one, is read inside."""
 
@@ -106,8 +107,8 @@ class Cluster:
     """True if a member computes a large element of a loop's next state."""
     inlined: set[HloInstruction] = field(default_factory=set)
     before: dict[Cluster, None] = field(default_factory=dict, repr=False)
-    """The clusters for which it waits. Sets in the order in which they were made, so that a program always gives the
-    same kernels."""
+    """The clusters that must run before it. Sets in the order in which they were made, so that a program always gives
+    the same kernels."""
     after: dict[Cluster, None] = field(default_factory=dict, repr=False)
     """Those that wait for it."""
     place: int = 0
@@ -155,7 +156,7 @@ def accessed(user: HloInstruction, operand: int) -> Dimensions:
 
 def joined_space(producer: Cluster, consumer: Cluster, edges: Sequence[Edge], limits: FusionLimits) -> Space | None:
     """The space of a nest that runs both together at each index; None if there is none. `edges`: what the consumer
-    reads of the producer; without them the two stand side by side."""
+    reads of the producer; without reads, the two run independently in one nest."""
     space = _common(producer.space, consumer.space, limits)
     if space is None or not all(_fits(edge, space) for edge in edges):
         return None

@@ -1,9 +1,9 @@
 """The order in which fusion visits a long program: what is the last to read a value comes as early as it can.
 
 A kernel has a limit, so a long program is cut, and all values that cross a cut go through memory. A tracer's order, or
-one from the root up, may cross many. With `num = num + w * s` and `den = den + w` again and again, all of one sum comes
-first, and then the other, for which every `w` is kept. Here each instruction is followed by its users that are the last
-readers of some operand: after them no more values are alive than before, and the two sums grow side by side.
+one from the root up, may cross many. With `num = num + w * s` and `den = den + w` repeated, such an order computes all
+of one sum first and then the other, and keeps every `w` for it. Here each instruction is followed by its users that are
+the last readers of some operand: this does not increase the number of live values, and the two sums advance together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from .fusible import is_fusible
 
 
 def with_early_uses(computation: HloComputation) -> HloComputation:
-    """The computation in that order; itself if its order stays, or if it has side effects, whose order counts."""
+    """The computation in that order; itself if the order does not change, or if it has side effects, since their order
+    counts."""
     if effects_of(computation):
         return computation
     missing = {i: len(dict.fromkeys(i.operands)) for i in computation.instructions}
@@ -33,7 +34,7 @@ def with_early_uses(computation: HloComputation) -> HloComputation:
             users = dict.fromkeys(computation.users[node])
             for user in users:
                 missing[user] -= 1
-            # The one that is left of an operand's readers is now its last one. Each operand is looked at once.
+            # The only reader of an operand that is left is now its last one. Each operand is looked at once.
             nearby = [
                 u for o in dict.fromkeys(node.operands) if _is_computed(o) and readers[o] == 1
                 for u in computation.users[o]

@@ -21,7 +21,7 @@ from ..rewrite import map_each_computation, rewrite_computation
 
 _HALVES = frozenset((ElementType.BF16, ElementType.F16))
 _OF_BITS = frozenset((Opcode.BITCAST_CONVERT, Opcode.REDUCE_PRECISION, Opcode.STOCHASTIC_CONVERT, Opcode.CONVERT))
-"""What asks for a type's own bits, or for a rounding."""
+"""Ops that use a type's own bits, or that ask for a rounding."""
 
 
 @dataclass(frozen=True, slots=True)

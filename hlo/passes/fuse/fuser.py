@@ -1,4 +1,4 @@
-"""Clustering: which instructions of one computation are put together. What that is for is in fusion.py."""
+"""Clustering: which instructions of one computation are put together. fusion.py describes the purpose."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Fuser:
         return cluster
 
     def _is_closed(self, instruction: HloInstruction) -> bool:
-        """True for an update, whose nest writes a part of its output, and for a concatenation of many parts."""
+        """True for an update, which writes only a part of its output, and for a concatenation of many parts."""
         if instruction.opcode is Opcode.CONCATENATE:
             return len(instruction.operands) > self.limits.parts
         return instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE
@@ -91,7 +91,7 @@ class Fuser:
     def resolve(self, instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
         """(source, positions): the first instruction that is not free, and where its dimensions are in `instruction`.
 
-        Dimensions are counted without those of size 1.
+        Dimensions of size 1 are not counted.
         """
         found = self._resolved.get(instruction)
         if found is None:
@@ -120,13 +120,13 @@ class Fuser:
         return found
 
     def must_materialise(self, instruction: HloInstruction) -> bool:
-        """True for a free instruction whose value is needed in memory."""
+        """True for a free instruction if its value is needed in memory."""
         if instruction is self.computation.root:
             return True
         return any(not is_free(u) and not is_fusible(u) for u in self.computation.users[instruction])
 
     def _absorb_operands(self, instruction: HloInstruction) -> None:
-        """Let the instruction's new cluster take in those of its operands, latest first."""
+        """Let the instruction's new cluster absorb its operands' clusters, latest first."""
         sources = [self.resolve(o)[0] for o in instruction.operands]
         while True:
             own = self.of[instruction]
@@ -150,7 +150,7 @@ class Fuser:
         return found
 
     def _read_of(self, producer: Cluster, consumer: Cluster) -> list[HloInstruction]:
-        """What the consumer reads of the producer's results."""
+        """The producer's results that the consumer reads."""
         if len(producer.outputs) < len(consumer.reads):
             return [source for source in producer.outputs if source in consumer.reads]
         return [source for source in consumer.reads if source in producer.members]
@@ -301,7 +301,7 @@ class Fuser:
         return True
 
     def _can_be_side_by_side(self, a: Cluster, b: Cluster) -> bool:
-        """True for two clusters within the limits for one nest, of which neither must run before the other."""
+        """True for two clusters within the limits for one nest, if neither must run before the other."""
         if a is b or not (a.fusible and b.fusible) or a.closed or b.closed or a.is_apart or b.is_apart:
             return False
         limits = self.limits
@@ -312,7 +312,7 @@ class Fuser:
         return self._order.joint(a, b, reads=False) is not None
 
     def _join_side_by_side(self, a: Cluster, b: Cluster, space: Space) -> None:
-        """Merge two clusters that can be side by side in a space."""
+        """Merge two independent clusters in a space."""
         joint = self._order.joint(a, b, reads=False)
         assert joint is not None, "one of two that run side by side must run before the other"
         reads = a.reads

@@ -1,5 +1,6 @@
-"""What fusion can put into a loop nest: which instructions, which of them each user computes for itself, and at which
-index one instruction reads another. Facts about single instructions only; what is put together is in fusion.py.
+"""The instructions that fusion can put into a loop nest: which instructions, which of them each user computes for
+itself, and at which index one instruction reads another. Facts about single instructions only; what is put together is
+in fusion.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Dimensions = tuple[int, ...]
 
 
 def squeezed(instruction: HloInstruction) -> Dimensions:
-    """The dimensions without those of size 1, which need no loop."""
+    """The dimensions without those of size 1, since they need no loop."""
     dimensions = instruction.shape.dimensions
     return dimensions if 1 not in dimensions else tuple([d for d in dimensions if d != 1])
 
@@ -76,7 +77,7 @@ def _reads_tiles(source: Shape, target: Shape) -> bool:
 def resolve(instruction: HloInstruction) -> tuple[HloInstruction, Dimensions]:
     """(source, positions): the first instruction that is not free, and where its dimensions are in `instruction`.
 
-    Dimensions are counted without those of size 1.
+    Dimensions of size 1 are not counted.
     """
     positions = tuple(range(len(squeezed(instruction))))
     while is_free(instruction) and instruction.operands:

@@ -1,4 +1,4 @@
-"""Fusion: groups instructions into clusters, each of which becomes one loop nest.
+"""Fusion: groups instructions into clusters; each becomes one loop nest.
 
 Instructions are visited in order. Each starts a separate cluster, which then takes in the clusters of its operands if
 that is legal and pays (producer-consumer fusion; a producer that others also need stays an output, so a fusion may
@@ -9,12 +9,12 @@ no cluster; they are copied into each cluster that uses them.
 A cluster has a space (`clusters.py`): a domain, the dimensions that its loops run over, and perhaps dimensions of it
 that are reduced. A member has an element for each element of the domain ("full") or for each kept index ("kept"), or it
 is read only by one member, at another index ("inlined"; what reads no array, by several). Beside reductions of rows
-there may be some along columns, whose results nobody in the nest reads. A backend must have a nest for each such
-cluster: those of the Numba backend are in `numba_backend/emit/nest.py`, `nest_rows.py`, `nest_columns.py` and
+there may be some along columns, if no member of the nest reads their results. A backend must have a nest for each such
+cluster: the Numba backend's nests are in `numba_backend/emit/nest.py`, `nest_rows.py`, `nest_columns.py` and
 `nest_mixed.py`.
 
 Cost model: fusing saves a write and a read of memory and never repeats expensive work; it must not take away the
-parallelism of a large computation. What "large" means is the backend's choice: `FusionLimits`.
+parallelism of a large computation. The backend chooses the limit for "large": `FusionLimits`.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class _Materialiser:
             self._build(top, needed)
 
     def _dependencies(self, instruction: HloInstruction) -> list[HloInstruction]:
-        """What must exist in memory before the instruction's cluster can run."""
+        """The instructions that must be in memory before the instruction's cluster can run."""
         cluster = self.fuser.of.get(instruction)
         if cluster is not None and not cluster.fusible:
             return list(instruction.operands)
@@ -200,8 +200,8 @@ class _Materialiser:
 
 
 def _in_order(outputs: list[HloInstruction], needed: list[HloInstruction]) -> list[HloInstruction]:
-    """What a cluster needs, in the order in which its outputs lead there. It does not depend on the order of the
-    program, so that equal clusters have equal kernels."""
+    """The values that a cluster needs, in the order in which its outputs lead there. It does not depend on the order of
+    the program, so that equal clusters have equal kernels."""
     missing, seen = dict.fromkeys(needed), set[HloInstruction]()
     found: list[HloInstruction] = []
     stack = outputs[::-1]

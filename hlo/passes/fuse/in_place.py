@@ -1,4 +1,4 @@
-"""What fusion must respect so that updates can happen in place, for one computation at a time."""
+"""The constraints on fusion that make in-place updates possible, for one computation at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .temporaries import LARGE_STATE_BYTES, temporaries
 
 @dataclass(frozen=True, slots=True)
 class InPlace:
-    """What fusion must respect so that updates can happen in place. Instructions by their position in the program."""
+    """The constraints on fusion that make in-place updates possible. Instructions by their position in the program."""
 
     waits: Mapping[int, Collection[int]] = field(default_factory=dict)
     """By update: the readers of the array that it overwrites. They run before."""
@@ -36,7 +36,7 @@ cheaper than a nest."""
 def in_place_of(
     computation: HloComputation, found: Overwriting | None, in_loop: bool
 ) -> tuple[HloComputation, InPlace]:
-    """The computation in an order in which updates come after the readers of what they overwrite."""
+    """The computation in an order that runs each update after the readers of the array that it overwrites."""
     if found is None:
         return computation, InPlace()
     ordered = computation

@@ -1,9 +1,9 @@
-"""mark-in-bounds: indices that are known to be in range say so, and their code need not clamp them.
+"""mark-in-bounds: marks indices that are known to be in range, so that their code needs no clamp.
 
 Every dynamic-slice, dynamic-update-slice, gather and scatter in a module with loops gets the frontend attribute
-`hloom.in_bounds`, with the dimensions along which its indices fit (`analyses/in_bounds.py`). What an index is known to
-be may depend on the loop that it is in, and on the loop running at all. So this comes after the last pass that moves
-instructions out of loops; what only merges or copies instructions within a computation may follow.
+`hloom.in_bounds`, with the dimensions along which its indices fit (`analyses/in_bounds.py`). The range of an index may
+depend on the loop around it, and on that loop running at all. So this comes after the last pass that moves instructions
+out of loops; what only merges or copies instructions within a computation may follow.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """memory-scheduling: chooses the order in which instructions run, so that little memory is needed at once.
 
-Each computation tries two orders: that of the program, and a greedy one (always the ready instruction that frees most
+Each computation tries two orders: the program's order, and a greedy one (always the ready instruction that frees most
 and allocates least). The one with the smaller peak is used; on a tie the program's, which is close to its author's
 thinking. Side effects keep their order. Then updates of an array, and instructions that compute a part of a loop's next
-state, are moved behind the last use of what they replace, if possible (overwriting.py): they can then be written in
-place, without a copy in every iteration. Source of the idea: XLA's ListMemoryScheduler.
+state, are moved behind the last use of the memory that they overwrite, if possible (overwriting.py): they can then be
+written in place, without a copy in every iteration. Source of the idea: XLA's ListMemoryScheduler.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class MemoryScheduler:
         overwriting = find_overwriting(scheduled, states=True)
 
         def update_late(old: HloComputation, computation: HloComputation) -> HloComputation:
-            """The order that was found for `old`, of whose instructions some may have been replaced since."""
+            """The order that was found for `old`; some of its instructions may have been replaced since."""
             found = overwriting.get(old)
             if found is None or tuple(found.order) == old.instructions:
                 return computation
@@ -66,12 +66,12 @@ def _schedule(computation: HloComputation) -> HloComputation:
 
 
 class _Memory:
-    """What each instruction allocates, and whose memory it uses. Parameters and constants exist anyway."""
+    """The memory that each instruction allocates and uses. Parameters and constants exist anyway."""
 
     def __init__(self, computation: HloComputation) -> None:
         self.size: dict[HloInstruction, int] = {}
         self.holds: dict[HloInstruction, tuple[HloInstruction, ...]] = {}
-        """The instructions in whose memory a value is: itself, or the ones that it is an alias of."""
+        """The instructions that own a value's memory: itself, or the instructions that it is an alias of."""
         self.uses: dict[HloInstruction, tuple[HloInstruction, ...]] = {}
         """The memory that an instruction keeps alive until it has run."""
         self.last_users: dict[HloInstruction, int] = {}

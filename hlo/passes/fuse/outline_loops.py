@@ -5,7 +5,7 @@ Before::
     init = (s32[], f32[8], f32[8,8]) tuple(zero, x, a)
     loop = (s32[], f32[8], f32[8,8]) while(init), condition=..., body=...
 
-After, if the body returns `a` as it is and nobody reads the counter::
+After, if the body returns `a` unchanged and nothing reads the counter::
 
     loop = f32[8] fusion(x, a), kind=kCustom, calls=native_loop
 
@@ -50,7 +50,7 @@ def is_outlined_loop(instruction: HloInstruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OutlineLoops:
-    """Outlines the outermost loops for which `is_native` holds. Their state is an array or a flat tuple of arrays."""
+    """Outlines the outermost loops with `is_native`. Their state is an array or a flat tuple of arrays."""
 
     is_native: IsNative
     name: str = "outline-loops"
@@ -90,7 +90,8 @@ def _elements_read(computation: HloComputation, loop: HloInstruction) -> set[int
 
 
 def _outline(loop: HloInstruction, read: set[int]) -> HloInstruction:
-    """A tuple like the loop's result: the results of the fusion, and initial values of what does not change."""
+    """A tuple like the loop's result: the results of the fusion, and the initial values of elements that do not
+    change."""
     initial = [make_get_tuple_element(loop.operands[0], k) for k in range(len(loop.shape.elements))]
     results = sorted(read - unchanged_elements(loop))
     operands: dict[HloInstruction, HloInstruction] = {}

@@ -1,11 +1,11 @@
-"""Which instructions may write over an array that nobody needs afterwards, and which must run before them.
+"""Which instructions may overwrite an array that has no later use, and which must run before them.
 
-An update writes a part of an array (dynamic-update-slice, scatter, control flow that contains one). It happens in
-place if the old array is needed by nobody when it runs: then it costs its slice. Whether the old array may be
-overwritten depends on where it comes from (the caller's argument only if donated; an element of a loop's state only if
-the loop changes it; a branch's operand only if the conditional may overwrite it), and on its other readers: all of them
-must be able to run before the update. Fusion keeps them before the update and the scheduler orders them, both by what
-this file finds; buffer assignment then shares the memory.
+An update writes a part of an array (dynamic-update-slice, scatter, control flow that contains one). It happens in place
+if the old array has no further use when it runs: then it costs its slice. Whether the old array may be overwritten
+depends on where it comes from (the caller's argument only if donated; an element of a loop's state only if the loop
+changes it; a branch's operand only if the conditional may overwrite it), and on its other readers: all of them must be
+able to run before the update. Fusion keeps them before the update and the scheduler orders them, both by what this file
+finds; buffer assignment then shares the memory.
 
 Only the order of instructions is decided here. A *leaf* is one array among the results of an instruction.
 """
@@ -31,7 +31,8 @@ Leaf = tuple[HloInstruction, int]
 
 @dataclass(slots=True)
 class Overwriting:
-    """One computation in an order in which as many updates as possible come after the readers of what they change."""
+    """One computation in an order that runs as many updates as possible after the readers of the arrays that they
+    change."""
 
     order: list[HloInstruction]
     before: dict[HloInstruction, set[HloInstruction]] = field(default_factory=dict)
@@ -39,8 +40,8 @@ class Overwriting:
     overwritten: dict[HloInstruction, dict[Leaf, set[HloInstruction]]] = field(default_factory=dict)
     """By update: the arrays that it may overwrite, and which of those instructions read each."""
     replaced: dict[HloInstruction, Leaf] = field(default_factory=dict)
-    """In the body of a loop: by what computes the next value of an element of the state, the old value, after the
-    updates of it, if nobody else keeps it."""
+    """In the body of a loop: by the instruction that computes the next value of an element of the state: the old value,
+    after its updates, if it has no other use."""
     leaves: Mapping[HloInstruction, tuple[Leaf, ...]] = field(default_factory=dict)
     """The arrays of each instruction's result."""
     shapes: Mapping[Leaf, Shape] = field(default_factory=dict)
@@ -257,9 +258,10 @@ _Key = tuple[int, ...]
 
 
 class _Orderer:
-    """Moves the readers of what an update overwrites before it, one update after the other, as far as possible.
+    """Moves the readers of an overwritten array before the update, one update after the other, as far as possible.
 
-    The order is that of keys: (5, 0) for instruction 5. What moves before it gets (5, -1, 0, 0), (5, -1, 1, 0), ...
+    Instructions are sorted by keys: (5, 0) for instruction 5. Instructions that move before it get (5, -1, 0, 0), (5,
+    -1, 1, 0), ...
     """
 
     def __init__(self, computation: HloComputation) -> None:
@@ -287,7 +289,8 @@ class _Orderer:
         return sorted(self._keys, key=self._keys.__getitem__) if self._moved else self.found.order
 
     def _needed_by(self, readers: set[HloInstruction], update: HloInstruction) -> set[HloInstruction] | None:
-        """The readers that come after `update`, and what they need of what comes after it. None if they need it."""
+        """The readers that come after `update`, and those of their operands that come after it, too. None if one of
+        them needs `update`."""
         keys, bound = self._keys, self._keys[update]
         found = {r for r in readers if keys[r] > bound}
         stack = list(found)
@@ -304,7 +307,7 @@ class _Orderer:
         return found
 
     def _before(self, instruction: HloInstruction) -> Iterator[HloInstruction]:
-        """What must run before an instruction."""
+        """The instructions that must run before an instruction."""
         yield from instruction.operands
         yield from self.found.before.get(instruction, ())
         effect = self._effect_before.get(instruction)

@@ -1,9 +1,9 @@
 """Regions: instructions that have one dimension in common, and how it is cut into parts in all of them.
 
 A region starts at a dimension of one instruction. It goes to what has the same dimension: through element-wise
-instructions, transposes, broadcasts and reductions of other dimensions, to operands and to users. When its dimension
-of size n is split into (parts, n / parts), every instruction of the region has one dimension more; at its borders
-there are reshapes, for which no code runs.
+instructions, transposes, broadcasts and reductions of other dimensions, to operands and to users. When its dimension of
+size n is split into (parts, n / parts), every instruction of the region has one dimension more; at its borders there
+are reshapes, which need no code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_CUTS = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Region:
-    """Instructions that have one dimension in common, which is to be split."""
+    """Instructions that have one dimension in common, which will be split."""
 
     at: dict[HloInstruction, int]
     """By instruction: which of its dimensions it is."""
@@ -109,7 +109,7 @@ class Regions:
         return Region({start: dimension}, parts, is_alone=True)
 
     def rows(self, region: Region) -> frozenset[int]:
-        """How many elements the arrays of the region have whose rows are reduced."""
+        """The number of elements of the region's arrays with reduced rows."""
         found = self._rows.get(region)
         if found is None:
             found = self._rows[region] = frozenset(
@@ -232,7 +232,7 @@ class _Splitter:
 
 
 def _reshaped(value: HloInstruction, shape: Shape) -> HloInstruction:
-    """A value with other dimensions; what it is a reshape of, if that has them."""
+    """A value with other dimensions; its source, if the value is a reshape that has them."""
     source = value.operands[0] if value.opcode is Opcode.RESHAPE else value
     return source if source.shape == shape else make_instruction(Opcode.RESHAPE, (source,), shape=shape)
 

@@ -1,8 +1,8 @@
 """slices-of-updates: what an update reads of the region that it replaces is a dynamic-slice with the update's indices.
 
 `x.at[1:].set(x[1:] - y)` reads a slice and writes, with constant indices, the same region. Simplification makes static
-slices where it can; but whether an update may be computed in place is decided by comparing the indices of what is read
-and what is written, and then both must be written in one way. This comes after the last simplification.
+slices where it can; but a comparison of the indices of reads and writes decides whether an update is computed in place,
+and both must be written in the same way for it. This comes after the last simplification.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _slices_of_the_replaced(update: HloInstruction) -> list[HloInstruction]:
 
 
 def _cone(top: HloInstruction, dimensions: tuple[int, ...]) -> list[HloInstruction]:
-    """What element i of `top` is computed from: element i of these."""
+    """The values that element i of `top` is computed from: element i of these."""
     found: dict[HloInstruction, None] = {top: None}
     stack = [top]
     while stack:

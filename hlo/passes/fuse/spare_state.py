@@ -32,7 +32,7 @@ from .temporaries import LARGE_STATE_BYTES
 from .unroll_rotation import elements_of, on_state, takes_elements, with_loops
 
 MOST_INSTRUCTIONS = 150
-"""What is saved, writing and copying a temporary, costs as much as a few instructions: little of a longer body."""
+"""The saving (writing and copying a temporary) is worth a few instructions: little of a longer body."""
 
 FEWEST_STEPS = 4
 """A loop with fewer steps does not gain back the copy before it."""
@@ -40,7 +40,8 @@ FEWEST_STEPS = 4
 
 @dataclass(frozen=True, slots=True)
 class SpareLoopState:
-    """Gives spare elements to arrays of `LARGE_STATE_BYTES` or more, at least half of which each step computes anew."""
+    """Gives a spare element of the state to arrays of `LARGE_STATE_BYTES` or more if each step computes at least half
+    of them anew."""
 
     name: str = "spare-loop-state"
 

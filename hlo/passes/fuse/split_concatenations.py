@@ -1,8 +1,8 @@
 """split-concatenations: a concatenation of very many parts becomes one of concatenations.
 
 A nest has a limit for what it may compute and read (`FusionLimits`), because code takes longer to compile than its
-length says. A concatenation reads as many arrays as it has operands, so those with more than `most` are made in groups,
-each of which is a nest; the groups are joined afterwards, which copies them once more.
+length says. A concatenation reads as many arrays as it has operands, so one with more than `most` is made in groups,
+with one nest for each; the groups are joined afterwards, which copies them once more.
 """
 
 from __future__ import annotations

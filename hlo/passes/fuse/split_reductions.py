@@ -41,9 +41,10 @@ class SplitReductions:
     large: int
     """The smallest number of elements that is worth splitting."""
     large_columns: int
-    """The same for a reduction along columns with many results, whose workers would read narrow strips of the rows."""
+    """The same for a reduction along columns with many results, since its workers would read narrow strips of the
+    rows."""
     large_both: int
-    """The same for a reduction along columns of an array whose rows are reduced too: one nest can then do both."""
+    """The same for a reduction along columns if the rows of the array are reduced too: one nest can then do both."""
     wide: int
     """A row of this many results or more is not narrow."""
     few: int

@@ -1,9 +1,10 @@
 """Which values fusion must leave in a temporary, so that an array can be overwritten in place.
 
 A loop nest that writes over an array may read of it only what it replaces in the same step, or what no step replaces
-(`reads_of_its_own`). What an update needs of other places of the array is therefore computed before, by a nest of its
-own, into a temporary: of the slice's size, or of a smaller one if the values become fewer on their way to the update (a
-row that is then broadcast). An update of one element needs none: its nest has read everything before it writes.
+(`reads_of_its_own`). Values of other places of the array that an update needs are therefore computed before, by a
+separate nest, into a temporary: of the slice's size, or of a smaller one if the values become fewer on their way to the
+update (a row that is then broadcast). An update of one element needs none: its nest has read everything before it
+writes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ LARGE_STATE_BYTES = 4096
 
 
 def temporaries(found: Overwriting) -> set[HloInstruction]:
-    """The instructions whose values updates need in memory of their own."""
+    """The instructions with values that updates need in separate memory."""
     result: set[HloInstruction] = set()
     for update, leaves in found.overwritten.items():
         if update.opcode is Opcode.DYNAMIC_UPDATE_SLICE and update.operands[1].shape.num_elements > 1:
@@ -34,11 +35,12 @@ def temporaries(found: Overwriting) -> set[HloInstruction]:
 
 
 _Node = tuple[HloInstruction, bool]
-"""An instruction, and whether the nest needs element i of it for element i of what it writes."""
+"""An instruction, and whether the nest needs element i of it to write element i."""
 
 
 class _Readers:
-    """What fusion would compute in the nest of `update`, and what of it reads other places of the array `leaf`."""
+    """The values that fusion would compute in the nest of `update`, and those that read other places of the array
+    `leaf`."""
 
     def __init__(self, found: Overwriting, update: HloInstruction, leaf: Leaf) -> None:
         self.found = found
@@ -91,7 +93,7 @@ class _Readers:
         return False
 
     def _below(self, node: _Node) -> list[_Node] | None:
-        """What the nest computes for a node; None if the node itself reads other places of the array."""
+        """The nodes that the nest computes for a node; None if the node itself reads other places of the array."""
         instruction, own = node
         found: list[_Node] = []
         for number, operand in enumerate(instruction.operands):

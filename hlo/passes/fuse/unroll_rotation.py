@@ -1,4 +1,4 @@
-"""unroll-rotating-state: a loop whose large arrays change places runs several steps at a time.
+"""unroll-rotating-state: a loop that permutes large arrays runs several steps at a time.
 
 A body that returns (f(a, b), a) for the state (a, b) hands an array from one element of the state to another. Each
 element has one buffer, so every step would copy the array. After two steps both are computed anew: (g, f(a, b)) with

@@ -1,4 +1,4 @@
-"""unwritten-state: what a loop writes over in full before anybody reads it need not be written before the loop.
+"""unwritten-state: a loop's initial value is not written if the loop overwrites it in full before it reads it.
 
     ys = broadcast(0)                           ys = custom-call(), custom_call_target="AllocateBuffer"
     ys = while(i, ys): ys[i] = f(i)      ->     ys = while(i, ys): ys[i] = f(i)
@@ -43,7 +43,7 @@ kernel."""
 
 @dataclass(frozen=True, slots=True)
 class UnwrittenState:
-    """Replaces the initial values of loops that nobody reads by memory that nobody has written."""
+    """Replaces initial values that a loop never reads by uninitialised memory."""
 
     name: str = "unwritten-state"
     least: int = 65
@@ -89,7 +89,7 @@ def _rewritten(computation: HloComputation, least: int) -> HloComputation:
     return rewrite_computation(computation, visit)
 
 
-# What a loop writes
+# The rows that a loop writes
 
 
 def _written(loop: HloInstruction, k: int, least: int) -> _Range | None:
@@ -189,7 +189,7 @@ def _constant(i: HloInstruction) -> tuple[int, int] | None:
     return value, value
 
 
-# What is left of an initial value
+# The remaining part of an initial value
 
 
 def _without(value: HloInstruction, written: _Range) -> HloInstruction | None:

@@ -3,9 +3,9 @@
     dot(f32[n] x, f32[n] y)  ->  reduce(multiply(x, y), 0), to_apply=add
 
 A product is an instruction of its own, so its operands must be in memory: a row of a matrix, which the body of a loop
-slices, would be copied first. A sum reads it where it is, and computes it there. So it does for a batch of products of
-vectors, of which a library makes one after the other. Outside of loops short products are left to the library, which
-need not be compiled; in loops long ones.
+slices, would be copied first. A sum reads it where it is, and computes it there. The same holds for a batch of products
+of vectors, which a library computes one after the other. Outside of loops short products stay calls of the library,
+which needs no compilation; in loops long ones.
 
 A long sum of f32 with few results, or of a vector and the columns of a matrix, becomes such a sum everywhere, too: the
 library adds one product after the other, so that a million of them lose a percent. A kernel adds them in blocks.
@@ -34,9 +34,9 @@ _TYPES = frozenset((ElementType.F32, ElementType.F64))
 
 @dataclass(frozen=True, slots=True)
 class VectorDots:
-    """Expands dots of two vectors: in loops those of at most `most` elements; elsewhere those of `least` or more, all
-    products of a batch together. And those with sums of `long` products or more: of a vector and the columns of a
-    matrix, or with at most `few` results."""
+    """Expands dots of two vectors: in loops, dots of at most `most` elements; outside of loops, dots of `least` or
+    more, all products of a batch together. And those with sums of `long` products or more: of a vector and the columns
+    of a matrix, or with at most `few` results."""
 
     most: int
     least: int
@@ -86,7 +86,7 @@ class VectorDots:
         left = len(x) - len(a.lhs_batch_dims) - len(a.lhs_contracting_dims)
         rows, columns = math.prod(sizes[:left]), math.prod(sizes[left:])
         if min(rows, columns) == 1:
-            return not _is_along_rows(dot)  # else the library's sums are those of a vector's elements
+            return not _is_along_rows(dot)  # else the library computes sums over the vector's elements
         return rows * columns <= self.few
 
 
@@ -122,7 +122,7 @@ def _is_along_rows(dot: HloInstruction) -> bool:
 
 
 def _labels(dot: HloInstruction) -> list[list[tuple[str, int]]]:
-    """What each dimension of the operands is; those that are in the result sort as they are there."""
+    """A label for each dimension of the operands; those that are in the result sort as they are there."""
     a = dot.attributes
     found = []
     for name, operand, batch, contracted in (

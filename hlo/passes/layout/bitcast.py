@@ -1,8 +1,8 @@
-"""What a bitcast between two layouts does to the elements of an array, written with operations on logical arrays.
+"""The effect of a bitcast between two layouts on the elements of an array, written with operations on logical arrays.
 
-A buffer is made of its logical array in steps (pad, reshape, transpose: `physical_steps`), each of which can be undone.
-A bitcast does the steps of its operand's layout, then undoes those of its result's. That is exact unless an element of
-the result is read from the operand's padding, whose content is unknown.
+A buffer is made of its logical array in steps (pad, reshape, transpose: `physical_steps`), and each step can be undone.
+A bitcast does the steps of its operand's layout, then undoes the steps of its result's layout. That is exact unless an
+element of the result comes from the operand's padding, which has unknown content.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...shape import Shape
 from ..patterns import make_splat, reshape, transpose
 
 MAX_CHECKED = 1 << 28
-"""The most positions of a padded buffer for which padding is traced: that takes a byte for each, temporarily."""
+"""The most positions of a padded buffer that padding is traced for: that takes a byte for each, temporarily."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _is_nothing(step: _Step) -> bool:
 
 
 def bitcast_as_moves(value: HloInstruction, source: Shape, target: Shape) -> HloInstruction:
-    """The bitcast of `value`, an array whose buffer is as `source` says, to `target`.
+    """The bitcast of `value`, an array with a buffer as `source` says, to `target`.
 
     `value` and the result are used by their logical elements. UnsupportedError if the buffer does not determine all
     elements of the result, or elements are packed differently.

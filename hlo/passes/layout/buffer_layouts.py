@@ -42,8 +42,8 @@ class BufferLayouts:
 
 @dataclass(slots=True)
 class _Layouts:
-    """What the target wants, asked once for each shape. An array that is not row-major has the layout that it must
-    have: a custom call asks for it."""
+    """The layouts that the target wants, asked once for each shape. An array that is not row-major has the layout that
+    it must have: a custom call asks for it."""
 
     target: Target
     _known: dict[Shape, Shape] = field(default_factory=dict)
@@ -204,7 +204,7 @@ def reshape_is_bitcast(source: Shape, target: Shape) -> bool:
     """True when an array's reshape has the same bytes at the same addresses.
 
     For dense row-major arrays it always has. For tiled ones it has when both have the same tiles and agree on the
-    dimensions within them, except the most major of those, which may merge with others if all its tiles are full.
+    dimensions within them. The most major of these may differ: it may merge with others if all its tiles are full.
     """
     a, b = source.array_layout, target.array_layout
     if a.is_row_major and b.is_row_major:

@@ -77,7 +77,7 @@ def _free(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> lis
 
 
 def _without_contracting(dot: HloInstruction) -> HloInstruction:
-    """The dot on operands without their contracting dimensions, whose sizes are 1."""
+    """The dot on operands without their contracting dimensions, which have size 1."""
     a = dot.attributes
     if not a.lhs_contracting_dims:
         return dot

@@ -1,8 +1,8 @@
 """Which orders the arrays of a module may have: the module as a problem for `problem.py`.
 
 Every array of two dimensions or more is a variable. Instructions that only pass arrays on (tuples, the parameters and
-results of loops, branches and calls) have the variables of what flows through. The caller's layouts are fixed, and so
-are those of custom calls and of ops that accept only row-major arrays; `order_rules.py` says what other ops accept.
+results of loops, branches and calls) share the variables of these arrays. The caller's layouts are fixed, and so are
+the layouts of custom calls and of ops that accept only row-major arrays; `order_rules.py` says what other ops accept.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _Leaves = list[int | None]
 
 
 class Flow:
-    """The problem of a module, and the instructions to which its solution belongs."""
+    """The problem of a module, and the instructions that its solution belongs to."""
 
     def __init__(
         self, module: HloModule, is_matrix: IsMatrix | None = None, preferences: Preferences | None = None

@@ -1,9 +1,9 @@
 """layout-assignment: an order of dimensions for every array of a program, so that little must be copied.
 
-It works on a simplified program in which all arrays are row-major except those of the module's entry layouts and of
-custom calls. Where two orders meet, a `copy` is inserted; as few bytes as possible are copied. A transpose or reshape
-that moves nothing in the chosen orders stays; layout-normalization removes it. Tiles, packing and memory spaces are not
-decided here; they stay in the entry layouts.
+It works on a simplified program with row-major arrays, except for the module's entry layouts and those of custom calls.
+Where two orders meet, a `copy` is inserted; as few bytes as possible are copied. A transpose or reshape that moves
+nothing in the chosen orders stays; layout-normalization removes it. Tiles, packing and memory spaces are not decided
+here; they stay in the entry layouts.
 
 Source: XLA's LayoutAssignment. XLA applies one constraint after the other; here `problem.py` weighs them.
 """

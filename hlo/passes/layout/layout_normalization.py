@@ -3,8 +3,8 @@
 f32[2,3]{0,1} becomes f32[3,2]{1,0}: the same bytes. Each instruction is rewritten for it (`renumber.py`); a copy from
 one order to another becomes a transpose, and a transpose or reshape that moves nothing disappears. Parameters and
 results keep the caller's layout: a bitcast follows such a parameter and precedes such a result. If the caller's layout
-has tiles, packing or a memory space, there is also a copy on the inner side of the bitcast, from or to the tiled array,
-whose dimensions are already in order. Afterwards only these parameters, results, bitcasts and copies are not row-major,
+has tiles, packing or a memory space, there is also a copy on the inner side of the bitcast, from or to the tiled array;
+its dimensions are already in order. Afterwards only these parameters, results, bitcasts and copies are not row-major,
 and the operands and results of custom calls that state their layouts.
 
 The pass requires nothing: an operand in a wrong order is transposed. layout-assignment makes such operands rare.
@@ -135,7 +135,7 @@ def _in_row_major(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
 
 
 def _custom_call(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-    """A call whose function takes and returns arrays in the layouts that the call states: between bitcasts."""
+    """A custom call that states its layouts: between bitcasts."""
     operands = []
     for operand, before, wanted in zip(
         moved.operands, old.operands, old.attributes.operand_layout_constraints, strict=True
@@ -154,7 +154,7 @@ def _numbered(shape: Shape) -> Shape:
 
 
 def _relaid(value: HloInstruction, source: Shape, target: Shape) -> HloInstruction:
-    """A value numbered by the orders of `source`, numbered by those of `target`."""
+    """A value with the dimension numbers of `source`, renumbered by the orders of `target`."""
     if source.is_token:
         return value
     if source.tuple_shapes is None:

@@ -110,7 +110,7 @@ class _Writer:
         return _moved(old, shape, new_operands, attributes)
 
     def body(self, old: HloComputation, operands: tuple[Spaces, ...], result: Spaces) -> HloComputation:
-        """A fusion's body whose parameters and root have these spaces."""
+        """The body of a fusion with these spaces for its parameters and its root."""
         key = (old, operands, result)
         found = self.bodies.get(key)
         if found is None:

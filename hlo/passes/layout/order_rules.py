@@ -1,4 +1,4 @@
-"""What each op requires of the orders of its operands and its result.
+"""The orders of operands and result that each op requires.
 
 For each opcode `rule_of` answers: which orders can the result have, and which order must each operand have for that,
 without a copy? A requirement is a list of dimensions, perhaps not all of them, that must come in this sequence; the
@@ -192,7 +192,7 @@ def _dot_gives(i: HloInstruction, k: int, order: Order) -> Order | None:
 
 
 def _dot_allows(i: HloInstruction, order: Order) -> bool:
-    """Batch dimensions first, then the free ones of one operand, then those of the other."""
+    """Batch dimensions first, then the free dimensions of one operand, then the other's."""
     batches, right = len(i.attributes.lhs_batch_dims), dot_dimensions(i, 1)
     sides = [0 if d < batches else 1 if d < right.first else 2 for d in order]
     starts = [side for place, side in enumerate(sides) if not place or sides[place - 1] != side]
@@ -337,8 +337,8 @@ def rule_of(opcode: Opcode) -> OrderRule:
     """The rule of `opcode`: written by hand, or else derived from its declarations.
 
     An op that declares nothing takes and returns row-major arrays: its function sees memory, it takes elements in turn,
-    or it is rewritten with other ops before. STRUCTURE ops have no rule: their layouts are those of the values that
-    flow through.
+    or it is rewritten with other ops before. STRUCTURE ops have no rule: they take the layouts of the values that flow
+    through.
     """
     assert opcode not in STRUCTURE, opcode
     if opcode in _BY_HAND:

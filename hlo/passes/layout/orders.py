@@ -36,7 +36,7 @@ def positions(order: Sequence[int]) -> dict[int, int]:
 
 
 def meets(order: Order, wanted: Sequence[int], sizes: Sequence[int]) -> bool:
-    """True when the dimensions `wanted` come in this sequence in `order`; those of size 1 do not matter."""
+    """True when the dimensions `wanted` come in this sequence in `order`; dimensions of size 1 do not matter."""
     named = set(wanted)
     return [d for d in order if d in named and sizes[d] != 1] == [d for d in wanted if sizes[d] != 1]
 
@@ -68,8 +68,8 @@ def _groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int
 
 
 def reshaped_order(source: Sequence[int], target: Sequence[int], order: Order) -> Order | None:
-    """The order of an array of sizes `target` that has the same bytes as one of sizes `source` in `order`, if it is the
-    row-major reshape of that; None if there is none."""
+    """The order of an array of sizes `target` that has the same bytes as an array of sizes `source` in `order`, if the
+    first is the row-major reshape of the second; None if there is none."""
     if 0 in source:
         return identity(len(target))
     groups = _groups(source, target)

@@ -1,8 +1,8 @@
 """Choosing an order of dimensions for many arrays at once, so that few bytes must be copied.
 
-A variable is an array whose order is to be chosen, or is fixed. An edge says that one array is read to make another,
-and which orders of the two fit together. If they do not fit, the array that is read must be copied. Nothing here knows
-HLO.
+A variable is an array with an order that is fixed or that the pass chooses. An edge says that one array is read to make
+another, and which orders of the two fit together. If they do not fit, the array that is read must be copied. Nothing
+here knows HLO.
 
 The choice has three steps. Edges that determine all dimensions of both sides join their variables into components, the
 most expensive edges first; an edge between two components that are fixed differently becomes a copy. Components that
@@ -47,7 +47,7 @@ class Edge:
     gives: Callable[[Order], Order | None]
     """gives(order of the source): an order of the target that fits; None if it says nothing."""
     mapping: tuple[int, ...] | None = None
-    """If all dimensions correspond: for each dimension of the target that of the source."""
+    """If all dimensions correspond: for each dimension of the target the corresponding one of the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Taste:
 
 @dataclass(slots=True)
 class _Component:
-    """Variables whose orders follow from one another: `maps[v][r]` is the dimension of v that is dimension r."""
+    """Variables with orders that follow from one another: `maps[v][r]` is the dimension of v that is dimension r."""
 
     members: list[int]
     fixed: Order | None
@@ -114,7 +114,7 @@ class Solver:
         self._copies: list[dict[Order, dict[int, int]]] = [{} for _ in range(count)]
         """For each variable: sequences that readers want and do not get, with the number of readers at each cost."""
         self._wanted: list[Order | None] = [None] * len(self.edges)
-        """For each edge: the sequence for which it is counted in `_copies`."""
+        """For each edge: the sequence that `_copies` counts it for."""
         for number, v in enumerate(self.variables):
             if v.fixed is not None:
                 self.set(number, v.fixed)
@@ -198,7 +198,7 @@ class Solver:
                 self.set(v, tuple(own[r] for r in order))
 
     def alone(self, v: int) -> _Component:
-        """A component of one variable, whose dimensions are numbered as in its own component."""
+        """A component of one variable, with the numbering of dimensions that it has in its present component."""
         restricted = [v] if self.variables[v].allows is not None else []
         place = positions(self.maps[v])
         natural = tuple(place[d] for d in range(len(place)))
@@ -330,7 +330,7 @@ class Solver:
         return [order for order in self.orders if order is not None]
 
     def is_in_one_order(self, part: _Component, order: Order) -> bool:
-        """False for a component whose variables have different orders."""
+        """False for a component that contains variables in different orders."""
         return len(part.members) == 1 or all(
             self.orders[v] == tuple(self.maps[v][r] for r in order) for v in part.members
         )

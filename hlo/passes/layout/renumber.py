@@ -82,13 +82,13 @@ def _renumbered(shape: Shape, order: Order) -> Shape:
 
 
 def renumbered(shape: Shape, order: Order) -> Shape:
-    """The row-major array whose bytes are those of `shape` in this order."""
+    """The row-major array with the same bytes as `shape` in this order."""
     return Shape.array(shape.element, [shape.dimensions[d] for d in order])
 
 
 def arranged(value: HloInstruction, source: Order, target: Order) -> HloInstruction:
-    """Transpose a value whose old dimensions come as in `source`, so that they come as in `target`; a reshape if only
-    dimensions of size 1 move."""
+    """Transpose a value with its old dimensions in the order `source`, so that they come as in `target`; a reshape if
+    only dimensions of size 1 move."""
     place = positions(source)
     permutation = [place[d] for d in target]
     if [d for d in permutation if value.shape.dimensions[d] != 1] == [

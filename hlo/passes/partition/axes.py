@@ -144,8 +144,8 @@ def mesh_of(shardings: Iterable[HloSharding], count: int) -> DeviceMesh:
 
 
 def _common_order(shardings: Sequence[HloSharding], count: int) -> tuple[int, ...]:
-    """The devices sorted by which parts they have: if all shardings come from one mesh, whose devices are in any order,
-    the parts tell where in the mesh a device is."""
+    """The devices sorted by their parts: if all shardings come from one mesh with the devices in any order, the parts
+    tell where in the mesh a device is."""
     places: list[list[int]] = [[] for _ in range(count)]
     for sharding in shardings:
         for k, device in enumerate(sharding.devices):

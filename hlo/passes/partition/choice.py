@@ -36,7 +36,7 @@ class Finish(NamedTuple):
 
 
 def finish_of(summed: Axes, spec: Spec, wanted: Spec) -> Finish:
-    """What to do with terms that are cut as `spec`, so that the sum is close to `wanted`."""
+    """The treatment of terms that are cut as `spec`, so that the sum is close to `wanted`."""
     rest = list(summed)
     scatters = []
     found = list(spec)

@@ -1,8 +1,7 @@
-"""Instructions with which devices exchange and cut their parts, and the record of each.
+"""The instructions that exchange and cut the parts of devices, and the record of each.
 
 Groups are lists of device numbers along axes of the mesh, as XLA writes them: with a channel and, where XLA's parser
-takes it, use_global_device_ids.
-What a device does differently from others it looks up in a table by its partition-id.
+takes it, use_global_device_ids. If devices act differently, each looks up its data in a table by its partition-id.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from .records import PartitionRecord
 
 @dataclass(slots=True)
 class Cause:
-    """For which instruction of the whole-array program something is put in, and why."""
+    """The instruction of the whole-array program that an inserted instruction serves, and the reason."""
 
     instruction: HloInstruction
     why: str = ""

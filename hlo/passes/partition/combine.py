@@ -1,8 +1,8 @@
 """all-reduces that do not wait for each other become one: a message for all gradients instead of one for each.
 
 Two may be joined if neither needs the other's result. To be sure of that for whole sets, each instruction has a level:
-how many all-reduces come before it on the longest way. Those of one level with the same groups and the same operation
-are joined, up to a size. Source: XLA's AllReduceCombiner.
+how many all-reduces come before it on the longest way. All-reduces of one level with the same groups and the same
+operation are joined, up to a size. Source: XLA's AllReduceCombiner.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Factors:
 
     @property
     def arrays(self) -> tuple[Dimensions, ...]:
-        """Those of the operands, then those of the results."""
+        """The operands' dimensions, then the results'."""
         return (*self.operands, *self.results)
 
 
@@ -73,7 +73,7 @@ class _Table:
         return factor
 
     def done(self, instruction: HloInstruction) -> Factors:
-        """Dimensions of which a rule said nothing are whole."""
+        """Dimensions that no rule has set are whole."""
         for dims, shape in zip((*self.operands, *self.results), _arrays(instruction), strict=True):
             for d, factors in enumerate(dims):
                 if not factors and shape.dimensions[d] != 1:
@@ -112,7 +112,7 @@ def factors_of(instruction: HloInstruction) -> Factors:
 
 
 _UNSUITED = frozenset({Opcode.PARAMETER, Opcode.RNG})
-"""Ops whose declared correspondence says nothing about where their elements come from."""
+"""Ops with a declared correspondence that does not tell where their elements come from."""
 
 
 def _along_last(instruction: HloInstruction, table: _Table, last: int) -> None:
@@ -124,7 +124,7 @@ def _along_last(instruction: HloInstruction, table: _Table, last: int) -> None:
 
 
 def _declared(instruction: HloInstruction, table: _Table) -> None:
-    """What the declaration says: which dimensions correspond, and which an attribute is about."""
+    """The facts in the declaration: which dimensions correspond, and which an attribute is about."""
     spec, attributes = spec_of(instruction.opcode), instruction.attributes
     shape = next(iter(instruction.shape.leaves()))
     places: list[list[tuple[list[tuple[int, ...]], int]]] = [
@@ -145,7 +145,7 @@ def _declared(instruction: HloInstruction, table: _Table) -> None:
 
 
 def _mark_changed(instruction: HloInstruction, table: _Table, attributes: Any) -> None:
-    """Factors of dimensions that an attribute names, or for which it has another value than "as it is"."""
+    """Factors of dimensions that an attribute names, or changes with a value other than "as it is"."""
     spec = spec_of(instruction.opcode)
     for each in declared(type(attributes)):
         dims, value = each.attr.dims, getattr(attributes, each.name)
@@ -208,7 +208,7 @@ def _dynamic_update_slice(instruction: HloInstruction, table: _Table) -> None:
 
 
 def _reduce(instruction: HloInstruction, table: _Table) -> None:
-    """The reduced dimensions are summed, the others are those of the result."""
+    """The reduced dimensions are summed, the others belong to the result."""
     reduced, count = instruction.attributes.dimensions, len(instruction.operands) // 2
     d = 0
     for source, size in enumerate(instruction.operands[0].shape.dimensions):
@@ -304,7 +304,7 @@ def _bitcast_convert(instruction: HloInstruction, table: _Table) -> None:
 
 
 def _gather(instruction: HloInstruction, table: _Table) -> None:
-    """Dimensions of which every slice takes all, batching dimensions, and those of the indices."""
+    """Dimensions that every slice takes in full, batching dimensions, and the dimensions of the indices."""
     a = instruction.attributes
     array, indices = (o.shape for o in instruction.operands)
     (of_array, of_indices), (of_result,) = table.operands, table.results
@@ -372,7 +372,7 @@ def _batch_norm(instruction: HloInstruction, table: _Table) -> None:
 
 
 def _custom_call(instruction: HloInstruction, table: _Table) -> None:
-    """Targets whose types begin with batch dimensions do the same for each element of the batch."""
+    """Targets with types that begin with batch dimensions do the same for each element of the batch."""
     target = instruction.attributes.custom_call_target
     if target in PASSED_ON:
         if len(table.operands) == len(table.results):

@@ -188,7 +188,7 @@ def _last_channel(module: HloModule) -> int:
 
 
 def _kept_aliases(module: HloModule, entry: HloComputation) -> tuple[InputOutputAlias, ...]:
-    """The aliases whose parts have one size."""
+    """The aliases between parts of the same size."""
     found = []
     for alias in module.input_output_aliases:
         target, source = entry.root.shape, entry.parameters[alias.parameter].shape

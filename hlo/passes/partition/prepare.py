@@ -1,6 +1,6 @@
-"""What happens before a program is partitioned: calls become plain instructions, each loop gets its own body.
+"""Preparation of a program for partitioning: calls become plain instructions, each loop gets its own body.
 
-What is one device's own program already stays as it is: the inside of a shard_map. It begins where
+Code that is already one device's own program does not change: the inside of a shard_map. It begins where
 `SPMDFullToShardShape` (or Shardy's `GlobalToLocalShape`) makes parts of whole arrays, and ends where
 `SPMDShardToFullShape` (`LocalToGlobalShape`) makes whole arrays of parts. All that is computed from such parts, or from
 the number of the device, lies between.
@@ -34,11 +34,11 @@ OF_DEVICES = frozenset(
     }
 )
 BODIES = ("xla.sdy.manual_computation_body", "shmap_body")
-"""How JAX names the computation of a shard_map: its calls need not have operands."""
+"""How JAX names the computation of a shard_map: its calls may have no operands."""
 
 
 def prepared(module: HloModule) -> HloModule:
-    """The same program without calls, scans and layouts outside of what is one device's own."""
+    """The same program without calls, scans and layouts outside of one device's own code."""
     module = LayoutErasure()(DeadCodeElimination()(module))
     module = map_computations(module, _expanded)
     module = map_computations(module, _inlined)
@@ -106,7 +106,7 @@ def sorted_out(
 
 
 def _regions_inside(computation: HloComputation) -> Region:
-    """Those of a loop or branch that takes nothing from its region but the device's number."""
+    """The regions of a loop or branch that uses nothing of its region but the device's number."""
     if has_border(computation):
         return NOWHERE
     found = NOWHERE.union(*map(region_named, computation.instructions))

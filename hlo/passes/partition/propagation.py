@@ -1,8 +1,8 @@
 """Which sharding every value has: those that the program states, carried along the factors of its instructions.
 
-A value that nobody states starts whole, and is only ever cut further; so the rounds end. What is stated stays as it is,
-except for dimensions that its author left open. First the shardings go through instructions that treat all dimensions
-alike, then through the others: a product should not choose before the sums around it have. Source: GSPMD's
+A value without a stated sharding starts whole, and is only ever cut further; so the rounds end. Stated shardings do not
+change, except for dimensions that their author left open. First the shardings go through instructions that treat all
+dimensions alike, then through the others: a product should not choose before the sums around it have. Source: GSPMD's
 ShardingPropagation, and Shardy's basic propagation.
 """
 

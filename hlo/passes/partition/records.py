@@ -12,7 +12,7 @@ class PartitionRecord:
     """One collective that was put in, or one instruction that is computed whole."""
 
     instruction: str
-    """The name of the instruction of the whole-array program for which it is there."""
+    """The name of the instruction of the whole-array program that it serves."""
     opcode: str
     kind: str
     """The opcode of the collective, or "computed whole"."""

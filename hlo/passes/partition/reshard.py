@@ -1,8 +1,8 @@
 """From one sharding of an array to another: which steps, what they cost, and the instructions that do them.
 
 A cut costs nothing, since the device has the elements already. Axes that move from one dimension to another are an
-all-to-all. Two shardings with equal numbers of parts differ by a permutation. What is left is gathered. Source: GSPMD's
-PartitionedHlo::ReshardNoCache.
+all-to-all. Two shardings with equal numbers of parts differ by a permutation. The remaining differences are gathered.
+Source: GSPMD's PartitionedHlo::ReshardNoCache.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def _common(a: Axes, b: Axes) -> int:
 
 
 def _pairs(mesh: DeviceMesh, source: Spec, target: Spec, own: Collection[int]) -> tuple[tuple[int, int], ...]:
-    """Who sends to whom: each device sends once and gets once; those that have their part already send to themselves.
-    Each part is on as many devices before as after, so this is possible."""
+    """The sender and receiver pairs: each device sends once and gets once; those that have their part already send to
+    themselves. Each part is on as many devices before as after, so this is possible."""
     place = mesh.index(tuple(sorted(own)))
     has = list(zip(place, *(mesh.index(axes) for axes in source), strict=True))
     wants = list(zip(place, *(mesh.index(axes) for axes in target), strict=True))

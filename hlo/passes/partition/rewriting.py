@@ -1,9 +1,9 @@
 """The program of one device: each instruction on the device's parts, with collectives where parts are not enough.
 
 An instruction is written for an assignment of axes to its factors (`choice.py`): its operands are brought into the
-sharding that the assignment says, the instruction is made on the parts, terms of sums are added up, and the result is
-brought into its value's sharding. An instruction none of whose factors can be cut is thereby computed whole by every
-device, and its result is cut: that is always right, and a record says where it happens.
+sharding of the assignment, the instruction is made on the parts, terms of sums are added up, and the result is brought
+into its value's sharding. If no factor of an instruction can be cut, every device computes it whole, and cuts the
+result: that is always right, and a record says where it happens.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Scope:
     parts: dict[HloInstruction, list[HloInstruction]] = field(default_factory=dict)
     """For each old instruction the leaves of its new value, in its value's sharding."""
     own: dict[HloInstruction, HloInstruction] = field(default_factory=dict)
-    """The new instructions of what is one device's own."""
+    """The new instructions of one device's own code."""
     resharded: dict[tuple[HloInstruction, Spec, Spec], HloInstruction] = field(default_factory=dict)
     effects: list[HloInstruction] = field(default_factory=list)
 
@@ -97,7 +97,7 @@ class Rewriting:
     # Computations
 
     def computation(self, old: HloComputation, name: str = "", results: Sequence[Value] = ()) -> HloComputation:
-        """The computation of one device. `results`: the leaves of the result, if they are not those of the root."""
+        """The computation of one device. `results`: the leaves of the result, if they differ from the root's."""
         scope = _Scope()
         live = live_instructions(old)
         parameters = []
@@ -134,7 +134,7 @@ class Rewriting:
         ]
 
     def sharding_text(self, instruction: HloInstruction) -> str:
-        """The text of an instruction's sharding, as XLA writes that of parameters."""
+        """The text of an instruction's sharding, as XLA writes it for parameters."""
         texts = [each.to_text() for each in self.shardings(instruction, self.values.of(instruction))]
         return texts[0] if instruction.shape.is_array else f"{{{', '.join(texts)}}}"
 
@@ -165,7 +165,7 @@ class Rewriting:
         else:
             self.operation(scope, old)
 
-    # What is one device's own
+    # One device's own code
 
     def begin(self, scope: _Scope, old: HloInstruction) -> None:
         """Parts of whole arrays, as a shard_map takes them."""
@@ -187,7 +187,7 @@ class Rewriting:
         scope.parts[old] = leaves
 
     def end(self, scope: _Scope, old: HloInstruction) -> None:
-        """Whole arrays, of which the shard_map made the parts."""
+        """Whole arrays; the shard_map made the parts from them."""
         given = [x for o in old.operands for x in leaves_of(self.own_value(scope, o))]
         for x, value, shape in zip(given, self.values.of(old), old.shape.leaves(), strict=True):
             if not x.shape.compatible(self.cut(shape, value.spec)):
@@ -224,7 +224,7 @@ class Rewriting:
         self.checked(scope, old, leaves)
 
     def checked(self, scope: _Scope, old: HloInstruction, leaves: list[HloInstruction]) -> None:
-        """What a border makes, which must be of the type that its text says."""
+        """The results of a border, which must have the type in its text."""
         for x, value, shape in zip(leaves, self.values.of(old), old.shape.leaves(), strict=True):
             if not x.shape.compatible(self.cut(shape, value.spec)):
                 raise UnsupportedError(
@@ -296,8 +296,8 @@ class Rewriting:
 
     def acting(self, scope: _Scope, old: HloInstruction) -> None:
         """A custom call that acts, or calls a function of the host, runs on device 0, with whole arrays. Random numbers
-        from the process's state are those of device 0. In a region it is the first device along the axes that are left
-        to the partitioner, one for each part along the others."""
+        from the process's state come from device 0. In a region, it runs on the first device along the axes that are
+        left to the partitioner, once for each part along the others."""
         own = [a for region in self.values.regions.get(old, ()) for a in self.mesh.spec(region, 1)[0]]
         free = tuple([a for a in range(len(self.mesh.sizes)) if a not in own])
         cause = Cause(old, "it acts: the first device does so, with whole arrays")
@@ -320,8 +320,8 @@ class Rewriting:
     def on_first_device(
         self, old: HloInstruction, operands: Sequence[HloInstruction], free: Axes
     ) -> HloInstruction:
-        """`conditional(partition-id == 0, ...)`: the call there, zeros elsewhere. With several groups of devices along
-        the axes `free`, the first of each is looked up in a table."""
+        """`conditional(partition-id == 0, ...)`: the call in one branch, zeros in the other. With several groups of
+        devices along the axes `free`, the first of each is looked up in a table."""
         shape = Shape.tuple([o.shape for o in operands])
         parameter = make_parameter(0, shape, "operands")
         given = tuple([make_get_tuple_element(parameter, k) for k in range(len(operands))])

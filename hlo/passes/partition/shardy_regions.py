@@ -1,8 +1,8 @@
-"""Programs in Shardy's form whose shard_maps take some axes of the mesh: the same with XLA's borders and with regions.
+"""Programs in Shardy's form with shard_maps over some axes of the mesh: the same with XLA's borders and with regions.
 
-Shardy says at the borders which axes are taken, and calls what lies between as a computation, whose own borders name
-further axes only. Here each border says which devices have arrays of their own, and so do the collectives within, and
-the computation is called as any other. What takes all axes stays as it is: it is one device's own program.
+In Shardy's form, a border names its axes, and the code between borders is a called computation; its own borders name
+only further axes. Here each border says which devices have arrays of their own, and so do the collectives within, and
+the computation is called as any other. A shard_map over all axes does not change: it is one device's own program.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class _Regions:
 
 
 def _unconstrained(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-    """What a reducer computes of scalars is not divided."""
+    """Values that a reducer computes from scalars are not divided."""
     return moved.operands[0] if target_of(old) == "Sharding" else moved
 
 

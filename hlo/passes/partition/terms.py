@@ -74,7 +74,7 @@ def _init_may_repeat(reduce: HloInstruction) -> bool:
 
 
 def reducer_of(instruction: HloInstruction, element_type: ElementType) -> HloComputation:
-    """What combines the terms."""
+    """The reducer that combines the terms."""
     opcode: Opcode | None = Opcode.ADD
     if instruction.opcode is Opcode.REDUCE:
         opcode = reducer_opcode(instruction.attributes.to_apply)
@@ -87,7 +87,7 @@ def reducer_of(instruction: HloInstruction, element_type: ElementType) -> HloCom
 def as_term(
     instruction: HloInstruction, operands: Sequence[HloInstruction], shape: Shape
 ) -> tuple[Sequence[HloInstruction], Shape]:
-    """The operands and the type with which a device makes its term."""
+    """The operands and the type that a device makes its term with."""
     if instruction.opcode in (Opcode.DOT, Opcode.CONVOLUTION) and shape.element in _NARROW:
         return operands, shape.with_element_type(ElementType.F32)
     if instruction.opcode is Opcode.REDUCE and not _init_enters_terms(instruction):

@@ -1,8 +1,8 @@
 """The values of a program, leaf by leaf, and the instructions that tie their shardings together.
 
 A loop's state is one value: the operand, the body's parameter and result, the condition's parameter, the result. So are
-a tuple's element and what reads it. All other instructions are nodes, through whose factors shardings are carried;
-those that hold several values side by side, such as tuples, are a node for each.
+a tuple's element and what reads it. All other instructions are nodes, and shardings are carried through their factors;
+an instruction that holds several independent values, such as a tuple, is a node for each.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .prepare import BORDERS, NOWHERE, TO_PARTS, TO_WHOLE, Region, sorted_out, t
 from .propagation import Node, Value
 
 SIDE_BY_SIDE = frozenset({Opcode.TUPLE, Opcode.OPT_BARRIER, Opcode.DOMAIN, Opcode.COPY})
-"""Instructions whose result has the leaves of their operands, and nothing to do with each other."""
+"""Instructions with results that have the operands' leaves, which are independent of each other."""
 
 _REFUSED = frozenset({Opcode.INFEED, Opcode.OUTFEED, Opcode.SEND, Opcode.SEND_DONE, Opcode.RECV, Opcode.RECV_DONE})
 
@@ -48,7 +48,7 @@ class Stated:
 
 @dataclass(slots=True)
 class Statements:
-    """What the text of a module states about shardings."""
+    """The shardings that the text of a module states."""
 
     meshes: Mapping[str, NamedMesh]
 
@@ -186,14 +186,14 @@ class Values:
         return [v for o in instruction.operands for v in self.of(o)]
 
     def join(self, a: HloInstruction, first: int, b: HloInstruction, other: int, count: int) -> None:
-        """`count` leaves of a, from `first` on, are those of b from `other` on."""
+        """Make `count` leaves of a, from `first` on, the same values as b's from `other` on."""
         for k in range(count):
             x, y = self.find((a, first + k)), self.find((b, other + k))
             if x != y:
                 self.joined[y] = x
 
     def computations(self) -> Iterator[HloComputation]:
-        """Those of whole arrays, callers first."""
+        """The computations on whole arrays, callers first."""
         stack = [self.module.entry]
         while stack:
             computation = stack.pop()
@@ -312,7 +312,8 @@ class Values:
         return owner in self.manual or owner in self.regions
 
     def owner(self, instruction: HloInstruction, leaf: int) -> HloInstruction:
-        """The instruction that says whose a leaf is: the operand of the tuple that is the program's result."""
+        """The instruction that determines the owner of a leaf: the operand of the tuple that is the program's
+        result."""
         if instruction.opcode is not Opcode.TUPLE or instruction is not self.module.entry.root:
             return instruction
         return [o for o in instruction.operands for _ in o.shape.leaves()][leaf]

@@ -1,7 +1,7 @@
 """Rules of the algebraic simplifier for what is computed element by element.
 
-A rule takes an instruction of the opcodes it is listed for and returns its replacement, or None. Its docstring says
-for which element types it holds; "floats" include f16 and bf16, NaN stays NaN but its payload may change.
+A rule takes an instruction of the opcodes it is listed for and returns its replacement, or None. Its docstring states
+the element types that it holds for; "floats" include f16 and bf16, NaN stays NaN but its payload may change.
 """
 
 from __future__ import annotations
@@ -161,7 +161,8 @@ def divide_negated(i: Instruction) -> Instruction | None:
 def divide_by_power_of_two(i: Instruction) -> Instruction | None:
     """x / 2^k = x * 2^-k for floats: both round the same number, if 2^-k is a normal number of the type.
 
-    Not for the sum of a mean: few are divided, and the mean of 128 elements would be another kernel than that of 96.
+    Not for the sum of a mean: it would save little, and the mean of 128 elements would have another kernel than the
+    mean of 96.
     """
     a, b = i.operands
     if a.opcode is Opcode.REDUCE:

@@ -19,7 +19,8 @@ from ..rewrite import Effects, clone_computation, cloned_effects, map_computatio
 
 INLINED = frozenset({Opcode.ASYNC_START, Opcode.CALL, Opcode.FUSION})
 COPIED = INLINED | {Opcode.CONDITIONAL, Opcode.WHILE}
-"""Each of these gets a copy of what it calls: calls here, the others when buffers are assigned (flatten-call-graph)."""
+"""Each of these gets a copy of the computation that it calls: calls here, the others when buffers are assigned
+(flatten-call-graph)."""
 MOST_INSTRUCTIONS, MOST_COPIES = 100_000, 4
 """A program may grow to so many instructions, or to so many times the instructions that it has: where each computation
 calls the one before it twice, copies double with every call."""

@@ -38,7 +38,7 @@ def _merge(computation: HloComputation) -> HloComputation:
     alike: dict[Hashable, HloInstruction | None] = {}
     """The only instruction of an opcode on these operands, which most are; None if there are several."""
     seen: dict[Hashable, HloInstruction] = {}
-    """Where there are several: by the types and attributes too, whose hash takes longer than all the rest."""
+    """Where there are several: by the types and attributes too; their hash takes longer than all the rest."""
     position: dict[HloInstruction, int] = {}
     acting = frozenset(effects_of(computation))
 

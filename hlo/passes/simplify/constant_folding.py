@@ -44,8 +44,8 @@ NOT_FOLDED = COLLECTIVES | frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ConstantFolding:
-    """Evaluates instructions whose operands are all constants, up to `max_elements` in the result and
-    `max_operand_elements` in all operands together."""
+    """Evaluates instructions with constant operands, up to `max_elements` in the result and `max_operand_elements` in
+    all operands together."""
 
     name: str = "constant-folding"
     max_elements: int = 1024

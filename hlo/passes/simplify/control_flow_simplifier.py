@@ -1,4 +1,4 @@
-"""control-flow-simplifier: loops and branches whose course is known, and loop state that is not needed.
+"""control-flow-simplifier: loops and branches with a known course, and loop state that is not needed.
 
 A rule that replaces a caller by the instructions of its computation also returns their side effects. Source: XLA's
 WhileLoopSimplifier, WhileLoopConstantSinking and ConditionalSimplifier.
@@ -167,7 +167,7 @@ def unchanged_result(element: HloInstruction) -> HloInstruction | None:
 
 
 def known_branch(conditional: HloInstruction) -> Replacement | None:
-    """A conditional whose index is constant, or that has one branch, is the branch taken."""
+    """A conditional with a constant index, or with one branch, is the branch taken."""
     index, *operands = conditional.operands
     branches = conditional.attributes.branch_computations
     value = splat_value(index)

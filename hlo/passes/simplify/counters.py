@@ -1,7 +1,7 @@
 """Rules of the control flow simplifier for what a loop carries twice: counters in step, and equal values.
 
-A scan counts its turns beside a counter of the user's, and each of two nested loops may carry the same outer index.
-An element of the state that follows from another one need not be carried. All this holds for integers, which wrap
+A scan counts its turns beside a counter of the user's, and each of two nested loops may carry the same outer index. An
+element of the state that follows from another one can be left out of the state. All this holds for integers, which wrap
 around: t turns from `start` with step c give start + t c modulo 2^n, however large t is.
 """
 
@@ -49,15 +49,15 @@ def _counters(loop: Instruction) -> list[_Counter]:
 
 
 def counters_in_step(loop: Instruction) -> Instruction | None:
-    """Of two counters of one type, of which one's step is a multiple of the other's, and which start together or at
-    constants, one is enough: b = start_b + (a - start_a) * (step_b / step_a) modulo 2^n."""
+    """Of two counters of one type, one is enough if the step of one is a multiple of the other's, and if they start
+    together or at constants: b = start_b + (a - start_a) * (step_b / step_a) modulo 2^n."""
     if not has_tuple_state(loop):
         return None
     counters = _counters(loop)
     if len(counters) < 2:
         return None
     condition = loop.attributes.condition
-    counters.sort(key=lambda c: not _readers(condition, c.index))  # the one that the condition reads stays
+    counters.sort(key=lambda c: not _readers(condition, c.index))  # the counter that the condition reads stays
     replaced: _Replaced = {}
     for number, kept in enumerate(counters):
         for other in counters[number + 1 :]:
@@ -90,8 +90,8 @@ def _derived(kept: _Counter, other: _Counter) -> Callable[[Instruction], Instruc
 
 
 def count_with_another(loop: Instruction) -> Instruction | None:
-    """A counter that only counts the turns, whose number is known, gives way to another one that starts at a constant
-    and does not wrap around: the condition compares that one with where it ends."""
+    """A counter that only counts a known number of iterations gives way to another one that starts at a constant and
+    does not wrap around: the condition compares that one with where it ends."""
     known = induction_variable(loop) if has_tuple_state(loop) else None
     if known is None or not _only_counts(loop, known):
         return None

@@ -1,7 +1,7 @@
 """dce: drops instructions that neither the root nor a side effect needs. Parameters stay: they are the signature.
 
-Side effects (`hlo/effects.py`) stay even if nobody uses their results: outfeed, send, custom calls that say that they
-have one. An opt-barrier is not an effect: it is dead if nobody uses it. Source: XLA's HloDCE.
+Side effects (`hlo/effects.py`) stay even if their results have no use: outfeed, send, custom calls that say that they
+have one. An opt-barrier is not an effect: it is dead if its result has no use. Source: XLA's HloDCE.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..rewrite import map_computations
 
 @dataclass(frozen=True, slots=True)
 class DeadCodeElimination:
-    """Drops unused instructions of all computations but the bodies of fusions, and computations nobody calls."""
+    """Drops unused instructions of all computations but the bodies of fusions, and computations without callers."""
 
     name: str = "dce"
 

@@ -4,8 +4,8 @@
       ->  custom-call(factors, permutation, b), custom_call_target="hloom.lu_solve"
 
 A composite may name a custom call that computes the same from the same operands (its other parameters are that call's
-configuration). Where the backend has a kernel for the call, it takes the composite's place. It does so before calls
-are inlined, after which nobody would find the operation in its parts.
+configuration). Where the backend has a kernel for the call, it takes the composite's place. It does so before calls are
+inlined, since afterwards the operation cannot be found in its parts.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ..rewrite import map_computations, rewrite_computation
 
 @dataclass(frozen=True, slots=True)
 class KnownComposites:
-    """Replaces the composites whose custom call `has_kernel`. A target that the user has registered again is not taken:
-    it need not compute the same."""
+    """Replaces composites that name a custom call with `has_kernel`. A target that the user has registered again is not
+    taken: it may compute something else."""
 
     has_kernel: Callable[[HloInstruction], bool]
     name: str = "known-composites"
@@ -54,7 +54,7 @@ class KnownComposites:
 
 
 def _target(instruction: HloInstruction) -> str:
-    """What a composite says is the same as it; "" for all else."""
+    """The custom call that a composite names as its equal; "" for all else."""
     if instruction.opcode is not Opcode.CALL or instruction.attributes.composite is None:
         return ""
     return dict(instruction.attributes.composite.parameters).get(TARGET_KEY, "") if instruction.shape.is_tuple else ""

@@ -89,8 +89,8 @@ class LoopInvariantCodeMotion:
 
 
 def _is_mask(instruction: HloInstruction) -> bool:
-    """True for the comparison of a range of numbers with one number or another range: sooner computed than read, and a
-    sum of what it masks goes over that only."""
+    """True for the comparison of a range of numbers with one number or another range: cheaper to compute than to read,
+    and a sum of masked elements goes over the unmasked ones only."""
     return instruction.opcode is Opcode.COMPARE and all(
         is_progression(o) or (o.opcode is Opcode.BROADCAST and o.operands[0].shape.is_scalar)
         for o in instruction.operands
@@ -98,5 +98,6 @@ def _is_mask(instruction: HloInstruction) -> bool:
 
 
 def _outside(instruction: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
-    """The instruction before the loop: there it also runs if the loop does not, for which nothing has been proven."""
+    """The instruction before the loop: there it also runs if the loop does not, and then none of the proven facts
+    hold."""
     return with_in_bounds(replace(instruction, operands=operands), ())

@@ -32,7 +32,7 @@ def is_unchanged(loop: HloInstruction, k: int) -> bool:
 
 
 def is_only_written(loop: HloInstruction, k: int) -> bool:
-    """True for an array in the state of which each step replaces a window, and which nothing in the loop reads."""
+    """True for an array in the state if each step replaces a window of it, and nothing in the loop reads it."""
     body: HloComputation = loop.attributes.body
     results = body_results(body)
     if results is None:

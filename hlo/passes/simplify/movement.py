@@ -20,7 +20,7 @@ Instruction = HloInstruction
 
 
 def uniform_constant(i: Instruction) -> Instruction | None:
-    """An array constant whose elements are the same bits becomes a scalar, broadcast: it needs no memory then."""
+    """An array constant with the same bits in all elements becomes a scalar, broadcast: it needs no memory then."""
     array = i.attributes.literal.array
     if array.size < 2 or array.size > 1 << 20:
         return None
@@ -147,7 +147,7 @@ def broadcast_of_merged(i: Instruction) -> Instruction | None:
 
 
 def _merged_groups(source: tuple[int, ...], target: tuple[int, ...]) -> list[list[int]] | None:
-    """For each size of `target` the neighbours in `source` of which it is the product; None if there are none."""
+    """For each size of `target`, the neighbours in `source` that multiply to it; None if there are none."""
     groups: list[list[int]] = []
     rest = list(source)
     for size in target:
@@ -208,7 +208,7 @@ def slice_of_broadcast(i: Instruction) -> Instruction | None:
 
 
 def slice_of_reverse(i: Instruction) -> Instruction | None:
-    """A slice of one element along all dimensions that are reversed is one of what is reversed, from the other end."""
+    """A slice of one element along all reversed dimensions is a slice of the reversed operand, from the other end."""
     (x,) = i.operands
     if x.opcode is not Opcode.REVERSE or any(i.shape.dimensions[d] != 1 for d in x.attributes.dimensions):
         return None

@@ -188,7 +188,7 @@ def test_that_follows(i: Instruction, site: Site) -> Instruction | None:
 
 
 def _test(p: Instruction, site: Site) -> Instruction:
-    """What a comparison with a known boolean says again."""
+    """The boolean that a comparison with a known boolean is equal to."""
     while p.opcode is Opcode.COMPARE and limits(p.operands[0].shape) == BOOLEAN:
         known, direction = site.ranges.of(p.operands[1]), p.attributes.direction
         if (direction, known) not in ((ComparisonDirection.NE, (0, 0)), (ComparisonDirection.EQ, (1, 1))):
@@ -226,8 +226,8 @@ def _starts(indices: Instruction, dimensions: Sequence[int], rank: int) -> list[
 
 
 def scatter_of_one(i: Instruction, site: Site) -> Instruction | None:
-    """A scatter of one window that is known to fit is a dynamic-update-slice: elsewhere a scatter drops the window, and
-    a dynamic-update-slice moves it."""
+    """A scatter of one window that is known to fit is a dynamic-update-slice: out of range, a scatter drops the window,
+    and a dynamic-update-slice moves it."""
     if len(i.operands) != 3 or i.attributes.to_apply.root.shape.is_tuple:
         return None
     array, indices, update = i.operands

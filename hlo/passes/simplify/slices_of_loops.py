@@ -5,8 +5,8 @@
     result = concatenate(first, ys)         # a copy of ys
 
 Here the loop takes x itself and reads x[i + 1], and it writes row i + 1 of an array that begins as `first` and zeros.
-So loops whose first step was made before them, as in ``scan(f, x[0], x[1:])``, copy nothing. An index is clamped as for
-the smaller array first; `range-simplifier` removes that where the index is known to be in range: it must come after.
+So a loop with its first step before it, as in ``scan(f, x[0], x[1:])``, copies nothing. An index is clamped as for the
+smaller array first; `range-simplifier` removes that where the index is known to be in range: it must come after.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SlicesOfLoops:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """An element of a loop's state becomes a larger array, of which it was the part that begins at `offsets`."""
+    """An element of a loop's state becomes a larger array; it was the part that begins at `offsets`."""
 
     whole: HloInstruction
     part: Shape
@@ -107,7 +107,7 @@ def _through_tuple(old: HloInstruction, moved: HloInstruction) -> HloInstruction
 
 
 def _has_elements(loop: HloInstruction) -> bool:
-    """True for a loop whose computations use their state element by element."""
+    """True for a loop with computations that use its state element by element."""
     if not has_tuple_state(loop):
         return False
     computations = (loop.attributes.condition, loop.attributes.body)
@@ -118,7 +118,7 @@ def _has_elements(loop: HloInstruction) -> bool:
 
 
 def _slices(loop: HloInstruction, least: int) -> dict[int, _View]:
-    """The unchanging elements of the state that are slices without strides, and of which only windows are read."""
+    """The unchanging elements of the state that are slices without strides, and that are read in windows only."""
     found = {}
     body: HloComputation = loop.attributes.body
     for k in unchanged_elements(loop):
@@ -153,7 +153,7 @@ def _reads_window(user: HloInstruction, elements: Sequence[HloInstruction]) -> b
     )
 
 
-# Concatenations of what a loop writes
+# Concatenations of the arrays that a loop writes
 
 
 def _joins(computation: HloComputation, loop: HloInstruction, least: int) -> dict[int, HloInstruction]:
@@ -178,7 +178,7 @@ def _joins(computation: HloComputation, loop: HloInstruction, least: int) -> dic
 
 
 def _is_only_written(loop: HloInstruction, k: int, least: int) -> bool:
-    """True for an element that starts as one number everywhere, and of which each step replaces a window."""
+    """True for an element that starts with one number everywhere, if each step replaces a window of it."""
     if not is_only_written(loop, k):
         return False
     update = loop.attributes.body.root.operands[k]

@@ -65,7 +65,7 @@ def _is_call(instruction: HloInstruction, target: str) -> bool:
 
 
 def _is_only_solve(computation: HloComputation, solve: HloInstruction) -> bool:
-    """True for a solve with a matrix whose factors nobody else reads."""
+    """True for a solve with a matrix if its factors have no other use."""
     if not _is_call(solve, "hloom.lu_solve") or solve.attributes.backend_config != "{trans = 0}":
         return False
     _, factors, permutation, _ = solve.operands
@@ -85,7 +85,7 @@ def _is_only_solve(computation: HloComputation, solve: HloInstruction) -> bool:
 
 
 def _is_identity(b: HloInstruction) -> bool:
-    """True for identity matrices, as `eye` makes them: a comparison of two iotas, whose difference is zero on the
+    """True for identity matrices, as `eye` makes them: a comparison of two iotas with a difference that is zero on the
     diagonal, converted and repeated."""
     rank = b.shape.rank
     dimensions = (rank - 2, rank - 1)
