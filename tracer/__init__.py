@@ -5,5 +5,5 @@ second IR. The modules here import only `hlo`. Transformations (`autodiff`) add 
 reached through `hlo/backend.py`. The functions that users call are in `hloom/`, above autodiff.
 """
 
-if "." not in __name__:  # a second copy of each module would be loaded beside that of `hloom`
+if "." not in __name__:  # Python would load a second copy of each module, next to the one in `hloom`
     raise ImportError("tracer is a part of hloom: import hloom.tracer")

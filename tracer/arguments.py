@@ -52,7 +52,7 @@ class ShapeDtypeStruct(HasType):
 
     __slots__ = ("aval", "sharding")
     sharding: Sharding | None
-    """Where the array is to be, if the user has said so. There is one device."""
+    """The place for the array, if the user has named one. There is one device."""
 
     def __init__(
         self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False, vma: Any = None
@@ -217,8 +217,8 @@ _EFFORTS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimizat
 
 
 def compile_options(options: dict[str, Any] | None, what: str) -> frozenset[str]:
-    """The settings that are asked for. CompileOptionError for options that XLA does not have: the names of its begin
-    with "xla_", except for those of its efforts."""
+    """The settings that are asked for. CompileOptionError for options that XLA does not have: XLA's names begin with
+    "xla_", except for its options for effort."""
     found = set()
     for name, value in (options or {}).items():
         setting = COMPILE_OPTIONS.get(name)
@@ -302,7 +302,7 @@ def abstract(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
 
 
 def abstract_example(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
-    """As `abstract`, of an example of which only the type counts: it may be any object with a shape and a dtype."""
+    """As `abstract`, for an example of which only the type is used: it may be any object with a shape and a dtype."""
     if isinstance(leaf, ArrayBase | ShapeDtypeStruct | np.ndarray | np.generic):
         return abstract(leaf, describe)
     shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
@@ -340,7 +340,7 @@ def without_elements(leaf: ShapeDtypeStruct, name: str) -> NonArrayArgumentError
 
 
 OWN_TYPES: dict[type, Callable[[Any], Any]] = {}
-"""What `typeof` says of values of a library's own classes (`hloom.experimental.hijax`). They are no arguments."""
+"""`typeof` for values of a library's own classes (`hloom.experimental.hijax`). They are no arguments."""
 
 
 DIVIDED_TYPES: list[Callable[[Any, ShapedArray], ShapedArray]] = []
@@ -348,9 +348,8 @@ DIVIDED_TYPES: list[Callable[[Any, ShapedArray], ShapedArray]] = []
 
 
 def typeof(x: Any) -> Any:
-    """The type of an array, a tracer or a number: `shape`, `dtype`, `weak_type`; of a reference an `AbstractRef`. With
-    a mesh of several devices whose axes are Explicit, its `sharding` says along which of them which dimension is
-    divided.
+    """The type of an array, a tracer or a number: `shape`, `dtype`, `weak_type`; of a reference an `AbstractRef`. On a
+    mesh of several devices with Explicit axes, its `sharding` says which of these axes divide which dimension.
 
     TypeError for anything else.
 
@@ -402,7 +401,7 @@ def temporary(leaf: Any) -> Array | None:
             return Array(aval, leaf.astype(aval.dtype))
         if leaf.dtype in _SAME_FOR_ALL and len(_TYPES) < _MOST_TYPES:
             _TYPES[leaf.dtype, leaf.shape] = aval
-        return Array(aval, leaf if _state.recorder is None else leaf.copy())  # the call may be put off
+        return Array(aval, leaf if _state.recorder is None else leaf.copy())  # the call may be deferred
     if kind is float or kind is int or kind is bool or kind is complex:
         key = kind, thread.settings.context.enable_x64
         aval, pack = _PACKED.get(key) or _packed(key)

@@ -1,8 +1,8 @@
 """Array: a concrete, immutable array. Its elements are in a read-only NumPy array, in a backend's buffer, or in shards:
 a buffer for each device of this process that holds a part (`shards.py`).
 
-Each form is made from another only when it is asked for, so that a chain of compiled calls never makes NumPy arrays, a
-chain of eager operations never makes buffers, and what is computed on several devices stays in parts there.
+Each form is made from another only on request. So a chain of compiled calls never makes NumPy arrays, a chain of eager
+operations never makes buffers, and arrays that were computed on several devices stay divided.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ class Array(ArrayBase):
     _buffer: DeviceBuffer
     """For backends: dense and row-major."""
     _numpy: NDArray
-    """For users: the elements as a NumPy array that nobody can make writeable."""
+    """For users: the elements as a NumPy array that cannot be made writeable."""
     _view: NDArray
     """For the library, which does not write to it. Arrays of extended dtypes have none."""
     _storage: Array
     """Only for an extended dtype: the array that stores the elements (`overlay.py`)."""
     _pending: Any
-    """Only while its value is put off (`pending.py`)."""
+    """Only while its value is deferred (`pending.py`)."""
     _placed: Sharding
     """Where the user has put it, or where it was computed from such arrays; empty for all other arrays."""
     _shards: list[DeviceBuffer]
     """Only where `_placed` has several devices, or one of another process: the parts on devices of this process."""
 
     def __init__(self, aval: ShapedArray, view: NDArray) -> None:
-        """An array of type `aval` over `view`, to which nobody may write any more."""
+        """An array of type `aval` over `view`, which must not be written any more."""
         self.aval = aval
         self._view = view
 
@@ -81,7 +81,7 @@ class Array(ArrayBase):
 
     @classmethod
     def from_shards(cls, aval: ShapedArray, shards: list[DeviceBuffer], sharding: Sharding) -> Self:
-        """An array of type `aval` of which this process has `shards`, of its devices in the order of `sharding`."""
+        """An array of type `aval` with `shards` on the devices of this process, in the order of `sharding`."""
         self = cls.__new__(cls)
         self.aval = aval
         self._shards = shards
@@ -142,7 +142,7 @@ class Array(ArrayBase):
         return other
 
     def moved(self, sharding: Sharding) -> Array:
-        """The same elements in another place. What this process does not have of them is an error.
+        """The same elements in another place. It is an error if this process lacks some of them.
 
         Nothing is copied until it is used there, unless the place has devices of other processes: then only the parts
         on devices of this one stay.
@@ -399,7 +399,8 @@ class Array(ArrayBase):
         return self._buffer.address
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the first element, for foreign functions. Nobody may write there, and it ends with the array.
+        """The address of the first element, for foreign functions. The memory must not be written, and is freed with
+        the array.
 
         >>> import ctypes
         >>> import hloom.numpy as jnp
@@ -498,7 +499,7 @@ class Array(ArrayBase):
 
     @property
     def global_shards(self) -> list[Shard]:
-        """The parts of the array on all devices. Those of other processes have no `data`.
+        """The parts of the array on all devices. Parts in other processes have no `data`.
 
         >>> import hloom.numpy as jnp
         >>> [shard.index for shard in jnp.ones((2, 3)).global_shards]
@@ -565,7 +566,7 @@ boundaries(Array, *READERS)
 
 
 _NOT_OFFERED = frozenset({"__array_struct__", "__array_interface__"})
-"""What NumPy asks for before it calls `__array__`."""
+"""Attributes that NumPy looks up before it calls `__array__`."""
 _ELEMENTS = ("_buffer", "_numpy", "_shards", "_storage", "_view")
 """The slots that hold the elements in one form or another."""
 _SLOTS = [Array.__dict__[name] for name in _ELEMENTS]
@@ -577,8 +578,8 @@ when_several(lambda: _places_matter.append(True))
 
 
 def is_elsewhere(array: Array) -> bool:
-    """Whether an operation must ask where the array is. What computes on NumPy arrays by itself leaves such arrays to
-    `bind`."""
+    """Whether an operation must ask where the array is. Functions that compute with NumPy arrays directly leave such
+    arrays to `bind`."""
     return bool(_places_matter) and slot_is_set(array, "_placed")
 
 
@@ -759,8 +760,8 @@ _NUMBERS = frozenset({bool, int, float, complex})
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """The shape of what becomes an array: of an array, a number, an object with `__jax_array__`, or a sequence, which
-    may hold traced values."""
+    """The shape of a value that can become an array: of an array, a number, an object with `__jax_array__`, or a
+    sequence, which may hold traced values."""
     if isinstance(value, ArrayBase):
         return value.aval.shape
     if type(value) in _NUMBERS:
@@ -771,7 +772,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 
 def rank_of(value: Any) -> int:
-    """The number of dimensions of what becomes an array."""
+    """The number of dimensions of a value that can become an array."""
     return len(shape_of(value))
 
 

@@ -41,8 +41,8 @@ class Float0Type(NamedTuple):
 
 
 class ManualAxisType(NamedTuple):
-    """Along which axes of a mesh values vary from device to device. Sums that are not computed yet, and values whose
-    cotangents are such sums, are not kept here: `unreduced` and `reduced` are empty.
+    """Along which axes of a mesh values vary from device to device. Sums that are not computed yet, and values with
+    such sums as cotangents, are not kept here: `unreduced` and `reduced` are empty.
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.typeof(jnp.ones(2)).mat == hloom.sharding.ManualAxisType()
@@ -111,8 +111,8 @@ class ShapedArray:
 
     @property
     def sharding(self) -> Any:
-        """A NamedSharding: how the Explicit axes of a mesh divide the value whose type `typeof` has given; for others,
-        that no dimension is divided, over a mesh without axes. UnsupportedError where that is not known."""
+        """A NamedSharding: for a value with a type that `typeof` gave, how the Explicit axes of a mesh divide it; for
+        others, that no dimension is divided, over a mesh without axes. UnsupportedError where that is not known."""
         if self._sharding is None:
             return undivided(len(self.shape))
         if isinstance(self._sharding, str):
@@ -202,7 +202,7 @@ def _intern(key: tuple[Any, Any, bool]) -> ShapedArray:
         aval = _the_one((tuple(map(int, key[0])), dtype, bool(key[2])), _make)
     if len(_RECENT) >= MAX_RECENT:
         _RECENT.clear()
-    # `key` may spell the dtype in another way ("float32", np.float32): the next lookup need not come here.
+    # `key` may spell the dtype in another way ("float32", np.float32): the next lookup takes the fast path.
     _RECENT[key] = aval
     return aval
 
@@ -227,7 +227,7 @@ def _restored(shape: Any, dtype: Any, weak_type: bool, vma: frozenset[Any]) -> S
 
 
 def _the_one(key: tuple[Any, Any, bool], make: Callable[[tuple[Any, Any, bool]], ShapedArray]) -> ShapedArray:
-    """The type that `key`, in its canonical form, describes: the one that exists already, if any."""
+    """The type that `key`, in its canonical form, describes: the existing one, if any."""
     found = _INTERNED.get(key)
     if found is None:
         made = make(key)

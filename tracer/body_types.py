@@ -1,5 +1,5 @@
-"""What goes into the functions of control flow and what must come out: the types of carries and of branches, and the
-errors where they differ, which name each leaf by its path.
+"""The types that enter the functions of control flow and that must come out: the types of carries and of branches, and
+the errors where they differ, which name each leaf by its path.
 
 Source for these rules and for the substance of the messages: jax.lax.
 """
@@ -55,7 +55,7 @@ def leaf_names(treedef: Any, root: str) -> list[str]:
 
 
 def started(value: Value, aval: ShapedArray) -> Value:
-    """What a loop begins with, as its body takes it."""
+    """The initial value of a loop, in the form that its body takes."""
     found = convert(value, aval.dtype, aval.weak_type)
     missing = aval.vma - found.aval.vma
     return varying(found, missing, current_context().manual_axes) if missing else found
@@ -106,7 +106,7 @@ class Body:
         return values, traced
 
     def check_structure(self, found: Any) -> None:
-        """TreeStructureError unless the structure of the new carry is that of the old."""
+        """TreeStructureError unless the new carry has the old one's structure."""
         if found != self.tree:
             self._refuse(
                 "have the same pytree structure",

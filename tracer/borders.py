@@ -12,8 +12,8 @@ _BORDERS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"
 
 
 def with_open_borders(module: HloModule) -> HloModule:
-    """The same module without calls of computations that name shardings. What a `shard_map` maps and what is around it
-    are told apart by the instructions at its borders, in one computation."""
+    """The same module without calls of computations that name shardings. The instructions at the borders of a
+    `shard_map` separate its inside from its outside, in one computation."""
     return map_computations(module, _opened)
 
 

@@ -14,13 +14,13 @@ from .reports import LOGGER
 from .source import function_line, user_line
 
 Key = tuple[Any, tuple[ShapedArray, ...], StaticArguments, Context]
-"""What a traced program depends on: the structure of the arguments, their types, static ones, and the settings."""
+"""The key of a traced program: the structure of the arguments, their types, static ones, and the settings."""
 
 WEAK_TYPES = "https://docs.jax.dev/en/latest/type_promotion.html#weak-types"
 
 
 def explain_miss(fun: Any, key: Key, known: Sequence[Key], labels: Sequence[str]) -> None:
-    """Log why none of the programs `known` is that of `key`. `labels`: the names of the arguments' leaves."""
+    """Log why none of the programs `known` has the key `key`. `labels`: the names of the arguments' leaves."""
     lines = [f"TRACING CACHE MISS at {user_line() or '<unknown>'}:"]
     if not known:
         lines += ["  never seen function:", f"    {function_line(fun)}"]
@@ -68,6 +68,6 @@ def _differences(now: Key, before: Key, labels: Sequence[str]) -> Iterator[str]:
 
 
 def _type(aval: ShapedArray, other: ShapedArray) -> str:
-    """The type; whether it is weak only where the other one differs in that."""
+    """The type; "weak" only if the other type differs in that."""
     weak = f"{{weak_type={aval.weak_type}}}" if aval.weak_type != other.weak_type else ""
     return aval.str_short(short_dtypes=True) + weak

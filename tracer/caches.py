@@ -33,8 +33,8 @@ def on_clear(clear: Callable[[], None]) -> None:
 
 
 def clear_caches() -> None:
-    """Forget the traced and compiled programs of all functions, and those of `run_hlo`; give back the memory that is
-    kept for later use, that of machine code too.
+    """Drop the traced and compiled programs of all functions and of `run_hlo`; free the memory that is kept for later
+    use, also the memory of machine code.
 
     >>> import hloom
     >>> hloom.clear_caches()

@@ -1,4 +1,4 @@
-"""Whose call it is: the user's or the library's own.
+"""Distinguishes the user's calls from the library's own. the user's or the library's own.
 
 Settings such as strict promotion are about the code of users. The library's code combines arrays of all dtypes and
 ranks, and functions of users that it calls are under the user's settings again. Nothing is entered or left for that:

@@ -1,8 +1,8 @@
 """NaN and infinity as errors: what `hloom.debug_nans` and `hloom.debug_infs` ask for.
 
 Outside of jit each operation's result is looked at. A jitted function's results are looked at when it has run; if one
-is bad, its program is evaluated once more, operation by operation, and the first one whose result is bad is named, with
-its line. Programs are compiled under these settings (they are part of the context), so others pay nothing.
+is bad, its program is evaluated once more, operation by operation, and the error names the first operation with a bad
+result and its line. Programs are compiled under these settings (they are part of the context), so others pay nothing.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _line(metadata: Metadata | None) -> str:
 def checked(
     run: Run, module: HloModule, captured: Sequence[Array], donates: bool, what: str, *, is_library: bool = False
 ) -> Run:
-    """`run` of a compiled program, whose results are checked. `what` names the function. `is_library`: its instructions
-    carry the lines of whoever called it first."""
+    """`run` of a compiled program, with a check of its results. `what` names the function. `is_library`: its
+    instructions carry the lines of whoever called it first."""
     context = current_context()
 
     def run_and_check(arrays: Sequence[Array]) -> Any:
@@ -88,7 +88,7 @@ def _numbers(leaves: Iterable[Any]) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The first instruction whose result is bad."""
+    """The first instruction with a bad result."""
 
     instruction: HloInstruction
     kind: str
@@ -99,7 +99,7 @@ class _Found:
 
 
 class _Search:
-    """An observer of an evaluation that remembers the first instruction whose result is bad."""
+    """An observer of an evaluation that remembers the first instruction with a bad result."""
 
     def __init__(self, computation: HloComputation, arguments: Iterable[Any], context: Context) -> None:
         source = iter(arguments)
@@ -151,7 +151,7 @@ def blame(
     computation: HloComputation, arguments: Sequence[Any], found: str, context: Context, what: str,
     is_library: bool = False,
 ) -> NoReturn:  # fmt: skip
-    """Raise FloatingPointError for a computation whose results were bad: for the first instruction that was."""
+    """Raise FloatingPointError for a computation with bad results: for the first instruction that was."""
     where = _where(what)
     _refuse_effects(computation, found, what, where)
     search = _FirstOnly(computation, arguments, context)
@@ -192,7 +192,7 @@ def _refuse_effects(computation: HloComputation, found: str, what: str, where: s
 
 
 def _error(searches: Sequence[_Search], found: str, what: str, where: str, is_library: bool) -> FloatingPointError:
-    """What the searches on all devices tell."""
+    """The error from the searches on all devices."""
     given = [s for s in searches if s.has_given]
     origin = given[0].origin if given else "a literal"
     first = min([s.found for s in searches if s.found], key=lambda f: (f.time, not f.was_given), default=None)

@@ -1,14 +1,14 @@
-"""Clusters: the operations that a batch has put off, as one program, or one by one.
+"""Clusters: the deferred operations of a batch, as one program, or one by one.
 
-`settle` fills the results of a batch that somebody still holds. The first time, a sequence of operations becomes a
-computation of what these results need; a program is looked up by its structure, or compiled. The step at which the
-sequence ends then keeps a `Plan`, so that the next time nothing but the program's call is left to do.
+`settle` fills the results of a batch that somebody still holds. The first time, it turns a sequence of operations into
+a computation of the instructions that these results need; a program is looked up by its structure, or compiled. The
+step at which the sequence ends then keeps a `Plan`, so that the next time nothing but the program's call is left to do.
 
 Which results are held depends on names in the user's program, and on cycles that the garbage collector has not found
 yet. So a plan that gives more than is asked for will do, until the same results were asked for a few times.
 
-A cluster runs op by op if it is a single operation that NumPy does well, if its structure was not seen often enough
-(`hloom_jit_level` 1: before the second time), or if the backend cannot compile it; the report says so.
+A cluster runs op by op in three cases: it is a single operation that NumPy does well, its structure has not been seen
+often enough (`hloom_jit_level` 1: before the second time), or if the backend cannot compile it; the report says so.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Cluster:
     reason: str = ""
     """Why it is not compiled."""
     seconds: float = 0.0
-    """What making it took."""
+    """The time that compiling it took."""
     hits: int = 0
     """How often it ran after the first time."""
 
@@ -83,12 +83,12 @@ class Alone:
 
     needed: Sequence[int]
     operands: tuple[int, ...] | None
-    """Values from outside of which the operation is the one result. None if it is less simple."""
+    """If the operation alone computes the result: its operands from outside. None if it is less simple."""
 
 
 @dataclass(slots=True)
 class Settled:
-    """What `settle` did, for reports."""
+    """The outcome of `settle`, for reports."""
 
     cluster: Cluster | None
     """None if the operations ran one by one."""
@@ -109,7 +109,7 @@ _count = 0
 
 
 def settle(entries: Entries, handles: Sequence[Handle], run_op: RunOp, often: int) -> Settled | None:
-    """Fill the handles: all are results of the batch whose entries these are. None if there is nothing to do.
+    """Fill the handles: all are results of the batch with these entries. None if there is nothing to do.
 
     often: the how manieth time a structure comes it is compiled.
     """
@@ -136,7 +136,7 @@ def live_handles(entries: Entries) -> list[Handle]:
 def _settle_first(
     step: Step, entries: Entries, handles: Sequence[Handle], wanted: tuple[int, ...], run_op: RunOp, often: int
 ) -> Settled:
-    """The results of a sequence for which there is no plan."""
+    """The results of a sequence that has no plan yet."""
     runs = step.runs[wanted] = step.runs.get(wanted, 0) + 1
     wider = _wider(step, wanted)
     if wider is not None and runs < OFTEN:
@@ -321,7 +321,7 @@ def _computation(
 
 
 SPREADING = frozenset(o for o, spec in SPECS.items() if Trait.ELEMENTWISE in spec.traits and spec.arity == 2)
-"""Ops of two operands of which one may be a scalar here, as for NumPy; HLO wants it broadcast."""
+"""Ops of two operands; one may be a scalar here, as for NumPy. HLO wants it broadcast."""
 
 
 def _spread(operand: HloInstruction, step: Step) -> HloInstruction:
@@ -332,5 +332,5 @@ def _spread(operand: HloInstruction, step: Step) -> HloInstruction:
 
 
 def constant_bytes(array: Array) -> bytes:
-    """What tells a scalar constant from others of its type."""
+    """The bytes that distinguish a scalar constant from others of its type."""
     return np.ascontiguousarray(array._view).tobytes()

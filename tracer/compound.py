@@ -6,7 +6,7 @@
 `var(x)` on arrays would be some ten NumPy calls. Instead the function is traced and compiled once for each combination
 of argument types, as if it were jitted, and called through the same dispatch. While HLO is being recorded the Python
 function itself runs, so that a traced program holds its operations with the user's lines. While a derivative is taken
-outside of jit, the function is one nested call, whose derivative is a stored program too.
+outside of jit, the function is one nested call, and its derivative is a stored program too.
 
 A call that cannot be traced runs op by op: the function must see values, or the backend lacks a type. Errors come from
 this plain run too, so that they name the user's line and not an argument of a program that the user never wrote.
@@ -33,7 +33,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _NONE = ArgumentSpec(frozenset(), frozenset())
 _NO_CALLS: frozenset[Any] = frozenset()
 _NOT_TRACEABLE = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError)
-"""What tracing raises for arguments that are in error, for functions that must see values, and for types that the
+"""The errors that tracing raises for invalid arguments, for functions that must see values, and for types that the
 backend lacks. Anything else is a fault of the library or the machine, and is not hidden."""
 
 
@@ -66,7 +66,7 @@ class Compound(JitFunction[..., Any]):
         self._small = small
         self._uses_keys = uses_keys
         self._untraceable: set[Any] | frozenset[Any] = _NO_CALLS
-        """The calls for which no program can be made."""
+        """The calls that have no program."""
         names = fun.__code__.co_varnames
         self._shape = names.index("shape") if "shape" in static.names else None
         """The position of a static argument that is called "shape": it may be a list, which cannot be hashed, or an

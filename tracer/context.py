@@ -1,7 +1,7 @@
 """The trace context: every setting that decides what a function is traced and compiled to, as one object.
 
-Contexts are immutable and interned: equal means identical, so a cache keys on one at the cost of a pointer. Every
-cache of traced or compiled programs has the context in its key: jit's, those of derivatives, of scan and of remat.
+Contexts are immutable and interned: equal means identical, so a cache keys on one at the cost of a pointer. Every cache
+of traced or compiled programs has the context in its key: the caches of jit, of derivatives, of scan and of remat.
 
 A thread sees the settings of the process, overridden by its own `with` blocks: `hloom.enable_x64()` in one
 thread changes nothing in another. `current_context()` costs two attribute lookups.
@@ -24,7 +24,8 @@ from ..hlo.target import Target
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """What traced and compiled programs depend on. `Context.changed` gives the one instance for other values."""
+    """The settings that traced and compiled programs depend on. `Context.changed` gives the one instance for other
+    values."""
 
     enable_x64: bool
     disable_jit: bool
@@ -38,7 +39,7 @@ class Context:
     manual_axes: Any = None
     """Within a function that `shard_map` maps over several devices: its mesh (`manual.py`)."""
     checks: frozenset[str] = frozenset()
-    """What `checkify` looks for around this: "user", "nan", "div", "oob"; "checkify" within any."""
+    """The checks that an enclosing `checkify` looks for: "user", "nan", "div", "oob"; "checkify" within any."""
     debug_nans: bool = False
     debug_infs: bool = False
     """Programs compiled under one of these two check their results (`checks.py`)."""
@@ -55,11 +56,11 @@ class Context:
     autotune: bool = False
     """Variants of each program are timed, and the fastest is kept."""
     compiler: str = DEFAULT_KERNEL_COMPILER
-    """What makes machine code of kernels."""
+    """The compiler of kernels."""
     excess_precision: bool = False
-    """What a kernel computes of bfloat16 and float16 is rounded where it is stored, not after each operation."""
+    """Kernels round bfloat16 and float16 values where they store them, not after each operation."""
     frontend_attributes: tuple[tuple[str, str], ...] = ()
-    """What instructions carry that are recorded now (`hloom.experimental.xla_metadata`)."""
+    """The attributes of instructions that are recorded now (`hloom.experimental.xla_metadata`)."""
     meshes: Any = None
     """The meshes that complete a PartitionSpec (`current_mesh.py`); None: there is none."""
     user_contexts: tuple[tuple[int, Any], ...] = ()
@@ -84,7 +85,7 @@ class Context:
 _FIELDS = tuple([f.name for f in fields(Context)])
 _INTERNED: dict[tuple[Any, ...], Context] = {}
 _CHANGED: dict[tuple[Any, ...], Context] = {}
-"""What `Context.changed` has found: blocks with the same settings are entered again and again."""
+"""The results of `Context.changed`: blocks with the same settings are entered again and again."""
 _MOST_CHANGES = 4096
 
 
@@ -115,7 +116,8 @@ def when_on(setting: str, start: Callable[[], None]) -> None:
 
 
 def when_checking(start: Callable[[], None]) -> None:
-    """`start` is called when the results of operations are to be checked for the first time. It may be called twice."""
+    """Register `start`, which is called before the results of operations are checked for the first time. It may be
+    called twice."""
     for setting in ("debug_nans", "debug_infs"):
         when_on(setting, start)
 
@@ -132,7 +134,7 @@ class Settings:
         self.context = context
         self.changes = changes
         self.lasting = lasting
-        """Those of `changes` that `change_thread` has made, as far as they were known."""
+        """The subset of `changes` that `change_thread` has made, as far as known."""
 
 
 class _NotStarted:
@@ -150,7 +152,7 @@ class _Thread(threading.local):
     running: Settings | None = cast(Any, _NotStarted())
     """The settings while a call of a jitted function may run its executable at once; None while anything is traced."""
     lasting: dict[str, Any] = _NOTHING
-    """What `change_thread` has changed, by name."""
+    """The changes that `change_thread` has made, by name."""
 
 
 _lock = fork_lock(Order.LEAF)

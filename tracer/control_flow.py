@@ -176,7 +176,7 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any 
 
 
 def _scalar(given: Any, rule: str) -> Value:
-    """What decides, as a value."""
+    """The predicate or index, as a value."""
     try:
         value: Value = as_value(given)
     except TypeError as error:
@@ -185,7 +185,7 @@ def _scalar(given: Any, rule: str) -> Value:
 
 
 def _with_operand(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
-    """The operands, of which one may be given by keyword."""
+    """The operands; one may be given by keyword."""
     if operand is _NO_OPERAND:
         return operands
     if operands:
@@ -276,7 +276,7 @@ def _branches_on_references(
 
 
 def _closed_over(function: Any) -> list[Any]:
-    """What a Python function has in its closure."""
+    """The objects in a Python function's closure."""
     return [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if _is_filled(cell)]
 
 

@@ -3,7 +3,7 @@
 An operation is an HLO opcode with its attributes, or a primitive. `bind(opcode, operands, attributes)` infers the
 result's type, then asks the current trace to process it; `bind_call(call, operands)` does so for a primitive. There is
 one current trace a thread. At the bottom is EvalTrace, which computes with NumPy at once; HloTrace (`recording.py`)
-records into a computation; transformations add further traces, whose methods set `parent` as the current trace and bind
+records into a computation; transformations add further traces. Their methods set `parent` as the current trace and bind
 the operations that replace the one they process.
 
 Results with several arrays, and the operands of ops that run computations, are flat lists here. HLO's tuples appear
@@ -86,11 +86,11 @@ _SLOW = frozenset(
         *(Opcode.CONVOLUTION, Opcode.SORT, Opcode.TOPK, Opcode.REDUCE),
     }
 )
-"""Ops for which the evaluator is slow. Of reductions, those of several arrays."""
+"""Ops that the evaluator runs slowly. Among reductions, only those of several arrays."""
 _SLICES = frozenset({Opcode.SLICE, Opcode.DYNAMIC_SLICE})
 _SPECIAL = _SLOW | _SLICES | FUNCTIONS | {Opcode.WHILE, Opcode.CONDITIONAL}
 _TINY = 1024
-"""Elements up to which the evaluator is fast enough for any op."""
+"""The most elements for which the evaluator is fast enough for any op."""
 
 
 def _is_worth_a_program(opcode: Opcode, operands: tuple[Value, ...], shape: Shape) -> bool:
@@ -125,8 +125,9 @@ evaluate_op: Callable[..., Any] = _evaluate_first
 
 
 class EvalTrace(Trace):
-    """Computes at once: an op by the evaluator's NumPy call, a primitive by its `evaluate`. Loops, branches with many
-    ops, ops for which NumPy has no fast call, and elementary functions (`functions.py`) are programs of the backend."""
+    """Computes at once: an op by the evaluator's NumPy call, a primitive by its `evaluate`. The backend compiles
+    programs for loops, branches with many ops, ops without a fast NumPy call, and elementary functions
+    (`functions.py`)."""
 
     parent = None
 
@@ -181,7 +182,7 @@ class EvalTrace(Trace):
         return eval_computation(branches[taken], operands[1:])
 
     def array(self, value: Value) -> Array:
-        """`value` as an Array; UnexpectedTracerError if it is a tracer that outlived its trace."""
+        """`value` as an Array; UnexpectedTracerError for a tracer that outlived its trace."""
         if isinstance(value, Array):
             return value
         raise leaked(value)
@@ -244,8 +245,8 @@ class _ThreadState(threading.local):
         """The names of the `named_scope` blocks around, each with a slash after it."""
 
     recorder: Any = None
-    """What puts operations off in this thread (`putting_off.py`): None, as in most threads, where nothing does. Of the
-    class while that is asked for in the whole process."""
+    """The object that defers operations in this thread (`putting_off.py`): None, as in most threads, where nothing
+    does. Of the class while that is asked for in the whole process."""
 
 
 EVAL = EvalTrace()
@@ -265,7 +266,7 @@ def refine_eval(kind: type[EvalTrace], *, first: bool = False) -> None:
 
 
 def check_from_now_on() -> None:
-    """Called when results are to be checked for the first time: until then no operation asks for the settings."""
+    """Called before results are checked for the first time: until then no operation asks for the settings."""
     if not isinstance(EVAL, CheckedEvalTrace):
         EVAL.__class__ = CheckedEvalTrace
 
@@ -346,8 +347,8 @@ def track_varying() -> None:
 
 
 def _tracks(trace: Trace | None) -> bool:
-    """Whether types say along which axes values vary: where a user's function is traced within `shard_map`. What is
-    derived from a traced program has the `pvary` of that program."""
+    """Whether types say along which axes values vary: where a user's function is traced within `shard_map`. A trace
+    that repeats a traced program uses the `pvary` calls of that program."""
     manual = current_context().manual_axes
     if manual is None or not manual.tracks:
         return False
@@ -425,7 +426,7 @@ def eager_with_scalar(opcode: Opcode, x: Array, y: Array, attributes: Attributes
 def bind_multi(
     opcode: Opcode, operands: Sequence[Value], attributes: Attributes = NO_ATTRIBUTES, *, shape: Shape | None = None
 ) -> list[Value]:
-    """One operation whose HLO result is a tuple (a reduce of several arrays, rng-bit-generator); strongly typed."""
+    """One operation with a tuple as its HLO result (a reduce of several arrays, rng-bit-generator); strongly typed."""
     operands = tuple(operands)
     if storages(operands) is not operands:
         _bind_extended(opcode, operands, attributes, shape)
@@ -439,8 +440,8 @@ def bind_multi(
 def bind_declared(
     opcode: Opcode, operands: Sequence[Value], attributes: Attributes, shape: Shape
 ) -> Value | list[Value]:
-    """One operation whose result is declared, an array or a tuple: no cache of types keeps the attributes, which may
-    hold a user's function."""
+    """One operation with a declared result, an array or a tuple: no cache of types keeps the attributes, which may hold
+    a user's function."""
     operands = storages(tuple(operands))
     checked = _checked_shape(opcode, [o.aval.hlo for o in operands], attributes, shape)
     return _state.trace.process(opcode, operands, attributes, checked)

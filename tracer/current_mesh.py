@@ -39,7 +39,7 @@ def get_mesh() -> Mesh:
 
 
 def current_mesh() -> Mesh | AbstractMesh:
-    """The mesh that completes a PartitionSpec: that of `set_mesh`, of a ``with mesh:`` block, or an abstract one.
+    """The mesh that completes a PartitionSpec: the mesh of `set_mesh`, of a ``with mesh:`` block, or an abstract one.
 
     Where `use_abstract_mesh` has given the axes of a mesh with devices other types, it is that mesh with these types.
     """
@@ -55,8 +55,8 @@ def current_mesh() -> Mesh | AbstractMesh:
 
 
 def current_device_mesh(mesh: AbstractMesh) -> Mesh | None:
-    """The current mesh with devices, or that of a `shard_map` around, if it has the axes of `mesh`; with the types of
-    these."""
+    """The current mesh with devices, or the mesh of an enclosing `shard_map`, if it has the axes of `mesh`; with the
+    types of these."""
     manual = current_context().manual_axes
     for found in (*CURRENT.meshes[1:], *([] if manual is None else [manual.mesh])):
         if found.shape_tuple == mesh.shape_tuple and not found.empty:

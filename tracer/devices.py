@@ -2,10 +2,10 @@
 
 One by default, however many cores the process has; kernels use these by themselves. `HLOOM_NUM_DEVICES=n` makes n,
 which run programs on threads, as do JAX's names for it: `jax_num_cpu_devices`, and `XLA_FLAGS` with
-``--xla_force_host_platform_device_count=n``. `hloom.distributed` adds those of other processes. All is settled when a
-device is first asked for.
+``--xla_force_host_platform_device_count=n``. `hloom.distributed` adds the devices of other processes. All is settled
+when a device is first asked for.
 
-Names and meaning are those of `jax.Device` and of the functions that list devices.
+Names and semantics follow `jax.Device` and JAX's functions that list devices.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Client:
         return list(_all().devices)
 
     def local_devices(self) -> list[CpuDevice]:
-        """Those of this process."""
+        """The devices of this process."""
         return list(_all().local)
 
     def device_count(self) -> int:
@@ -202,7 +202,7 @@ class CpuDevice:
 
     id: int
     local_hardware_id: int
-    """Its number among those of its process."""
+    """Its number among the devices of its process."""
     process_index: int
     platform = "cpu"
     device_kind = "cpu"
@@ -264,7 +264,7 @@ def _device(number: int, process: int, local: int) -> CpuDevice:
 
 
 def default_device() -> CpuDevice:
-    """Where arrays are that nobody has put elsewhere: the first device of this process."""
+    """The device of arrays that have not been placed explicitly: the first device of this process."""
     return _all().local[0]
 
 
@@ -389,7 +389,7 @@ def host_ids(backend: str | Client | None = None) -> list[int]:
 
 
 def default_backend() -> str:
-    """The platform of the default device: "cpu". What compiles programs is named by `hloom.config.hloom_backend`.
+    """The platform of the default device: "cpu". `hloom.config.hloom_backend` names the compiler.
 
     >>> import hloom
     >>> hloom.default_backend()

@@ -1,7 +1,7 @@
 """How values are divided along the Explicit axes of a mesh: what JAX keeps in their types.
 
-Types say nothing about shardings here. An array knows its own; that of a traced value follows from where the arguments
-of the function are (`Places`), forward through the operations between, by their factors (`hlo/passes/partition`). The
+Types say nothing about shardings here. An array knows its own; a traced value's sharding follows from the places of the
+function's arguments (`Places`), forward through the operations between, by their factors (`hlo/passes/partition`). The
 answer decides what a program means, so nothing is guessed: where operands disagree, or nothing says what becomes of a
 dimension that is divided, there is a reason instead of a division, and who asks gets an error with that reason.
 """
@@ -52,14 +52,15 @@ def division(value: Any, mesh: AnyMesh) -> PartitionSpec:
 
 
 def divisions(places: Places, mesh: AnyMesh) -> tuple[Found, ...]:
-    """Those of all arguments of a function: a part of the key of what it is traced to, if they were asked for."""
+    """The divisions of all arguments of a function: a part of the key of its traced program, if the function asked for
+    them."""
     return tuple([_of_place(g, None, mesh) if _is_place(g) else _of_value(g, mesh) for g in places.values])
 
 
 def results_of(
     computation: HloComputation, places: Sequence[Sharding | None], mesh: Mesh
 ) -> list[NamedSharding | None]:
-    """How the results of a program are divided whose arguments are in `places`; None where that does not follow."""
+    """The shardings of a program's results if its arguments are in `places`; None where that does not follow."""
     given = [_of_place(p, i.shape.rank, mesh) for p, i in zip(places, computation.parameters, strict=True)]
     found = _of_computation(computation, given, mesh)
     return [None if isinstance(f, str) else NamedSharding(mesh, PartitionSpec(*f)) for f in found]
@@ -88,7 +89,7 @@ def _of_value(value: Any, mesh: AnyMesh) -> Found:
 
 
 def _of_place(place: Any, rank: int | None, mesh: AnyMesh) -> Found:
-    """That of an array in a place. `rank` None: as many dimensions as the place names."""
+    """The division of an array in a place. `rank` None: as many dimensions as the place names."""
     if place is None or (place.is_fully_replicated and not isinstance(place, NamedSharding)):
         return ((),) * (rank or 0)
     if not isinstance(place, NamedSharding) and isinstance(mesh, Mesh) and rank is not None:
@@ -101,7 +102,7 @@ def _of_place(place: Any, rank: int | None, mesh: AnyMesh) -> Found:
 
 
 def _divided_type(x: Any, aval: ShapedArray) -> ShapedArray:
-    """The type that `typeof` gives of `x`, whose plain type is `aval`."""
+    """The type that `typeof` gives for `x` with the plain type `aval`."""
     if not isinstance(x, Array | Tracer):
         return aval
     place = x._placed if isinstance(x, Array) and is_placed(x) else None
@@ -149,7 +150,7 @@ def _padded(found: Found, rank: int) -> Found:
 
 
 def _before(last: HloInstruction, known: Any) -> list[HloInstruction]:
-    """What an instruction needs and is not known yet, operands first."""
+    """The unknown instructions that an instruction depends on, operands first."""
     order: list[HloInstruction] = []
     seen: set[HloInstruction] = set()
     waiting = [(last, False)]
@@ -294,7 +295,8 @@ def _shares(
 
 
 def _of_result(dims: Any, cut: dict[int, tuple[Any, ...]], sizes: Sequence[int], mesh: AnyMesh) -> Division | None:
-    """A result whose factors are cut so; None if a dimension cannot be said to be divided so."""
+    """The division of a result from the axes that cut its factors; None if a dimension cannot be said to be divided
+    so."""
     found = []
     for factors in dims:
         axes = tuple([a for f in factors for a in cut.get(f, ())])

@@ -1,4 +1,4 @@
-"""`ds`: an index of a block whose size is known and whose start may be traced."""
+"""`ds`: an index of a block with a known size and a start that may be traced."""
 
 from __future__ import annotations
 

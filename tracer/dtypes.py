@@ -102,7 +102,7 @@ def _join(nodes: frozenset[str], strict: bool = False) -> str:
     """The least upper bound of lattice nodes."""
     upper = _STRICTLY_UPPER if strict else _UPPER
     common = frozenset.intersection(*(upper[n] for n in nodes))
-    if strict:  # a Python number has several types above it: the least are those of the same kind
+    if strict:  # a Python number has several types above it: the least are the types of its own kind
         common = (common & nodes) or common
     if not common and strict:
         raise TypePromotionError(
@@ -376,7 +376,7 @@ def iinfo(dtype: DTypeLike) -> Any:
 
 
 def is_extended(dtype: Any) -> bool:
-    """True for dtypes that HLO lacks, such as those of keys."""
+    """True for dtypes that HLO lacks, such as key types."""
     return isinstance(dtype, ExtendedDType)
 
 
@@ -399,7 +399,7 @@ def is_integer(dtype: DType) -> bool:
 
 
 def is_unsigned(dtype: DType) -> bool:
-    """True for unsigned integers; not for bool. (`kind` is "V" for those of less than 8 bits.)"""
+    """True for unsigned integers; not for bool. (`kind` is "V" for types of less than 8 bits.)"""
     return is_integer(dtype) and not element_type_of(dtype).is_signed
 
 

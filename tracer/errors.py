@@ -52,15 +52,15 @@ class CompileOptionError(JaxRuntimeError, ValueError):
 
 
 class JAXTypeError(TypeError):
-    """What is wrong with how traced values are used: JAX's name. Raised as one of its subclasses."""
+    """An error in the use of traced values: JAX's name. Raised as one of its subclasses."""
 
 
 class JAXIndexError(IndexError):
-    """What is wrong with an index while a function is traced: JAX's name. Raised as one of its subclasses."""
+    """An error in an index while a function is traced: JAX's name. Raised as one of its subclasses."""
 
 
 class JaxprTypeError(TypeError):
-    """A jaxpr whose equations do not fit together, or do not fit the values on which it is evaluated."""
+    """A jaxpr with equations that do not fit together, or do not fit the values that it is evaluated on."""
 
 
 class KeyReuseError(JAXTypeError):

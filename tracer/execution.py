@@ -217,9 +217,9 @@ class _Holder:
 def donations(
     arrays: Sequence[Array], donated: Sequence[int], device: StreamExecutor | None
 ) -> list[DeviceBuffer]:
-    """The buffers for a call that may overwrite those of the `donated` arrays, which are deleted from now on.
+    """The buffers for a call that may overwrite the `donated` arrays, which are deleted from now on.
 
-    `device`: the executable's. A donated buffer that is elsewhere is copied: it could not become a result.
+    `device`: the executable's. A donated buffer on another device is copied: it could not become a result.
 
     DeletedArrayError if one of the arrays is deleted already; unless another thread has just done that, no array of
     this call is given up then.
@@ -273,7 +273,7 @@ def put_off_calls(record: Callable[[HloComputation, Sequence[Array]], list[Array
 
 
 def run_call(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
-    """Call a computation of flat parameters whose root is a tuple. Compiled once, while it is in use."""
+    """Call a computation with flat parameters and a tuple as its root. Compiled once, while it is in use."""
     if _put_off is not None:
         put_off = _put_off(computation, arrays)
         if put_off is not None:
@@ -282,7 +282,7 @@ def run_call(computation: HloComputation, arrays: Sequence[Array]) -> list[Array
 
 
 def run_while(condition: HloComputation, body: HloComputation, arrays: Sequence[Array]) -> list[Array]:
-    """Run a loop whose computations take one tuple."""
+    """Run a loop with computations that take one tuple."""
     make = partial(_compiled_while, condition, body)
     return run_flat(kept_by(body, (condition, current_context()), make), arrays)
 
@@ -307,8 +307,8 @@ _keepers: weakref.WeakSet[HloComputation] = weakref.WeakSet()
 
 
 def kept_by(computation: HloComputation, key: Hashable, make: Callable[[], T]) -> T:
-    """What `make` compiles, made once. It is kept in `computation` and dies with it, as must the user's functions that
-    the program calls."""
+    """The result of `make`, compiled once. It is kept in `computation` and dies with it, as must the user's functions
+    that the program calls."""
     programs: dict[Hashable, Any] | None = vars(computation).get(_PROGRAMS)
     if programs is None:
         programs = vars(computation).setdefault(_PROGRAMS, {})
@@ -353,7 +353,7 @@ def _compiled_branch(computation: HloComputation) -> Executable:
 
 
 def _program_of(make: Callable[[], HloModule], kind: str, *computations: HloComputation) -> Executable:
-    """The program of the module that `make` makes from `computations`; that of others which are the same."""
+    """The program of the module that `make` makes from `computations`; equal computations share one."""
     keys = tuple([structural_key(c) for c in computations])
     if None in keys:
         return compile_module(make())

@@ -33,7 +33,7 @@ class prng_key(extended):
 
 
 class ExtendedDType:
-    """A dtype whose elements are arrays of `storage_shape` and `storage_dtype`. Equal means identical.
+    """A dtype with elements that are arrays of `storage_shape` and `storage_dtype`. Equal means identical.
 
     It has the attributes of `numpy.dtype` that functions read from all dtypes.
     """

@@ -1,7 +1,7 @@
 """Ops on arrays of extended dtypes, such as keys: what they do to the storage.
 
-An op that moves elements moves whole blocks of the storage, whose last dimensions are those of one element: as if each
-element were a batch. Equality compares all words of an element. Nothing else is defined on such elements.
+An op that moves elements moves whole blocks of the storage; the last dimensions of the storage belong to one element:
+as if each element were a batch. Equality compares all words of an element. Nothing else is defined on such elements.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _written(update: int) -> Callable[[Operands, Any], Uses]:
 
 @EXTENDED.register(Opcode.RESHAPE, Opcode.REVERSE, Opcode.COPY, Opcode.OPT_BARRIER)
 def _same_attributes(opcode: Opcode, operands: Operands, attributes: Any, shape: Shape | None) -> Value:
-    """For ops whose dimensions keep their numbers, or that have none."""
+    """For ops that keep the numbers of their dimensions, or have none."""
     return _moved(opcode, operands, attributes, _dtype(operands), shape)
 
 
@@ -224,7 +224,7 @@ def _dynamic_update_slice(opcode: Opcode, operands: Operands, attributes: Any, s
 @EXTENDED.register(Opcode.GATHER)
 @_using("gather", _taken)
 def _gather(opcode: Opcode, operands: Operands, attributes: GatherAttributes, shape: Shape | None) -> Value:
-    """Each slice takes whole elements, whose dimensions come last in the result."""
+    """Each slice takes whole elements; their dimensions come last in the result."""
     x, indices = operands
     dtype = _dtype((x,))
     batch = indices.aval.ndim - (attributes.index_vector_dim < indices.aval.ndim)
@@ -240,7 +240,7 @@ def _gather(opcode: Opcode, operands: Operands, attributes: GatherAttributes, sh
 @EXTENDED.register(Opcode.SCATTER)
 @_using("scatter", _written(2))
 def _scatter(opcode: Opcode, operands: Operands, attributes: ScatterAttributes, shape: Shape | None) -> Value:
-    """`to_apply` combines words: its type is that of the storage."""
+    """`to_apply` combines words: it has the type of the storage."""
     x, _, updates = operands
     _require_all_extended(opcode, (x, updates))
     dtype = _dtype((x, updates))

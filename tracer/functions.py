@@ -1,8 +1,8 @@
-"""Elementary functions outside of jit: the backend's own code, so that they are bit for bit those of compiled programs.
+"""Elementary functions outside of jit: the backend's own code, so that they equal compiled programs bit for bit.
 
 NumPy's `exp` and the backend's differ in the last bit of many numbers, both within an ulp of the truth; a program that
-gives other results under jit is hard to trust all the same. `hlo/elementary.py` says which ops are functions of which
-types; all others stay NumPy's calls. The evaluator remains what the functions mean.
+gives other results under jit is hard to trust all the same. `hlo/elementary.py` lists the ops and types; all others
+stay NumPy's calls. The evaluator remains what the functions mean.
 
 A function is a program of one op for each combination of types; all sizes share its kernel.
 """
@@ -38,8 +38,8 @@ on_clear(_UNSUPPORTED.clear)
 
 
 def run_function(opcode: Opcode, arrays: Sequence[Array], attributes: Attributes, shape: Shape) -> Array | None:
-    """The op on concrete arrays, of which scalars are broadcast; the result is strongly typed. None where the backend
-    has no such function, as the reference has none."""
+    """The op on concrete arrays, with scalars broadcast; the result is strongly typed. None where the backend has no
+    such function, as the reference has none."""
     context = current_context()
     key: tuple[object, ...] = (opcode, context, *[a.aval for a in arrays])
     if attributes is not NO_ATTRIBUTES:
@@ -73,8 +73,8 @@ def _made(opcode: Opcode, avals: Sequence[ShapedArray], attributes: Attributes, 
 
 
 _SMALL = 1 << 15
-"""The bytes of a result up to which NumPy gives its memory: the next operation is a call of NumPy most of the time, for
-which a view of memory of the backend takes longer to make than such a function takes. Larger memory is recycled."""
+"""The largest result, in bytes, that uses memory of NumPy: the next operation is usually a call of NumPy, and making a
+NumPy view of the backend's memory takes longer than such a function. Larger memory is recycled."""
 
 
 def _to_numpy(run_program: Callable[[list[int]], None], count: int, aval: ShapedArray) -> _Run:

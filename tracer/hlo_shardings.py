@@ -124,7 +124,7 @@ def open_dimensions(sharding: Sharding) -> list[int]:
 
 def from_hlo(hlo: HloSharding, rank: int, assignment: Assignment, meshes: Sequence[Mesh]) -> Sharding:
     """A sharding of users that says the same for an array of `rank` dimensions: over the first of `meshes` (of these
-    devices) whose axes can."""
+    devices) with axes that fit."""
     if hlo.is_manual:
         return ManualSharding(meshes[0] if meshes else _line(assignment))
     if hlo.is_partly_manual:

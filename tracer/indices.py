@@ -2,8 +2,8 @@
 
 A gather clamps its indices, a scatter drops the windows that do not fit. Derivatives and `hloom.lax` need both of both.
 
-What counts is an index's value, whatever its type: `holding` and `as_index` give it a type in which it can be compared
-and counted with sizes of dimensions.
+An index counts by its value, whatever its type: `holding` and `as_index` give it a type in which it can be compared and
+counted with sizes of dimensions.
 """
 
 from __future__ import annotations
@@ -152,7 +152,8 @@ def fits(indices: Value, sizes: Sequence[int], attributes: GatherAttributes) -> 
 def where_fits(
     found: Value, indices: Value, sizes: Sequence[int], attributes: GatherAttributes, fill: Callable[[Value], Value]
 ) -> Value:
-    """What was gathered from an array of dimensions `sizes`; the windows that do not fit are those of `fill(found)`."""
+    """The result of a gather from an array of dimensions `sizes`; windows that do not fit are taken from
+    `fill(found)`."""
     inside = fits(indices, sizes, attributes)
     if inside is None:
         return found

@@ -1,4 +1,4 @@
-"""What `jit` may be told about inlining, with JAX's name (since 0.12)."""
+"""The options of `jit` for inlining, with JAX's name (since 0.12)."""
 
 from __future__ import annotations
 

@@ -111,7 +111,8 @@ class Programs:
 
 
 class _ByPlaces:
-    """What a function is traced to that asks how its arguments are divided over a mesh: a program for each answer."""
+    """The traced programs of a function that asks how its arguments are divided over a mesh: a program for each
+    answer."""
 
     def __init__(self, mesh: Any) -> None:
         self.mesh = mesh
@@ -189,7 +190,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         self._inline = inline
         self._shardings = shardings
         self._options = options
-        """The settings of the context with which it is compiled."""
+        """The settings of the context that it is compiled with."""
         self._state = thread_state()
         self._settings = thread
         self._made: Programs | None = None
@@ -441,8 +442,8 @@ class JitFunction(SharedValue, Generic[P, R]):
         return run
 
     def _run_or_put_off(self, traced: Traced, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Run:
-        """A function of the library: its program, which is compiled when it first runs. Where operations are put off,
-        it is one of them."""
+        """A function of the library: its program, which is compiled when it first runs. While operations are deferred,
+        the call is deferred too."""
         state, compiled = self._state, self._compiled
         types, structure = traced.out_avals, traced.out_tree
         is_plain = len(types) == 1 and tree.treedef_is_leaf(structure) and types[0] is types[0].storage
@@ -460,7 +461,7 @@ class JitFunction(SharedValue, Generic[P, R]):
             if program is None:
                 try:
                     program = compiled(key, (), {}, None, (), traced)
-                except (UnsupportedError, NotImplementedError):  # it was put off before, and nobody has noticed
+                except (UnsupportedError, NotImplementedError):  # it was deferred before, so that this went unnoticed
                     return traced.bind(arrays, inline=True)
             return program(arrays)
 
@@ -470,7 +471,8 @@ class JitFunction(SharedValue, Generic[P, R]):
     def _known_places(
         self, values: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any], avals: Sequence[Any]
     ) -> Sequence[Any]:
-        """What says where the arguments' leaves are: the leaves themselves, or the shardings that jit was given."""
+        """The objects that know the places of the arguments' leaves: the leaves themselves, or the shardings that jit
+        was given."""
         if self._shardings is None:
             return values
         asked = self._shardings.of_arguments(args, kwargs, avals)
@@ -600,14 +602,14 @@ class JitFunction(SharedValue, Generic[P, R]):
 
 
 def _place_of_example(leaf: Any) -> Sharding | None:
-    """Where an argument is, or where one like it is to be."""
+    """The place of an argument, or the place that an example of it names."""
     if isinstance(leaf, ShapeDtypeStruct):
         return leaf.sharding
     return leaf.sharding if is_placed(leaf) else None
 
 
 def _placed_leaves(result: Any, places: Sequence[Sharding | None]) -> Any:
-    """The result of a nested call, whose leaves are to be in `places`."""
+    """The result of a nested call, with its leaves in `places`."""
     leaves, structure = tree.flatten(result)
     found = [v if s is None else placed(v, s, "jit out_shardings") for v, s in zip(leaves, places, strict=True)]
     return tree.unflatten(structure, found)
@@ -688,13 +690,13 @@ def jit(
 ) -> Any:
     """Compile a function: traced once for each combination of argument types (shape, dtype, weak type, structure).
 
-    fun: takes and returns arrays, numbers and containers of them (pytrees); without side effects.
-    static_argnums, static_argnames: arguments that are Python values, hashable; there is a program for each value.
-    donate_argnums, donate_argnames: arguments whose memory may be used for the results; they are deleted by the call.
-    inline: within another jit, leave no trace of the call: True, or `Inline.JAX_EARLY`.
-    in_shardings, out_shardings: trees of shardings that are prefixes of the arguments and of the result. They are
-      checked. Arguments that are on no device yet are put there; others must be there. What is not said is decided by
-      where the arguments are, and by the compiler.
+    fun: takes and returns arrays, numbers and containers of them (pytrees); without side effects. static_argnums,
+    static_argnames: arguments that are Python values, hashable; there is a program for each value. donate_argnums,
+    donate_argnames: arguments that the call may overwrite with results; they are deleted by the call. inline: within
+    another jit, leave no trace of the call: True, or `Inline.JAX_EARLY`. in_shardings, out_shardings: trees of
+    shardings that are prefixes of the arguments and of the result. They are
+      checked. Arguments that are on no device yet are put there; others must be there. The places of the arguments, and
+      the compiler, decide the rest.
     keep_unused, device, backend: for JAX's sake; all arguments are kept, and programs run where their arguments are.
     compiler_options: {"autotune": True} times variants of each program when it is compiled, such as fewer threads or
       other vectors, and keeps the fastest, in the store too. {"xla_allow_excess_precision": True} lets a kernel keep
@@ -791,7 +793,7 @@ def block_until_ready(x: Any) -> Any:
     >>> hloom.block_until_ready(hloom.jit(jnp.sin)(jnp.zeros(2)))
     Array([0., 0.], dtype=float32)
     """
-    if type(x) is Array:  # the commonest case, of which no container need be found
+    if type(x) is Array:  # the commonest case, which needs no container
         return x.block_until_ready()
     for leaf in tree.leaves(x):
         if isinstance(leaf, ArrayBase):

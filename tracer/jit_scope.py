@@ -1,9 +1,9 @@
 """jit_scope: operations outside of jit that are collected, compiled together, and run when a value is needed.
 
-Within the block each operation is checked and recorded, and its result is an array like any other, whose value is put
-off (`pending.py`, `putting_off.py`). Whoever looks at the value (`float(x)`, ``if x > 0``, `print`, NumPy, a jitted
-function) gets it: what is recorded becomes one program, which is found again when the same operations come again
-(`steps.py`, `clusters.py`). The setting `hloom_jit_level` does this for the whole process.
+Within the block each operation is checked and recorded, and its result is an array like any other, with a deferred
+value (`pending.py`, `putting_off.py`). Reading the value (`float(x)`, ``if x > 0``, `print`, NumPy, a jitted function)
+computes it: what is recorded becomes one program, which is found again when the same operations come again (`steps.py`,
+`clusters.py`). The setting `hloom_jit_level` does this for the whole process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_ENTRIES = 10_000
 
 
 class Collected:
-    """What happened in a scope, or in the whole session."""
+    """The events in a scope, or in the whole session."""
 
     def __init__(self) -> None:
         self.clusters: dict[Cluster, int] = {}
@@ -59,7 +59,7 @@ class Collected:
             self.clusters.clear()
 
     def saw_alone(self, what: str, reason: str) -> None:
-        """Something was not put off."""
+        """Count an operation that was not deferred."""
         self.single[what, reason] += 1
 
     def to_text(self) -> str:
@@ -219,10 +219,10 @@ class JitScope(ContextDecorator):
 def jit_scope(compile_ops: bool = True) -> JitScope:
     """Within the block, or the decorated function, operations outside of jit are collected and compiled together.
 
-    They run when a value is needed, or at the end. What they are made of decides which program runs, so that a loop
-    compiles its step once. Shapes and dtypes are checked at once, at the user's line; results are those of the same
-    operations in jit. What must run by itself does: loops, callbacks, jitted functions, results that are checked
-    (`debug_nans`). `report()` of the scope says what ran, and why.
+    They run when a value is needed, or at the end. The sequence of operations decides which program runs, so that a
+    loop compiles its step once. Shapes and dtypes are checked at once, at the user's line; results equal those of the
+    same operations in jit. Some operations run by themselves: loops, callbacks, jitted functions, results that are
+    checked (`debug_nans`). `report()` of the scope says what ran, and why.
 
     compile_ops: False: operations run at once, whatever is set around the block.
 
@@ -248,7 +248,7 @@ _lock = fork_lock(Order.LEAF)
 
 
 class _Session:
-    """The recorder of threads in which nothing was put off yet, while the setting is on. Each gets its own."""
+    """The recorder of threads that have not deferred an operation yet, while the setting is on. Each gets its own."""
 
     def __init__(self) -> None:
         self.collected = Collected()
@@ -281,14 +281,14 @@ def change_level(level: int) -> None:
         type(_state).recorder = _session
     else:
         type(_state).recorder = None
-    found = recorder()  # of this thread: those of others follow when they next compute something
+    found = recorder()  # of this thread: other threads follow when they next compute
     if found is None and not level:
         vars(_state).pop("recorder", None)
 
 
 @boundary
 def jit_scope_report() -> str:
-    """What `hloom_jit_level` has collected in this process, as `JitScope.report` says it of a scope.
+    """The report of `hloom_jit_level` for this process, as `JitScope.report` gives it for a scope.
 
     >>> import hloom
     >>> "clusters" in hloom.jit_scope_report()

@@ -20,7 +20,7 @@ __all__ = ["JitShardings", "check_specification", "placing", "shardings_of"]
 
 
 class JitShardings:
-    """The shardings with which a function is jitted. Equal ones are equal keys."""
+    """The shardings that a function is jitted with. Equal ones are equal keys."""
 
     __slots__ = ("_key", "inputs", "outputs")
 
@@ -68,7 +68,7 @@ class JitShardings:
 
 
 def placing(run: Callable[[Any], Any], places: Sequence[Sharding | None]) -> Callable[[Any], Any]:
-    """`run`, whose results are put in `places`."""
+    """`run`, with its results put in `places`."""
 
     def placed_results(arrays: Any) -> Any:
         result = run(arrays)
@@ -81,7 +81,7 @@ def placing(run: Callable[[Any], Any], places: Sequence[Sharding | None]) -> Cal
 
 
 def shardings_of(in_shardings: Any, out_shardings: Any) -> JitShardings | None:
-    """What jit's arguments say, checked; None if nothing."""
+    """The shardings in jit's arguments, checked; None if nothing."""
     inputs = check_specification(in_shardings, "in_shardings")
     outputs = check_specification(out_shardings, "out_shardings")
     return None if inputs is UNSPECIFIED and outputs is UNSPECIFIED else JitShardings(inputs, outputs)
@@ -115,7 +115,8 @@ def check_specification(given: Any, what: str) -> Any:
 def _for_leaves(
     given: Any, what: str, full: Any, paths: Sequence[Any], shapes: Sequence[tuple[int, ...]]
 ) -> list[Sharding | None]:
-    """The sharding of each leaf of `full`, of which `given` is a prefix, checked against its shape; None if open."""
+    """The sharding of each leaf of `full`, checked against its shape; `given` is a prefix tree of `full`; None if
+    open."""
     spread = [given] * len(shapes) if isinstance(given, PLACES) else _prefix_of(given, what, full)
     found: list[Sharding | None] = []
     for entry, path, shape in zip(spread, paths, shapes, strict=True):

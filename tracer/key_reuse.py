@@ -1,9 +1,10 @@
 """Random keys that are used twice: what `debug_key_reuse` looks for. Imported when that is on for the first time.
 
-`uses_of` derives which keys a computation uses from its instructions: from those of its calls that are uses
-(`key_uses.py`), through calls, loops and branches; a key that it uses twice is a KeyReuseError. Every jitted function
-is looked at when it is traced. Outside of jit, it is known of concrete keys what was used up: by operations and loops
-(`KeyEvalTrace`), and by calls of jitted functions (`watched`). It is known by the words that store the keys.
+`uses_of` derives which keys a computation uses from its instructions: calls with declared uses (`key_uses.py`) are the
+source, and uses are followed through calls, loops and branches; a key that it uses twice is a KeyReuseError. Every
+jitted function is looked at when it is traced. Outside of jit, it is known of concrete keys what was used up: by
+operations and loops (`KeyEvalTrace`), and by calls of jitted functions (`watched`). The words that store the keys have
+the record.
 
 Source for names and meaning: jax.experimental.key_reuse.
 """
@@ -40,14 +41,14 @@ _SAME = frozenset({
     *(Opcode.BITCAST, Opcode.BROADCAST, Opcode.CONVERT, Opcode.COPY, Opcode.OPT_BARRIER, Opcode.RESHAPE),
     *(Opcode.REVERSE, Opcode.TRANSPOSE),
 })  # fmt: skip
-"""Ops whose result holds all elements of the operand: keys remain the keys that they were."""
+"""Ops with a result that holds all elements of the operand: keys remain the keys that they were."""
 
 
 # ---- the keys of a computation
 
 
 class _Origin:
-    """Words that a computation takes or makes, of which keys may be used up."""
+    """Words that a computation takes or makes, some of which may be consumed keys."""
 
     __slots__ = ("consumed", "is_paid", "line", "number", "parent", "shape")
 
@@ -60,12 +61,12 @@ class _Origin:
         self.consumed = consumed
         self.line = ""
         self.parent = parent
-        """What it is a part of, at computed places: when a part of it is used for the first time, all of that is."""
+        """The origin that it is a part of, at computed places: the first use of a part consumes the whole of it."""
         self.is_paid = parent is None
 
 
 class _View:
-    """Words of an origin, elsewhere: the instructions that moved them."""
+    """Words of an origin at other places: the instructions that moved them."""
 
     __slots__ = ("origin", "path")
 
@@ -85,7 +86,7 @@ class _View:
         return _View(self.origin, (*self.path, places))
 
     def part(self, shape: Shape) -> _View:
-        """An array of some of the words, it is not known of which."""
+        """An array of some of the words, at unknown places."""
         return _View(_Origin(shape, parent=self if self.origin.parent is None else self.origin.parent))
 
     def _places(self) -> np.ndarray[Any, Any]:
@@ -178,7 +179,7 @@ def _derived(computation: HloComputation) -> Uses:
 
 
 def _step(i: HloInstruction, operands: list[Any]) -> Any:
-    """What an instruction makes of what its operands are."""
+    """The result of an instruction on the values of its operands."""
     match i.opcode:
         case Opcode.TUPLE:
             return operands
@@ -258,7 +259,7 @@ def _uses_of_call(call: Call) -> Uses:
 
 
 def _union(branches: Sequence[Uses]) -> Uses:
-    """Those of one of several computations, whichever runs."""
+    """The uses of several computations, one of which runs."""
     sinks: dict[int, Sink] = {}
     consumed: dict[int, Mask] = {}
     for uses in branches:
@@ -338,7 +339,7 @@ def _uses_of_scan(call: Call) -> Uses:
 
 
 def _of_rows(mask: Mask, length: int) -> Mask:
-    """The words of an array of which each row has `mask`."""
+    """The words of an array with `mask` in each row."""
     return masked(np.broadcast_to(mask, (length, *mask.shape))) if mask.ndim else mask
 
 
@@ -398,7 +399,8 @@ class _Running:
             self.undo()
 
     def results(self, results: Sequence[Any], places: Callable[[np.ndarray[Any, Any]], Any] | None = None) -> None:
-        """Say of results which keys they are. places(numbers of an operand's words) -> those of the result's."""
+        """Say of results which keys they are. places(numbers of an operand's words) -> numbers of the result's
+        words."""
         for n, result in enumerate(results):
             forward = self._uses.forwards.get(n)
             if forward is None:
@@ -481,7 +483,7 @@ class KeyEvalTrace(CheckedEvalTrace):
 
 _JITTED = "jit-compiled function"
 _WORDS = np.dtype(np.uint32)
-"""Of which keys consist."""
+"""The dtype of the words of keys."""
 refine_eval(KeyEvalTrace, first=True)
 
 

@@ -1,8 +1,8 @@
 """Which keys an operation uses up, and which keys its results are: for `debug_key_reuse`.
 
 In a traced program a key is an array of words like any other. So while that setting is on, an operation that uses keys
-is recorded as a call of a primitive made here, whose meaning is the operation on words and whose parameters are a
-`Uses`. Everything else follows from the program (`key_reuse.py`). While it is off there are no such calls.
+is recorded as a call of a primitive made here. Its meaning is the operation on words, and its parameters are a `Uses`.
+Everything else follows from the program (`key_reuse.py`). While it is off there are no such calls.
 
 Source for names and meaning: jax.experimental.key_reuse.
 """
@@ -57,7 +57,7 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What an operation does to keys. Operands and results are named by position. A result that is neither in
+    """The effect of an operation on keys. Operands and results are named by position. A result that is neither in
     `forwards` nor in `consumed` is new."""
 
     sinks: Mapping[int, Sink] = field(default_factory=dict)
@@ -66,7 +66,8 @@ class Uses:
     """Results that are used up from the beginning."""
 
     def of_batch(self, size: int, batched: Sequence[bool]) -> Uses:
-        """Those of the operation on a batch of `size`, along a first dimension of the operands that `batched` names."""
+        """The uses of the operation on a batch of `size`, along a first dimension of the operands that `batched`
+        names."""
         sinks = {}
         for k, sink in self.sinks.items():
             mask = sink.mask

@@ -1,7 +1,7 @@
-"""Why a value is still alive: the names by which the user's program can reach it, for messages about leaked values.
+"""Why a value is still alive: the names that reach it from the user's program, for messages about leaked values.
 
 The garbage collector knows which objects refer to an object. From the value it is a few steps up to a variable of a
-module, or of a function that runs: `model.cache['h'][0]`. What this library itself holds is no answer.
+module, or of a function that runs: `model.cache['h'][0]`. References from this library itself are left out.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class _Way(NamedTuple):
     object: Any
     text: str
     key: Any = None
-    """For a dictionary: its key, which becomes an attribute if the dictionary is that of an instance."""
+    """For a dictionary: its key, which becomes an attribute if the dictionary belongs to an instance."""
     rest: str = ""
-    """What follows this key."""
+    """The text after this key."""
 
 
 def names_of(value: object, passing: type) -> list[str]:
-    """The names by which the user's program reaches `value`: at most three, the shortest ones.
+    """The names through which the user's program reaches `value`: at most three, the shortest ones.
 
     passing: objects of this class lead to the value without a name of their own.
     """
@@ -160,7 +160,7 @@ def _of_instance(instance: Any, way: _Way) -> _Way | None:
 
 
 def _attributes(instance: Any) -> Iterator[str]:
-    """The names of what an object holds itself."""
+    """The names of the attributes in which an object holds something."""
     yield from list(getattr(instance, "__dict__", ()))
     for cls in type(instance).__mro__:
         slots = cls.__dict__.get("__slots__", ())

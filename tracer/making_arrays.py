@@ -30,8 +30,8 @@ __all__ = [
 def make_array_from_callback(
     shape: Sequence[int], sharding: Any, data_callback: Callable[[Any], Any], dtype: Any = None
 ) -> Array:
-    """The array of `shape` whose part on each device `data_callback(index)` returns; `index` is a tuple of slices. It
-    is called once for each part that is on devices of this process.
+    """The array of `shape` with parts that `data_callback(index)` returns for each device; `index` is a tuple of
+    slices. The callback is called once for each part on devices of this process.
 
     dtype: only needed where no device of the sharding is of this process.
 
@@ -67,7 +67,7 @@ def make_array_from_callback(
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
 ) -> Array:
-    """The array of `shape` whose parts are in `arrays`: one on each device of this process, in any order.
+    """The array of `shape` with its parts in `arrays`: one on each device of this process, in any order.
 
     >>> import hloom, hloom.numpy as jnp
     >>> part = jnp.ones(2)
@@ -113,10 +113,10 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """The arrays (a pytree) of which this process has `local_data`: what its devices hold, in the order of the array.
+    """The arrays (a pytree) made from this process's `local_data`: what its devices hold, in the order of the array.
 
     global_shape: the shape of the whole, or a tree of shapes; None (also for single dimensions): as follows from the
-      sharding. `local_data` of that very shape is the whole, of which this process takes its parts.
+      sharding. `local_data` of that very shape is the whole, and this process takes its parts of it.
 
     >>> import hloom, numpy as np, hloom.numpy as jnp
     >>> sharding = jnp.ones(2).sharding
@@ -232,7 +232,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     True
     """
     devices(platform)
-    # `type`, since `isinstance` asks a weak proxy for the class of what may be gone
+    # `type`, since `isinstance` asks a weak proxy for the class of an object that may be gone
     return [x for x in gc.get_objects() if issubclass(type(x), Array) and not isinstance(x, DeletedArray)]
 
 

@@ -83,6 +83,6 @@ def _numbers(mesh: Mesh, axes: tuple[Hashable, ...]) -> np.ndarray[tuple[int, in
 
 
 def current_manual_axes() -> ManualAxes | None:
-    """Those of the function that is traced; None outside of what `shard_map` maps over several devices."""
+    """The manual axes of the function that is traced; None outside of a `shard_map` over several devices."""
     found: ManualAxes | None = current_context().manual_axes
     return found

@@ -134,7 +134,7 @@ def triangle(x: Value, lower: bool, strict: bool = False) -> Value:
 
 
 def identity(dimensions: Sequence[int], dtype: np.dtype[Any]) -> Value:
-    """Matrices of these dimensions, with ones on the diagonal and zeros elsewhere."""
+    """Matrices of these dimensions, with ones on the diagonal and zeros off it."""
     return convert(compare_places(dimensions, "EQ"), dtype, False)
 
 
@@ -177,14 +177,14 @@ def as_complex(x: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def hermitian(x: Value, lower: bool) -> Value:
-    """The Hermitian matrix of which x has one triangle. The imaginary part of x's diagonal is ignored."""
+    """The Hermitian matrix with one triangle given by x. The imaginary part of x's diagonal is ignored."""
     strict = triangle(x, lower, strict=True)
     on_diagonal = select(compare_places(x.aval.shape, "EQ"), as_complex(real_part(x), x.aval.dtype), zeros(x.aval))
     return add(add(strict, adjoint(strict)), on_diagonal)
 
 
 def symmetric(x: Value, lower: bool) -> Value:
-    """The symmetric matrix of which x has one triangle."""
+    """The symmetric matrix with one triangle given by x."""
     return add(triangle(x, lower), transposed(triangle(x, lower, strict=True)))
 
 

@@ -1,4 +1,4 @@
-"""Meshes: devices in a grid whose axes have names, by JAX's names and checks. `current_mesh.py` has the current one.
+"""Meshes: devices in a grid with named axes, with JAX's names and checks. `current_mesh.py` has the current one.
 
 An AbstractMesh has sizes without devices; it may have any.
 """
@@ -66,7 +66,7 @@ class AbstractDevice:
 
 
 class _AnyMesh:
-    """What both kinds of mesh have."""
+    """The attributes that both kinds of mesh have."""
 
     __slots__ = ()
     axis_names: tuple[Any, ...]
@@ -131,7 +131,7 @@ class _AnyMesh:
 
 
 class Mesh(_AnyMesh, ContextDecorator):
-    """Devices in a grid whose axes have names. `devices`: an array of devices with as many dimensions as `axis_names`.
+    """Devices in a grid with named axes. `devices`: an array of devices with as many dimensions as `axis_names`.
 
     ``with mesh:`` and ``hloom.set_mesh(mesh)`` make it current. Equal meshes are the same object.
 
@@ -168,13 +168,13 @@ class Mesh(_AnyMesh, ContextDecorator):
 
     @property
     def local_devices(self) -> list[CpuDevice]:
-        """Those of this process."""
+        """The devices of this process."""
         here = process_index()
         return [d for d in self.devices.flat if d.process_index == here]
 
     @property
     def local_mesh(self) -> Mesh:
-        """The part of the grid whose devices are of this process. ValueError if that is no grid."""
+        """The part of the grid with devices of this process. ValueError if that is no grid."""
         if not self.is_multi_process:
             return self
         here = process_index()
@@ -359,8 +359,8 @@ def make_mesh(
 
 
 class CurrentMesh:
-    """Of a thread: the abstract mesh, the mesh that `set_mesh` set, and that of a ``with mesh:`` block. They are a part
-    of the context, since what a function is traced to depends on them."""
+    """Of a thread: the abstract mesh, the mesh that `set_mesh` set, and the mesh of a ``with mesh:`` block. They are a
+    part of the context, since what a function is traced to depends on them."""
 
     @property
     def meshes(self) -> tuple[AbstractMesh, Mesh, Mesh]:

@@ -112,7 +112,7 @@ def register_event_listener(callback: Listener) -> None:
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
-    """`callback(event, duration, **kwargs)` is called for each duration: those of tracing and compiling, too.
+    """`callback(event, duration, **kwargs)` is called for each duration: also for tracing and compiling.
 
     >>> import hloom
     >>> from hloom import monitoring

@@ -547,7 +547,7 @@ class ArrayBase:
         return _np.repeat(self, repeats, axis, total_repeat_length=total_repeat_length)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayBase:
-        """The elements whose index along `axis2` is `offset` more than along `axis1`, as the last dimension.
+        """The elements with an index along `axis2` that is `offset` more than along `axis1`, as the last dimension.
 
         >>> import hloom.numpy as jnp
         >>> jnp.array([[1, 2], [3, 4]]).diagonal()
@@ -576,7 +576,7 @@ class ArrayBase:
         return _np.dot(self, b, precision=precision, preferred_element_type=preferred_element_type)
 
     def clip(self, min: Any = None, max: Any = None) -> ArrayBase:
-        """The elements limited to [min, max], each of which may be None.
+        """The elements limited to [min, max]; either bound may be None.
 
         >>> import hloom.numpy as jnp
         >>> jnp.array([-2, 0, 5]).clip(0, 3)

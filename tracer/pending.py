@@ -1,11 +1,11 @@
-"""PendingArray: an array whose value is put off, and the record of the operations that will give it.
+"""PendingArray: an array with a deferred value, and the record of the operations that will compute it.
 
 Within a `jit_scope`, an operation on arrays is not carried out. It becomes an entry of the thread's `Batch`, and its
 result is a PendingArray, which knows its number there. To whoever only looks at types it is an Array like any other.
-Whoever asks for its elements settles the batch (`clusters.py`), and the array becomes an ordinary one: its class
-changes, as that of a deleted array does.
+Reading its elements settles the batch (`clusters.py`), and the array becomes an ordinary one: its class changes, as a
+deleted array's does.
 
-A batch keeps the operands from outside, and refers to results weakly: what nobody holds any more when the batch is
+A batch keeps the operands from outside, and refers to results weakly: an array without a reference when the batch is
 settled is no result. A batch grows at its end only, so another thread may take what it finds there and settle that for
 itself: everything here is without effects, and computing a value twice does no harm.
 """
@@ -29,7 +29,7 @@ _ASKED = frozenset({"_buffer", "_numpy", "_view"})
 
 
 class Batch(ABC):
-    """Operations that are put off. `Recorder` (`putting_off.py`) makes the one class of it."""
+    """Deferred operations. `Recorder` (`putting_off.py`) makes the one class of it."""
 
     __slots__ = ("constants", "entries", "known")
 
@@ -52,7 +52,7 @@ class Batch(ABC):
 
 
 class Handle:
-    """A result that is put off. All arrays that are this value, strongly or weakly typed, hold it."""
+    """A deferred result. All arrays that are this value, strongly or weakly typed, hold it."""
 
     __slots__ = ("__weakref__", "batch", "buffer", "number", "view")
 

@@ -39,7 +39,7 @@ class AbsentFunction:
 
 
 def absent(fun: Callable[..., Any]) -> AbsentFunction:
-    """What stands for `fun` elsewhere. Defaults of parameters are left out: they may be anything."""
+    """The stand-in for `fun` in other processes. Defaults of parameters are left out: they may be anything."""
     if isinstance(fun, AbsentFunction):
         return fun
     code = getattr(fun, "__code__", None)  # a callable object has none

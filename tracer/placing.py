@@ -1,6 +1,6 @@
 """Putting arrays on devices: `device_put`, `reshard`, `with_sharding_constraint`, and the shardings of jit.
 
-What is given is checked as JAX checks it. Devices of one process share its memory: putting an array elsewhere moves
+Arguments are checked as in JAX. Devices of one process share its memory: putting an array on another device moves
 nothing by itself, and a part is copied when a program on its device first needs it.
 """
 
@@ -44,7 +44,7 @@ PLACES = (Sharding, CpuDevice, PartitionSpec, Format, Space)
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """x (a pytree) with all leaves as arrays, where `device` says: a device, a sharding, or a pytree of these, which is
-    a prefix of x. With several processes each gives the same x, of which its devices get their parts.
+    a prefix of x. With several processes each passes the same x, and its devices get their parts.
 
     src: accepted. donate (a bool, or a prefix of x of them): the given arrays are deleted. may_alias: False copies.
 
@@ -156,7 +156,7 @@ def asked_place(given: Any, what: str) -> NamedSharding | None:
 
 
 def in_asked_place(value: Value, device: Any, out_sharding: Any, what: str) -> Value:
-    """The result of the function `what`, whose arguments `device` and `out_sharding` say where it is. Entries of a
+    """The result of the function `what`, in the place that its arguments `device` and `out_sharding` name. Entries of a
     spec that say nothing may be more than the result has dimensions."""
     if device is None and out_sharding is None:
         return value
@@ -268,7 +268,7 @@ def _check_spec_has_mesh(entry: Any, what: str, argument: str) -> None:
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """xs (a pytree) with other shardings, of which `out_shardings` is a prefix tree. The values stay.
+    """xs (a pytree) with other shardings; `out_shardings` is a prefix tree of it. The values stay.
 
     ValueError if a sharding does not fit, or names an axis of the mesh that is not Explicit.
 

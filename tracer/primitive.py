@@ -25,7 +25,7 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 class Primitive(SharedValue):
     """The rules of an operation for traces and transformations. Compared by identity.
 
-    The rules take the `Call` first. `autodiff` fills in those of the primitives that the tracer makes. See
+    The rules take the `Call` first. `autodiff` fills in the rules of the primitives that the tracer makes. See
     `autodiff/rules/tables.py` for the types of tangents and of linear operands.
     """
 
@@ -62,7 +62,7 @@ class Primitive(SharedValue):
     too: those that its meaning uses."""
 
     vma: Callable[..., Any] | None = field(default=None)
-    """vma(call, those of the operands) -> along which axes of a mesh its result varies (`varying.py`). None: as its
+    """vma(call, the operands' vma) -> the axes of a mesh along which its result varies (`varying.py`). None: as its
     meaning's results do."""
 
     def def_jvp(self, rule: Rule) -> Rule:
@@ -109,7 +109,7 @@ class Call:
     """A computation of the operands (its root is a tuple), or a function of a list of values that does the same. A
     function runs directly outside of jit, and is traced where a program is recorded."""
     params: Any = None
-    """What the primitive's rules need to know about this use."""
+    """The parameters of this use, for the primitive's rules."""
     label: str = ""
     """The user's name for it; computations get this name."""
     attributes: tuple[tuple[str, str], ...] = ()

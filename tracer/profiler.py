@@ -200,7 +200,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any) -> F:
-    """`func`, whose calls are annotated with `name`, or with its own name.
+    """`func`, with its calls annotated with `name`, or with its own name.
 
     >>> from hloom import numpy as jnp, profiler
     >>> f = profiler.annotate_function(lambda x: x + 1, name="add")

@@ -1,6 +1,6 @@
 """The recording of a timeline: what is switched on at its beginning, and off at its end.
 
-A recording is a `Recorder` (`hlo/timeline/spans.py`) to which all layers report. This file adds what Python itself
+A recording is a `Recorder` (`hlo/timeline/spans.py`), and all layers report to it. This file adds what Python itself
 knows: jitted calls, what `monitoring` reports, and, if asked for, each call of the user's Python functions. Jitted
 calls have no test for it: while a recording runs, `JitFunction.__call__` is another method.
 """
@@ -34,7 +34,7 @@ from .source import is_users
 class ProfileOptions:
     """How much a trace records.
 
-    host_tracer_level: 0 nothing of what Python and the compiler do; 1 the user's annotations and steps; 2, the default,
+    host_tracer_level: 0 no events of Python and the compiler; 1 the user's annotations and steps; 2, the default,
       jitted calls, tracing, passes, compiling and copies too; 3 also passes that change nothing.
     device_tracer_level: 0 no rows of programs; 1 each kernel, product and call of a library, in each thread.
     python_tracer_level: 1 each call of a Python function outside of this library. That makes Python much slower.

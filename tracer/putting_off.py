@@ -1,11 +1,11 @@
 """Putting operations off: what the trace below all others does in a thread that has a Recorder.
 
-`EVAL`, which computes at once, becomes a `DelayingTrace` when an operation is to be put off for the first time. From
-then on an operation that arrives there in a thread with a recorder is recorded, and its result is a PendingArray.
-Transformations know nothing of it: the trace of a derivative computes primal values in the trace below, which is this
-one. While HLO is recorded for jit nothing arrives here, so a traced value is never put off.
+`EVAL`, which computes at once, becomes a `DelayingTrace` when the first operation is deferred. From then on an
+operation that arrives there in a thread with a recorder is recorded, and its result is a PendingArray. Transformations
+know nothing of it: the trace of a derivative computes primal values in the trace below, which is this one. While HLO is
+recorded for jit no operation arrives here, so a traced value is never deferred.
 
-What runs at once, with the reason, for the report: `_at_once`.
+The operations that run at once, with the reason, for the report: `_at_once`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class RecordedBatch(Batch):
 
 
 class Recorder:
-    """What puts operations off in one thread."""
+    """Defers operations in one thread."""
 
     def __init__(self, watchers: list[Any], often: int) -> None:
         self.watchers = watchers
@@ -107,7 +107,7 @@ class Recorder:
         """The settings at the last operation; None once it is closed."""
         self.place = _place(current_context())
         self.at_once = _setting(current_context())
-        """Why nothing is put off under these settings; None if it is."""
+        """The reason why these settings defer nothing; None if it is."""
         self.batch: RecordedBatch = RecordedBatch(self)
 
     # ---- recording
@@ -238,7 +238,7 @@ class Recorder:
         self.batch = RecordedBatch(self)
 
     def settle(self, entries: Sequence[Any], handles: Sequence[Handle], reason: str) -> None:
-        """Fill the handles. Nothing is put off meanwhile."""
+        """Fill the handles. Nothing is deferred meanwhile."""
         own = vars(_state)
         before = own.get("recorder", UNSET)
         own["recorder"] = None
@@ -349,7 +349,7 @@ def _run_op(opcode: Opcode, arrays: list[Any], attributes: Any, shape: Shape) ->
 
 
 class DelayingTrace(CheckedEvalTrace):
-    """EVAL, once operations are put off anywhere."""
+    """EVAL, once any thread defers operations."""
 
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
@@ -376,7 +376,7 @@ class DelayingTrace(CheckedEvalTrace):
 
 
 def _setting(context: Context) -> str | None:
-    """The setting for whose sake nothing is put off."""
+    """The setting that prevents deferring."""
     if context.disable_jit:
         return "disable_jit is on"
     if context.backend == "evaluator":
@@ -385,7 +385,7 @@ def _setting(context: Context) -> str | None:
 
 
 def _why_alone(opcode: Opcode, attributes: Any) -> str | None:
-    """Why an operation is not put off; None if it is."""
+    """Why an operation is not deferred; None if it is."""
     reason = _BY_THEMSELVES.get(opcode)
     if reason is not None:
         return reason

@@ -99,7 +99,7 @@ class RecordedTracer(Tracer):
 
 
 class Row:
-    """What stands for an element of an array along its first axis, as the body of a loop takes it."""
+    """The stand-in for an element of an array along its first axis, as the body of a loop takes it."""
 
     def __init__(self, array: Value) -> None:
         self._array = array
@@ -117,14 +117,14 @@ class Places:
         """values: what is known of each argument: a value, a sharding, or None if it is on no device yet."""
         self._find = values
         self.mesh: Any = None
-        """The mesh whose axes were asked about."""
+        """The mesh with the axes in question."""
 
     @lazy_property
     def values(self) -> Sequence[Any]:
         return self._find()
 
     def asked(self, position: int, mesh: Any) -> Any:
-        """What is known of an argument, for a question about the axes of `mesh`. UnsupportedError if there was a
+        """The known facts about an argument, for a question about the axes of `mesh`. UnsupportedError if there was a
         question about another mesh."""
         if self.mesh is not None and self.mesh.shape_tuple != mesh.shape_tuple:
             raise UnsupportedError(
@@ -261,8 +261,8 @@ class HloTrace(Recorder):
         return overlaid_all([HloTracer(self, inner.aval, self.lift(inner))], [value.aval])[0]
 
     def argument_names(self, result: HloInstruction) -> list[str]:
-        """The labels of the parameters from which `result` is computed, in their order. A captured value has those of
-        the function around."""
+        """The labels of the parameters from which `result` is computed, in their order. A captured value has the labels
+        of the enclosing function."""
         needed, waiting = {result}, [result]
         while waiting:
             new = [o for o in waiting.pop().operands if o not in needed]
@@ -390,11 +390,10 @@ def trace_to_computation(
     """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
 
     `parameter_names`: for each parameter, its name in HLO and the user's name for it. `description` says in messages
-    what is being traced. `metadata`: carried by instructions instead of the user's lines.
-    `keep_references`: the caller gives references from outside their values, and takes what is written; else a write is
-    an error, and the captured values are those of now.
-    `tracks_varying`: `fun` is a user's, not one that repeats a program (`varying.py`).
-    `places`: of the arguments that the parameters stand for, if they are known.
+    what is being traced. `metadata`: carried by instructions instead of the user's lines. `keep_references`: the caller
+    gives references from outside their values, and takes what is written; otherwise a write is an error, and the
+    captured values are the current ones. `tracks_varying`: `fun` is a user's, not one that repeats a program
+    (`varying.py`). `places`: of the arguments that the parameters stand for, if they are known.
     """
     trace = HloTrace(current_trace(), name, description, types_only)
     trace.places = places
@@ -441,7 +440,7 @@ def run_computation(computation: HloComputation, values: Sequence[Value]) -> lis
 def stand_in_for(aval: ShapedArray) -> Value | None:
     """A value of a type without elements, where only types are asked for; None elsewhere.
 
-    It is a parameter of the outermost such computation, which nobody will call.
+    It is a parameter of the outermost such computation, which is never called.
     """
     trace: Trace | None = current_trace()
     while trace is not None and not (isinstance(trace, HloTrace) and trace.types_only):

@@ -26,7 +26,8 @@ __all__ = ["module_with_references", "running_on_references"]
 
 
 def module_with_references(traced: Traced) -> tuple[HloModule, tuple[int, ...]]:
-    """The module, and its parameters whose memory it gets: donated ones, and the references that it writes."""
+    """The module, and the parameters with memory that it may overwrite: donated ones, and the references that it
+    writes."""
     places = _places_written(traced)
     first = len(traced.out_avals)
     own = tuple([InputOutputAlias((first + k,), place) for k, place in enumerate(places)])

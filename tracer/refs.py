@@ -2,8 +2,8 @@
 
 A reference holds the array that it has now, and traced programs have values only. So a computation that is being
 recorded keeps, for each reference from outside that it uses, the current value (`HloTrace.references`): the first use
-makes a hidden parameter, a write changes the entry, and what was written is a further result of the computation. Who
-calls the computation reads the parameter's value from the reference, and writes the result to it: jit, loops and
+makes a hidden parameter, a write changes the entry, and what was written is a further result of the computation. The
+caller of the computation reads the parameter's value from the reference, and writes the result to it: jit, loops and
 branches do so, each for the trace around it. Reads and writes are thus in the order of the program.
 
 Values that a transformation has made (a tangent's primal, an element of a batch) cannot be written to a reference from
@@ -48,7 +48,7 @@ def constants_are_made_by(stop_gradient: Callable[[Value], Value]) -> None:
 
 
 class AbstractRef:
-    """The type of a reference: that of its array. Equal types are the same object.
+    """The type of a reference: the type of its array. Equal types are the same object.
 
     >>> import hloom
     >>> from hloom import numpy as jnp
@@ -59,7 +59,7 @@ class AbstractRef:
     __slots__ = ("__weakref__", "inner_aval", "kind")
     inner_aval: ShapedArray
     kind: str | None
-    """What is written to a reference of kind "no_grad_no_remat" is a constant to derivatives."""
+    """A value that is written to a reference of kind "no_grad_no_remat" is a constant to derivatives."""
     weak_type = False
     is_extended = False
 
@@ -310,7 +310,7 @@ class Ref:
         recorders[0].references[self][0] = value
 
     def _written(self, value: Value) -> Value:
-        """What is kept of a value that is written: all of it, or without its tangent."""
+        """The part of a written value that is kept: all of it, or without its tangent."""
         return value if self.aval.kind is None or isinstance(value, Array) else _as_constant(value)
 
     def end(self, how: str) -> None:
@@ -535,11 +535,11 @@ def _fitting(given: Any, like: Value, what: str) -> Value:
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
-    """A reference to a new mutable array, whose elements are those of `init_val`.
+    """A reference to a new mutable array with the elements of `init_val`.
 
     kind: "no_grad_no_remat": what is written is a constant to derivatives, so that values that are differentiated may
       be written to a reference from outside. A `checkpoint` writes once, whatever the kind.
-    memory_space: accepted; all memory is that of the process.
+    memory_space: accepted; all memory belongs to the process.
 
     >>> import hloom, hloom.numpy as jnp
     >>> x_ref = hloom.new_ref(jnp.zeros(3))
@@ -555,7 +555,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
-    """A reference to a new mutable array of a type (ShapeDtypeStruct), whose elements are to be written: zeros.
+    """A reference to a new mutable array of a type (ShapeDtypeStruct), filled with zeros until it is written: zeros.
 
     >>> import hloom, hloom.numpy as jnp
     >>> ref = hloom.empty_ref(hloom.ShapeDtypeStruct((3,), jnp.float32))
@@ -670,7 +670,7 @@ def is_own_reference(ref: Ref) -> bool:
 
 
 def hide_references(container: Any, but: Callable[[Ref], bool] | None = None) -> Any:
-    """A pytree in which references are no leaves, but for those of which `but` is true. It is itself if it has none."""
+    """A pytree without references as leaves, except those that satisfy `but`. It is itself if it has none."""
     leaves = tree.leaves(container)
     hidden = [leaf for leaf in leaves if isinstance(leaf, Ref) and not (but is not None and but(leaf))]
     if not hidden:

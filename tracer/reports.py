@@ -1,8 +1,8 @@
-"""What is traced and compiled, and why, as log messages: for who wants to know where the time goes.
+"""Log messages about traces and compilations and their causes: for who wants to know where the time goes.
 
 Two switches turn them on: `hloom.log_compiles()` and `hloom.explain_cache_misses()`. No program depends on them, so
 they are not in the context. A third one, `hloom.no_tracing()`, forbids to trace anew. The messages are warnings of the
-logger "hloom", as in JAX. `cache_misses.py` writes those of the second switch.
+logger "hloom", as in JAX. `cache_misses.py` writes the messages of the second switch.
 """
 
 from __future__ import annotations

@@ -27,15 +27,16 @@ def run_hlo(
     """Compile a module and run it on array-likes, one for each leaf of the entry's parameters.
 
     Returns the result's leaves as NumPy arrays. For a module of several devices (replica_count, num_partitions), each
-    argument is the sequence of array-likes of one device of this process, and a list of leaves is returned for each,
-    in the order of their numbers: replica * num_partitions + partition. A module of whole arrays that states shardings
-    takes and returns whole arrays: it is partitioned if the process has several devices (`HLOOM_NUM_DEVICES`).
+    argument is a sequence of array-likes, one for each device of this process, and the result is a list of leaves for
+    each device, in the order of their numbers: replica * num_partitions + partition. A module of whole arrays that
+    states shardings takes and returns whole arrays: it is partitioned if the process has several devices
+    (`HLOOM_NUM_DEVICES`).
 
-    The same text (or module) under the same settings is compiled once; the last few programs are kept.
-    backend: "numba" or "evaluator"; None: the one that `hloom.config.hloom_backend` names.
-    target: "cpu" or another whose layouts the program uses inside; None: `hloom.config.hloom_target`.
-    HloParseError for malformed text, ExecutionError if the arguments are not of the parameters' types (Python numbers
-    are converted) or if there are not enough devices, CollectiveError if devices do not come to the same collectives.
+    The same text (or module) under the same settings is compiled once; the last few programs are kept. backend: "numba"
+    or "evaluator"; None: the name in `hloom.config.hloom_backend`. target: "cpu" or another target, which determines
+    the layouts inside of the program; None: `hloom.config.hloom_target`. HloParseError for malformed text,
+    ExecutionError if the arguments do not have the parameters' types (Python numbers are converted) or if there are not
+    enough devices, CollectiveError if devices do not reach the same collectives.
 
     >>> import hloom, hloom.numpy as jnp
     >>> text = '''HloModule double

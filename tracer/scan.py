@@ -53,10 +53,10 @@ class Scan:
     length: int
     reverse: bool
     is_counted: bool = False
-    """The user's function takes the index, as that of `fori_loop` does."""
+    """The user's function takes the index, as in `fori_loop`."""
 
     def call(self, computation: HloComputation) -> Call:
-        """The call whose meaning, on flat operands, is `computation`."""
+        """The call with the meaning `computation` on flat operands."""
         attributes = (("length", str(self.length)), ("reverse", str(self.reverse).lower()))
         return Call(SCAN, computation, self, self.body.name, attributes)
 
@@ -147,7 +147,7 @@ def _scan_references(
 
 
 def _described(traced: Traced) -> str:
-    """What a function returned."""
+    """The result of a function, described."""
     if tree.treedef_is_leaf(traced.out_tree):
         return traced.out_avals[0].str_short()
     return tree.describe(traced.out_tree)
@@ -161,7 +161,7 @@ def _bind_scan(
     fun: Callable[..., Any], key: Hashable, settle: Callable[[], Traced], carry: list[Value], inputs: list[Value],
     length: int, reverse: bool, *, is_counted: bool,
 ) -> tuple[Traced, list[Value]]:  # fmt: skip
-    """The loop whose body `settle` traces, bound: the body, and the leaves of carry and stacked results.
+    """The loop with the body that `settle` traces, bound: the body, and the leaves of carry and stacked results.
 
     It is made once for `fun`, the `key` and the types. `is_counted`: the body takes the index as its last argument.
     """
@@ -190,7 +190,7 @@ def _bind_scan(
 
 
 def _places(carry: Sequence[Value], inputs: Sequence[Value]) -> Places:
-    """Of what a body takes: the carry, and a row of each array."""
+    """The places of a body's arguments: the carry, and a row of each array."""
     return Places(lambda: [*carry, *[Row(x) for x in inputs]])
 
 
@@ -312,7 +312,7 @@ def run_scan(rule: Scan, operands: Sequence[Value]) -> list[Value]:
 
 
 def _counts_to(length: int, state: Sequence[ShapedArray], metadata: Metadata | None) -> HloComputation:
-    """The condition of a loop whose first value counts up to `length`. Written by hand: every loop has one."""
+    """The condition of a loop that counts up its first value to `length`. Written by hand: every loop has one."""
     parameter = make_parameter(0, Shape.tuple([a.hlo for a in state]))
     counter = make_get_tuple_element(parameter, 0)
     end = make_constant(length, counter.shape.element.dtype)
@@ -509,7 +509,7 @@ def _while_between(start: Value, stop: Value, body_fun: Callable[[Any, Any], Any
 
 
 def _scan_from(start: Value, length: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
-    """The loop as a scan whose counter has the derivative of its start."""
+    """The loop as a scan with a counter that has the derivative of its start."""
 
     def step(state: Any, _: None) -> Any:
         i, carry = state
@@ -520,7 +520,7 @@ def _scan_from(start: Value, length: int, body_fun: Callable[[Any, Any], Any], i
 
 
 def _counted_scan(start: Array, length: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
-    """The loop as a scan over no arrays, whose counter is the scan's index."""
+    """The loop as a scan over no arrays, with the scan's index as its counter."""
     carry, _ = arguments_of(body_fun, init_val, before=1)
     described = Body("fori_loop", body_fun, tree.structure(init_val), position=1)
     first, counter = start.item(), start.aval

@@ -73,7 +73,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
 def ensure_compile_time_eval() -> AbstractContextManager[None]:
     """Within the block, operations on concrete arrays are computed at once, also while a function is traced.
 
-    An operation on a value that is being traced is traced, as elsewhere.
+    An operation on a value that is being traced is traced as usual.
 
     >>> import hloom, hloom.numpy as jnp
     >>> @hloom.jit
@@ -89,7 +89,7 @@ def ensure_compile_time_eval() -> AbstractContextManager[None]:
 
 
 class _EagerTrace(Trace):
-    """Operations on values of which one is traced go to the trace around, all others are computed."""
+    """Sends an operation with a traced operand to the trace around, and computes all others."""
 
     parent: Trace
 

@@ -1,7 +1,7 @@
-"""What programs say about shardings: primitives that change no value of the whole arrays.
+"""Statements of programs about shardings: primitives that change no value of the whole arrays.
 
-`sharding_constraint`: the compiler must divide an array so. `full_to_shard` and `shard_to_full`: the borders of what
-`shard_map` maps; between them an array is each device's own, of the type of one part. In HLO they are the custom calls
+`sharding_constraint`: the compiler must divide an array so. `full_to_shard` and `shard_to_full`: the borders of a
+`shard_map`; between them an array is each device's own, of the type of one part. In HLO they are the custom calls
 "Sharding", "SPMDFullToShardShape" and "SPMDShardToFullShape", with XLA's text of the sharding; `hlo/passes/partition`
 knows them. Their derivatives and rules of vmap are in `autodiff/sharding_rules.py`.
 """
@@ -38,8 +38,8 @@ class Border:
 
     sharding: NamedSharding
     shares: bool
-    """What is on several devices is shared among them by derivatives: the function's own collectives do not say which
-    values are the same on devices (`check_vma=False`)."""
+    """Derivatives divide a value on several devices among them: the function's own collectives do not say which values
+    are the same on devices (`check_vma=False`)."""
     names: tuple[Any, ...]
     """The axes that the function of this `shard_map` knows."""
     around: tuple[Any, ...] = ()
@@ -128,7 +128,7 @@ def full_to_shard(x: Value, border: Border) -> Value:
 
 
 def shard_to_full(x: Value, border: Border) -> Value:
-    """The array whose part on each device is its `x`."""
+    """The array with `x` as its part on each device."""
     counts = border.sharding.parts(x.aval.ndim)
     sizes = tuple([n * c for n, c in zip(x.aval.shape, counts, strict=True)])
     meaning = _border_meaning("shard_to_full", x.aval.hlo, ShapedArray(sizes, x.aval.dtype).hlo, border)
@@ -143,7 +143,7 @@ def _shown(sharding: Sharding) -> tuple[tuple[str, str], ...]:
 def _stated(
     target: str, x: HloInstruction, shape: Shape, text: str, is_open: Sequence[int] = (), region: str = ""
 ) -> HloInstruction:
-    """A custom call whose result is divided as `text` says; dimensions in `is_open` may be divided further."""
+    """A custom call with a result that is divided as `text` says; dimensions in `is_open` may be divided further."""
     config = f"unspecified_dims=[{','.join(map(str, is_open))}]" if is_open else ""
     attributes = CustomCallAttributes(target, config)
     found = HloInstruction(Opcode.CUSTOM_CALL, shape, (x,), attributes, annotations=(("sharding", text),))

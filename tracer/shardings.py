@@ -37,7 +37,7 @@ class DuplicateSpecError(Exception):
 
 
 class Unspecified:
-    """What `in_shardings` and `out_shardings` are where nothing was given."""
+    """The value of `in_shardings` and `out_shardings` where none was given."""
 
     def __repr__(self) -> str:
         return "UnspecifiedValue"
@@ -381,7 +381,7 @@ class ManualSharding(Sharding):
 
 
 def default_sharding() -> SingleDeviceSharding:
-    """Where arrays are that nobody has put elsewhere."""
+    """The place of arrays that have not been placed explicitly."""
     device = default_device()
     found = _DEFAULTS.get(device)
     return found if found is not None else _DEFAULTS.setdefault(device, SingleDeviceSharding(device))

@@ -46,7 +46,7 @@ def cut(view: NDArray, sharding: Sharding, shape: Sequence[int]) -> list[DeviceB
 
 
 def assembled(shards: Sequence[DeviceBuffer], sharding: Sharding, shape: Sequence[int], whole: Shape) -> NDArray:
-    """The elements of an array of `shape`, whose storage has the type `whole`.
+    """The elements of an array of `shape` with a storage of type `whole`.
 
     RuntimeError if parts of it are on devices of other processes.
     """
@@ -95,7 +95,7 @@ def shards_of(
     sharding: Sharding, shape: Sequence[int], make: Callable[[DeviceBuffer, SingleDeviceSharding], Any],
     buffers: Sequence[DeviceBuffer],
 ) -> list[Shard]:
-    """All shards; those of other processes have no data. `make` makes an array of a buffer on a device."""
+    """All shards; shards in other processes have no data. `make` makes an array of a buffer on a device."""
     own = dict(zip(sharding.addressable_assignment, buffers, strict=True))
     return [
         Shard(device, index, replica, make(own[device], SingleDeviceSharding(device)) if device in own else None)

@@ -2,7 +2,7 @@
 
 A program for whole arrays, with the places of its arguments, is divided by `hlo/passes/partition` into one program that
 all devices run, each on its parts (`Spmd`). Until there are several devices none of this is asked: `when_several` then
-changes the classes of what runs programs (`PlacedEvalTrace`; `JitFunction` in `jit.py`).
+changes the classes of the objects that run programs (`PlacedEvalTrace`; `JitFunction` in `jit.py`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ SHARDINGS: dict[Primitive, Callable[[Call], Sharding]] = {}
 
 
 def is_placed(value: Any) -> bool:
-    """Whether it is an array that is on a device because a user put it there, or because it comes from such arrays."""
+    """Whether it is an array that a user has put on a device, or that is computed from such arrays."""
     return isinstance(value, Array) and slot_is_set(value, "_placed")
 
 
@@ -318,7 +318,7 @@ def _module_of_op(opcode: Opcode, operands: Sequence[Shape], attributes: Any, sh
 
 
 _OF_PROGRAMS = frozenset({Opcode.CONDITIONAL, Opcode.WHILE})
-"""The ops whose computations may name shardings."""
+"""The ops with computations that may name shardings."""
 
 
 class PlacedEvalTrace(CheckedEvalTrace):
@@ -370,7 +370,7 @@ def _put(results: T, places: Sequence[Place]) -> T:
 
 
 def on_the_device_of(place: Place) -> Place:
-    """The place of what is computed from arguments that are on the one device of `place`."""
+    """The place of values that are computed from arguments on the one device of `place`."""
     return None if place is None else SingleDeviceSharding(place.device_assignment[0])
 
 
@@ -385,7 +385,7 @@ when_several(_begin)
 
 
 def move(array: Array, sharding: Sharding) -> Array:
-    """The array in another place. What is on devices of several processes is sent by a program over all of them."""
+    """The array in another place. An array on devices of several processes is sent by a program over all of them."""
     if slot_is_set(array, "_placed") and array._placed == sharding:
         return array
     if array.is_fully_addressable or array.is_fully_replicated:

@@ -29,7 +29,7 @@ class OverDevices:
     """Of the arguments; None for those that are on no device yet."""
 
     def call(self, arrays: Sequence[Array]) -> Any:
-        """Run on any arguments. ValueError for one that is elsewhere than the program expects it."""
+        """Run on any arguments. ValueError for an argument in another place than the program expects."""
         given = []
         for array, place in zip(arrays, self.places, strict=True):
             own = array.sharding if array.committed else None
@@ -67,7 +67,7 @@ def compiled_over_devices(
     what: str,
     is_library: bool = False,
 ) -> OverDevices | None:
-    """The program of a call whose arrays are in `places`; None if it runs on one device of this process.
+    """The program of a call with arrays in `places`; None if it runs on one device of this process.
 
     asked: the shardings of arguments and of results that jit was given. what, is_library: for `checks.blame`.
     ValueError if devices or shardings disagree.
@@ -89,7 +89,7 @@ def compiled_over_devices(
     if assignment is None or not is_several(assignment):
         return None
     outs = [None if isinstance(r, SingleDeviceSharding) else r for r in results]
-    # Donated arrays are deleted, but not written to: their parts may be those of other arrays.
+    # Donated arrays are deleted, but not written to: their parts may belong to other arrays.
     program = spmd(replace(traced, donated=()).module(), assignment, everything, outs)
     out_avals, out_tree, donated = traced.out_avals, traced.out_tree, traced.donated
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:
-    """The types and structures for which a function was traced."""
+    """The types and structures that a function was traced for."""
 
     fun: Callable[..., Any]
     static: ArgumentSpec
@@ -67,7 +67,7 @@ class Signature:
     with_references: Any = None
     """The traced function, if it reads or writes references to mutable arrays (`ref_programs.py`)."""
     options: frozenset[str] = frozenset()
-    """The settings with which its program is to be compiled."""
+    """The settings that its program is compiled with."""
     over_devices: Callable[[], OverDevices | None] | None = None
     """Where there are several devices: compiles it for those that it is for, if these are several."""
 
@@ -94,7 +94,7 @@ class Signature:
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """A call's leaves as values; TreeStructureError if it does not fit this signature.
 
-        Static arguments may be left out, as in JAX; if they are given, they must be those of this signature.
+        Static arguments may be left out, as in JAX; if they are given, they must equal this signature's.
         """
         statics = self.statics
         dynamic, keywords = hide_float0((args, kwargs))
@@ -275,7 +275,7 @@ class Traced:
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The leaves whose memory may be used for results.
+        """The leaves that the program may overwrite with results.
 
         >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).trace(jnp.ones(3)).donate_argnums
@@ -408,7 +408,7 @@ class Lowered(SharedValue):
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The leaves whose memory may be used for results.
+        """The leaves that the program may overwrite with results.
 
         >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3)).donate_argnums
@@ -544,8 +544,8 @@ class Compiled(SharedValue):
         return KernelTexts(self.executable.kernels())
 
     def passes(self) -> PassRecords:
-        """What each pass did, in order: name, milliseconds, instructions before and after. A tuple, which prints as a
-        table.
+        """The record of each pass, in order: name, milliseconds, instructions before and after. A tuple, which prints
+        as a table.
 
         >>> import hloom, hloom.numpy as jnp
         >>> records = hloom.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile().passes()
@@ -641,7 +641,7 @@ class Compiled(SharedValue):
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The leaves whose memory may be used for results.
+        """The leaves that the program may overwrite with results.
 
         >>> import hloom, hloom.numpy as jnp
         >>> hloom.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3)).compile().donate_argnums

@@ -1,9 +1,9 @@
 """Steps: what has been recorded so far, as a node of a tree of all sequences of operations that were recorded before.
 
 A thread that records the same operations on the same types again walks along the same nodes: one look-up an operation,
-and no more is computed for it. Whatever the sequence alone decides is kept in the node: the user's line, whether to
-stop here, and, where a batch once ended, the programs that were made of it. Values from outside are nodes too, of
-which only the type counts; so another learning rate is the same program.
+and no more is computed for it. The node keeps everything that the sequence alone determines: the user's line, whether
+to stop here, and, where a batch once ended, the programs that were made of it. Values from outside are nodes too, and
+only their type counts; so another learning rate is the same program.
 
 **Where a batch ends by itself.** A loop that never asks for a value would record for ever. So a batch ends where the
 user's program comes to a place, with all the calls around it, where it was before: the loop begins anew. Then one
@@ -39,7 +39,7 @@ Site = tuple[Any, ...]
 
 
 class Step:
-    """A node: the sequence that leads to it, of which it is the last operation or value."""
+    """A node: the sequence that leads to it; the node is its last operation or value."""
 
     __slots__ = (
         *("attributes", "aval", "bytes", "children", "constants", "ends_before", "fresh", "header", "largest"),
@@ -92,7 +92,7 @@ class Step:
         self.fresh: bool = before.fresh or (attributes is not NO_ATTRIBUTES and bool(_computations(attributes)))
         """Whether an operation runs a computation. That may be traced anew each time, and so lead to another node."""
         self.header: Site = before.header
-        """The first place of the batch to which the program has come back: where a loop begins."""
+        """The first place of the batch that the program has come back to: where a loop begins."""
         self.ends_before = False
         """Whether the batch ends before this operation."""
         if parent is not None and not is_value:
@@ -102,7 +102,7 @@ class Step:
             self.ends_before = too_much or (is_there and parent.operations >= LONG_ENOUGH)
 
     def _repeated(self, parent: Step) -> tuple[Site, bool]:
-        """The first place of the batch to which the program has come back, and whether it does so now."""
+        """The first place of the batch that the program has come back to, and whether it does so now."""
         step: Step | None = parent
         while step is not None and not step.site:
             step = step.parent

@@ -97,7 +97,7 @@ JIT = Primitive("jit", evaluate=lambda call, arrays: list(run_call(call.computat
 
 
 def jit_call(computation: HloComputation, name: str) -> Call:
-    """A call of a jitted function, whose name in the user's program is `name`."""
+    """A call of a jitted function with the name `name` in the user's program."""
     return Call(JIT, computation, label=name, attributes=(("name", name),))
 
 
@@ -162,11 +162,9 @@ def trace_function(
 ) -> Traced:
     """Trace a function of pytrees; `treedef` is the structure of (positional, keyword) dynamic arguments.
 
-    types_only: for `eval_shape`; the computation will not be used.
-    float0_results: the result may have float0 arrays, which are nodes of `out_tree`.
-    what: for which function of users it is traced, for messages.
-    places: of the leaves of the arguments.
-    Arguments whose type is an AbstractRef are references for `fun`.
+    types_only: for `eval_shape`; the computation will not be used. float0_results: the result may have float0 arrays,
+    which are nodes of `out_tree`. what: the user's function that it is traced for, in messages. places: of the leaves
+    of the arguments. Arguments with an AbstractRef as their type are references for `fun`.
     """
     out_tree: Any = None
     references = {k: a for k, a in enumerate(avals) if isinstance(a, AbstractRef)}
@@ -211,7 +209,7 @@ def trace_function(
 
 def _result(fun: Callable[..., Any], leaf: Any, position: int, out_tree: Any) -> Value:
     if isinstance(leaf, ShapeDtypeStruct) and (value := stand_in_for(leaf.aval)) is not None:
-        return value  # a function whose types are asked for may return a type
+        return value  # `eval_shape` accepts a function that returns a type
     try:
         return as_value(leaf)
     except TypeError:
@@ -254,7 +252,7 @@ class DerivedCache:
         return result
 
     def _entries(self, sources: Sequence[Any]) -> dict[Any, Any]:
-        """The results for `sources`: a table of each in that of the one before it, and in the last one the results."""
+        """The results for `sources`: nested tables, one for each source; the last one holds the results."""
         table = self._found
         for source in sources[:-1]:
             table = table.branch(source).further
@@ -267,8 +265,8 @@ _NUMBERS = itertools.count()
 class _Table:
     """For each source, what was made from it. It is held weakly.
 
-    A computation holds it itself: what is made from one often refers to it, and a dictionary elsewhere would then keep
-    it alive for ever.
+    A computation holds it itself: objects made from a computation often refer to it, and a dictionary outside of it
+    would then keep it alive for ever.
     """
 
     __slots__ = ("_name", "_others", "_owners")
@@ -296,7 +294,7 @@ class _Table:
 
 
 class _Branch:
-    """What a DerivedCache has for some sources: results for these alone, and tables for one more source."""
+    """The entries of a DerivedCache for some sources: results for these alone, and tables for one more source."""
 
     __slots__ = ("_further", "results")
 

@@ -44,8 +44,8 @@ class Trace(ABC):
 
     parent: Trace | None
     tracks_varying: bool | None = None
-    """For a trace that records: whether it records a user's function, whose types say along which axes of a mesh values
-    vary. None: as the trace below."""
+    """For a trace that records: whether it records a user's function, with types that say along which axes of a mesh
+    values vary. None: as the trace below."""
     differentiates = False
     """Whether values carry derivatives here. A jitted function that is given references to mutable arrays is then run
     operation by operation: its own rules may write to them when gradients are known."""
@@ -56,8 +56,8 @@ class Trace(ABC):
     ) -> Value | list[Value]:
         """The result of an op: one value, or a list for a tuple shape.
 
-        `shape` is the checked type of the result. Operands are values of any enclosing trace, or concrete. Those of
-        while are the elements of its state, those of conditional the index and the elements that each branch takes.
+        `shape` is the checked type of the result. Operands are values of any enclosing trace, or concrete. A while has
+        the elements of its state as operands, a conditional has the index and the elements that each branch takes.
         `bind` sets the weak type of results.
         """
 
@@ -271,14 +271,14 @@ class Tracer(ArrayBase):
 
 
 _OF_ARRAYS = frozenset({"sharding", "block_until_ready", "copy_to_host_async", "device", "format"})
-"""What arrays have, and tracers lack like an attribute that does not exist."""
+"""Attributes of arrays; for tracers they raise AttributeError."""
 _OF_CONCRETE = frozenset(
     {
         *("addressable_data", "addressable_shards", "committed", "delete", "devices", "global_shards", "is_deleted"),
         *("is_fully_addressable", "is_fully_replicated", "on_device_size_in_bytes", "unsafe_buffer_pointer"),
     }
 )
-"""What arrays have, and for which tracers raise the error of a value that is not known yet."""
+"""Attributes of arrays; for tracers they raise the error of a value that is not known yet."""
 boundaries(Tracer, "__getattr__", *READERS)
 
 

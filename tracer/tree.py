@@ -102,7 +102,7 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 
 def ordered(treedef: PyTreeDef) -> PyTreeDef:
-    """The same structure, equal to it, whose dictionaries are made with their keys sorted.
+    """The same structure, equal to it, but with sorted keys in the dictionaries that it makes.
 
     A structure makes them in the order of the dictionary that was flattened. But programs are shared by all equal
     structures, and what a program computes must not depend on the order of the first caller.
@@ -183,7 +183,8 @@ def broadcast_prefix(
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """The tree with the structure of `full_tree` whose leaves are those of `prefix_tree`, each there and below.
+    """The tree with the structure of `full_tree`; each leaf of `prefix_tree` is repeated for all leaves at and below
+    its place.
 
     ValueError, which says where, unless `prefix_tree` is a prefix of `full_tree`.
 

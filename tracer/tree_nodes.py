@@ -1,7 +1,7 @@
 """Which classes are containers of pytrees, how users register theirs, and what a node consists of.
 
-optree flattens; it gets each registered class once. What it has no place for is kept here: the functions that give keys
-with the children, which only paths need.
+optree flattens; it gets each registered class once. This module keeps what optree has no place for: the functions that
+give keys with the children, which only paths need.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _is_iterable(children: object) -> bool:
 
 
 def short_repr(value: object) -> str:
-    """What messages show of an object."""
+    """The text of an object in messages."""
     text = repr(value)
     return text if len(text) <= 100 else text[:97] + "..."
 
@@ -269,7 +269,7 @@ def dataclass_fields(
 
 
 def incomparable(error: Exception) -> ValueError:
-    """What to raise where `error` came from a comparison of structures."""
+    """The error to raise when `error` came from a comparison of structures."""
     return ValueError(
         "Exception raised while checking equality of metadata fields of pytree (or of static arguments): "
         f"{type(error).__name__}: {error}\n  Such fields must be hashable, and == must give one bool: arrays must be "
@@ -298,7 +298,7 @@ def static_field(**kwargs: Any) -> Any:
 
 
 class OneLevel(NamedTuple):
-    """What a node consists of: the keys of its children, the children, and what else belongs to the structure."""
+    """The parts of a node: the keys of its children, the children, and what else belongs to the structure."""
 
     keys: tuple[Any, ...]
     children: tuple[Any, ...]
@@ -306,7 +306,7 @@ class OneLevel(NamedTuple):
 
 
 def container_classes() -> Iterator[type]:
-    """The classes whose objects are containers, except named tuples."""
+    """The classes of containers, except named tuples."""
     yield from _BUILTIN
     yield from _registered
 
@@ -389,7 +389,7 @@ def in_order(dictionary: dict[Any, Any]) -> tuple[Any, ...]:
 
 
 def jax_data(kind: type, data: Any) -> Any:
-    """What optree keeps for a node, as JAX has it."""
+    """optree's data of a node, in JAX's form."""
     if kind is collections.OrderedDict:
         return tuple(data)
     if kind is collections.defaultdict:

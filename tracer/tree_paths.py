@@ -50,8 +50,8 @@ register_cache(_paths)
 
 
 def paths_of_tree(tree: Any, treedef: Any) -> list[KeyPath]:
-    """The path of each leaf of `tree`, whose structure is `treedef`. Trees are flattened again and again: the walk is
-    made once for a structure, where that says the keys."""
+    """The path of each leaf of `tree`, which has the structure `treedef`. Trees are flattened again and again: the walk
+    is made once for a structure, where that says the keys."""
     try:
         found = _paths.get(treedef)
     except (TypeError, ValueError):  # auxiliary data without a hash, or without ==
@@ -166,7 +166,7 @@ def _differences(
 
 
 def _expected(treedef: Any, tree: Any) -> str:
-    """What was wanted and what is there, as JAX says it."""
+    """The expected and the actual structure, in JAX's words."""
     kind = treedef.type or type(None)
     if kind in (tuple, list, dict, type(None)):
         return f"Expected {'None' if kind is type(None) else kind.__name__}, got {short_repr(tree)}."

@@ -3,8 +3,8 @@ and None, made after it has come a few times.
 
 optree looks at any tree: it asks of each node what it is, sorts the keys of dictionaries and builds the structure, 5 us
 for ten arrays in six dictionaries. A program that is called in a loop gets the same structure each time. A pattern is a
-function that takes such a tree apart and finds on the way whether it is one: about 1 us. The text for
-``({"w": 0, "b": 0},)``, whose keys are data and stand beside it:
+function that takes such a tree apart and finds on the way whether it is one: about 1 us. The text for ``({"w": 0, "b":
+0},)``; its keys are data beside the text:
 
     def leaves(root):
         if len(root) != 1: return None
@@ -16,7 +16,7 @@ function that takes such a tree apart and finds on the way whether it is one: ab
             return None
         return [n1, n2]
 
-What stands at the place of a leaf is not looked at: the caller must find out whether it is one.
+A pattern does not check that the value at the place of a leaf is one: the caller must find out whether it is one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ on_clear(_found.clear)
 
 
 def pattern_of(treedef: Any, root: Any, leaves: list[Any]) -> Pattern | None:
-    """The pattern of a structure, which is that of `root`, a list or a tuple with these `leaves`; None if it has none,
+    """The pattern of a structure, which belongs to `root`, a list or a tuple with these `leaves`; None if it has none,
     or not yet.
 
     Raises what hashing and comparing the structure raises.

@@ -162,7 +162,7 @@ def flatten_with_path(
 
 
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """The structure alone, of which trees with other leaves have the same.
+    """The structure alone, without the leaves.
 
     >>> import hloom
     >>> hloom.tree.structure({"w": [1, 2], "b": 3})
@@ -184,7 +184,7 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
-    """A tree of trees turned inside out. `inner_treedef`: by default that of the first inner tree.
+    """A tree of trees turned inside out. `inner_treedef`: by default the structure of the first inner tree.
 
     TypeError unless the tree has a leaf for each pair of leaves of both structures.
 
@@ -252,7 +252,7 @@ def spec_of(value: Any) -> Any:
 
 
 class PyTreeRegistry:
-    """What is known about containers, as methods: jax.tree_util.default_registry."""
+    """The known containers, as methods: jax.tree_util.default_registry."""
 
     def flatten(self, tree: Any, leaf_predicate: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
         """(leaves, structure)."""

@@ -1,9 +1,9 @@
 """Along which axes of a mesh a value varies: the types of values within a function that `shard_map` maps.
 
 A value that comes from parts of an array differs from device to device along the axes that divide the array; what
-`psum` returns is the same along its axes. Types say so (`ShapedArray.vma`), as in JAX, for two reasons. A result whose
-`out_specs` name no axis must not vary along it. And where a value that does not vary meets one that does, `pvary` makes
-it one that does: nothing happens to it, but its cotangent is then summed over the devices, as it must be.
+`psum` returns is the same along its axes. Types say so (`ShapedArray.vma`), as in JAX, for two reasons. A result must
+not vary along an axis that its `out_specs` do not name. And where a value that does not vary meets one that does,
+`pvary` makes it one that does: nothing happens to it, but its cotangent is then summed over the devices, as it must be.
 
 `unified` inserts `pvary` before an operation; `result_vmas` says how results vary.
 """
@@ -62,7 +62,7 @@ def _same(shape: Shape) -> HloComputation:
 def unified(
     operands: tuple[Any, ...], manual: Any, bind_call: Callable[[Call, Sequence[Any]], list[Any]], axes: Vma = NONE
 ) -> tuple[Any, ...]:
-    """The operands of one operation, all of which vary along the same axes: those of any of them, and `axes`. Concrete
+    """The operands of one operation, made to vary along the same axes: the axes of any of them, and `axes`. Concrete
     arrays stay: nobody differentiates them."""
     union = axes.union(*[o.aval.vma for o in operands])
     if not union:
@@ -81,7 +81,8 @@ def unified(
 
 
 def result_vmas(opcode: Opcode, attributes: Any, vmas: Sequence[Vma], count: int) -> list[Vma]:
-    """How the `count` results of an operation vary whose operands (the elements of tuples, one by one) vary so."""
+    """The axes along which the `count` results of an operation vary, from those of its operands (the elements of
+    tuples, one by one)."""
     if opcode is Opcode.CALL:
         rule = attributes.composite.rule if attributes.composite is not None else None
         if isinstance(rule, Call) and rule.primitive.vma is not None:

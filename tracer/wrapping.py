@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KINDS = {"__module__": str, "__name__": str, "__qualname__": str, "__annotations__": dict, "__type_params__": tuple}
-"""What a function accepts as these attributes."""
+"""The types that a function accepts for these attributes."""
 
 
 def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
@@ -38,7 +38,8 @@ class SignatureOfFunction:
 
 
 class SignatureOfCall:
-    """The attribute `__signature__` of objects whose `__wrapped__` has other parameters: those of the call."""
+    """The attribute `__signature__` of objects with a `__wrapped__` that has other parameters: it shows the call's
+    parameters."""
 
     def __get__(self, instance: Any, owner: type) -> inspect.Signature:
         if instance is None:
@@ -47,6 +48,6 @@ class SignatureOfCall:
 
 
 def name_of(fun: Any) -> str:
-    """The name of a function; that of its class for an object without one."""
+    """The name of a function; of an object without one, its class's name."""
     name = getattr(fun, "__name__", None)
     return name if isinstance(name, str) and name else type(fun).__name__

@@ -41,7 +41,7 @@ MATMUL_PRECISIONS = {
     "tensorfloat32": "high",
     "float32": "highest",
 }
-"""What `default_matmul_precision` and the `precision` of a product may be called, and HLO's name of each."""
+"""The names that `default_matmul_precision` and the `precision` of a product accept, and HLO's name of each."""
 DOT_PRESETS = frozenset({
     "DEFAULT", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
     *(algorithm.removeprefix("dot_").upper() for algorithm in DOT_ALGORITHMS),
