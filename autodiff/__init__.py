@@ -27,5 +27,5 @@ The modules here import `tracer` and know nothing of backends. This file imports
 needs `tangents` alone, and the transformations are loaded when the first of them is used.
 """
 
-if "." not in __name__:  # a second copy of each module would be loaded beside that of `hloom`
+if "." not in __name__:  # Python would load a second copy of each module, next to the one in `hloom`
     raise ImportError("autodiff is a part of hloom: import hloom.autodiff")

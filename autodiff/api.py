@@ -64,7 +64,7 @@ class _Flat:
     returned as aux."""
 
     def __init__(self, fun: Function, in_tree: Any, has_aux: bool, references: Sequence[int] = ()) -> None:
-        """`references`: positions of the values for which `fun` takes a reference to a mutable array."""
+        """`references`: positions of the values that `fun` takes as references to mutable arrays."""
         self._fun = fun
         self._shown = inspect.unwrap(fun)
         self._in_tree = in_tree
@@ -103,7 +103,7 @@ class _Flat:
         return [_as_weak(r, w) for r, w in zip(results, self._is_weak, strict=True)]
 
     def aux(self) -> Any:
-        """The second result (aux) without the tangents of this transformation, and with those of outer ones."""
+        """The second result (aux) without the tangents of this transformation, but with outer ones."""
         leaves, structure = tree.flatten(self._aux)
         own = [isinstance(x, JVPTracer) and x._trace is self._trace for x in leaves]
         primals = [_as_weak(x.primal, x.aval.weak_type) if o else x for x, o in zip(leaves, own, strict=True)]
@@ -405,8 +405,8 @@ class PullbackFunction:
 
     @boundary
     def with_refs(self, *targets: Any) -> PullbackFunction:
-        """The same function with a place for the gradient of each argument: a reference (`hloom.new_ref`), to which it
-        is added; `hloom.ad.GradValue()`, the result; `hloom.ad.DontWant()`, nowhere. An argument that is a reference
+        """The same function with a place for the gradient of each argument: a reference (`hloom.new_ref`), which it is
+        added to; `hloom.ad.GradValue()`, the result; `hloom.ad.DontWant()`, nowhere. An argument that is a reference
         needs a reference.
 
         >>> import hloom
@@ -459,7 +459,8 @@ tree.register_pytree_node(
 
 
 def _given_cotangent(leaf: Any, aval: ShapedArray, fun: Function) -> Value | None:
-    """The user's cotangent of a result of type `aval`. That of an integer has its shape, any dtype, and no effect."""
+    """The user's cotangent of a result of type `aval`. An integer result takes a cotangent of its shape and any dtype,
+    which has no effect."""
     aval = aval.with_vma(frozenset())
     wanted = aval.str_short() if is_inexact(aval.dtype) else f"float0[{','.join(map(str, aval.shape))}]"
     if getattr(leaf, "dtype", None) == float0:
@@ -524,9 +525,8 @@ def grad(
       fun: its arguments named by `argnums` are pytrees of floating-point arrays; it returns one real scalar, or with
         `has_aux` a pair (scalar, aux).
       argnums: the positional arguments to differentiate with respect to; a tuple gives a tuple of gradients.
-      holomorphic: `fun` is holomorphic, with complex inputs and output.
-      allow_int: also accept integers and booleans, whose gradient is `float0` zeros.
-      reduce_axes: was removed from JAX; NotImplementedError unless it is empty.
+      holomorphic: `fun` is holomorphic, with complex inputs and output. allow_int: also accept integers and booleans;
+      their gradient is `float0` zeros. reduce_axes: was removed from JAX; NotImplementedError unless it is empty.
 
     Returns:
       A function of the same arguments that returns the gradient; with `has_aux`, (gradient, aux).

@@ -1,4 +1,4 @@
-"""What batching rules take and return beside values: the axis of a batch, and values that become batches.
+"""Types of batching rules beside values: the axis of a batch, and values that become batches.
 
 Nothing here knows of traces, so a library function can name these without loading the transformations. A batch has its
 elements along dimension 0.

@@ -76,7 +76,7 @@ class BatchTrace(Trace):
         self.parent = parent
         self.axis = axis
         self.earlier = earlier
-        """A trace of the same batch, on whose tracers this one continues."""
+        """A trace of the same batch; this one continues its tracers."""
 
     def split(self, operands: Sequence[Value]) -> tuple[list[Value], list[bool]]:
         """The values under the parent trace, and which of them are batched."""
@@ -144,7 +144,7 @@ _axes: WeakKeyDictionary[HloComputation, frozenset[Any]] = WeakKeyDictionary()
 
 
 def named_axes(computation: HloComputation) -> frozenset[Any]:
-    """The named axes to which collectives in a computation refer; calls are followed to any depth."""
+    """The named axes that collectives in a computation refer to; calls are followed to any depth."""
     found = _axes.get(computation)
     if found is None:
         names: set[Any] = set()
@@ -201,7 +201,7 @@ def batch_flat(
 ) -> tuple[list[Value], list[bool]]:
     """The results of `fun` for a batch, and which of them are batched; those that `forced` names are (True: all).
 
-    `earlier`: the trace whose tracers `fun` may use from outside.
+    `earlier`: the trace with tracers that `fun` may use from outside.
     """
     trace = BatchTrace(current_trace(), axis, earlier)
     inputs = [trace.join(v, b) for v, b in zip(values, batched, strict=True)]
@@ -271,8 +271,8 @@ class _Batch:
 def batch_call(
     call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
 ) -> tuple[list[Value], list[bool]]:
-    """The rule of a primitive that has none: one call of its meaning, on batches, whose rules are the primitive's,
-    batched. So its derivative is the one that it declares, and not that of its meaning.
+    """The rule of a primitive that has none: one call of its meaning, on batches, with the primitive's rules, batched.
+    So it has the derivative that it declares, not the derivative of its meaning.
 
     A tangent that the rule gives may differ between elements where the result does not, so all results that can have
     tangents are batches. Not so where collectives work along the axis: what they give is the same for all on purpose.
@@ -303,7 +303,7 @@ _primitives: WeakKeyDictionary[Primitive, Primitive] = WeakKeyDictionary()
 
 
 def batched_primitive(primitive: Primitive) -> Primitive:
-    """The primitive whose calls are batches of calls of `primitive`."""
+    """The primitive that calls `primitive` on batches."""
     found = _primitives.get(primitive)
     if found is None:
         assert primitive.linearize is None, f"{primitive} needs a rule of its own for vmap"
@@ -354,7 +354,8 @@ def _jvp(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> t
 
 
 def _transpose(call: Call, cts: Sequence[Value | None], operands: Sequence[Operand]) -> Sequence[Value | None]:
-    """The transpose rule of one element, batched. The cotangent of what all elements share is the sum over them."""
+    """The transpose rule of one element, batched. The cotangent of a value that all elements share is the sum over
+    them."""
     b: _Batch = call.params
     own = len(b.batched)
     rule = b.call.primitive.transpose

@@ -164,7 +164,7 @@ def checkify(
         leaves, structure = tree.flatten((args, kwargs))
         arguments, keywords = tree.unflatten(structure, [_as_given(leaf) for leaf in leaves])
         trace = CheckTrace(current_trace(), Checks(kinds))
-        # What a checkify around this one looks for is found here and handed on, but not what the user says.
+        # The kinds that an enclosing checkify looks for are found here and handed on, except the user's checks.
         looked_for = current_context().checks - {"user"} | kinds | {"checkify"}
         with set_current_trace(trace), Override(checks=looked_for):
             result = f(*arguments, **keywords)
@@ -190,9 +190,8 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     `JaxRuntimeError` at once. `msg` is formatted with arrays, by `str.format`. `debug`: outside of checkify the check
     does nothing.
 
-    Raises:
-      TypeError: `pred` is no boolean scalar, `msg` no string, or something to be formatted no array.
-      ValueError: it is traced, and nobody looks for checks.
+    Raises: TypeError: `pred` is no boolean scalar, `msg` no string, or something to be formatted no array. ValueError:
+      it is traced outside of `checkify`.
 
     >>> import hloom
     >>> from hloom import numpy as jnp

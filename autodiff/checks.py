@@ -1,6 +1,6 @@
 """CheckTrace: a function that runs on although something went wrong, and says what. The core of `checkify`.
 
-Values are those of the parent trace. Beside them the trace carries an error: a code, 0 while all is well, and what the
+Values are the parent trace's. Beside them the trace carries an error: a code, 0 while all is well, and what the
 messages need to know. Each operation that is checked replaces the code where it finds a fault and none was found
 before. Loops and branches carry the error of their bodies with their state.
 """
@@ -79,7 +79,8 @@ class Site:
 
 
 class Checks:
-    """What is looked for in one function, and all that it may find. The code of `sites[k]` is k + 1."""
+    """The kinds of faults that one function is checked for, and all that it may find. The code of `sites[k]` is k +
+    1."""
 
     def __init__(self, kinds: frozenset[str]) -> None:
         self.kinds = kinds
@@ -185,7 +186,7 @@ class CheckTrace(Trace):
             self.payloads[number] = tuple([next(rest) for _ in self.checks.sites[number].avals])
 
     def _take(self, returned: Sequence[Value], numbers: Sequence[int]) -> list[Value]:
-        """The results of a checked computation, whose last results are the new error."""
+        """The results of a checked computation; its last results are the new error."""
         count = len(self._state_avals(numbers))
         self._set_state(returned[len(returned) - count :], numbers)
         return list(returned[: len(returned) - count])

@@ -1,4 +1,4 @@
-"""custom_jvp and custom_vjp: functions whose derivative the user writes.
+"""custom_jvp and custom_vjp: functions with a derivative that the user writes.
 
 Each is a primitive. Its meaning is the user's function, which runs directly on concrete values, and is traced where a
 program is recorded. The call carries its rules, which are pure functions of flat lists of values; so they can be
@@ -79,8 +79,8 @@ def bind_custom(
 
 
 class OtherRules:
-    """Base of functions with a rule: `defjvp`, `defvjp`, `def_vmap` and so on that this class lacks are those of the
-    function inside, so that the rules of `custom_vjp(custom_vmap(f))` can be set in any order."""
+    """Base of functions with a rule: `defjvp`, `defvjp`, `def_vmap` and so on, if this class lacks them, are taken from
+    the function inside, so that the rules of `custom_vjp(custom_vmap(f))` can be set in any order."""
 
     fun: Callable[..., Any]
 
@@ -99,7 +99,7 @@ class Arguments:
     Only the call itself uses `values`: a rule may be kept longer and uses the other fields. Operands and results of a
     call are the storage of keys; the user's functions take and return keys.
 
-    A reference to a mutable array is no leaf, but for one that the function around has made, whose array may be
+    A reference to a mutable array is no leaf, unless an enclosing function has made it, so that its array may be
     differentiated or an element of a batch (`by_value`): that is a leaf, and each pass has its own reference to it.
     """
 
@@ -196,13 +196,13 @@ class Outputs:
         self._of_function: tuple[Any, list[ShapedArray]] | None = None
 
     def of_function(self, result: Any) -> list[Value]:
-        """As `flatten`, of what the function itself returned."""
+        """As `flatten`, for the result of the function itself."""
         values = self.flatten(result)
         self._of_function = self.tree, self.avals
         return values
 
     def of_rule(self, result: Any, what: str, rule: Callable[..., Any]) -> list[Value]:
-        """As `flatten`, of what `rule` returned: TypeError unless it is like the function's own result, if this is
+        """As `flatten`, for the result of `rule`: TypeError unless it is like the function's own result, if this is
         known. A program that was traced already has places for the latter."""
         values = self.flatten(result)
         if self._of_function is not None:
@@ -764,7 +764,7 @@ def _tell_recorders(arguments: Arguments) -> None:
 
 
 def _without_references(result: Any, arguments: Arguments, fwd: Callable[..., Any]) -> Any:
-    """What a forward rule keeps; references that are among its arguments are no leaves of it."""
+    """The residuals of a forward rule; references that are among its arguments are no leaves of it."""
     own = [leaf for leaf in tree.leaves(arguments.references()) if isinstance(leaf, Ref)]
     for leaf in tree.leaves(result):
         if isinstance(leaf, Ref) and not any(leaf is o for o in own):
@@ -776,7 +776,7 @@ def _without_references(result: Any, arguments: Arguments, fwd: Callable[..., An
 
 
 class _Held:
-    """What a forward rule keeps for the backward rule. Python's numbers stay what they are: rules keep flags."""
+    """The residuals of a forward rule, for the backward rule. Python's numbers stay what they are: rules keep flags."""
 
     def __init__(self, residuals: Any) -> None:
         leaves, self._tree = tree.flatten(residuals)

@@ -1,7 +1,8 @@
-"""custom_vmap: functions whose batching the user writes; sequential_vmap: functions that take one element at a time.
+"""custom_vmap: functions with batching that the user writes; sequential_vmap: functions that take one element at a
+time.
 
 A custom_vmap function is a primitive. Its meaning is the user's function; its rule of vmap is the user's. Its JVP is
-such a primitive too, whose rule is the JVP of the user's rule: so `vmap(jvp(f))` is `jvp(vmap(f))`. Reverse mode
+such a primitive too, with the JVP of the user's rule as its rule: so `vmap(jvp(f))` is `jvp(vmap(f))`. Reverse mode
 differentiates the function itself.
 
 Source for names, arguments and errors: jax.custom_batching.
@@ -78,8 +79,8 @@ def _custom_vmap_jvp(
 
 
 def _arguments_first(computation: HloComputation, own: int, directions: int, captured: int) -> HloComputation:
-    """`computation` takes all primals, then all tangents. The new one takes those of the function's arguments before
-    those of captured values."""
+    """`computation` takes all primals, then all tangents. The new one takes primals and tangents of the function's
+    arguments before those of captured values."""
     if not captured:
         return computation
 
@@ -128,7 +129,7 @@ def _rule_of_jvp(rule: BatchRule, own: int, moving: Sequence[bool], moves: Seque
 
 
 def _diagonal(x: Value, size: int) -> Value:
-    """The elements whose positions along the first two dimensions, both of `size`, are equal."""
+    """The elements on the diagonal of the first two dimensions, both of `size`."""
     rows = ops.reshape(x, (size * size, *x.aval.shape[2:]))
     strides = (size + 1, *[1] * (rows.aval.ndim - 1))
     return ops.slice_(rows, [0] * rows.aval.ndim, rows.aval.shape, strides)
@@ -239,7 +240,7 @@ def _checked(rule: Callable[..., Any], out: Outputs, size: int, answer: Any) -> 
 
 
 def sequential_vmap(f: Callable[P, R]) -> custom_vmap[P, R]:
-    """`f`, of which `vmap` computes one element after the other, by `lax.map`.
+    """`f`, which `vmap` computes one element after the other, by `lax.map`.
 
     >>> import hloom, hloom.numpy as jnp
     >>> @hloom.custom_batching.sequential_vmap

@@ -134,8 +134,8 @@ def check_vjp(
 ) -> None:  # fmt: skip
     """Compare `f_vjp(*args)`, such as `partial(vjp, f)`, with a finite difference of `f` at `args`.
 
-    The products of a random cotangent with the difference, and of what it is pulled back to with the direction, must be
-    one number.
+    The product of a random cotangent with the difference must equal the product of the pulled-back cotangent with the
+    direction.
 
     Raises:
       DerivativeMismatchError: the result or the product differs; an AssertionError.
@@ -250,7 +250,7 @@ def _difference(f: Function, args: tuple[Any, ...], tangents: Any, eps: float | 
 
 
 def _default_step(args: Any) -> float:
-    """The cube root of the precision: there the error of rounding is about that of the difference itself."""
+    """The cube root of the precision: it balances the rounding error and the error of the difference."""
     precisions = [float(dtypes.finfo(dtype).eps) for dtype in _inexact_dtypes(args)]
     return float(max(precisions, default=1e-16) ** (1 / 3))
 

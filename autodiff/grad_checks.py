@@ -1,4 +1,4 @@
-"""What `grad` and its relatives ask of their arguments and of the function's result, and what they say if it is not so.
+"""The requirements of `grad` and its relatives for arguments and results, and their error messages.
 
 Source of the rules: jax.grad, jax.jacfwd, jax.jacrev.
 """
@@ -67,7 +67,7 @@ def resolve_argnums(positions: tuple[int, ...], count: int, argnums: object, fun
 
 
 def _name(fun: Function, args: Sequence[Any], chosen: Sequence[int], place: int) -> str:
-    """What the leaf at `place`, among those of the `chosen` arguments, is called: ``params['w'][0]``."""
+    """The name of the leaf at `place`, among the leaves of the `chosen` arguments: ``params['w'][0]``."""
     names = iter(leaf_names(inspect.unwrap(fun), args, {}, NO_STATICS))
     by_argument = [[next(names) for _ in tree.leaves(a)] for a in args]
     return [n for i in chosen for n in by_argument[i]][place]
@@ -76,7 +76,7 @@ def _name(fun: Function, args: Sequence[Any], chosen: Sequence[int], place: int)
 def grad_inputs(
     name: str, fun: Function, args: Sequence[Any], chosen: Sequence[int], holomorphic: bool, allow_int: bool
 ) -> tuple[list[Value], Any]:
-    """The leaves of the arguments for which a gradient is wanted, as values, and their structure.
+    """The leaves of the arguments to differentiate, as values, and their structure.
 
     TypeError if one of them has no derivative: for `grad`, `value_and_grad` and `jacrev`.
     """

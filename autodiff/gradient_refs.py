@@ -1,4 +1,4 @@
-"""`with_refs` of what `vjp` returns: where gradients go. To a reference, which adds them up; to the result; nowhere.
+"""`with_refs` of a pullback from `vjp`: where gradients go. To a reference, which adds them up; to the result; nowhere.
 
 Source for names and meaning: jax.ad and jax.vjp.
 """
@@ -43,7 +43,7 @@ _KINDS = (Ref, GradValue, DontWant)
 
 
 def targets_of(given: Sequence[Any], in_tree: Any, takes_reference: Sequence[bool]) -> list[Any]:
-    """What `with_refs` was given, for each leaf of the arguments."""
+    """The targets that `with_refs` was given, one for each leaf of the arguments."""
     count = len(takes_reference)
     full = tree.unflatten(in_tree, list(range(count)))
     if len(given) != len(full):

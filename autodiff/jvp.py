@@ -163,7 +163,7 @@ def _is_python(call: Call) -> bool:
 
 
 def moving_mask(tangents: Sequence[Tangent]) -> tuple[bool, ...]:
-    """Which values move: those whose tangent is not Zero."""
+    """Which values move: True for each value with a tangent other than Zero."""
     return tuple([not isinstance(t, Zero) for t in tangents])
 
 

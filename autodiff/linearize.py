@@ -153,7 +153,7 @@ recorded for the tangents. Other ops are linearised by their JVP rules."""
 
 
 class LinearizeTrace(JVPTrace):
-    """A JVPTrace whose tangents are recorded."""
+    """A JVPTrace that records tangents."""
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
@@ -192,7 +192,7 @@ class LinearizeTrace(JVPTrace):
 
 @dataclass(frozen=True, slots=True)
 class LinearProgram:
-    """What a function does to tangents near one point."""
+    """The linear map of tangents near one point."""
 
     inputs: list[HloInstruction]
     """One parameter for each input that moves."""

@@ -1,6 +1,6 @@
 """pmap: a function applied to the elements of its arguments along an axis, each on a device of its own.
 
-It is `shard_map` over a mesh of one axis, whose parts lose that axis. Source for names, arguments and errors: jax.pmap.
+It is `shard_map` over a mesh of one axis; parts lose that axis. Source for names, arguments and errors: jax.pmap.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def pmap(
     """`fun` compiled, and applied to each element of its arguments along an axis, on a device of its own: at most as
     many as there are devices in this process.
 
-    in_axes, out_axes: as in `vmap`. axis_name: the name by which collectives refer to the axis. devices: those to use,
-    as many as elements. axis_size: the number of elements, where no argument says it.
-    static_broadcasted_argnums, donate_argnums: as jit's static and donated arguments.
+    in_axes, out_axes: as in `vmap`. axis_name: the name of the axis for collectives. devices: those to use, as many as
+    elements. axis_size: the number of elements, where no argument says it. static_broadcasted_argnums, donate_argnums:
+    as jit's static and donated arguments.
 
     Raises (when called): ValueError for a mapped axis of another size, or sizes that differ.
 

@@ -18,7 +18,7 @@ from ..tracer.core import Call, Primitive, Value, bind_call, call_of, run_meanin
 from .tangents import Tangent
 
 NAME = Primitive("name", evaluate=run_meaning)
-"""The identity, on a value to which the user gave a name. The parameter of a call: the name."""
+"""The identity, on a value that the user has named. The parameter of a call: the name."""
 
 
 @NAME.def_jvp
@@ -33,7 +33,7 @@ def _name_transpose(call: Call, cts: Sequence[Value | None], operands: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class NamedOperation:
-    """What a policy gets in place of JAX's primitive."""
+    """The object that a policy gets in place of JAX's primitive."""
 
     name: str
 
@@ -60,7 +60,7 @@ _NAMES = {
     _O.BROADCAST: "broadcast_in_dim", _O.DOT: "dot_general", _O.RAGGED_DOT: "ragged_dot_general",
     _O.CONVOLUTION: "conv_general_dilated", _O.CONDITIONAL: "cond", _O.OPT_BARRIER: "optimization_barrier",
 }
-"""JAX's names where they are not those of HLO with `_` for `-`."""
+"""JAX's names that differ from HLO's with `_` for `-`."""
 _OF_CALLS = {"custom_jvp": "custom_jvp_call", "custom_vjp": "custom_vjp_call"}
 _REDUCERS = {
     _O.ADD: "sum", _O.MULTIPLY: "prod", _O.MAXIMUM: "max", _O.MINIMUM: "min",
@@ -116,7 +116,7 @@ def jax_name(opcode: Opcode, attributes: Any) -> str:
 
 
 def _reducer(computation: HloComputation) -> str | None:
-    """What a reduction by one operation on two scalars is called."""
+    """The name of a reduction by one operation on two scalars."""
     root = computation.root
     if len(computation.parameters) != 2 or set(root.operands) != set(computation.parameters):
         return None

@@ -1,8 +1,8 @@
 """`checkpoint_policies`: which values of a checkpointed function are kept for the backward pass.
 
 A policy is a function policy(primitive, *types of operands, **parameters) -> bool, or one of `Saveable`, `Recompute`
-and `Offloadable`. It is asked for each operation of the function and of what its derivative needs beside it; where it
-answers True, the result may be kept. What it sees of an HLO instruction is in `operations.py`: the names are those of
+and `Offloadable`. It is called for each operation of the function and each further operation that the derivative needs;
+where it answers True, the result may be kept. `operations.py` describes HLO instructions for it: the names are those of
 JAX's primitives.
 
 The policies here compare by value, so that `save_only_these_names("a")`, made anew for each call, is the same policy.
@@ -39,7 +39,7 @@ Recompute = _Answer("Recompute")
 
 @dataclass(frozen=True)
 class Offloadable:
-    """Keep the value, in the memory `dst`. All memory here is that of the host, so this is `Saveable`.
+    """Keep the value, in the memory `dst`. All memory here is host memory, so this is `Saveable`.
 
     >>> import hloom
     >>> from hloom.ad_checkpoint import Offloadable
@@ -147,17 +147,17 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-    """Keep every value, except those to which `checkpoint_name` gave one of these names."""
+    """Keep every value, except values that `checkpoint_name` gave one of these names."""
     return _Names(frozenset(names_not_to_save), listed=False, others=True, unnamed=True)
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """Keep the values to which `checkpoint_name` gave a name, except these names."""
+    """Keep the values that `checkpoint_name` named, except these names."""
     return _Names(frozenset(names_not_to_save), listed=False, others=True)
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
-    """Keep the values to which `checkpoint_name` gave one of these names."""
+    """Keep the values that `checkpoint_name` gave one of these names."""
     return _Names(frozenset(names_which_can_be_saved), listed=True, others=False)
 
 

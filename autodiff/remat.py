@@ -1,4 +1,4 @@
-"""checkpoint: a function of which only some values are kept for the backward pass; the others are computed again.
+"""checkpoint: a function that keeps only some values for the backward pass; the others are computed again.
 
 In a traced program it is a composite call named "checkpoint". Linearisation splits the function in two: a forward part,
 which returns the results and what the policy keeps, and a linear part, which computes the other residuals again from
@@ -181,7 +181,7 @@ def _positions(fun: Callable[..., Any], static: Sequence[int], count: int) -> se
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """`x` (a pytree), with a name by which the policy of a checkpoint can keep it. JAX's `checkpoint_name`.
+    """`x` (a pytree), with a name that the policy of a checkpoint can refer to. JAX's `checkpoint_name`.
 
     >>> import hloom, hloom.numpy as jnp
     >>> from hloom.ad_checkpoint import checkpoint_name
@@ -288,7 +288,7 @@ def _kept(body: HloComputation, policy: Policy) -> set[HloInstruction]:
 
 
 _FREE = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE})
-"""What no policy is asked about."""
+"""The ops that policies are not asked about."""
 
 
 @CHECKPOINT.def_linearize

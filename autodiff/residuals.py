@@ -2,7 +2,7 @@
 
 Both are choices about one computation, the loop's body. `plain` brings it into a form in which equal values are one
 instruction. `values_to_keep` chooses: a value that is needed is kept, or computed again from others, whichever costs
-less. The choice is a minimum cut of the graph of instructions. What loops are is not known here.
+less. The choice is a minimum cut of the graph of instructions. This file knows nothing about loops.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REPEATED = _VIEWS | _DIVISIONS | {
     and not spec.traits & (Trait.EXPENSIVE | Trait.SIDE_EFFECT | Trait.APPLIES)
     and opcode is not Opcode.GATHER
 }
-"""Cheap ops: those of one element each, without transcendental functions, and those that move elements."""
+"""Cheap ops: ops of one element each without transcendental functions, and ops that move elements."""
 _SLOW_IF_COMPLEX = _DIVISIONS | {Opcode.ABS}
 _STEPS = frozenset(
     {
@@ -48,7 +48,7 @@ _STEPS = frozenset(
         *(Opcode.ROUND_NEAREST_AFZ, Opcode.ROUND_NEAREST_EVEN),
     }
 )
-"""Ops for which a change of the last bit of an operand can be more than that in the result."""
+"""Ops that can amplify a change of the last bit of an operand."""
 
 
 # --- one form of a computation
@@ -84,7 +84,7 @@ def plain(computation: HloComputation, inlined: Container[Primitive] = (JIT, NAM
 
 
 def _unshaped(value: HloInstruction) -> HloInstruction:
-    """What a value is a reshape of."""
+    """The operand of a reshape, or the value itself."""
     while value.opcode is Opcode.RESHAPE:
         (value,) = value.operands
     return value
@@ -165,7 +165,7 @@ def repeatable(computation: HloComputation, exact: Callable[[HloInstruction], bo
 def computed_again(
     needed: Sequence[HloInstruction], leaves: Iterable[HloInstruction]
 ) -> tuple[HloComputation, list[HloInstruction]]:
-    """A computation of the values `needed`, and those of `leaves` that it takes."""
+    """A computation of the values `needed`, and the `leaves` that it takes."""
     stop = set(leaves)
     taken: list[HloInstruction] = []
     copies: dict[HloInstruction, HloInstruction] = {}
@@ -196,7 +196,8 @@ def values_to_keep(needed: Iterable[HloInstruction], keep: Cost, again: Cost) ->
     """The values from which all that are `needed` can be computed, with the least sum of costs; the same order each
     time, or equal programs would have different texts.
 
-    `keep`: the cost of having a value. `again`: that of computing it from its operands; infinite where it must not be.
+    `keep`: the cost of having a value. `again`: the cost of computing it from its operands; infinite where it must not
+    be.
     """
     needed = tuple(dict.fromkeys(needed))
     costs: dict[HloInstruction, tuple[float, float]] = {}

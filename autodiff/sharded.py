@@ -1,11 +1,11 @@
 """Functions over the devices of a mesh: `shard_map`, `smap`, `auto_axes`, `explicit_axes`.
 
 Over several devices a mapped function is a part of a program that all of them run: `full_to_shard` gives it each
-device's part of its arguments, collectives are those of HLO, and `shard_to_full` makes arrays of what it returns.
+device's part of its arguments, collectives are HLO's, and `shard_to_full` makes arrays of its results.
 
-Over one device each named axis has one element, and a function sees whole arrays. The names are then those of `vmap`'s
-axes, with the same machinery: a BatchTrace of one element, in which nothing is batched but what collectives make. So
-the program is the function's own, and `psum` and the others work as over any axis.
+Over one device each named axis has one element, and a function sees whole arrays. The names then work as `vmap`'s axes
+do, with the same machinery: a BatchTrace of one element, in which nothing is batched but what collectives make. So the
+program is the function's own, and `psum` and the others work as over any axis.
 
 Source for names, arguments and errors: jax.shard_map.
 """
@@ -68,7 +68,8 @@ Infer: Any = _Infer()
 
 
 def call_with_axes(names: Sequence[Hashable], fun: Callable[[], Any]) -> Any:
-    """`fun()` where each name is an axis with one element; of what collectives have batched, that element."""
+    """`fun()` where each name is an axis with one element; values that collectives have batched are reduced to that
+    element."""
     if not names:
         return fun()
     axis = Axis(names[0], 1)
@@ -124,7 +125,7 @@ class _Entrance:
         self.own = tuple([a for a in mesh.axis_names if (names is None or a in names) and a not in self.around])
 
     def border(self, spec: PartitionSpec) -> Border:
-        """That of an array which is divided so outside."""
+        """The border of an array that is divided by `spec` outside."""
         return Border(NamedSharding(self.mesh, spec), not self.tracks, self.own, self.around)
 
     def __call__(self, value: Value, spec: PartitionSpec) -> Value:
@@ -525,7 +526,7 @@ def _check_fit(
 
 def auto_axes(f: Any = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
     """`f` with the axes of the current mesh (all, or `axes`) as Auto; its result gets `out_sharding`, which the call
-    gives by keyword if it is None here. The values are those of `f`.
+    gives by keyword if it is None here. It returns the values of `f`.
 
     >>> import hloom
     >>> from hloom import numpy as jnp, sharding
@@ -541,7 +542,7 @@ def auto_axes(f: Any = None, /, *, axes: Any = None, out_sharding: Any = None) -
 
 def explicit_axes(f: Any = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
     """`f` with the axes of the current mesh (all, or `axes`) as Explicit; its arguments get `in_sharding`, which the
-    call gives by keyword if it is None here. The values are those of `f`.
+    call gives by keyword if it is None here. It returns the values of `f`.
 
     >>> import hloom
     >>> from hloom import numpy as jnp, sharding

@@ -1,4 +1,4 @@
-"""lax.custom_root and lax.custom_linear_solve: solutions whose derivative follows from the implicit function theorem.
+"""lax.custom_root and lax.custom_linear_solve: solutions with a derivative from the implicit function theorem.
 
 Each is a primitive. Its meaning is the user's solver; derivatives do not go through it. They solve a linear equation at
 the solution instead, by the user's solver for that. While nothing is traced the solver itself runs.
@@ -55,7 +55,7 @@ def _traced(fun: Callable[..., Any], avals: Sequence[ShapedArray], structure: An
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the primitives' operands before the last ones are: the captured values of several parts, in turn."""
+    """The operands of the primitives before the last ones: the captured values of several parts, in turn."""
 
     counts: tuple[int, ...]
 
@@ -92,7 +92,7 @@ class _Problem:
                 )
 
     def solution(self, fun: Function, found: Any, has_aux: bool) -> Any:
-        """What a solver returned, checked: the solution alone, or with aux."""
+        """The result of a solver, checked: the solution alone, or with aux."""
         if has_aux and (not isinstance(found, tuple | list) or len(found) != 2):
             raise TypeError(
                 f"{self.name} with has_aux=True: the solver {function_line(fun)} must return a pair (solution, aux), "
@@ -107,7 +107,7 @@ class _Problem:
 
 
 def _call(primitive: Primitive, name: str, params: Any, solve: _Part, at: int, operands: Sequence[Value]) -> Call:
-    """A call whose meaning is `solve` on the last operands; its captured values are part `at` of the others."""
+    """A call with the meaning `solve` on the last operands; its captured values are part `at` of the others."""
 
     def run(values: list[Value]) -> list[Value]:
         parts = params.known.split(values)

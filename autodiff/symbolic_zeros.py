@@ -1,4 +1,5 @@
-"""What custom rules get with `symbolic_zeros=True`: zeros without arrays, and arguments that know whether they move."""
+"""The arguments of custom rules with `symbolic_zeros=True`: zeros without arrays, and arguments that know whether they
+move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What derivative rules take and return beside values: zero tangents, operands of which only the type is known.
+"""Types of derivative rules beside values: zero tangents, and operands with a known type only.
 
 Nothing here knows of traces, so a library function can name these types without loading the transformations.
 """

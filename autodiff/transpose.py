@@ -24,7 +24,7 @@ from .rules.tables import ADD_TO, TRANSPOSE, AddTo, load_rules
 from .tangents import Linear, Operand
 
 Cotangent = Any
-"""A value; for an instruction whose result is a tuple, a list of values and None (zero)."""
+"""A value; for an instruction with a tuple as its result, a list of values and None (zero)."""
 
 
 class _Cotangents:
@@ -129,7 +129,7 @@ def _backwards(instruction: HloInstruction) -> Metadata | None:
 
 
 def transpose_program(program: LinearProgram, cotangents: Sequence[Value | None]) -> list[Value | None]:
-    """The cotangents of the program's inputs for those of its results; None is zero, in and out."""
+    """The cotangents of the program's inputs from its results' cotangents; None is zero, in and out."""
     sums = _Cotangents()
     for output, ct in zip(program.outputs, cotangents, strict=True):
         if output is not None and ct is not None:
@@ -144,7 +144,7 @@ def transpose_flat(
     cotangents: Sequence[Value | None],
     before: Sequence[Value | None] | None = None,
 ) -> list[Value | None]:
-    """The cotangents of `computation`'s Linear operands for those of its results; None is zero, in and out.
+    """The cotangents of `computation`'s Linear operands from its results' cotangents; None is zero, in and out.
 
     Instructions that do not depend on Linear operands are computed forwards first. `operands`: one for each parameter;
     for a computation that takes one tuple, one for each element of it. `before`: for each parameter, what its cotangent
@@ -214,7 +214,7 @@ def transpose_computation(
     nonzero: tuple[bool, ...],
     instantiated: tuple[bool, ...] | None = None,
 ) -> TransposedComputation:
-    """`computation` transposed: `linear` names the operands in which it is linear, `nonzero` the results that have
+    """`computation` transposed: `linear` marks the operands in which it is linear, `nonzero` the results that have
     cotangents. Operands that `instantiated` names get a cotangent even if it is zero. Made once, as jvp_computation.
     """
 

@@ -46,9 +46,9 @@ def vmap(
         for what all elements share, which reaches `fun` as it is, or a tuple with one entry for each argument; an entry
         may be a pytree of these, a prefix of the argument. Keyword arguments have the batch along axis 0.
       out_axes: the same for the result: where the batch is put. None: the result must be the same for all elements.
-      axis_name: the name by which collectives (`hloom.lax.psum`, ...) refer to the batch.
-      axis_size: the number of elements; needed if no argument has a batch.
-      spmd_axis_name: accepted; it says how a batch is partitioned over devices, and there is one.
+      axis_name: the name of the batch for collectives (`hloom.lax.psum`, ...). axis_size: the number of elements;
+      needed if no argument has a batch. spmd_axis_name: accepted; it says how a batch is partitioned over devices, and
+      there is one.
 
     Raises (when called):
       ValueError: the sizes of the axes differ, an axis is out of range, the trees do not fit, or a result differs
@@ -122,7 +122,7 @@ def _check_axes(what: str, axes: Any) -> None:
 
 
 def _axes_of(what: str, axes: Any, full: Any, structure: Any, fun: Callable[..., Any]) -> list[int | None]:
-    """The axis of each leaf of `full`, of which `axes` is a prefix; None is an axis."""
+    """The axis of each leaf of `full`; `axes` is a prefix tree of it; None is an axis."""
     try:
         spread = tree.broadcast_prefix(axes, full, is_leaf=lambda x: x is None)
     except ValueError as error:
@@ -212,7 +212,7 @@ def _element(trace: BatchTrace, value: Any, axis: int | None) -> Any:
 
 
 def _result(trace: BatchTrace, value: Any, axis: int | None, fun: Callable[..., Any]) -> Any:
-    """The batch of which `value` is one element, along `axis` of the result."""
+    """The batch with `value` as its element, along `axis` of the result."""
     if is_float0(value):
         if axis is None:
             return value

@@ -1,4 +1,4 @@
-"""The transpose of a call: that of its primitive, or of its meaning.
+"""The transpose of a call: by the rule of its primitive, or of its meaning.
 
 Forward rules of calls are in the primitives: `JVPTrace.call_rule` and `LinearizeTrace.call_rule` use them.
 """

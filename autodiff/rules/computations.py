@@ -1,6 +1,7 @@
-"""What rules do with the computations of an op: run a scalar one on whole arrays, reduce by it in halves, extend it.
+"""Operations on the computations of an op, for rules: run a scalar one on whole arrays, reduce by it in halves, extend
+it.
 
-Also here: an op run as the simpler ops that mean the same. Derivatives of all that are those of ordinary programs.
+Also here: an op run as the simpler ops that mean the same. Their derivatives are derivatives of ordinary programs.
 """
 
 from __future__ import annotations

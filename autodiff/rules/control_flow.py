@@ -286,7 +286,7 @@ def _while_linearize(
     """Run the loop for its results, and record a second loop with tangents, which cannot be transposed.
 
     Parts of the state that the body returns unchanged keep their tangents. If no other part moves, the linear program
-    has no loop. What has no elements does not move.
+    has no loop. An array without elements does not move.
     """
     results = bind_while(attributes.condition, attributes.body, primals)
     empty = [0 in p.aval.shape for p in primals]

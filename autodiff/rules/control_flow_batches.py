@@ -1,6 +1,6 @@
 """Batches of while and conditional.
 
-What decides may be the same for all elements: then the loop or branch remains what it is, on batches. Or each element
+The predicate may be the same for all elements: then the loop or branch remains what it is, on batches. Or each element
 decides for itself: a loop then runs until all elements are done, and those that are done keep their state; of a
 conditional all branches run, and each element selects its results.
 """
@@ -46,7 +46,7 @@ def _conditional_batch(
     branches = attributes.branch_computations
     masks = [batch_computation(b, axis, batched[1:]).batched for b in branches]
     moves = (True,) * len(masks[0]) if batched[0] else any_of(masks)
-    # What all branches return as they got it is the same for all elements if it was.
+    # A value that all branches return unchanged is the same for all elements if it was before.
     same = [s[0] if len(set(s)) == 1 else None for s in zip(*map(sources, branches), strict=True)]
     moves = tuple([m if k is None else batched[1 + k] for m, k in zip(moves, same, strict=True)])
     made = [batch_computation(b, axis, batched[1:], moves) for b in branches]
@@ -91,7 +91,7 @@ def _elements_of_branches(index: Value, count: int) -> list[Value]:
 def _run_branch(
     axis: Axis, branch: BatchedComputation, own: Value, inputs: Sequence[Value], batched: Sequence[bool]
 ) -> list[Value]:
-    """The results of a branch on all elements, of which those that take it, `own`, use them.
+    """The results of a branch on all elements; only the elements that take it, `own`, use them.
 
     The others must do no harm. No derivative reaches the inputs from them: it may be infinite, or not a number. And
     checkify must find no fault in them: they work on the inputs of one that takes the branch, if there is one.

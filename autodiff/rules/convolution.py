@@ -173,7 +173,7 @@ def _convolution_batch(
 
 
 def _merged_within(x: Value, d: int, groups: int) -> Value:
-    """x without its dimension 0, whose elements become a part of dimension d: each in every one of its groups."""
+    """x without its dimension 0; its elements become a part of dimension d: each in every one of its groups."""
     if groups == 1:
         return merge(move(x, 0, d), d)
     x = move(split(x, d + 1, groups), 0, d + 1)  # (groups, elements, members)

@@ -1,4 +1,5 @@
-"""Batches of functions whose derivative the user wrote: the rule is the user's, run on batches. And of checkpoint."""
+"""Batches of functions with a derivative that the user wrote: the rule is the user's, run on batches. And of
+checkpoint."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def _key_use_batch(
 def _custom_vjp_batch(
     call: Call, operands: Sequence[Value], batched: Sequence[bool], axis: Axis
 ) -> tuple[list[Value], list[bool]]:
-    """All results are batches: whether the function's own results are, and those of its forward pass, may differ.
+    """All results are batches: which results are batches may differ between the function and its forward pass.
 
     Not so where collectives work along the axis: what they give is the same for all on purpose.
     """
@@ -65,7 +66,7 @@ class _BatchedForward(Forward):
     """The results of a forward pass on batches."""
 
     element: Forward
-    """Of one element; its values are those of a trace that has ended."""
+    """Of one element; its values belong to a trace that has ended."""
     kept: Mask
     """Which residuals are batched."""
 
@@ -81,7 +82,7 @@ class _BatchedVjp:
     """Which results of the function are batches."""
     label: str
     earlier: BatchTrace | None
-    """The trace whose tracers the passes may use from outside."""
+    """The trace with tracers that the passes may use from outside."""
 
     def forward(self, primals: Sequence[Value], moving: Sequence[bool]) -> Forward:
         element: Any = None

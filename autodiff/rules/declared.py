@@ -28,7 +28,7 @@ _O = Opcode
 
 
 def with_dimension_in_front(axis: Axis, attributes: Attributes) -> Attributes:
-    """The attributes of an op whose operands and results have the batch as a new dimension 0."""
+    """The attributes of an op on operands and results with the batch as a new dimension 0."""
     changes: dict[str, Any] = {}
     for field in fields_with_dimensions(type(attributes)):
         dims, value = field.attr.dims, getattr(attributes, field.name)
@@ -81,7 +81,7 @@ def elementwise(
 _SCALARS = {_O.SELECT: (0,), _O.CLAMP: (0, 2)}
 """Operands that may be scalars where the result is an array."""
 _ARRAYS = {_O.PAD: 1, _O.SELECT_AND_SCATTER: 2}
-"""How many of the first operands are arrays, for ops whose last operand is a scalar."""
+"""How many of the first operands are arrays, for ops with a scalar as their last operand."""
 
 
 def aligned(
@@ -115,7 +115,7 @@ def by_elements(
 
 
 def _arrays(opcode: Opcode, operands: Sequence[Value], batched: Sequence[bool]) -> int:
-    """How many of the first operands are arrays whose dimensions the op works on; the others are scalars."""
+    """How many of the first operands are arrays that the op works on along dimensions; the others are scalars."""
     spec = spec_of(opcode)
     if spec.starts is not None:
         return spec.starts

@@ -43,7 +43,7 @@ def _dot_transpose(ct: Value, operands: Sequence[Operand], attributes: DotAttrib
 def _toward(operand: Linear, other: Value, ct: Value, attributes: DotAttributes, *, is_lhs: bool) -> Value:
     """The cotangent of `operand`: `ct` with `other`, contracted over the free dimensions of `other`.
 
-    The two orders of the factors give two orders of the result's dimensions. One is often that of the operand, so that
+    The two orders of the factors give two orders of the result's dimensions. One is often the operand's order, so that
     no transpose is needed: for y = x @ w, ct_w is dot(x, ct) and ct_x is dot(ct, w), neither followed by a transpose.
     """
     a = attributes
@@ -62,7 +62,7 @@ def _toward(operand: Linear, other: Value, ct: Value, attributes: DotAttributes,
     its_start = len(my_batch) + (len(my_free) if is_lhs else 0)
     its_in_ct = tuple(range(its_start, its_start + len(its_free)))
 
-    # What remains of `other` are its contracting dimensions, in its order; name each by its dimension in `operand`.
+    # Only the contracting dimensions of `other` remain, in its order; name each by its dimension in `operand`.
     partner = dict(zip(its_contracting, my_contracting, strict=True))
     from_other = [partner[d] for d in sorted(its_contracting)]
     orders = {
@@ -103,8 +103,8 @@ def _dot_batch(
 ) -> Any:
     """The batch is a batch dimension if both sides have it, else a free dimension of the side that has it.
 
-    As a free dimension it comes after the batch dimensions, and that of the right side after the free ones of the left.
-    If nothing else is free on the right, the sides change places, which puts the batch in front.
+    A free batch dimension comes after the batch dimensions; on the right side, it comes after the free ones of the
+    left. If nothing else is free on the right, the sides change places, which puts the batch in front.
     """
     lhs, rhs = operands
     a = attributes

@@ -323,7 +323,7 @@ def _nonzero(x: Value) -> Value:
 def _pow_jvp(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: Attributes, shape: Shape) -> Any:
     """By x: y x^(y-1), 0 for y = 0 even at x = 0. By y: log(x) x^y, with 0 for log(0): the limit for every y > 0.
 
-    At x = y = 0 the exponent is taken to be 1; elsewhere y x^(y-1) must stay as it is, for its derivative by y.
+    At x = y = 0 the exponent is taken to be 1; for other x, y x^(y-1) must stay as it is, for its derivative by y.
     """
     x, y = primals
     s, t = tangents

@@ -1,5 +1,5 @@
 """Every family of rules. Importing this file registers them; `tables.load_rules` does that when a function is
-differentiated. What only batching needs is in `every_batch.py`."""
+differentiated. Rules that only batching needs are in `every_batch.py`."""
 
 from __future__ import annotations
 

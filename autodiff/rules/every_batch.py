@@ -8,7 +8,7 @@ from .tables import BATCH
 
 RULES = (*every.RULES, control_flow_batches, custom_batches, declared, scan_batches)
 
-declared.register_declared()  # for the ops for which the families have no rule
+declared.register_declared()  # for the ops without a rule in the families
 BATCH.unsupported(
     [o for o in from_text.FROM_TEXT if o not in BATCH], "it comes from HLO text only, which is run and not batched"
 )

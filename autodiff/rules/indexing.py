@@ -1,7 +1,7 @@
 """Derivatives of gather and scatter.
 
 A gather clamps its start indices, a scatter drops the windows that do not fit. So the transpose of a gather is a
-scatter at clamped indices, and that of a scatter is a gather with zeros for the windows that were dropped.
+scatter at clamped indices, and the transpose of a scatter is a gather with zeros for the dropped windows.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _adder(dtype: np.dtype[Any]) -> HloComputation:
 def _gather_scattered(
     x: Value, indices: Value, updates: Sequence[int], attributes: ScatterAttributes, fill: float = 0
 ) -> Value:
-    """The windows of `x` to which updates of dimensions `updates` go; `fill` for updates that are dropped."""
+    """The windows of `x` that receive updates of dimensions `updates`; `fill` for updates that are dropped."""
     sizes = x.aval.shape
     if any(u > 0 for u in updates) and 0 in sizes:
         return broadcast(scalar(fill, x.aval.dtype), updates, ())
@@ -106,8 +106,8 @@ def _gather_scattered(
 
 
 def _kind(attributes: ScatterAttributes) -> Opcode | str:
-    """What the combiner of a scatter into one array does: an opcode, "update" for the update itself, "keep" for the
-    element of the array, or "other"."""
+    """The combiner of a scatter into one array: an opcode, "update" for the update itself, "keep" for the element of
+    the array, or "other"."""
     combiner = attributes.to_apply
     root = combiner.root
     if len(combiner.parameters) != 2:
@@ -145,7 +145,7 @@ def _scatter_jvp(
 
 
 def _has_any_combiner(primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ScatterAttributes) -> bool:
-    """Whether no simpler rule than that of the meaning holds."""
+    """Whether only the rule of the meaning holds."""
     if len(primals) != 3:
         return True
     kind = _kind(attributes)
@@ -163,7 +163,7 @@ def _combined_by(attributes: ScatterAttributes, opcode: Opcode, like: Value) -> 
 def _extremum_tangent(
     ans: Value, primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ScatterAttributes
 ) -> Tangent:
-    """The mean of the tangents of all values that are the extremum: the array's own and those of updates."""
+    """The mean of the tangents of all values that are the extremum: the array's own element and updates."""
     x, indices, updates = primals
     adding = _combined_by(attributes, _O.ADD, x)
     winner = _gather_scattered(ans, indices, updates.aval.shape, attributes)
@@ -215,7 +215,7 @@ def _meaning(primals: Sequence[Value], attributes: ScatterAttributes) -> FlatFun
 def _linearize_scatter(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: ScatterAttributes, shape: Shape
 ) -> Linearized | None:
-    """The loop of a scatter whose order matters has a part for the primals and one for the tangents."""
+    """The loop of a scatter with an order that matters has a part for the primals and one for the tangents."""
     if attributes.unique_indices or not _has_any_combiner(primals, tangents, attributes):
         return None
     values, moves = _without_indices(primals, tangents)

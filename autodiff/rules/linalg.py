@@ -64,7 +64,7 @@ def _cholesky_jvp(
 def _triangular_solve_jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: TriangularSolveAttributes, shape: Shape
 ) -> Any:
-    """From op(a) x = b: dx solves op(a) dx = db - op(da) x. What the op does not read of a does not move x."""
+    """From op(a) x = b: dx solves op(a) dx = db - op(da) x. Elements of a that the op does not read do not move x."""
     a, b = primals
     da, db = tangents
     x = bind(_O.TRIANGULAR_SOLVE, (a, b), attributes, shape=shape)
@@ -84,7 +84,7 @@ _TRANSPOSE_OF = {NO_TRANSPOSE: TRANSPOSED, TRANSPOSED: NO_TRANSPOSE, ADJOINT: NO
 def _triangular_solve_transpose(
     ct: Value, operands: Sequence[Operand], attributes: TriangularSolveAttributes, shape: Shape
 ) -> Any:
-    """The solve with the transpose of op(a). That of the adjoint is the conjugate."""
+    """The solve with the transpose of op(a). The transpose of the adjoint is the conjugate."""
     a, _ = operands
     if isinstance(a, Linear):
         raise TypeError("triangular-solve is not linear in its matrix and cannot be transposed")
@@ -142,7 +142,8 @@ def _custom_call_batch(
 ) -> Any:
     """LAPACK's targets take batches in front of the dimensions that they work on; others run once for each element.
 
-    A batch has no layout constraints: those of one element are of another rank, and LAPACK's targets take any layout.
+    A batch has no layout constraints: the constraints for one element have another rank, and LAPACK's targets take any
+    layout.
     """
     calls = import_module("...hlo.custom_calls", __package__)  # most programs have no custom call
     if calls.is_batched_target(attributes.custom_call_target):

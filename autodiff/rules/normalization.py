@@ -64,7 +64,7 @@ def _register_batch_norm(opcode: Opcode) -> None:
     def batch(
         axis: Axis, operands: Sequence[Value], batched: Sequence[bool], attributes: BatchNormAttributes, shape: Shape
     ) -> tuple[Any, Any]:
-        """Features do not depend on each other: those of all elements are the features of one array."""
+        """Features do not depend on each other: the features of all elements become the features of one array."""
         array = shape.elements[0] if shape.is_tuple else shape
 
         def feature(rank: int) -> int:

@@ -160,7 +160,7 @@ def reduced_batch(
 
 
 def _identity(opcode: Opcode | None, dtype: np.dtype[Any]) -> Value | None:
-    """What `opcode` combines with x to x; None if that is not known."""
+    """The identity element of `opcode`; None if that is not known."""
     kind = dtype.kind
     if opcode is _O.ADD:
         return scalar(False if kind == "b" else -0.0 if is_inexact(dtype) else 0, dtype)

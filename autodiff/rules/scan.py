@@ -1,5 +1,5 @@
-"""Derivatives of scan are scans again. Here: how one is made, and forward mode, whose loop carries tangents with the
-carry. `scan_reverse.py` has reverse mode.
+"""Derivatives of scan are scans again. Here: the construction of one, and forward mode, with a loop that carries
+tangents with the carry. `scan_reverse.py` has reverse mode.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def loop_of(
 
 
 def _reordered(computation: HloComputation, numbers: Sequence[int]) -> HloComputation:
-    """`computation` with its parameters in another order: first the one that has the number `numbers[0]`."""
+    """`computation` with its parameters in another order: first the parameter with the number `numbers[0]`."""
     if list(numbers) == sorted(numbers):
         return computation
     old = computation.parameters
@@ -94,7 +94,7 @@ def split(values: Sequence[T], first: int, second: int) -> tuple[list[T], list[T
 
 
 def parts_of(rule: Scan, values: Sequence[T]) -> tuple[list[T], list[T], list[T]]:
-    """The values split into those of constants, of the carry, of arrays."""
+    """The values of the constants, of the carry and of the arrays."""
     return split(values, rule.num_consts, rule.num_carry)
 
 

@@ -1,4 +1,4 @@
-"""Batches of scan: a scan whose carry and slices are batches. The loop's axis stays in front of that of the batch."""
+"""Batches of scan: a scan with batches as its carry and slices. The loop's axis stays before the batch's."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Shifted:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """An integer of the carry to which each iteration adds (or from which it subtracts) the same step."""
+    """An integer of the carry that each iteration changes by the same step."""
 
     carry: int
     step: HloInstruction | Outside
@@ -77,7 +77,7 @@ Source = Outside | Row | Shifted | Counter | Index
 
 @dataclass(slots=True)
 class Plan:
-    """What the forward loop keeps, and how the linear loop gets at the residuals."""
+    """The values that the forward loop keeps, and how the linear loop reads the residuals."""
 
     forward: HloComputation
     """The body that the forward loop runs: results, then values to stack. Takes what the body takes, then captured."""
@@ -176,7 +176,7 @@ class _Planner:
                 self._shift()
 
     def _choose(self, needed: Sequence[HloInstruction], again: set[HloInstruction]) -> Set[HloInstruction]:
-        """What to keep, beside what is there already: stacked where it varies, else computed outside."""
+        """The values to keep, beside those that exist already: stacked where it varies, else computed outside."""
 
         parts = {value for pair in self._carry for value in pair}
 
@@ -187,7 +187,7 @@ class _Planner:
                 return INFINITE
             if value not in self.varying:
                 return 0.01 * size_in_bytes(value.shape)
-            return cost_to_stack(value) * (0.99 if value in parts else 1.0)  # of two equal ones, that of the carry
+            return cost_to_stack(value) * (0.99 if value in parts else 1.0)  # of two equal ones, prefer the carry's
 
         def repeat(value: HloInstruction) -> float:
             if value in self.parts and value.shape.is_tuple:
@@ -227,7 +227,7 @@ class _Planner:
 
 
 def _step(before: HloInstruction, after: HloInstruction) -> HloInstruction | None:
-    """What an iteration adds to an integer of the carry, or subtracts from it."""
+    """The amount that an iteration adds to an integer of the carry, or subtracts from it."""
     element = before.shape.element
     if before is after or element.is_inexact or element.is_complex or element.dtype.kind not in "iu":
         return None

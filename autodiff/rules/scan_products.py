@@ -66,8 +66,9 @@ def products_after(
 ) -> Products:
     """`body` (parameters: constants, carry, slices, index, captured) with some of its sums taken out of it.
 
-    `sums`: the numbers of the parameters that are sums, the last part of the carry; `arrays`: those of the slices.
-    `carry` is the number of results before the first sum. The last results are new: one slice of each new stack.
+    `sums`: the numbers of the parameters that are sums, the last part of the carry; `arrays`: the numbers of the
+    parameters that are slices. `carry` is the number of results before the first sum. The last results are new: one
+    slice of each new stack.
     """
     results = list(body.root.operands)
     rows = [body.parameters[n] for n in arrays]

@@ -1,4 +1,4 @@
-"""The three rule tables of autodiff; `tangents.py` has the types of what their rules take and return.
+"""The three rule tables of autodiff; `tangents.py` has the types of their rules' arguments and results.
 
 A JVP rule computes an op's result and how it moves when the operands move; a TRANSPOSE rule runs an op that is linear
 in some operands backwards; a BATCH rule runs it on a batch. They are in `<family>.py`. Nothing else belongs here.
@@ -35,9 +35,9 @@ At least one operand is batched: it has the batch, of `axis.size` elements, as a
 """
 
 _families: list[Callable[[], object]] = []
-"""What imports all files with derivatives; empty: they are imported."""
+"""Functions that import all files with derivatives; empty: they are imported."""
 _batches: list[Callable[[], object]] = []
-"""What imports the other files, with rules that only batching needs."""
+"""Functions that import the other files, with rules that only batching needs."""
 
 
 def families_come_from(load: Callable[[], object], load_batches: Callable[[], object]) -> None:
@@ -112,7 +112,7 @@ ADD_TO: dict[Opcode, AddTo] = {}
 in place, where it would otherwise add an array of zeros. They are used beside TRANSPOSE."""
 
 ZERO_DERIVATIVE: set[Opcode] = set()
-"""Ops whose results do not move with their operands: integers, booleans, steps. They have no rules."""
+"""Ops with results that do not move with their operands: integers, booleans, steps. They have no rules."""
 
 
 def zero_derivative(*opcodes: Opcode) -> None:

@@ -87,7 +87,7 @@ def _reduce_window_transpose(
 
 
 def transposed_window(window: Window, sizes: Sequence[int], places: Sequence[int]) -> Window:
-    """The window that takes each of the `places` of `window` back to those of the `sizes` elements that it read.
+    """The window that takes each of the `places` of `window` back to the elements, out of `sizes`, that it read.
 
     Strides become holes between the places, and holes between the elements become strides.
     """
@@ -222,7 +222,7 @@ def _without(x: Value, d: int) -> Value:
 def _select_and_scatter_jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: SelectAndScatterAttributes, shape: Shape
 ) -> Any:
-    """What is selected does not move: the source is scattered to the same elements."""
+    """The selection does not move: the source is scattered to the same elements."""
     ans = bind(_O.SELECT_AND_SCATTER, primals, attributes)
     if isinstance(tangents[1], Zero) and isinstance(tangents[2], Zero):
         return ans, Zero(ans.aval)
@@ -245,7 +245,7 @@ def _scattered(x: Value, attributes: SelectAndScatterAttributes) -> FlatFunction
 def _linearize_select_and_scatter(
     primals: Sequence[Value], tangents: Sequence[Tangent], attributes: SelectAndScatterAttributes, shape: Shape
 ) -> Linearized | None:
-    """As of a scatter, whose order may matter."""
+    """As for a scatter in which the order may matter."""
     moving = moving_mask(tangents[1:])
     if reducer_opcode(attributes.scatter) is _O.ADD or not any(moving):
         return None
