@@ -322,6 +322,19 @@ def test_a_sort_of_nan_needs_a_total_order(kind: str, definite: bool) -> None:
     assert is_definite(module, [np.full(8, np.nan, np.float32)]) is definite
 
 
+@pytest.mark.parametrize(("element", "zero", "definite"), [("f32", "0", True), ("c64", "(0, 0)", False)])
+def test_a_minimum_of_nan(element: str, zero: str, definite: bool) -> None:
+    one = f"{element}[]"
+    module = parse(
+        f"HloModule m\nf {{ a = {one} parameter(0)  b = {one} parameter(1)  ROOT r = {one} minimum(a, b) }}\n"
+        f"ENTRY e {{ x = {element}[8] parameter(0)  c = {one} constant({zero})\n"
+        f"ROOT y = {one} reduce(x, c), dimensions={{0}}, to_apply=f }}"
+    )
+    dtype = {"f32": np.float32, "c64": np.complex64}[element]
+    assert is_definite(module, [np.ones(8, dtype)])
+    assert is_definite(module, [np.full(8, np.nan, dtype)]) is definite
+
+
 def test_modules_that_say_the_same() -> None:
     module = parse(_CHAOS.replace("ROOT_OP", "negate"))
     assert first_difference(module, parse(module.to_text())) == ""

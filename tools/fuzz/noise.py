@@ -64,7 +64,8 @@ _DECIDES = frozenset(
 _ROUNDS = frozenset({O.FLOOR, O.CEIL, O.SIGN, O.ROUND_NEAREST_AFZ, O.ROUND_NEAREST_EVEN, O.REDUCE_PRECISION})
 _STRUCTURE = frozenset({O.TUPLE, O.GET_TUPLE_ELEMENT, O.CALL, O.WHILE, O.CONDITIONAL, O.FUSION, O.OPT_BARRIER})
 _PRODUCTS = frozenset({O.DOT, O.RAGGED_DOT, O.SCALED_DOT, O.CONVOLUTION})
-_QUOTIENTS = frozenset({O.DIVIDE, O.LOGISTIC, O.RSQRT, O.SIGN})
+_SUMS_OF_ZEROS = frozenset({O.DIVIDE, O.LOGISTIC, O.POWER, O.RSQRT, O.SIGN})
+"""Complex operations in which products that have become zero are added, if they are computed by products."""
 _NEVER = frozenset({O.MAXIMUM, O.MINIMUM, O.AND, O.OR, O.XOR, O.SELECT})
 
 
@@ -166,6 +167,8 @@ class Noisy:
 
     def _with_errors(self, instruction: HloInstruction, operands: list[Value], value: Value) -> Value:
         made = []
+        if _has_failed(instruction, value):
+            self._cannot_tell()
         for leaf, array in zip(instruction.shape.leaves(), leaves_of(value), strict=True):
             array = np.asarray(array)
             if leaf.element.is_inexact and array.size:
@@ -245,7 +248,7 @@ class Noisy:
                 return size * ulps + np.where((exact > 0) & (exact < 2 * float(info.tiny)), least, 0.0)
         if opcode is O.DIVIDE and element.is_complex and not all(map(_is_finite, map(np.asarray, operands))):
             self._cannot_tell()  # C99 leaves open which infinity
-        if element.is_complex and opcode in _QUOTIENTS:
+        if element.is_complex and opcode in _SUMS_OF_ZEROS:
             return size * ulps + _sign_of_zeros(array)  # 0 + -0, or -0 - 0
         return size * ulps
 
@@ -304,6 +307,14 @@ class Noisy:
         with np.errstate(all="ignore"):
             wide = array.astype(np.float64)
             return np.where(np.abs(wide) < tiny, np.copysign(0.0, wide).astype(array.dtype), array)
+
+
+def _has_failed(instruction: HloInstruction, value: Value) -> bool:
+    """True for a factor of LAPACK's that is not complete: how far it got depends on the sizes of its blocks."""
+    if instruction.opcode is not O.CUSTOM_CALL or "potrf" not in instruction.attributes.custom_call_target:
+        return False
+    *_, info = leaves_of(value)
+    return bool(np.any(np.asarray(info) > 0))
 
 
 _FLUSHED = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128, ml_dtypes.bfloat16)))
