@@ -11,6 +11,7 @@ between runs, nothing can be said about the result.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -272,7 +273,7 @@ class Noisy:
         if reducer is not None and reducer.root.opcode is not O.ADD:
             if reducer.root.opcode is O.MULTIPLY and _may_leave_range(arrays[0]):
                 self._cannot_tell()  # some product on the way may be infinite, or zero
-            return 16.0 * _magnitude(array)
+            return max(16.0, min(_terms(instruction, array), LONGEST_SUM) / 16) * _magnitude(array)
         positive = [np.abs(a).astype(a.dtype) if is_inexact(a.dtype) else a for a in arrays]
         try:
             total = np.asarray(EVALUATE[instruction.opcode](instruction.shape, attributes, *positive))
@@ -280,8 +281,8 @@ class Noisy:
             return None
         if np.isinf(_wide(total)).any() and self._overflows(instruction, arrays):
             self._cannot_tell()  # the order of the sum decides about infinity and NaN
-        terms = arrays[0].size / max(total.size, 1) if instruction.opcode is O.REDUCE else 1
-        bound = max(4.0, min(terms, LONGEST_SUM) / 16) * _magnitude(total)
+        terms = min(_terms(instruction, total), LONGEST_SUM)
+        bound = max(4.0, terms / 16) * _magnitude(total)
         return bound + _sign_of_zeros(array) if instruction.opcode in _PRODUCTS else bound
 
     def _cannot_tell(self) -> None:
@@ -307,6 +308,14 @@ class Noisy:
         with np.errstate(all="ignore"):
             wide = array.astype(np.float64)
             return np.where(np.abs(wide) < tiny, np.copysign(0.0, wide).astype(array.dtype), array)
+
+
+def _terms(instruction: HloInstruction, result: NDArray) -> float:
+    """How many numbers each result of a reduction is made of."""
+    if instruction.opcode is O.REDUCE_WINDOW:
+        return math.prod(d.size for d in instruction.attributes.window)
+    shape = instruction.operands[0].shape
+    return shape.num_elements / max(result.size, 1) if instruction.opcode is O.REDUCE else 1
 
 
 def _has_failed(instruction: HloInstruction, value: Value) -> bool:
