@@ -525,8 +525,9 @@ def grad(
       fun: its arguments named by `argnums` are pytrees of floating-point arrays; it returns one real scalar, or with
         `has_aux` a pair (scalar, aux).
       argnums: the positional arguments to differentiate with respect to; a tuple gives a tuple of gradients.
-      holomorphic: `fun` is holomorphic, with complex inputs and output. allow_int: also accept integers and booleans;
-      their gradient is `float0` zeros. reduce_axes: was removed from JAX; NotImplementedError unless it is empty.
+      holomorphic: `fun` is holomorphic, with complex inputs and output.
+      allow_int: also accept integers and booleans; their gradient is `float0` zeros.
+      reduce_axes: was removed from JAX; NotImplementedError unless it is empty.
 
     Returns:
       A function of the same arguments that returns the gradient; with `has_aux`, (gradient, aux).

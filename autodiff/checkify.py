@@ -1,6 +1,6 @@
 """`checkify`: functions that return what went wrong in them; `check`: a condition of a user. `checks.py` does it.
 
-Source for names, arguments and messages: jax.experimental.checkify.
+Names, arguments and messages follow jax.experimental.checkify.
 """
 
 from __future__ import annotations
@@ -190,8 +190,9 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     `JaxRuntimeError` at once. `msg` is formatted with arrays, by `str.format`. `debug`: outside of checkify the check
     does nothing.
 
-    Raises: TypeError: `pred` is no boolean scalar, `msg` no string, or something to be formatted no array. ValueError:
-      it is traced outside of `checkify`.
+    Raises:
+      TypeError: `pred` is no boolean scalar, `msg` no string, or something to be formatted no array.
+      ValueError: it is traced outside of `checkify`.
 
     >>> import hloom
     >>> from hloom import numpy as jnp

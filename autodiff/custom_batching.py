@@ -5,7 +5,7 @@ A custom_vmap function is a primitive. Its meaning is the user's function; its r
 such a primitive too, with the JVP of the user's rule as its rule: so `vmap(jvp(f))` is `jvp(vmap(f))`. Reverse mode
 differentiates the function itself.
 
-Source for names, arguments and errors: jax.custom_batching.
+Names, arguments and errors follow jax.custom_batching.
 """
 
 from __future__ import annotations

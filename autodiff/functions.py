@@ -62,8 +62,10 @@ def linear_transpose(fun: Function, *primals: Any, reduce_axes: Sequence[Any] = 
     """The transpose of `fun`, which must be linear: a function from a cotangent of its result to a tuple of cotangents
     of its arguments. JAX's `linear_transpose`.
 
-    Args: fun: a linear function of pytrees. primals: arguments; only their shapes and dtypes count: arrays, or
-      `ShapeDtypeStruct`. reduce_axes: was removed from JAX; NotImplementedError unless it is empty.
+    Args:
+      fun: a linear function of pytrees.
+      primals: arguments; only their shapes and dtypes count: arrays, or `ShapeDtypeStruct`.
+      reduce_axes: was removed from JAX; NotImplementedError unless it is empty.
 
     Raises:
       TypeError: integers become floats or the reverse; (when called) the cotangent is not like the result.

@@ -1,6 +1,6 @@
 """`with_refs` of a pullback from `vjp`: where gradients go. To a reference, which adds them up; to the result; nowhere.
 
-Source for names and meaning: jax.ad and jax.vjp.
+Names and semantics follow jax.ad and jax.vjp.
 """
 
 from __future__ import annotations

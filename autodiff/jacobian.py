@@ -87,7 +87,8 @@ def jacrev(
     """As `jacfwd`, row by row, by reverse mode. JAX's `jacrev`.
 
     Complex inputs are accepted where the outputs are real. `allow_int`: also accept integers and booleans; their part
-    of the Jacobian is `float0` zeros. `jacobian` is the same.
+    of the Jacobian is `float0` zeros.
+    `jacobian` is the same.
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.jacrev(lambda x: jnp.array([x[0] * x[1]]))(jnp.array([2.0, 3.0]))

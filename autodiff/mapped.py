@@ -1,6 +1,6 @@
 """pmap: a function applied to the elements of its arguments along an axis, each on a device of its own.
 
-It is `shard_map` over a mesh of one axis; parts lose that axis. Source for names, arguments and errors: jax.pmap.
+It is `shard_map` over a mesh of one axis; parts lose that axis. Names, arguments and errors follow jax.pmap.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def pmap(
     many as there are devices in this process.
 
     in_axes, out_axes: as in `vmap`. axis_name: the name of the axis for collectives. devices: those to use, as many as
-    elements. axis_size: the number of elements, where no argument says it. static_broadcasted_argnums, donate_argnums:
-    as jit's static and donated arguments.
+    elements. axis_size: the number of elements, where no argument says it.
+    static_broadcasted_argnums, donate_argnums: as jit's static and donated arguments.
 
     Raises (when called): ValueError for a mapped axis of another size, or sizes that differ.
 

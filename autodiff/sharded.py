@@ -7,7 +7,7 @@ Over one device each named axis has one element, and a function sees whole array
 do, with the same machinery: a BatchTrace of one element, in which nothing is batched but what collectives make. So the
 program is the function's own, and `psum` and the others work as over any axis.
 
-Source for names, arguments and errors: jax.shard_map.
+Names, arguments and errors follow jax.shard_map.
 """
 
 from __future__ import annotations

@@ -46,9 +46,9 @@ def vmap(
         for what all elements share, which reaches `fun` as it is, or a tuple with one entry for each argument; an entry
         may be a pytree of these, a prefix of the argument. Keyword arguments have the batch along axis 0.
       out_axes: the same for the result: where the batch is put. None: the result must be the same for all elements.
-      axis_name: the name of the batch for collectives (`hloom.lax.psum`, ...). axis_size: the number of elements;
-      needed if no argument has a batch. spmd_axis_name: accepted; it says how a batch is partitioned over devices, and
-      there is one.
+      axis_name: the name of the batch for collectives (`hloom.lax.psum`, ...).
+      axis_size: the number of elements; needed if no argument has a batch.
+      spmd_axis_name: accepted; it says how a batch is partitioned over devices, and there is one.
 
     Raises (when called):
       ValueError: the sizes of the axes differ, an axis is out of range, the trees do not fit, or a result differs

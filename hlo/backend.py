@@ -82,8 +82,8 @@ class DeviceBuffer(ABC):
     """Memory that holds one array in the layout of its shape. It is freed when the last reference disappears.
 
     `address`: where the array is in the memory of this process. A buffer of a device with memory of its own
-    (`remote.RemoteBuffer`) makes a copy there when it is first asked for. `device`: the device that owns the memory;
-    None: this process's.
+    (`remote.RemoteBuffer`) makes a copy there when it is first asked for.
+    `device`: the device that owns the memory; None: this process's.
     """
 
     __slots__ = ()

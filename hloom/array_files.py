@@ -14,7 +14,7 @@ class ArrayFileError(Exception):
 
 
 def read_arrays(path: str) -> dict[str, NDArray]:
-    """The arrays of an ``.npz`` file by their names, or that of an ``.npy`` file under "". No pickle is loaded.
+    """The arrays of an ``.npz`` file by their names, or the array of an ``.npy`` file under "". No pickle is loaded.
 
     Raises ArrayFileError whatever is wrong with the file, a lack of memory for what it claims to hold included.
     """

@@ -1,4 +1,4 @@
-"""`hloom.custom_batching`: functions whose batching the user writes, with the names of jax.custom_batching."""
+"""`hloom.custom_batching`: functions with batching that the user writes, with the names of jax.custom_batching."""
 
 from .autodiff.custom_batching import custom_vmap, sequential_vmap
 from .namespaces import publish as _publish

@@ -7,9 +7,9 @@ from .jaxpr.primitives import primitive_named as _named
 from .namespaces import publish as _publish
 
 custom_jvp_call_p = _named("custom_jvp_call")
-"""What a call of a `custom_jvp` function is in jaxprs."""
+"""The primitive for a call of a `custom_jvp` function in jaxprs."""
 custom_vjp_call_p = _named("custom_vjp_call")
-"""What a call of a `custom_vjp` function is in jaxprs."""
+"""The primitive for a call of a `custom_vjp` function in jaxprs."""
 
 __all__ = [
     "CustomVJPPrimal",

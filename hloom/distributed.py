@@ -20,7 +20,7 @@ from .tracer.devices import settle as _settle
 __all__ = ["initialize", "is_initialized", "shutdown"]
 
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE")
-"""What the launchers of MPI libraries set in the environment of the processes that they start."""
+"""Environment variables that the launchers of MPI libraries set for the processes that they start."""
 
 _state: dict[str, _Any] = {"initialized": False, "world": None}
 
@@ -34,7 +34,7 @@ def initialize(
 ) -> None:
     """Begin work as one of the processes that mpiexec has started: all must call it, before they use devices.
 
-    Afterwards there are the devices of all processes, those of process k after those of process k - 1; each process
+    Afterwards the devices of all processes are visible; process k's devices come after process k - 1's. Each process
     has as many as `HLOOM_NUM_DEVICES` says, or as `local_device_ids` has (0, 1, ...). A process that mpiexec has not
     started is alone, and needs no MPI. `num_processes` and `process_id` may say what MPI knows; the address of a
     coordinator and other arguments of JAX's are not needed.

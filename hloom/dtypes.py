@@ -36,7 +36,7 @@ bfloat16 = _bfloat16.type
 def canonicalize_dtype(dtype: _DTypeLike, allow_extended_dtype: bool = False) -> _np.dtype[_Any]:
     """The dtype that an array of this dtype gets: 64-bit ones are narrowed unless x64 is on.
 
-    ValueError for an extended dtype, such as that of keys, unless `allow_extended_dtype`.
+    ValueError for an extended dtype, such as a key type, unless `allow_extended_dtype`.
 
     >>> import hloom
     >>> hloom.dtypes.canonicalize_dtype("float64"), hloom.dtypes.canonicalize_dtype(int)
@@ -83,7 +83,7 @@ def scalar_type_of(x: _Any) -> type:
 
 
 def _type_of(x: _Any) -> _Any:
-    """The dtype of a value, or the one that a type or a name stands for."""
+    """The dtype of a value, or the dtype that a type or a name stands for."""
     if isinstance(x, type | str):
         return _np.dtype(x)
     found = getattr(x, "dtype", None)

@@ -1,4 +1,4 @@
-"""Functions of pytrees as functions of lists. `hloom.api_util` offers them. Source for names: jax.api_util."""
+"""Functions of pytrees as functions of lists. `hloom.api_util` offers them. Names follow jax.api_util."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["debug_info", "flatten_fun", "flatten_fun_nokwargs", "safe_map", "sha
 
 
 class DebugInfo(NamedTuple):
-    """What is known about a function that is traced, for messages.
+    """The facts about a traced function, for messages.
 
     >>> import hloom
     >>> from hloom.api_util import debug_info
@@ -43,7 +43,7 @@ def debug_info(
     sourceinfo: str | None = None,
     signature: Any = None,
 ) -> DebugInfo:
-    """What messages say about `fun`, which `traced_for` traces.
+    """The text about `fun` in messages; `traced_for` traces it.
 
     >>> import hloom
     >>> from hloom.api_util import debug_info
@@ -55,7 +55,7 @@ def debug_info(
 
 @transformation_with_aux2
 def flatten_fun(f: Callable[..., Any], store: Store, in_tree: Any, *args_flat: Any) -> list[Any]:
-    """A function of `(args, kwargs)`, whose structure is `in_tree`, as one of leaves, which returns leaves.
+    """A function of `(args, kwargs)` with the structure `in_tree`, as a function from leaves to leaves.
 
     flatten_fun(wrapped, in_tree) -> (a WrappedFun, a function that after its call says the structure of the result).
 

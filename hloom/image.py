@@ -1,4 +1,4 @@
-"""`hloom.image`: images (arrays) in other sizes. Source for names and meaning: jax.image."""
+"""`hloom.image`: images (arrays) in other sizes. Names and semantics follow jax.image."""
 
 from .namespaces import publish as _publish
 from .resampling import ResizeMethod, resize, scale_and_translate

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 VERSION = "0.10.2"
-"""The JAX whose names these are."""
+"""The version of JAX that these names follow."""
 NAMES = {
     "": """
 Array Device NamedSharding P Ref ShapeDtypeStruct Shard ad allow_f16_reductions api_util array_garbage_collection_guard

@@ -1,4 +1,4 @@
-"""What all public namespaces have in common: how they offer their functions, and what they say about a name they lack.
+"""The common parts of all public namespaces: how they offer their functions, and what they say about a name they lack.
 
     publish(__name__)      # the last line of a namespace's file
 
@@ -101,7 +101,7 @@ def published(found: Any, name: str, module: str) -> Any:
 
 
 class _Nothing:
-    """What Python looks into for names to suggest: the message has better ones."""
+    """An object without names, in which Python looks for names to suggest: the message has better ones."""
 
     def __dir__(self) -> list[str]:
         return []
@@ -139,7 +139,7 @@ def on_missing(listener: Callable[[str, str], None]) -> None:
 def missing(module: str, name: str, *, silently: bool = False) -> AttributeError:
     """The error for a name that the namespace `module` does not have: what the name would be, and what to use.
 
-    silently: nobody has asked for the name.
+    silently: the program did not ask for the name.
     """
     if not silently:
         for listener in _listeners:

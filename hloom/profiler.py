@@ -1,4 +1,4 @@
-"""`hloom.profiler`: traces of what runs when, with the names of jax.profiler."""
+"""`hloom.profiler`: traces of the events in a program over time, with the names of jax.profiler."""
 
 from .namespaces import publish as _publish
 from .tracer.profiler import (

@@ -19,7 +19,7 @@ __all__ = ["ravel_pytree"]
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """A pytree of arrays and numbers as a vector, and the function that makes such a pytree of such a vector.
 
-    The vector has the dtype to which those of the leaves are promoted; unraveling gives each leaf its own again.
+    The vector has the dtype that the leaves promote to; unraveling gives each leaf its own again.
 
     Returns:
       (vector, unravel). `unravel` compares equal for equal structures, shapes and dtypes, and is hashable. It raises

@@ -125,7 +125,7 @@ def scale_and_translate(
     A point x of the image comes to ``x * scale + translation``; pixel i reaches from i to i + 1.
 
     Args:
-      shape: of the result, whose other dimensions are those of the image.
+      shape: the result's shape; dimensions that are not scaled equal the image's.
       spatial_dims: the dimensions along which it is scaled.
       scale, translation: vectors, with an element for each of these dimensions.
       method, antialias: see `resize`. NEAREST is refused (ValueError).
@@ -247,7 +247,7 @@ def _weights(old: int, new: int, scale: Any, move: Any, method: ResizeMethod, an
 
 
 def _at_edges(kernel: _Kernel, sample: Any, old: int, new: int, dtype: Any) -> Any:
-    """Weights of pixels, of which those at the edges stand for all beyond."""
+    """Weights of pixels; the pixels at the edges also stand for all beyond."""
     wide = np.arange(-kernel.radius, old + kernel.radius)
     weights = kernel.function(jnp.abs(sample[None] - jnp.asarray(wide.astype(dtype))[:, None]))
     rows = jnp.asarray(np.clip(wide, 0, old - 1).astype(np.int32))
@@ -255,14 +255,14 @@ def _at_edges(kernel: _Kernel, sample: Any, old: int, new: int, dtype: Any) -> A
 
 
 def _normalized(weights: Any) -> Any:
-    """Weights whose sum is 1 for each pixel of the result; 0 where no pixel counts."""
+    """Weights that sum to 1 for each pixel of the result; 0 where no pixel counts."""
     total = jnp.sum(weights, axis=0, keepdims=True)
     is_some = jnp.abs(total) > 1000.0 * float(np.finfo(np.float32).eps)
     return jnp.where(is_some, weights / jnp.where(total != 0, total, 1), 0)
 
 
 def _inside(weights: Any, sample: Any, old: int) -> Any:
-    """0 for pixels of the result whose center is outside of the image."""
+    """0 for pixels of the result with their center outside of the image."""
     return jnp.where(((sample >= -0.5) & (sample <= old - 0.5))[None], weights, 0)
 
 

@@ -1,4 +1,4 @@
-"""Sums, products and extrema over segments of an array; `hloom.ops` offers them. Source for names: jax.ops."""
+"""Sums, products and extrema over segments of an array; `hloom.ops` offers them. Names follow jax.ops."""
 
 from __future__ import annotations
 

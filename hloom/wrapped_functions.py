@@ -1,4 +1,4 @@
-"""A function with transformations around it. `hloom.extend.linear_util` offers it. Source for names: JAX's linear_util.
+"""A function with transformations around it. `hloom.extend.linear_util` offers it. Names follow JAX's linear_util.
 
     @transformation
     def doubled(factor, *args):                 # what is known at once, then the arguments
@@ -217,7 +217,7 @@ def _run(steps: Generator[Any, Any, None], f: Callable[..., Any]) -> Any:
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """(True, the first's value), or (False, the second's): that of the two functions that was called.
+    """(True, the first's value), or (False, the second's): the value of the function that was called.
 
     >>> import hloom
     >>> from hloom.extend.linear_util import merge_linear_aux, transformation_with_aux2, wrap_init

@@ -1,7 +1,7 @@
 """The types that enter the functions of control flow and that must come out: the types of carries and of branches, and
 the errors where they differ, which name each leaf by its path.
 
-Source for these rules and for the substance of the messages: jax.lax.
+These rules and for the substance of the messages follow jax.lax.
 """
 
 from __future__ import annotations

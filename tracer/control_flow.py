@@ -5,7 +5,7 @@
 They are HLO's ops while and conditional. Values that the functions use from outside become loop state that does not
 change, or operands of all branches.
 
-Source for names, arguments and errors: jax.lax.
+Names, arguments and errors follow jax.lax.
 """
 
 from __future__ import annotations

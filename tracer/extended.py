@@ -4,7 +4,7 @@ A key of a random number generator is an element: ``key<fry>[3]`` is an array of
 type of such an array (`ShapedArray`) has the shape that users see, and `storage`, the type in HLO. `overlay.py` has the
 values, `extended_ops.py` says what an op on such elements does to their storage.
 
-Source for names: jax.dtypes.
+Names follow jax.dtypes.
 """
 
 from __future__ import annotations

@@ -690,11 +690,11 @@ def jit(
 ) -> Any:
     """Compile a function: traced once for each combination of argument types (shape, dtype, weak type, structure).
 
-    fun: takes and returns arrays, numbers and containers of them (pytrees); without side effects. static_argnums,
-    static_argnames: arguments that are Python values, hashable; there is a program for each value. donate_argnums,
-    donate_argnames: arguments that the call may overwrite with results; they are deleted by the call. inline: within
-    another jit, leave no trace of the call: True, or `Inline.JAX_EARLY`. in_shardings, out_shardings: trees of
-    shardings that are prefixes of the arguments and of the result. They are
+    fun: takes and returns arrays, numbers and containers of them (pytrees); without side effects.
+    static_argnums, static_argnames: arguments that are Python values, hashable; there is a program for each value.
+    donate_argnums, donate_argnames: arguments that the call may overwrite with results; they are deleted by the call.
+    inline: within another jit, leave no trace of the call: True, or `Inline.JAX_EARLY`.
+    in_shardings, out_shardings: trees of shardings that are prefixes of the arguments and of the result. They are
       checked. Arguments that are on no device yet are put there; others must be there. The places of the arguments, and
       the compiler, decide the rest.
     keep_unused, device, backend: for JAX's sake; all arguments are kept, and programs run where their arguments are.

@@ -6,7 +6,7 @@ jitted function is looked at when it is traced. Outside of jit, it is known of c
 operations and loops (`KeyEvalTrace`), and by calls of jitted functions (`watched`). The words that store the keys have
 the record.
 
-Source for names and meaning: jax.experimental.key_reuse.
+Names and semantics follow jax.experimental.key_reuse.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ In a traced program a key is an array of words like any other. So while that set
 is recorded as a call of a primitive made here. Its meaning is the operation on words, and its parameters are a `Uses`.
 Everything else follows from the program (`key_reuse.py`). While it is off there are no such calls.
 
-Source for names and meaning: jax.experimental.key_reuse.
+Names and semantics follow jax.experimental.key_reuse.
 """
 
 from __future__ import annotations

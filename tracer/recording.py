@@ -390,10 +390,11 @@ def trace_to_computation(
     """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
 
     `parameter_names`: for each parameter, its name in HLO and the user's name for it. `description` says in messages
-    what is being traced. `metadata`: carried by instructions instead of the user's lines. `keep_references`: the caller
-    gives references from outside their values, and takes what is written; otherwise a write is an error, and the
-    captured values are the current ones. `tracks_varying`: `fun` is a user's, not one that repeats a program
-    (`varying.py`). `places`: of the arguments that the parameters stand for, if they are known.
+    what is being traced. `metadata`: carried by instructions instead of the user's lines.
+    `keep_references`: the caller gives references from outside their values, and takes what is written; otherwise a
+    write is an error, and the captured values are the current ones.
+    `tracks_varying`: `fun` is a user's, not one that repeats a program (`varying.py`).
+    `places`: of the arguments that the parameters stand for, if they are known.
     """
     trace = HloTrace(current_trace(), name, description, types_only)
     trace.places = places

@@ -32,11 +32,12 @@ def run_hlo(
     states shardings takes and returns whole arrays: it is partitioned if the process has several devices
     (`HLOOM_NUM_DEVICES`).
 
-    The same text (or module) under the same settings is compiled once; the last few programs are kept. backend: "numba"
-    or "evaluator"; None: the name in `hloom.config.hloom_backend`. target: "cpu" or another target, which determines
-    the layouts inside of the program; None: `hloom.config.hloom_target`. HloParseError for malformed text,
-    ExecutionError if the arguments do not have the parameters' types (Python numbers are converted) or if there are not
-    enough devices, CollectiveError if devices do not reach the same collectives.
+    The same text (or module) under the same settings is compiled once; the last few programs are kept.
+    backend: "numba" or "evaluator"; None: the name in `hloom.config.hloom_backend`.
+    target: "cpu" or another target, which determines the layouts inside of the program; None:
+    `hloom.config.hloom_target`.
+    HloParseError for malformed text, ExecutionError if the arguments do not have the parameters' types (Python numbers
+    are converted) or if there are not enough devices, CollectiveError if devices do not reach the same collectives.
 
     >>> import hloom, hloom.numpy as jnp
     >>> text = '''HloModule double

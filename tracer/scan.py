@@ -3,7 +3,7 @@
 A scan is the primitive SCAN. Its meaning is a computation that holds a while loop. The parameters of its
 calls are a `Scan`, which tells transformations what the loop does.
 
-Source for names, arguments and errors: jax.lax.
+Names, arguments and errors follow jax.lax.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names for parts of a program (`named_scope`, `named_call`), and `ensure_compile_time_eval`.
 
-Source for names and arguments: jax.
+Names and arguments follow jax.
 """
 
 from __future__ import annotations

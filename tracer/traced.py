@@ -162,9 +162,11 @@ def trace_function(
 ) -> Traced:
     """Trace a function of pytrees; `treedef` is the structure of (positional, keyword) dynamic arguments.
 
-    types_only: for `eval_shape`; the computation will not be used. float0_results: the result may have float0 arrays,
-    which are nodes of `out_tree`. what: the user's function that it is traced for, in messages. places: of the leaves
-    of the arguments. Arguments with an AbstractRef as their type are references for `fun`.
+    types_only: for `eval_shape`; the computation will not be used.
+    float0_results: the result may have float0 arrays, which are nodes of `out_tree`.
+    what: the user's function that it is traced for, in messages.
+    places: of the leaves of the arguments.
+    Arguments with an AbstractRef as their type are references for `fun`.
     """
     out_tree: Any = None
     references = {k: a for k, a in enumerate(avals) if isinstance(a, AbstractRef)}

@@ -3,8 +3,8 @@ and None, made after it has come a few times.
 
 optree looks at any tree: it asks of each node what it is, sorts the keys of dictionaries and builds the structure, 5 us
 for ten arrays in six dictionaries. A program that is called in a loop gets the same structure each time. A pattern is a
-function that takes such a tree apart and finds on the way whether it is one: about 1 us. The text for ``({"w": 0, "b":
-0},)``; its keys are data beside the text:
+function that takes such a tree apart and finds on the way whether it is one: about 1 us. The text for
+``({"w": 0, "b": 0},)``; its keys are data beside the text:
 
     def leaves(root):
         if len(root) != 1: return None

@@ -23,10 +23,10 @@ CanShare = Callable[[HloInstruction, int, int], bool]
 """can_share(instruction, operand_leaf, output_leaf): may the emitted code write this output leaf over this operand
 leaf, if both have the same number of bytes and the operand has no later use?
 
-True requires: when output element i is written, all elements of that operand except those at index i have been read (an
-element-wise kernel), or the operand is only partly overwritten, in place (dynamic-update-slice). Leaves are counted
-over all operands (for instructions without tuple operands: the operand's number) and over the result's shape (0 for an
-array). Asked only about FUSION, ordinary instructions, and control flow that is `opaque`.
+True requires: when output element i is written, all elements of that operand except those at index i have been
+read (an element-wise kernel), or the operand is only partly overwritten, in place (dynamic-update-slice).
+Leaves are counted over all operands (for instructions without tuple operands: the operand's number) and over the
+result's shape (0 for an array). Asked only about FUSION, ordinary instructions, and control flow that is `opaque`.
 """
 
 

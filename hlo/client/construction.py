@@ -26,7 +26,7 @@ K = TypeVar("K")
 
 
 class Construction:
-    """The instructions that are built between two calls of `build`, in order. the instructions in order."""
+    """The instructions that are built between two calls of `build`, in order."""
 
     __slots__ = ("instructions", "last", "method", "parameters", "returned", "token")
 

@@ -45,8 +45,8 @@ def rewrite_computation(
     Program order is kept: a new instruction takes the position of the one that it replaces. Instructions that neither
     the root nor an instruction with side effects needs are dropped, except parameters. A replacement without metadata
     gets the metadata of the instruction that it replaces. A `visit` that replaces an instruction by a computation
-    enters into `effects`, in program order, the instructions with side effects that the replacement does not need. The
-    same computation is returned if every instruction was kept.
+    enters into `effects`, in program order, the instructions with side effects that the replacement does not need.
+    The same computation is returned if every instruction was kept.
     """
     mapping: dict[HloInstruction, HloInstruction] = {}
     untouched = mapping.keys().isdisjoint

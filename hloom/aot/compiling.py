@@ -61,7 +61,7 @@ def compile(
       cpp_class: of the C++ class, with namespaces: ``"foo::bar::MatMulComp"``; by default `name`.
       feeds: the arguments of the program, in order: numbers, names, paths (``"params.w"``, ``"params['w']"``; a path
         means all arrays below it); in an HLO file also names of instructions. By default all that are not frozen.
-      fetches: the results, in the same way. By default all. What they do not need is left out.
+      fetches: the results, in the same way. By default all. Instructions that they do not need are left out.
       freeze: values that become constants: a dict from paths to arrays or trees of arrays, or a file of them, ``.npz``
         or ``.safetensors``.
       target, cpu, features: as in `Machine`; ``cpu=None`` means x86-64-v3 (machines since about 2013) for x86-64,

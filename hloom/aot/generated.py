@@ -1,4 +1,4 @@
-"""What is generated beside the code: a test, a benchmark, and files for make and CMake."""
+"""Files that are generated beside the code: a test, a benchmark, and files for make and CMake."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _TAKEN = frozenset((
     "instanceof", "interface", "let", "null", "package", "super", "undefined", "var", "with", "yield", "Object",
     "Error", "Response", "URL", "WebAssembly", "Array", *_ARRAYS.values(), "Uint8Array",
 ))  # fmt: skip
-"""What has a meaning in JavaScript and none in C++."""
+"""Words with a meaning in JavaScript and none in C++."""
 
 
 def array_type(slot: Slot) -> str:
@@ -48,7 +48,7 @@ def length(slot: Slot) -> int:
 
 
 def javascript_class(cpp_class: str) -> str:
-    """The name of the class: that of the C++ class, without namespaces."""
+    """The name of the class: the C++ class's name, without namespaces."""
     own = checked_class(cpp_class)[1]
     if own in _TAKEN:
         raise IdentifierError(f"cpp_class {cpp_class!r}: {own} has a meaning in JavaScript; choose another name")

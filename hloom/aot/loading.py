@@ -1,5 +1,5 @@
 """hloom.aot.load: a compiled program in Python, without Numba and without compiling. Little is imported here: a process
-whose one task is to run a program should begin with it."""
+that only runs a program should start with it quickly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NDArray = np.ndarray[Any, Any]
 
 
 def load(path: str | os.PathLike[str]) -> LoadedProgram:
-    """The program whose description, ``NAME.json``, is at `path`; its object file lies beside it.
+    """The program with the description `path` (``NAME.json``); its object file lies beside it.
 
     The object must be for this machine: code for instructions that its CPU lacks ends the process.
 
@@ -84,7 +84,7 @@ class LoadedProgram:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _places_of_thread(self) -> tuple[Any, Any, int]:
-        """What a thread keeps: tables for the addresses of arguments and results, and the address of memory for
+        """The data of a thread: tables for the addresses of arguments and results, and the address of memory for
         temporaries, aligned."""
         self._of_thread.memory = memory = np.empty(self._temporary_bytes + self._alignment, np.uint8)
         start: int = memory.__array_interface__["data"][0]

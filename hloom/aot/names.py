@@ -1,4 +1,4 @@
-"""What the inputs and results of a program are called, and which of them a user means.
+"""The names of a program's inputs and results, and the search for the ones that a user means.
 
 An array in a tree of arguments has a path: ``params['w'][0]``. It may be named so, or with dots, ``params.w.0``; by its
 number; or together with all others below a path: ``params``. An HLO file has parameters, and instructions by name.
@@ -147,7 +147,7 @@ def _with_paths(value: Any) -> list[tuple[Any, Any]]:
 
 
 def _parameter_names(fun: Callable[..., Any] | None, count: int) -> list[str]:
-    """The names of the first positional parameters; those of ``*args`` are ``args.0``, ..."""
+    """The names of the first positional parameters; ``args.0``, ... for ``*args``."""
     try:
         parameters = list(inspect.signature(fun).parameters.values()) if fun is not None else []
     except (TypeError, ValueError):

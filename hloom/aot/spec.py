@@ -1,4 +1,4 @@
-"""Specifications of what to compile: TOML, and the text form of tfcompile's Config.
+"""Specifications of a compilation: TOML, and the text form of tfcompile's Config.
 
 name = "matmul"                          feed {
 source = "matmul.hlo"                      id { node_name: "x_hold" }

@@ -33,7 +33,7 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
 
 
 def _exchange(source: Path, folder: Path, names: list[str]) -> None:
-    """Files of `source` take the places of those of the folder."""
+    """Replace the folder's files by those of `source`."""
     kept: list[str] = []
     moved: list[str] = []
     try:

@@ -98,7 +98,7 @@ def _leaves(operand: Operand) -> Iterator[Array]:
 
 
 def build_module(case: OpCase) -> HloModule:
-    """A module whose entry is the op on its parameters."""
+    """A module with the op on the entry's parameters."""
     parameters = [make_parameter(i, array.shape, f"p{i}") for i, array in enumerate(case.arrays)]
     source = iter(parameters)
 

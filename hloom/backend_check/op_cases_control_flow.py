@@ -1,5 +1,5 @@
-"""Op cases of unusual control flow: loops whose state is no tuple, many branches, calls of many operands, scans. The
-usual forms are in op_cases_structure.py."""
+"""Op cases of unusual control flow: loops with a state that is no tuple, many branches, calls of many operands, scans.
+The usual forms are in op_cases_structure.py."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _adder() -> HloComputation:
 
 
 def _branches() -> Iterator[OpCase]:
-    """From 1 to 7 branches whose operands differ in shape."""
+    """From 1 to 7 branches with operands of different shapes."""
     for count in (1, 2, 3, 7):
         attributes = ConditionalAttributes(tuple(_added(k, k + 1) for k in range(count)))
         operands = [Array(E.F32, (k + 1,), small_integer) for k in range(count)]

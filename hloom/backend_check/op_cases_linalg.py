@@ -55,7 +55,7 @@ def upper_is_definite(t: ElementType, dims: Dimensions, position: int, rng: np.r
 
 
 def sometimes_indefinite(t: ElementType, dims: Dimensions, position: int, rng: np.random.Generator) -> NDArray:
-    """Matrices of which the second one has a negative pivot, the third one a zero, the fourth one a NaN."""
+    """Matrices: the second one has a negative pivot, the third one a zero, the fourth one a NaN."""
     values = positive_definite(t, dims, position, rng)
     values[1, -1, -1] *= -1
     values[2] = 0

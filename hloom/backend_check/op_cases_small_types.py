@@ -55,8 +55,8 @@ _EXACT = frozenset((
 
 
 def every_value(element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: object) -> NDArray:
-    """All values of the type, those of the second operand more slowly; of f8e8m0fnu, those that
-    are not subnormal in f32."""
+    """All values of the type; the second operand's vary more slowly; of f8e8m0fnu, those that are not subnormal in
+    f32."""
     count = int(np.prod(dimensions))
     codes = np.arange(1 << element_type.bit_width)
     if element_type is E.F8E8M0FNU:
@@ -146,7 +146,7 @@ def _others() -> Iterator[OpCase]:
 
 
 def small_sum(element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: object) -> NDArray:
-    """Ones, zeros and minus ones, of which short sums are exact in every type."""
+    """Ones, zeros and minus ones, so that short sums are exact in every type."""
     values = np.resize([1, 0, 1, -1 if element_type.is_signed else 2, 1], dimensions)
     return np.asarray(values).astype(element_type.dtype)
 

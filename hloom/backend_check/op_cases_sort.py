@@ -42,7 +42,7 @@ def canonical(x: HloInstruction) -> HloInstruction:
 
 
 def parts(x: HloInstruction) -> list[HloInstruction]:
-    """What JAX compares, one after the other."""
+    """The values that JAX compares, one after the other."""
     if x.shape.element.is_complex:
         return [canonical(make_instruction(o, [x])) for o in (O.REAL, O.IMAG)]
     return [canonical(x) if x.shape.element.is_floating else x]

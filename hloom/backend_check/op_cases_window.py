@@ -37,7 +37,7 @@ Part = tuple[int, ...]
 
 
 def window_of(*parts: Part) -> Window:
-    """Of (size, stride, low, high, base dilation, window dilation), of which the last may be left out."""
+    """From (size, stride, low, high, base dilation, window dilation); the last ones may be left out."""
     filled = [(*part, *(1, 1, 0, 0, 1, 1)[len(part) :]) for part in parts]
     return tuple(WindowDimension(a, b, c, d, e, f) for a, b, c, d, e, f in filled)
 

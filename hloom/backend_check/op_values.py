@@ -85,7 +85,7 @@ def finite(element_type: ElementType, dimensions: tuple[int, ...], position: int
 def positive(
     element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
 ) -> NDArray:
-    """Floats in [0.5, 1.5), whose sums and products do not cancel; complex ones near the real axis."""
+    """Floats in [0.5, 1.5), so that sums and products do not cancel; complex ones near the real axis."""
     count = math.prod(dimensions)
     if not element_type.is_inexact:
         return finite(element_type, dimensions, position, rng)
@@ -105,7 +105,7 @@ def small_floats(
 def small_integer(
     element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
 ) -> NDArray:
-    """-4 to 11, or 0 to 11 for unsigned types: exponents, or start indices of which some are out of bounds."""
+    """-4 to 11, or 0 to 11 for unsigned types: exponents, or start indices, some of them out of bounds."""
     low = -4 if element_type.is_signed else 0
     return rng.integers(low, 12, dimensions).astype(element_type.dtype)
 

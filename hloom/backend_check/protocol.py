@@ -88,7 +88,7 @@ def targets(compiler: Compiler) -> None:
 
 
 def results_are_arguments_of_other_programs(compiler: Compiler) -> None:
-    """What one program returns another one takes, without a way through NumPy."""
+    """One program's results are another one's arguments, without a copy through NumPy."""
     executable = compiler.compile(_sum())
     buffers = executable.call(_buffers(X, Y))
     for _ in range(3):
@@ -144,7 +144,7 @@ def tuples_and_nothing(compiler: Compiler) -> None:
 
 
 def descriptions(compiler: Compiler) -> None:
-    """What it says about itself: passes, kernels, memory, text."""
+    """The compiler's descriptions of programs: passes, kernels, memory, text."""
     executable = compiler.compile(_sum())
     assert all(record.milliseconds >= 0 for record in executable.passes())
     kernels = executable.kernels()

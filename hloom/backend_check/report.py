@@ -1,4 +1,4 @@
-"""What a check of a backend found."""
+"""The findings of a check of a backend."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Report:
 
     @property
     def is_good(self) -> bool:
-        """True if nothing failed. What was refused is the backend's choice."""
+        """True if nothing failed. A backend may refuse cases."""
         return not self.of("failed")
 
     def of(self, state: State) -> list[Outcome]:
@@ -70,5 +70,6 @@ class Report:
 
 
 def _reason(outcome: Outcome) -> str:
-    """What two outcomes for the same reason share: the text without the names and numbers of one program."""
+    """A text that is equal for two outcomes with the same reason: the text without the names and numbers of one
+    program."""
     return "".join(c for c in outcome.text if not c.isdigit())

@@ -15,7 +15,7 @@ from .files import read_module
 from .outcome import FINE, UsageError
 
 _OWN = ("name", "cpp_class", "feeds", "fetches", "freeze", "target", "cpu", "features", "blas", "static_arena")
-"""Options that take the place of what a specification says."""
+"""Options that override a specification."""
 
 
 def execute(options: Namespace) -> int:

@@ -38,8 +38,8 @@ class ModuleFile(NamedTuple):
 
     @contextmanager
     def within_means(self) -> Iterator[HloModule]:
-        """Gives the module. If it needs more memory than there is, or data that nobody gives, a ModuleError says which
-        instruction that is."""
+        """Gives the module. If it needs more memory than there is, or data that is not given, a ModuleError names the
+        instruction."""
         unfed = {queue for i in self.module.instructions() if (queue := self._unfed(i))}
         try:
             with HOST_QUEUES.closed(unfed):
@@ -83,7 +83,7 @@ class ModuleFile(NamedTuple):
 
 
 def _place(text: str, found: re.Match[str] | None) -> str:
-    """`:line:column` of what comes after a match, "" without one."""
+    """`:line:column` of the text after a match, "" without one."""
     if found is None:
         return ""
     return f":{text.count(chr(10), 0, found.end()) + 1}:{found.end() - text.rfind(chr(10), 0, found.end())}"
@@ -130,8 +130,8 @@ def arguments_for(module: HloModule, options: Namespace) -> list[NDArray]:
 
 
 def arguments_of_devices(module: HloModule, options: Namespace) -> list[list[NDArray]]:
-    """What `arguments_for` returns, for each device that runs the module; files have the arrays of one device after
-    those of another."""
+    """The arguments of `arguments_for`, for each device that runs the module; files have the arrays of one device after
+    the arrays of another."""
     leaves = [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
     types = _types(leaves, module)
     count = module.replica_count * module.num_partitions
@@ -178,8 +178,8 @@ def _fitting(array: NDArray, leaf: Shape, number: int) -> NDArray:
 
 
 def store_results(path: str, results: Mapping[int, Sequence[NDArray]], several: bool) -> None:
-    """See `--output` in `options.py`. `results` are those of each device of this process, of `several` that there
-    are."""
+    """See `--output` in `options.py`. `results`: the results of each device of this process; `several`: whether there
+    are several devices in all."""
     named: dict[str, Any] = {
         f"{f'device{device}.' if several else ''}result{number}": result
         for device, each in results.items() for number, result in enumerate(each)

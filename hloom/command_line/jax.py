@@ -1,4 +1,4 @@
-"""`hloom jax`: a program whose text says `import jax`, run with hloom in the place of JAX."""
+"""`hloom jax`: a program with ``import jax``, run with hloom in the place of JAX."""
 
 from __future__ import annotations
 

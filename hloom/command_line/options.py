@@ -62,7 +62,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 _RUNS_PROGRAMS: dict[str, tuple[str, ...]] = {"jax": (), "profile": ("--timeline", "--top")}
-"""The commands that run a program, and those of their own options that take a value."""
+"""The commands that run a program, and their own options that take a value."""
 
 
 _Commands = argparse._SubParsersAction  # the type that add_subparsers is documented to return has no public name

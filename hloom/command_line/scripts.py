@@ -13,7 +13,7 @@ from .outcome import UsageError
 
 
 def parts_of(given: list[str], command: str) -> tuple[str, str, list[str]]:
-    """What the program is ("-m", "-c", or "" for a file), its name or text, and its arguments."""
+    """The kind of program ("-m", "-c", or "" for a file), its name or text, and its arguments."""
     kind = given[0] if given and given[0] in ("-m", "-c") else ""
     rest = given[1:] if kind else given
     if not rest:
@@ -24,7 +24,7 @@ def parts_of(given: list[str], command: str) -> tuple[str, str, list[str]]:
 
 
 def run_script(kind: str, program: str, arguments: list[str]) -> None:
-    """Run what `parts_of` found. What it raises comes out, SystemExit too."""
+    """Run what `parts_of` found. Its exceptions propagate, SystemExit too."""
     if kind == "-m":
         _first_on_path(os.getcwd())
         sys.argv = [program, *arguments]
@@ -44,7 +44,8 @@ def show_error(error: Exception) -> None:
 
 
 def _first_on_path(folder: str) -> None:
-    """Where `python` looks for modules first. Now it is the folder of the command `hloom`, or that of `python -m`."""
+    """Where `python` looks for modules first. At this point it is the folder of the command `hloom`, or of `python
+    -m`."""
     if not sys.flags.safe_path:
         sys.path[0] = folder
 

@@ -1,11 +1,11 @@
 """Calls of Python functions from programs: `pure_callback`, `io_callback`, `debug.callback`.
 
-Each is a primitive, whose meaning is one custom call of XLA's target for such functions. The instruction holds the
+Each is a primitive with one custom call of XLA's target for such functions as its meaning. The instruction holds the
 function (`CustomCallAttributes.function`), so a function lives as long as the programs that call it. A program runs its
 effects in the order of the Python program: `ordered` changes nothing that is computed.
 
-The functions get arrays that they may keep, and run outside of every trace: they may call jitted functions. What they
-raise reaches the caller of the program as it is.
+The functions get arrays that they may keep, and run outside of every trace: they may call jitted functions. Their
+exceptions reach the caller of the program unchanged.
 """
 
 from __future__ import annotations
@@ -242,10 +242,10 @@ def pure_callback(
     vmap_method: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """What `callback(*args, **kwargs)` returns, within jit, scan, cond or vmap too. JAX's `pure_callback`.
+    """The result of `callback(*args, **kwargs)`, also within jit, scan, cond or vmap. JAX's `pure_callback`.
 
-    callback: a function whose result depends on nothing but its arguments: it may be called again, or not at all if
-    nobody needs the result. It gets read-only arrays, which it may keep.
+    callback: a function with a result that depends on nothing but its arguments: it may be called again, or not at all
+    if the program does not need the result. It gets read-only arrays, which it may keep.
     result_shape_dtypes: what the function returns: a tree of objects with `shape` and `dtype`, as ShapeDtypeStruct has.
     vmap_method: what `vmap` does. "sequential" (or "sequential_unrolled"): a call for each element. The others make one
     call with a further dimension in front of all batched arguments and results; the arguments without a batch have size
@@ -279,8 +279,8 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """As `pure_callback`, for a function that acts on the world: it is called exactly once, even if nobody uses its
-    result, and in the order of the program. JAX's `io_callback`.
+    """As `pure_callback`, for a function that acts on the world: it is called exactly once, even if its result is not
+    used, and in the order of the program. JAX's `io_callback`.
 
     ordered: accepted; all effects have their order. With `ordered=True` it cannot be batched by `vmap`; else `vmap`
     calls it for each element.

@@ -46,7 +46,7 @@ class HostCallback(SharedValue):
         return f"{type(self).__name__}({self.function})"
 
     def with_batch(self, size: int) -> HostCallback:
-        """The same function for operands with a further dimension in front, of which each result has one, too."""
+        """The same function for operands with a further dimension in front; each result has one, too."""
         longer = tuple([ShapedArray((size, *a.shape), a.dtype) for a in self.results])
         return HostCallback(self.what, self.function, self.line, self.given, self.out_tree, longer)
 
@@ -70,7 +70,7 @@ class HostCallback(SharedValue):
         return self._checked(returned) if self.results else []
 
     def _checked(self, returned: Any) -> list[Array]:
-        """The leaves of what the function returned; CustomCallError unless they are what was promised."""
+        """The leaves of the function's result; CustomCallError unless they are what was promised."""
         leaves, found = tree.flatten(returned)
         if len(leaves) != len(self.results):
             self._refuse(f"{len(leaves)} arrays, {tree.shown(found)}, not {len(self.results)}: {self._promised()}")
@@ -109,8 +109,8 @@ class HostCallback(SharedValue):
 
 
 def _named(treedef: Any) -> list[tuple[Any, ...]]:
-    """The path to each leaf but for lists and tuples: which of the two a function returns does not matter, nor does a
-    list of one in place of what is in it."""
+    """The path to each leaf but for lists and tuples: a function may return either of the two, and a list of one in
+    place of its element."""
     return [tuple([k for k in path if not isinstance(k, SequenceKey)]) for path in paths_of_structure(treedef)]
 
 

@@ -146,10 +146,10 @@ def _enclosing(trace: Trace | None) -> Iterator[Trace]:
 
 
 def _mapped(function: Any, value: Any) -> Any:
-    """The tree with its leaves replaced. What is no tree stays as it is."""
+    """The tree with its leaves replaced. A value that is no tree does not change."""
     try:
         leaves, treedef = tree.flatten(value)
-    except Exception:  # a dictionary whose keys have no order, a container whose flattening fails: shown as it is
+    except Exception:  # a dictionary with keys that have no order, a container that fails to flatten: shown as it is
         return value
     if not any(isinstance(x, Tracer | _Place) for x in leaves):
         return value

@@ -81,8 +81,8 @@ def visualize_array_sharding(
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
-    """Call `callback` with the sharding of an array (of each, in a pytree): at once, also of a traced array, whose
-    sharding is that of an array on the first device: which one it gets is known when the program is compiled.
+    """Call `callback` with the sharding of an array (of each, in a pytree): at once, also for a traced array; it
+    reports the sharding of an array on the first device: which one it gets is known when the program is compiled.
 
     >>> from hloom import debug, numpy as jnp
     >>> debug.inspect_array_sharding(jnp.arange(3), callback=print)

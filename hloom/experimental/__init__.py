@@ -38,7 +38,7 @@ __all__ = [
 
 
 def cur_qdd(x: _typing.Any) -> _typing.Any:
-    """What a value of a library's own type (`hijax.MutableHiType`) holds now: ``x.cur_qdd()``.
+    """The current contents of a value of a library's own type (`hijax.MutableHiType`): ``x.cur_qdd()``.
 
     UnsupportedError within a transformation, where such values are not traced.
 

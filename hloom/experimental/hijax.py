@@ -1,9 +1,9 @@
 """`hloom.experimental.hijax`: operations on values of a library's own types, with names of jax.experimental.hijax.
 
-A `HiPrimitive` says what it is in arrays (`to_lojax`), and that is how it runs here: applied to arrays it becomes a
-primitive of `hloom.extend` with that meaning and with the derivative that it states. Applied to a value of a library's
-own type (`register_hitype`) it runs at once, outside of transformations. Such values are not traced: jit, grad and vmap
-refuse them as arguments.
+A `HiPrimitive` defines itself in terms of arrays (`to_lojax`), and hloom runs that definition: applied to arrays it
+becomes a primitive of `hloom.extend` with that meaning and with the derivative that it states. Applied to a value of a
+library's own type (`register_hitype`) it runs at once, outside of transformations. Such values are not traced: jit,
+grad and vmap refuse them as arguments.
 """
 
 import threading as _threading
@@ -88,7 +88,7 @@ class HiType:
 
 
 class MutableHiType(HiType):
-    """The base of types whose values can change."""
+    """The base of types with values that can change."""
 
     __slots__ = ()
     has_qdd = True
@@ -104,7 +104,7 @@ class AvalQDD:
 
 @_dataclass(frozen=True)
 class AvalMutableQDD:
-    """A type, and a record, which is updated, of what a value of the type holds."""
+    """A type, and a record, which is updated, of the contents of a value of the type."""
 
     aval: _Any
     mutable_qdd: _Any
@@ -119,8 +119,8 @@ class HiPrimitive:
     """An operation of a library: a subclass says in `to_lojax(*operands, **params)` what it computes.
 
     Its methods `jvp(primals, tangents, **params)` and `transpose(cotangent, *operands, **params)` are its derivative if
-    the subclass has them. Without them its derivative is that of `to_lojax`. `impl(*operands, **params)` is used
-    outside of transformations for values of a library's own types.
+    the subclass has them. Without them its derivative is the derivative of `to_lojax`. `impl(*operands, **params)` is
+    used outside of transformations for values of a library's own types.
     """
 
     multiple_results = False
@@ -194,10 +194,10 @@ class VJPHiPrimitive:
     """An operation of a library on arrays, an object for each use. A subclass sets in `__init__` `in_avals` (a tuple of
     trees of types), `out_aval` (a tree of types) and `params` (a dictionary), and then calls this one's.
 
-    `expand(*args)` says what it computes. Its derivative is that of `expand`, unless the subclass says another:
+    `expand(*args)` says what it computes. It has the derivative of `expand`, unless the subclass defines another:
     `vjp_fwd(nzs_in, *args)` returns (result, residuals), and `vjp_bwd_retval(residuals, cotangent)` the cotangents of
     all arguments, or `vjp_bwd(residuals, cotangent, *accumulators)` adds them with `accum`. Without these,
-    `jvp(primals, tangents)` returns (result, its tangent). Batches are those of `expand`.
+    `jvp(primals, tangents)` returns (result, its tangent). It is batched as `expand` is.
 
     >>> import hloom, hloom.numpy as jnp
     >>> from hloom.experimental.hijax import VJPHiPrimitive
@@ -320,7 +320,7 @@ def _is_none(x: object) -> bool:
 
 
 class _Expanding(_threading.local):
-    """The operation whose own rule runs in this thread."""
+    """The operation that is running its own rule in this thread."""
 
     of: _Any = None
 

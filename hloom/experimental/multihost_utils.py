@@ -41,7 +41,7 @@ def _of_all(x: _np.ndarray[_Any, _Any]) -> _np.ndarray[_Any, _Any]:
 
 
 def broadcast_one_to_all(in_tree: _Any, is_source: bool | None = None) -> _Any:
-    """The arrays (a pytree) of the first process, or of the one that says that it is the source, as NumPy arrays.
+    """The arrays (a pytree) of the first process, or of the process with a true `is_source`, as NumPy arrays.
 
     All processes must call it, with arrays of the same types. ValueError if not just one is the source.
 
@@ -125,8 +125,8 @@ def sync_global_devices(name: str) -> None:
 
 
 def host_local_array_to_global_array(local_inputs: _Any, global_mesh: _Any, pspecs: _Any) -> _Any:
-    """The arrays (a pytree) of which each process has its part, as arrays over `global_mesh` with `pspecs`, a prefix
-    tree of PartitionSpecs.
+    """Arrays over `global_mesh` with `pspecs`, a prefix tree of PartitionSpecs, from the parts (a pytree) of each
+    process.
 
     >>> import hloom, numpy as np
     >>> from hloom.experimental import multihost_utils
@@ -148,7 +148,7 @@ def host_local_array_to_global_array(local_inputs: _Any, global_mesh: _Any, pspe
 
 
 def _cutting(local: _np.ndarray[_Any, _Any], shape: tuple[int, ...], place: _Any) -> _Any:
-    """A function from the index of a part of the whole to that part, of which this process has `local`."""
+    """A function from the index of a part of the whole to that part, cut from this process's `local`."""
     first = [min((i[d].start or 0) for i in place.addressable_devices_indices_map(shape).values())
              for d in range(len(shape))]  # fmt: skip
 

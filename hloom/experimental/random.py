@@ -34,7 +34,8 @@ def _shape(size: _Size, *args: _Any) -> tuple[int, ...]:
 @_register_dataclass
 @_dataclass(frozen=True)
 class StatefulPRNG:
-    """A generator whose state is a key and how many keys it has made of it. `stateful_rng` makes one."""
+    """A generator with a key and the number of keys that it has derived from it as its state. `stateful_rng` makes
+    one."""
 
     _base_key: _Any
     _counter: _Any
@@ -71,7 +72,7 @@ class StatefulPRNG:
         return _random.randint(self.key(), _shape(size, low, high), low, high, dtype)
 
     def split(self, num: int | _Sequence[int]) -> "StatefulPRNG":
-        """Generators of which `vmap` gives each element one: a single object for this shape."""
+        """Generators, one for each element under `vmap`: a single object for this shape."""
         return StatefulPRNG(self.key(num), _new_ref(_jnp.zeros(num, int)))
 
     def spawn(self, n_children: int) -> list["StatefulPRNG"]:

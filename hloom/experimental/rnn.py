@@ -1,7 +1,7 @@
 """`hloom.experimental.rnn`: long short-term memory over batches of sequences, with names of jax.experimental.rnn.
 
 The weights are one vector, as in cuDNN: for each layer and direction the matrices of the input and of the state, then
-for each the two biases. The rows of each are those of the input, forget, cell and output gates, in this order.
+for each the two biases. The rows of each are for the input, forget, cell and output gates, in this order.
 """
 
 import math as _math

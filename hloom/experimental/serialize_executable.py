@@ -1,7 +1,7 @@
 """`hloom.experimental.serialize_executable`: compiled programs as bytes, with names of jax.experimental's module.
 
-The bytes hold the program as HLO text. It is compiled again where it is loaded, from the store of that machine if it
-knows the program; so they are good on every machine and for every version that reads the text, which JAX's are not.
+The bytes hold the program as HLO text. The program is compiled again where it is loaded, or read from that machine's
+store; so they are good on every machine and for every version that reads the text, which JAX's are not.
 """
 
 import pickle as _pickle
@@ -19,7 +19,7 @@ _MAGIC = b"hloom executable 1\n"
 
 
 def serialize(compiled: _Compiled) -> tuple[bytes, _PyTreeDef, _PyTreeDef]:
-    """(bytes, structure of the arguments, structure of the result) of what ``jit(f).lower(...).compile()`` returned.
+    """(bytes, structure of the arguments, structure of the result) for a result of ``jit(f).lower(...).compile()``.
 
     ValueError for a program that is more than its text: one that calls Python, reads mutable arrays, or is for several
     devices.

@@ -35,7 +35,8 @@ def _text(value: _Any) -> str:
 
 
 class _Metadata(_Override):
-    """Within the block, or the decorated function, instructions carry attributes, and those of blocks around."""
+    """Within the block, or the decorated function, instructions carry these attributes and the attributes of enclosing
+    blocks."""
 
     def __init__(self, updates: dict[str, _Any]) -> None:
         self._updates = updates

@@ -9,8 +9,8 @@
     scaled_add.bind(x, y, scale=2.0)
 
 The meaning is all that a primitive needs. In HLO each use is a composite call of it; outside of jit it runs as a
-compiled program; its derivative and its batching are those of its meaning. `def_evaluate`, `def_jvp`, `def_transpose`
-and `def_batch` set better rules.
+compiled program; its derivative and its batching are derived from its meaning. `def_evaluate`, `def_jvp`,
+`def_transpose` and `def_batch` set better rules.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Primitive(SharedValue):
         return meaning
 
     def as_in_jax(self) -> Definition:
-        """What is said about it as JAX says it: by `def_impl`, `def_abstract_eval`, and the tables of rules in
+        """The declarations about it in JAX's way: by `def_impl`, `def_abstract_eval`, and the tables of rules in
         `hloom.interpreters`. If there is a meaning, it counts."""
         if self._definition is None:
             self._definition = Definition(self, self._core)
@@ -190,8 +190,8 @@ class Primitive(SharedValue):
         return impl
 
     def def_abstract_eval(self, abstract_eval: F) -> F:
-        """Set the types of results, as JAX's primitives do: abstract_eval(*types, **params) -> a ShapedArray, or a
-        list of them. What is traced must have these types."""
+        """Set the types of results, as JAX's primitives do: abstract_eval(*types, **params) -> a ShapedArray, or a list
+        of them. The results of tracing must have these types."""
         self.as_in_jax().abstract_eval = abstract_eval
         return abstract_eval
 

@@ -7,8 +7,8 @@
     mlir.register_lowering(square_p, mlir.lower_fun(lambda x: x * x, multiple_results=False))
 
 The lowering is the meaning: what is traced where a program is recorded. The implementation runs outside of jit. A rule
-in a table becomes the rule of the primitive in `tracer/primitive.py`, in whose terms this module says what JAX's
-conventions mean: lists if the primitive has `multiple_results`, `Zero` and `UndefinedPrimal`, the positions of batches.
+in a table becomes the rule of the primitive in `tracer/primitive.py`; this module translates JAX's conventions into its
+terms: lists if the primitive has `multiple_results`, `Zero` and `UndefinedPrimal`, the positions of batches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..tracer.overlay import overlaid, storages
 
 
 class UndefinedPrimal:
-    """In a transpose rule, an operand of which only the type is known: the operation is linear in it.
+    """In a transpose rule, an operand with a type and no value: the operation is linear in it.
 
     >>> import hloom
     >>> from hloom.interpreters.ad import UndefinedPrimal
@@ -70,7 +70,7 @@ class LoweredFunction:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the rules of a primitive need to know about one use."""
+    """The facts about one use that the rules of a primitive need."""
 
     owner: Any
     """The `Primitive` of `primitive.py`; interpreters of jaxprs see it."""
@@ -84,7 +84,7 @@ class Given:
         return tuple([v if isinstance(v, Linear | Zero) else overlaid(v, a) for a, v in own])
 
     def results(self, given: Any) -> list[Any]:
-        """What a rule returned, as a list."""
+        """The results of a rule, as a list."""
         if not self.owner.multiple_results:
             return [given]
         if not isinstance(given, tuple | list):
@@ -93,7 +93,7 @@ class Given:
 
 
 class Definition:
-    """What a user has said about a primitive in JAX's way."""
+    """A user's declarations about a primitive in JAX's way."""
 
     def __init__(self, owner: Any, core: Primitive) -> None:
         self.owner, self.core = owner, core
@@ -216,7 +216,7 @@ class Definition:
 def transposed(
     rule: Callable[..., Any], cotangents: Any, operands: Sequence[Operand], params: dict[str, Any], name: str
 ) -> list[Value | None]:
-    """What a transpose rule says: a cotangent, or None, for each operand."""
+    """The results of a transpose rule: a cotangent, or None, for each operand."""
     inside = [UndefinedPrimal(o.aval) if isinstance(o, Linear) else o for o in operands]
     answer = list(rule(cotangents, *inside, **params))
     if len(answer) != len(operands):

@@ -76,7 +76,7 @@ def seed_with_impl(impl: _PRNGImpl, seed: _Any) -> _Value:
 def threefry_2x32(keypair: _Any, count: _Any) -> _Value:
     """The Threefry 2x32 cipher of an array of uint32 counters: uint32 of the same shape.
 
-    keypair: two uint32 words. The array's first half and its second half are the words of what is enciphered; zero
+    keypair: two uint32 words. The array's first half and its second half are the two words of the plaintext; zero
     stands at the end if their number is odd.
     """
     first, second = (_as_value(k) for k in keypair)

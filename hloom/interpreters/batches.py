@@ -1,4 +1,4 @@
-"""What vmap makes of primitives. `hloom.interpreters.batching` offers these names."""
+"""Batching rules for primitives. `hloom.interpreters.batching` offers these names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of which some arguments are known. `hloom.interpreters.partial_eval` offers these names.
+"""Functions with some known arguments. `hloom.interpreters.partial_eval` offers these names.
 
 An operation on values that are all known is computed at once; the others are recorded, and become a jaxpr.
 """
@@ -68,7 +68,7 @@ class PartialTrace(HloTrace):
             return self.parent.process(opcode, operands, attributes, shape)
 
     def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
-        """What a call computes from known values is known: its meaning runs operation by operation. A call with rules
+        """The results of a call on known values are known: its meaning runs operation by operation. A call with rules
         of its own stays one."""
         own = any(self.owns(o) for o in operands)
         if own and call.primitive.jvp is None and call.primitive.linearize is None:
@@ -84,10 +84,11 @@ class PartialTrace(HloTrace):
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
-    """Run `fun`, a function of lists, on values of which some are unknown.
+    """Run `fun`, a function of lists, on values, some of them unknown.
 
-    Returns a jaxpr of what was recorded, from the unknown arguments to the unknown results; for each result whether and
-    which value is known; and the values of the jaxpr's `constvars`. Results that `instantiate` names become unknown.
+    Returns a jaxpr of the recorded operations, from the unknown arguments to the unknown results; for each result
+    whether and which value is known; and the values of the jaxpr's `constvars`. Results that `instantiate` names become
+    unknown.
     """
     avals = [p.get_aval() for p in pvals if not p.is_known()]
     trace = PartialTrace(current_trace(), getattr(fun, "__name__", "partial"))

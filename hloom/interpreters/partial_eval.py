@@ -1,4 +1,4 @@
-"""`hloom.interpreters.partial_eval`: functions of which some arguments are known, with JAX's names."""
+"""`hloom.interpreters.partial_eval`: functions with some known arguments, with JAX's names."""
 
 from ..namespaces import publish as _publish
 from .partial import (

@@ -28,7 +28,7 @@ class Rules(dict[Any, Rule]):
 
 
 def definition_of(primitive: Any, what: str) -> Definition:
-    """What is said about a user's primitive in JAX's way."""
+    """The declarations about a user's primitive in JAX's way."""
     if isinstance(primitive, Primitive):
         return primitive.as_in_jax()
     raise UnsupportedError(f"{primitive} is an operation of the library: its {what} cannot be replaced")

@@ -53,7 +53,7 @@ class Misses:
         return {_in_jax(module, name): places.total() for (module, name), places in self._places.items()}
 
     def report(self) -> str:
-        """What the program did not get, the most wanted first, and what to do about it."""
+        """The names that the program did not get, the most wanted first, and advice for each."""
         if not self._places:
             return f"{_PACKAGE}: the program asked for no name of JAX that is not here"
         entries = sorted(self._places.items(), key=lambda e: (-e[1].total(), e[0]))

@@ -34,9 +34,9 @@ class JaxImportedError(ImportError):
 def as_jax() -> ModuleType:
     """Make `import jax` find hloom, for the rest of this process; the module `jax`.
 
-    `jax.numpy`, `jax.lax`, ... are `hloom.numpy`, `hloom.lax`, ... themselves. `jax.__version__` is the version whose
-    names these are. What hloom lacks raises ImportError or AttributeError, which say whether JAX has it and what to
-    use. Call it before any module that imports JAX. A second call changes nothing.
+    `jax.numpy`, `jax.lax`, ... are `hloom.numpy`, `hloom.lax`, ... themselves. `jax.__version__` is the version of JAX
+    that these names follow. Names that hloom lacks raise ImportError or AttributeError, and the message says whether
+    JAX has the name and what to use. Call it before any module that imports JAX. A second call changes nothing.
 
     Raises:
       JaxImportedError: JAX itself is imported already.

@@ -1,4 +1,4 @@
-"""Var, DropVar and Literal: what equations take and bind. Source for names and attributes: jax.extend.core."""
+"""Var, DropVar and Literal: what equations take and bind. Names and attributes follow jax.extend.core."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Var(SharedValue):
 
 
 class DropVar(Var):
-    """A result that nobody uses.
+    """An unused result.
 
     >>> import hloom
     >>> from hloom.extend.core import DropVar

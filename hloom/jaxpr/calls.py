@@ -1,6 +1,6 @@
 """Primitives of the tracer, of autodiff and of libraries: composite calls in HLO, equations with nested jaxprs here.
 
-A rule shows one of them. What has no rule is shown under its own name, with its meaning as `call_jaxpr`. Where the
+A rule shows one of them. A call without a rule is shown under its own name, with its meaning as `call_jaxpr`. Where the
 equation's parameters cannot say all, `call` holds the use itself, which is not printed: `bind` takes its rules from it,
 and its meaning from the jaxpr.
 """
@@ -110,7 +110,7 @@ _COLLECTIVES: dict[str, Callable[..., Any]] = {
     "ppermute": lambda lax, x, *, axis_name, perm: lax.ppermute(x, axis_name, perm),
     "ragged_all_to_all": lambda lax, *operands, **params: lax.ragged_all_to_all(*operands, **params),
 }
-"""What the collectives bind with JAX's parameters. Those of equations have their call."""
+"""The functions that bind collectives with JAX's parameters. Collectives in equations have their call."""
 
 for _collective_name in _COLLECTIVES:
     _define_collective(_collective_name)
@@ -253,7 +253,7 @@ def _custom_vjp(call: Call, i: HloInstruction, operands: Sequence[Atom], body: B
 
 
 def _name_of(rule: Any, otherwise: str) -> str:
-    """What the user calls the rule."""
+    """The user's name of the rule."""
     return str(getattr(rule, "__name__", otherwise))
 
 
@@ -280,8 +280,8 @@ def _bind_checkpoint(*values: Value, jaxpr: Any, call: Call, **params: Any) -> l
 
 
 def _of_library(call: Call, operands: Sequence[Atom], body: Body) -> Shown:
-    """A user's primitive is itself. What hloom's library makes for a function is what JAX has there: a primitive of its
-    own, a function with its own derivative, or a jitted function."""
+    """A user's primitive is itself. A function of hloom's library is shown as the form that JAX has for it: a primitive
+    of its own, a function with its own derivative, or a jitted function."""
     given: Given = call.params
     own = operands[: len(given.avals)]
     if given.owner.is_shown or not given.owner.is_of_library:

@@ -1,4 +1,4 @@
-"""Jaxprs that run, equation by equation, in the current trace. Source for names and arguments: jax.core."""
+"""Jaxprs that run, equation by equation, in the current trace. Names and arguments follow jax.core."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The primitives of `hloom.lax.linalg`: how its functions are shown, and what JAX's primitives bind.
 
-The library's primitives have JAX's names, and parameters in the library's words: `_PARAMS` has JAX's. A primitive that
-has none there, or whose rule finds that JAX has no such use, is shown with its meaning (`calls.py`).
+The library's primitives have JAX's names, and parameters in the library's words: `_PARAMS` has JAX's. A primitive is
+shown with its meaning (`calls.py`) if JAX has none, or if its rule finds that JAX has no such use.
 """
 
 from __future__ import annotations

@@ -21,11 +21,11 @@ SPREADING = frozenset({
     _O.ADD, _O.AND, _O.ATAN2, _O.COMPARE, _O.DIVIDE, _O.MAXIMUM, _O.MINIMUM, _O.MULTIPLY, _O.OR, _O.POWER,
     _O.REMAINDER, _O.SHIFT_LEFT, _O.SHIFT_RIGHT_ARITHMETIC, _O.SHIFT_RIGHT_LOGICAL, _O.SUBTRACT, _O.XOR,
 })  # fmt: skip
-"""Ops whose primitives broadcast their operands."""
+"""Ops with primitives that broadcast their operands."""
 
 
 class Source(NamedTuple):
-    """What an equation takes: the value of an instruction. `only_ranks`: of a broadcast only the new dimensions, with
+    """An input of an equation: the value of an instruction. `only_ranks`: of a broadcast only the new dimensions, with
     size 1, as JAX inserts them; the primitive does the rest."""
 
     instruction: HloInstruction
@@ -34,7 +34,7 @@ class Source(NamedTuple):
 
 @dataclass(slots=True)
 class Plan:
-    """What the equations of a computation take, and which values they need."""
+    """The inputs of a computation's equations, and the values that they need."""
 
     sources: dict[HloInstruction, tuple[Source, ...]] = field(default_factory=dict)
     """For instructions that take something else than their operands."""

@@ -80,7 +80,7 @@ def _add_any(x: Value, y: Value) -> Any:
 
 
 def _extremum(select_prim: Any, window: Sequence[int], strides: Sequence[int], padding: Any, **dilation: Any) -> Any:
-    """The reduction of windows whose element `select_prim`, `ge_p` or `le_p`, chooses."""
+    """The reduction of windows to the element that `select_prim`, `ge_p` or `le_p`, chooses."""
     lax, is_max = _lax(), str(select_prim) == "ge"
 
     def reduced(x: Any) -> Any:
@@ -91,7 +91,7 @@ def _extremum(select_prim: Any, window: Sequence[int], strides: Sequence[int], p
 
 
 def _limits(dtype: Any, is_max: bool) -> tuple[Any, Any]:
-    """What any number replaces, and the dtype."""
+    """The value that every number replaces, and the dtype."""
     if dtypes.is_inexact(dtype):
         return (-np.inf if is_max else np.inf), dtype
     return (dtypes.iinfo(dtype).min if is_max else dtypes.iinfo(dtype).max), dtype
@@ -157,7 +157,7 @@ def _on_each(function: Any, *arrays: Value) -> Any:
 
 @primitive("threefry2x32", multiple_results=True)
 def _threefry2x32(k1: Value, k2: Value, x1: Value, x2: Value) -> list[Any]:
-    """The cipher: two words of a key, two of what is enciphered."""
+    """The cipher: two words of a key, two of the plaintext."""
     cipher = import_module("..random.threefry", __package__).threefry_2x32
     return list(cipher((k1, k2), x1, x2))
 

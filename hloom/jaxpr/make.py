@@ -1,4 +1,4 @@
-"""make_jaxpr. Source for names and arguments: jax.make_jaxpr."""
+"""make_jaxpr. Names and arguments follow jax.make_jaxpr."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a jaxpr consists of. `view.py` makes these from HLO; users build and rewrite them.
+"""The classes of jaxprs. `view.py` makes these from HLO; users build and rewrite them.
 
-They are values: nothing changes them, `replace` makes others. Source for names and attributes: jax.extend.core.
+They are values: nothing changes them, `replace` makes others. Names and attributes follow jax.extend.core.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class OpEffect(Effect):
-    """What an HLO op does, by its name."""
+    """The effect of an HLO op, by its name."""
 
     name: str
 

@@ -1,5 +1,5 @@
-"""Ops of which each has one primitive: Fourier transforms, factorisations, random bits, barriers. And all that JAX has
-no primitive for, shown under HLO's names."""
+"""Ops with one primitive each: Fourier transforms, factorisations, random bits, barriers. And all that JAX has no
+primitive for, shown under HLO's names."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _bind_fft(x: Value, *, fft_type: Any, fft_lengths: Sequence[int]) -> Value:
 
 @SHOWN.register(Opcode.CHOLESKY)
 def _cholesky(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    """JAX's primitive is that of the lower triangle."""
+    """JAX's primitive computes the lower triangle."""
     return Shown("cholesky", operands, {} if i.attributes.lower else {"lower": False})
 
 

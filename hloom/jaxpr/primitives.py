@@ -3,8 +3,8 @@
     equation.primitive is hloom.lax.sin_p
     equation.primitive.bind(*values, **equation.params)
 
-`bind` takes JAX's parameters. What it binds stands in the family's file, beside the rule that shows the HLO op; for
-primitives that no HLO op is shown as (`integer_pow`, `square`), it is the function of that name in `hloom.lax`.
+`bind` takes JAX's parameters. The functions that it binds stand in the family's file, beside the rule that shows the
+HLO op; primitives that show no HLO op (`integer_pow`, `square`) bind the function of that name in `hloom.lax`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class JaxprPrimitive(SharedValue):
         return self._function()(*[o if isinstance(o, Token) else as_value(o) for o in operands], **params)
 
     def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """What `bind` takes before the operands, and as parameters: nothing, and the equation's."""
+        """The arguments that `bind` takes before the operands (none), and its parameters (the equation's)."""
         return [], dict(params)
 
     def define(self, apply: Callable[..., Any], multiple_results: bool) -> None:

@@ -19,7 +19,7 @@ from .atoms import DropVar, Literal, Var, number, short
 from .layout import Doc, Text, brk, formatted, group, join, nest, seq
 
 LONG = 10
-"""A nested jaxpr with more equations is printed before the one that uses it."""
+"""A nested jaxpr with more equations is printed before the jaxpr that uses it."""
 
 
 @dataclass(frozen=True, slots=True)

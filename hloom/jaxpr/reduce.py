@@ -85,7 +85,7 @@ def _reduce(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown | 
             [aval_of_shape(i.shape.elements[1])],
             i,
         )
-        return [operands[0], index]  # nobody reads the first
+        return [operands[0], index]  # the first is not used
     if name is None:
         params = {"computation": computation.name, "consts": (), "dimensions": dimensions}
         return Shown("reduce", operands, {**params, "jaxpr": body.nested(computation)})
@@ -116,7 +116,7 @@ _FIRST_OF_BEST = """\
 
 
 def _arg_reduction(i: HloInstruction, body: Body) -> str | None:
-    """`argmax` or `argmin`, if a reduction of values and their indices, of which only the index is read, is one."""
+    """`argmax` or `argmin`, if it equals a reduction of values and their indices with only the index used."""
     values, indices = i.operands[:2]
     dimensions = i.attributes.dimensions
     is_counted = indices.opcode is Opcode.IOTA and dimensions == (indices.attributes.iota_dimension,)

@@ -26,7 +26,7 @@ class Shown(NamedTuple):
     operands: Sequence[Atom]
     params: dict[str, Any]
     effects: frozenset[Effect] | None = None
-    """What it does besides computing its results, if that is not what its instruction does."""
+    """Its effects besides computing results, if they differ from its instruction's."""
 
 
 class Body(Protocol):

@@ -1,4 +1,4 @@
-"""Small functions for those who build jaxprs or look into them. Source for names and arguments: jax.extend.core."""
+"""Small functions for those who build jaxprs or look into them. Names and arguments follow jax.extend.core."""
 
 from __future__ import annotations
 

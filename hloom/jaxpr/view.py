@@ -160,13 +160,13 @@ class _Body:
         return var
 
     def _ranked(self, i: HloInstruction) -> Atom:
-        """A broadcast of which only the new dimensions of size 1 are an equation."""
+        """A broadcast with an equation for the new dimensions of size 1 only."""
         sizes = ranked(i)
         shown = broadcast_in_dim(self._atoms[Source(i.operands[0])], sizes, i.attributes.dimensions)
         return self.emit(shown, [ShapedArray(sizes, i.shape.element.dtype)], i)[0]
 
     def _drop_unused(self, outvars: Sequence[Atom]) -> None:
-        """Results that nobody uses become DropVars; equations for which a rule had no use vanish."""
+        """Unused results become DropVars; equations that a rule had no use for vanish."""
         used = {id(a) for a in outvars}
         kept: list[JaxprEqn] = []
         for equation in reversed(self._equations):

@@ -27,7 +27,7 @@ __all__ = ["Collective", "collective_computation"]
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """One collective; the fields are those of a use of its primitive."""
+    """One collective; the fields describe a use of its primitive."""
 
     name: str
     axes: tuple[Hashable, ...]
@@ -39,8 +39,8 @@ class Collective:
     """Groups of places along the one axis; () for all of them together."""
 
     def attributes(self, **others: Any) -> CollectiveAttributes:
-        """Those of an instruction between the devices of each group. The number of the channel is the same for all:
-        devices do their collectives in one order."""
+        """The attributes of an instruction between the devices of each group. The number of the channel is the same for
+        all: devices do their collectives in one order."""
         groups = self.manual.groups(self.axes, self.places)
         return CollectiveAttributes(groups, channel_id=1, use_global_device_ids=True, **others)
 

@@ -1,4 +1,4 @@
-"""Functions that programs name, so that a compiler may know them: `composite`. Source for the name: jax.lax."""
+"""Functions that programs name, so that a compiler may know them: `composite`. The name follow jax.lax."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
     Positional arguments of the function are pytrees of arrays. Keyword arguments are attributes: numbers, strings,
     booleans, dtypes, NumPy arrays, and tuples or dicts of these; they are written to the text, but for those that are
-    None. The derivative and the batching are those of the decomposition, which runs here in any case.
+    None. The derivative and the batching come from the decomposition, which runs here in any case.
 
     Args:
       decomposition: what it computes.
@@ -69,7 +69,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
 @dataclass(frozen=True, slots=True)
 class CompositeUse:
-    """What one use says of itself, besides its decomposition."""
+    """The description of one use, besides its decomposition."""
 
     name: str
     attributes: tuple[tuple[str, str], ...]

@@ -1,6 +1,6 @@
 """Control flow that is made of other functions: map, associative_scan. `tracer/` has scan, while_loop, cond and switch.
 
-Source for names, arguments and errors: jax.lax.
+Names, arguments and errors follow jax.lax.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _same_sizes(values: Sequence[Value], treedef: Any, axis: int) -> list[int]:
 
 
 def _combined(fn: Callable[..., Any], result: Any, like: Sequence[Value], treedef: Any) -> list[Value]:
-    """The leaves of what `fn` returned. TreeStructureError unless they have the types of its operands. The containers
+    """The leaves of the result of `fn`. TreeStructureError unless they have the types of its operands. The containers
     may be others: a tuple for a named tuple."""
     leaves, found = tree.flatten(result)
     where = f"\n  fn is {function_line(fn)}\n  at {user_line()}"

@@ -1,4 +1,4 @@
-"""Convolution. Source for names and argument meaning: jax.lax."""
+"""Convolution. Names and the meaning of arguments follow jax.lax."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def conv_transpose(
 
 
 def _transposed_padding(extent: int, stride: int, padding: Any) -> tuple[int, int]:
-    """The padding with which the transpose of a convolution with `padding` has the size of its input."""
+    """The padding that gives the transpose of a convolution with `padding` the size of its input."""
     if padding == "SAME":
         total = extent + stride - 2
         low = extent - 1 if stride > extent - 1 else -(-total // 2)
@@ -322,8 +322,8 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Value:
-    """What a kernel of `filter_shape` sees at each of its positions: for each input feature its elements, row-major, as
-    features of the result.
+    """The elements that a kernel of `filter_shape` reads at each of its positions: for each input feature its elements,
+    row-major, as features of the result.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.conv_general_dilated_patches(jnp.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), "VALID")

@@ -1,4 +1,4 @@
-"""Products over contracting dimensions. Source for names and argument meaning: jax.lax."""
+"""Products over contracting dimensions. Names and the meaning of arguments follow jax.lax."""
 
 from __future__ import annotations
 
@@ -181,8 +181,8 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Value:
 
 @dataclass(frozen=True)
 class RaggedDotDimensionNumbers:
-    """Those of `dot_general`, the ragged dimension of the lhs, and that of the groups in the rhs, if the ragged
-    one is neither contracting nor batch.
+    """The dimensions of `dot_general`, the ragged dimension of the lhs, and the dimension of groups in the rhs, if the
+    ragged one is neither contracting nor batch.
 
     >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])

@@ -2,7 +2,7 @@
 
 Operands have one dtype; a scalar, or a dimension of size 1, meets any size.
 
-Source for names and argument meaning: jax.lax. Names here shadow Python's (`abs`, `max`, `round`), as they do there.
+Names and the meaning of arguments follow jax.lax. Names here shadow Python's (`abs`, `max`, `round`), as they do there.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def square(x: Any) -> Value:
 
 
 _square = Primitive("square")
-"""Of complex numbers: no part overflows, or loses its digits, where that of the square is in range."""
+"""Of complex numbers: no part overflows, or loses its digits, if the square's part is in range."""
 
 
 @_square.def_meaning

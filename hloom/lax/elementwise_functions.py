@@ -40,7 +40,7 @@ class ElementwiseFunction:
     Args:
       name: the primitive's name.
       meaning: a function of float64 arrays.
-      partials: the derivative with respect to each operand; None for that of the meaning.
+      partials: the derivative with respect to each operand; None for the derivative of the meaning.
       shown: how users call it, if that is not the primitive's name.
     """
 
@@ -152,7 +152,7 @@ def log1p_minus(u: Any) -> Any:
     """log(1 + u) - u, accurate near 0.
 
     Near 0 by log(1 + u) = 2 atanh(r), where r = u / (2 + u): what is left of 2 r - u is -r u. Source: Loader, "Fast and
-    accurate computation of binomial probabilities" (2000), for whose deviance it is needed.
+    accurate computation of binomial probabilities" (2000), where the deviance needs it.
     """
     r = u / (2.0 + u)
     z = r * r

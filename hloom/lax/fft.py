@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms of the last dimensions. Source for names and meaning: jax.lax.fft."""
+"""Discrete Fourier transforms of the last dimensions. Names and semantics follow jax.lax.fft."""
 
 from __future__ import annotations
 

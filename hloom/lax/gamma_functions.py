@@ -54,7 +54,7 @@ def log_gamma_positive(x: Any) -> Any:
 
 
 def stirling_tail(x: Any) -> Any:
-    """What Stirling's formula lacks: log Gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2, for x >= 8.5."""
+    """The remainder of Stirling's formula: log Gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2, for x >= 8.5."""
     return horner(STIRLING, 1.0 / (x * x)) / x
 
 
@@ -245,7 +245,7 @@ def hurwitz_zeta(s: Any, q: Any) -> Any:
 
     def step(state: Any) -> Any:
         """Adds the terms at distance k + first_left on the left of 0 and k + first_right on its right: for odd s they
-        cancel, and their difference is that of the distances times something."""
+        cancel, and their difference is the difference of the distances times something."""
         k, total = state
         left, right = k + first_left, k + first_right
         power = pow(left, -s)

@@ -1,4 +1,4 @@
-"""Gather and scatter: windows at computed indices, many at a time. Source for names and argument meaning: jax.lax.
+"""Gather and scatter: windows at computed indices, many at a time. Names and the meaning of arguments follow jax.lax.
 
 An index is a vector along the last dimension of the indices. `GatherScatterMode` says what becomes of windows that do
 not fit into the array.
@@ -55,7 +55,7 @@ class GatherDimensionNumbers(NamedTuple):
     """Which dimensions of operand, indices and result correspond in a `gather`.
 
     The result has the operand's slices along `offset_dims`, without `collapsed_slice_dims` (slices of size 1) and
-    batching dimensions; its other dimensions are those of the indices. Component k of an index is a start along
+    batching dimensions; its other dimensions are the indices' dimensions. Component k of an index is a start along
     dimension ``start_index_map[k]``. Along `operand_batching_dims` the slice is where the index itself is, along
     `start_indices_batching_dims`.
 
@@ -77,7 +77,7 @@ class ScatterDimensionNumbers(NamedTuple):
     """Which dimensions of operand, indices and updates correspond in a `scatter`: a `gather` backwards.
 
     The updates have windows of the operand along `update_window_dims`, without `inserted_window_dims` (of size 1) and
-    batching dimensions; their other dimensions are those of the indices.
+    batching dimensions; their other dimensions are the indices' dimensions.
 
     >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.ScatterDimensionNumbers((1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
@@ -152,7 +152,8 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Value:
 
 
 def out_of_bounds(like: Value, fill_value: Any) -> Value:
-    """An array of what is read out of bounds, by default NaN, the least signed or largest unsigned integer, or True.
+    """An array of the value that reads out of bounds return, by default NaN, the least signed or largest unsigned
+    integer, or True.
 
     A key out of bounds has all bits of its words set.
     """

@@ -42,7 +42,7 @@ def _exact_product(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _difference(a: Any, b: Any, x: Any) -> Any:
-    """(a + b) x - a = x b - (1 - x) a, of which nothing is left but rounding errors where x is close to a / (a + b)."""
+    """(a + b) x - a = x b - (1 - x) a, without the rounding errors that dominate where x is close to a / (a + b)."""
     y = 1.0 - x
     lost = (1.0 - y) - x
     first, first_error = _exact_product(x, b)

@@ -8,7 +8,7 @@ exponents, in one of three ways:
 * else x <= 1.1 or x <= a: the power series of P (DLMF 8.7.1);
 * else: the continued fraction of Q (DLMF 8.9.2), by Lentz's method.
 
-Series and fraction carry their derivatives with respect to a along; those of the expansion are written out.
+Series and fraction carry their derivatives with respect to a along; the expansion's derivatives are written out.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WIDTH = 0.4
 
 
 class _Regions:
-    """Which way an element is computed, and operands for each way that are harmless elsewhere."""
+    """The method for each element, and operands for each method that are harmless for other elements."""
 
     def __init__(self, a: Any, x: Any) -> None:
         regular = (a > 0.0) & (x > 0.0) & (a < math.inf) & (x < math.inf)
@@ -322,7 +322,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Value:
 
 @compound()
 def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Value:
-    """The derivative with respect to a of a variate of the gamma distribution with shape a, whose value is x.
+    """The derivative, with respect to a, of the gamma variate x with shape a.
 
     Element by element, of floating-point arrays of one dtype. It makes `hloom.random.gamma` differentiable.
 

@@ -1,6 +1,6 @@
 """Slices at computed indices: the start indices are values. They are clamped so that the slice fits.
 
-Source for names and argument meaning: jax.lax.
+Names and the meaning of arguments follow jax.lax.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class GatherScatterMode(Enum):
-    """What becomes of indices out of bounds in `x.at[...]`: see `hloom.numpy.indexing.IndexUpdate`.
+    """The treatment of indices out of bounds in `x.at[...]`: see `hloom.numpy.indexing.IndexUpdate`.
 
     >>> from hloom import lax, numpy as jnp
     >>> x = jnp.array([1.0, 2.0])

@@ -1,6 +1,6 @@
 """Elementwise operations that are one instruction of HLO; those that are more are in `elementwise.py`.
 
-Source for names and argument meaning: jax.lax. Names here shadow Python's (`abs`, `max`), as they do there.
+Names and the meaning of arguments follow jax.lax. Names here shadow Python's (`abs`, `max`), as they do there.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _unary(opcode: Opcode) -> Callable[[F], F]:
 
 
 def _elementary(opcode: Opcode) -> Callable[[F], F]:
-    """A function whose callers may say how accurate it must be."""
+    """A function with an argument for the accuracy."""
 
     def decorate(declaration: F) -> F:
         name = declaration.__name__
@@ -612,7 +612,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Va
 
 @_binary(Opcode.MULHI)
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Value:
-    """The upper half of the product of two integers, whose bits are twice as many.
+    """The upper half of the product of two integers, computed with twice as many bits.
 
     Element by element, of integers (signed or not) of one dtype; a scalar, or a size of 1, meets any size.
 
@@ -680,8 +680,8 @@ def min(x: ArrayLike, y: ArrayLike) -> Value:
 def atan2(x: ArrayLike, y: ArrayLike) -> Value:
     """The angle of the point (y, x): atan2(x, y) is the inverse tangent of x / y.
 
-    Element by element, of floating-point or complex arrays of one dtype; the quadrant is that of the point, in [-pi,
-    pi].
+    Element by element, of floating-point or complex arrays of one dtype; the result is in [-pi, pi], in the point's
+    quadrant.
 
     >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.atan2(jnp.array([1.0, -1.0]), jnp.array([-1.0, -1.0])), 3)

@@ -1,6 +1,6 @@
 """Operations that move elements: broadcast, reshape, transpose, slice, pad, concatenate; full and iota make arrays.
 
-Source for names and argument meaning: jax.lax. Shardings have no meaning on one device.
+Names and the meaning of arguments follow jax.lax. Shardings have no meaning on one device.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _iterator(shape: Any) -> Iterator[Any] | None:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape to which all of `shapes` broadcast by NumPy's rule; OperandError (a ValueError) if there is none.
+    """The common shape of `shapes` by NumPy's rule of broadcasting; OperandError (a ValueError) if there is none.
 
     >>> import hloom.numpy as jnp
     >>> jnp.broadcast_shapes((3, 1), (4,), (2, 1, 1))
@@ -185,7 +185,7 @@ def broadcast_in_dim(
 def _broadcast_plan(
     given: tuple[int, ...], shape: tuple[int, ...], dims: tuple[int, ...]
 ) -> tuple[tuple[int, ...] | None, BroadcastAttributes | None]:
-    """The shape to which to reshape first, and how to broadcast then; None for a step that is not needed.
+    """The shape for a reshape before broadcasting, and the broadcast itself; None for a step that is not needed.
 
     HLO's broadcast repeats only along new dimensions: a dimension of size 1 that grows must be removed first.
     """
@@ -492,7 +492,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Value:
-    """Arrays of one type side by side along a new dimension.
+    """Arrays of one type, stacked along a new dimension.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
@@ -526,7 +526,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Value, ...]:
 
 
 def empty(shape: Any, dtype: DTypeLike, *, out_sharding: None = None) -> Value:
-    """An array whose elements say nothing: zeros. `out_sharding` has no meaning on one device.
+    """An array with unspecified elements: zeros. `out_sharding` has no meaning on one device.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.empty((2, 3), jnp.float32).shape
@@ -630,7 +630,7 @@ def iota(dtype: DTypeLike, size: int) -> Value:
 
 
 def broadcasted_iota(dtype: DTypeLike, shape: Any, dimension: int, *, out_sharding: Any = None) -> Value:
-    """An array whose elements are their own index along `dimension`.
+    """An array in which each element is its own index along `dimension`.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)

@@ -5,7 +5,7 @@ Each is a primitive. Over an axis of a mesh it is a collective of HLO (`collecti
 its derivative and its type are known until the transformation is reached that has the axis; that replaces it by
 operations on the batch (`def_batch`).
 
-Source for names, arguments and errors: jax.lax.
+Names, arguments and errors follow jax.lax.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def groups_of_places(what: str, axis_name: AxisName, axis_index_groups: Any, is_
 
 
 def _together(axis_name: AxisName, groups: Groups) -> list[tuple[AxisName, ...]]:
-    """The axes of which one collective after the other is done: groups are of places along all of them."""
+    """The axes of each collective, in turn: groups are of places along all of them."""
     names = _names(axis_name)
     return [names] if groups else [(name,) for name in names]
 
@@ -240,7 +240,7 @@ def _def_batch(primitive: Primitive, mine: Mine) -> None:
 
 
 def _in_groups(mine: Mine, use: _Use, x: Value, is_batched: bool, axis: Axis) -> Value:
-    """The batch of what each group of elements makes of its own."""
+    """The batch of each group's own result."""
     whole = with_batch(axis, x, is_batched)
     found = []
     for group in use.groups:
@@ -404,7 +404,7 @@ def _extremum_jvp(
 
 def _sum_back(use: _Use, ct: Value, aval: ShapedArray) -> Value:
     """Where types say along which axes values vary, a cotangent of a sum is the same for all that were added, and is
-    theirs. Elsewhere it is each one's share of it."""
+    theirs. Otherwise it is each one's share of the cotangent."""
     if _is_tracked(use) and not use.groups:
         (found,) = bind_call(pvary_call(ct.aval.hlo, Pvary(use.axes, use.manual)), [ct])
         return found
@@ -460,7 +460,7 @@ _PPERMUTE = _collective("ppermute")
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
     """Each array of `x` (a pytree) sent from element `source` to element `target` for each pair (source, target).
 
-    An element to which nobody sends gets zeros. ValueError if an element sends or receives twice, or does not exist.
+    An element that receives nothing gets zeros. ValueError if an element sends or receives twice, or does not exist.
 
     >>> import hloom
     >>> from hloom import lax, numpy as jnp
@@ -662,7 +662,7 @@ def _exchanged(v: Value, together: Sequence[tuple[AxisName, ...]], split: int, c
 
 
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
-    """For each array the one that the element number `source` along the named axis has.
+    """For each array, the array of the element number `source` along the named axis.
 
     >>> import hloom
     >>> from hloom import lax, numpy as jnp
@@ -684,9 +684,9 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 
 
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
-    """x (a pytree), whose arrays count from here on as different along the named axis. A derivative is then that of
-    each device alone, where it would be the sum over all devices of one that they share. For `shard_map` over several
-    devices; elsewhere types do not say along which axes values vary.
+    """x (a pytree) with arrays that count as different along the named axis from here on. A derivative then belongs to
+    each device alone, instead of being summed over all devices that share the value. For `shard_map` over several
+    devices; in other functions types do not record the axes along which values vary.
 
     to: "varying"; "unreduced" and "reduced" are UnsupportedError within such a function.
 

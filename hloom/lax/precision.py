@@ -1,4 +1,4 @@
-"""The precision of products: what `precision=` may be, and what it is in HLO. Source for the names: jax.lax."""
+"""The precision of products: what `precision=` may be, and what it is in HLO. The names follow jax.lax."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ class DotAlgorithmPreset(Enum):
 
     @property
     def supported_rhs_types(self) -> tuple[DTypeLike, ...] | None:
-        """Those of the left operand."""
+        """The types of the left operand."""
         return self.supported_lhs_types
 
     @property
     def accumulation_type(self) -> DTypeLike | None:
-        """The type of the sums. None: that of the result."""
+        """The type of the sums. None: the result's type."""
         if self is DotAlgorithmPreset.DEFAULT or self.name.startswith("ANY_F8_ANY_F8_ANY"):
             return None
         return _TYPES.get(self.name.split("_")[2], np.float32)
@@ -144,7 +144,7 @@ _OPERAND_TYPES: dict[str, tuple[DTypeLike, ...]] = {
 }
 _SMALL = ("float8_e4m3fn", "float8_e5m2", "float8_e5m2fnuz", "float8_e4m3fnuz", "float8_e4m3b11fnuz")
 _NARROW = {"F16_F16_F32": np.dtype(np.float16), "BF16_BF16_F32": _BFLOAT16}
-"""Presets whose results may be as narrow as the operands are."""
+"""Presets that allow results as narrow as the operands."""
 
 
 class Algorithm(NamedTuple):

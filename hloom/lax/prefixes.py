@@ -16,7 +16,7 @@ def prefixes(
 ) -> list[Value]:
     """All prefixes of arrays along their `axes`, combined: about two uses of `combine` for each element.
 
-    The prefixes with an odd index are those of neighbours combined. Each with an even index is the one before it,
+    Prefixes with an odd index are the prefixes of combined neighbours. Each with an even index is the one before it,
     combined with one more element.
     """
     size = values[0].aval.shape[axes[0]]

@@ -1,4 +1,4 @@
-"""An exchange of slices of different lengths along a named axis. Source for the name and arguments: jax.lax."""
+"""An exchange of slices of different lengths along a named axis. The name and arguments follow jax.lax."""
 
 from __future__ import annotations
 

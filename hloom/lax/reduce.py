@@ -1,4 +1,4 @@
-"""Reductions over dimensions, and cumulative ones along a dimension. Source for names and meaning: jax.lax."""
+"""Reductions over dimensions, and cumulative ones along a dimension. Names and semantics follow jax.lax."""
 
 from __future__ import annotations
 
@@ -416,7 +416,7 @@ def _as_tree(op: Callable[[Value, Value], Value], x: Value, axis: int, reverse: 
 def _define_cumulative(name: str, op: Callable[[Any, Any], Value], start: Callable[[np.dtype[Any]], Any]) -> Primitive:
     """A cumulative function is a window that reaches from one end to its own position. `start`: the identity of `op`.
 
-    The derivative is that of a tree, except of a sum, which is linear.
+    Its derivative is a tree's derivative, except for a sum, which is linear.
     """
     cumulative = Primitive(name)
 
@@ -445,7 +445,7 @@ def _define_cumulative(name: str, op: Callable[[Any, Any], Value], start: Callab
 
 
 def _zero(dtype: np.dtype[Any]) -> Any:
-    """What leaves every number as it is when it is added: -0.0 for floats."""
+    """The neutral element of addition: -0.0 for floats."""
     if dtypes.is_complex(dtype):
         return complex(-0.0, -0.0)
     return -0.0 if dtypes.is_floating(dtype) else 0
@@ -521,7 +521,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
 
     def logaddexp(a: Value, b: Value) -> Value:
         top = ew.max(a, b)
-        if dtypes.is_complex(top.aval.dtype):  # what keeps exp from overflow is real; the angle is that of the log
+        if dtypes.is_complex(top.aval.dtype):  # what keeps exp from overflow is real; the log gives the angle
             length = bind(Opcode.REAL, (top,))
             length = ew.select(ew.is_finite(length), length, full_like(length, 0))
             safe = bind(Opcode.COMPLEX, (length, full_like(length, 0)))

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
-"""Of `dot_general`: the dimensions that are contracted, of both operands, and those of the batch."""
+"""Of `dot_general`: the contracting dimensions of both operands, and the batch dimensions."""
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Value:

@@ -1,7 +1,7 @@
 """Derivatives and rules of vmap of `sharding_constraint`, `full_to_shard`, `shard_to_full`; imported to register them.
 
 All three are linear. `full_to_shard` gives an array to several devices where the mesh has axes that its sharding does
-not name. Where types do not say along which axes values vary, its transpose is the sum of what they return, and as
+not name. Where types do not record the axes along which values vary, its transpose sums the cotangents, and since
 `shard_to_full` takes one device's value of many that are equal, its transpose gives each its share.
 """
 

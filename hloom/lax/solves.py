@@ -28,7 +28,8 @@ def custom_root(
     Args:
       f: a function from a pytree to one of the same structure and types.
       initial_guess: where the solver starts; the root does not depend on it.
-      solve: solve(f, initial_guess) -> root; it need not be differentiable. With `has_aux` it returns (root, aux).
+      solve: solve(f, initial_guess) -> root; it does not have to be differentiable. With `has_aux` it returns
+        (root, aux).
       tangent_solve: tangent_solve(g, y) -> x with ``g(x) == y`` for a linear function g, the derivative of f at the
         root. For reverse mode x must be a transposable function of y: ``lambda g, y: y / g(1.0)`` for scalars.
 
@@ -62,7 +63,7 @@ def custom_linear_solve(
     Args:
       matvec: a linear function from a pytree like `b` to one like `b`.
       b: the right-hand side, a pytree of arrays.
-      solve: solve(matvec, b) -> x; it need not be differentiable. With `has_aux` it returns (x, aux).
+      solve: solve(matvec, b) -> x; it does not have to be differentiable. With `has_aux` it returns (x, aux).
       transpose_solve: transpose_solve(vecmat, b) -> x, for the transposed function; needed by reverse mode.
       symmetric: matvec is its own transpose, and `solve` solves both equations.
 

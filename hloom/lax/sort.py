@@ -1,4 +1,4 @@
-"""Sorting, and the k largest. Source for names and argument meaning: jax.lax."""
+"""Sorting, and the k largest. Names and the meaning of arguments follow jax.lax."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _by_keys(types: tuple[np.dtype[Any], ...], num_keys: int) -> HloComputation:
 
 
 def _compared(a: Value, b: Value) -> list[tuple[Value, Value]]:
-    """What is compared, one after the other: real and imaginary parts; one zero and one NaN instead of several."""
+    """The compared values, one after the other: real and imaginary parts; one zero and one NaN instead of several."""
     if dtypes.is_complex(a.aval.dtype):
         return [(_canonical(unary(o, a)), _canonical(unary(o, b))) for o in (Opcode.REAL, Opcode.IMAG)]
     return [(_canonical(a), _canonical(b)) if dtypes.is_floating(a.aval.dtype) else (a, b)]

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def dtype(x: Any) -> np.dtype[Any]:
-    """The dtype of an array, the one that a number gets, or the one that a type or a name stands for.
+    """The dtype of an array, of a number as an array, or of a type or a name.
 
     >>> from hloom import lax
     >>> lax.dtype(1.5), lax.dtype("int8")

@@ -1,6 +1,6 @@
 """Reductions of windows that slide over an array, and the padding that a word such as "SAME" stands for.
 
-Source for names and argument meaning: jax.lax.
+Names and the meaning of arguments follow jax.lax.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`hloom.nn`: activations, and functions for classifiers. `initializers` is loaded when it is first used.
 
-Source for names and meaning: jax.nn.
+Names and semantics follow jax.nn.
 """
 
 import typing as _typing

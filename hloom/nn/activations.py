@@ -1,6 +1,6 @@
-"""Activations: functions of each element. Source for names and meaning: jax.nn.
+"""Activations: functions of each element. Names and semantics follow jax.nn.
 
-Those that have a corner, or whose terms overflow, are primitives, each followed by its derivative.
+Functions with a corner, or with terms that overflow, are primitives; the derivative follows each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attention. Source for names and meaning: jax.nn."""
+"""Attention. Names and semantics follow jax.nn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of class labels. Source for names and meaning: jax.nn."""
+"""Functions of class labels. Names and semantics follow jax.nn."""
 
 from __future__ import annotations
 

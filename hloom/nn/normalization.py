@@ -1,4 +1,4 @@
-"""Functions that normalise: to a distribution, or to mean 0 and variance 1. Source for names and meaning: jax.nn."""
+"""Functions that normalise: to a distribution, or to mean 0 and variance 1. Names and semantics follow jax.nn."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def _log_softmax_meaning(x: Any, where: Any = None, *, axes: tuple[int, ...]) ->
 
 @_log_softmax.def_jvp
 def _log_softmax_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
-    """Uses exp(x), whose sum the result already contains, rather than softmax(x), which divides each element."""
+    """Uses exp(x) and its sum, which the result already contains, rather than softmax(x), which divides each
+    element."""
     (x, *masks), t = primals, tangents[0]
     t = jnp.where(masks[0], t, 0.0) if masks else t
     unnormalized = jnp.exp(_shifted(x, axes, *masks))
@@ -139,7 +140,7 @@ def logsumexp(
 _logsumexp = Primitive("logsumexp")
 """Operands: the exponents, the weights if `is_weighted`, the mask if there is one. Sizes along `axes` become 1.
 
-Result: the logarithm of the sum; with `signed` that of its modulus, and its sign.
+Result: the logarithm of the sum; with `signed` the logarithm of its modulus, and its sign.
 """
 
 

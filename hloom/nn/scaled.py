@@ -1,9 +1,9 @@
-"""Products of matrices with elements of a few bits and a scale for each block of them. Source for names and meaning:
+"""Products of matrices with elements of a few bits and a scale for each block of them. Names and semantics follow
 jax.nn.
 
 Two formats: "mxfp8" has elements of 8 bits (e4m3fn) and for 32 of them a scale that is a power of two; "nvfp4" has
 elements of 4 bits (e2m1fn) and for 16 of them a scale of 8 bits (e4m3fn), and a scale for the whole array. A CPU
-computes with neither: elements are converted to float32. So results are those of accelerators up to the rounding of
+computes with neither: elements are converted to float32. So results equal those of accelerators up to the rounding of
 sums.
 """
 
@@ -114,7 +114,7 @@ class BlockScaleConfig:
 def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = None) -> BlockScaleConfig:
     """A format for `scaled_dot_general`: "mxfp8" or "nvfp4".
 
-    global_scale: a float32 by which all elements of an array of "nvfp4" are divided; None: 1. "mxfp8" has none.
+    global_scale: a float32 that divides all elements of an array of "nvfp4"; None: 1. "mxfp8" has none.
 
     >>> from hloom import nn
     >>> config = nn.get_scaled_dot_general_config("mxfp8")
@@ -137,7 +137,7 @@ def scaled_dot_general(
     configs: Sequence[BlockScaleConfig] | None = None,
     implementation: str | None = None,
 ) -> Value:
-    """`lax.dot_general` of what is left of the operands when they are rounded to a few bits.
+    """`lax.dot_general` of the operands rounded to a few bits.
 
     Args:
       lhs, rhs: arrays of floats. Contracted dimensions, in one row, must have a multiple of the block's elements.
@@ -147,10 +147,9 @@ def scaled_dot_general(
         operands are not rounded.
       implementation: deprecated, without a meaning.
 
-    Returns:
-      Batch dimensions, then the others of lhs, then those of rhs. Its derivative rounds too: for "mxfp8" the cotangent
-      and the other operand, along what is then contracted; for "nvfp4" nothing, but it is 0 where an element was
-      clipped.
+    Returns: The batch dimensions, then the other dimensions of lhs, then those of rhs. Its derivative rounds too: for
+      "mxfp8" the cotangent and the other operand, along what is then contracted; for "nvfp4" nothing, but it is 0 where
+      an element was clipped.
 
     Raises:
       TypeError: a result type that is none of the three. ValueError: a row that is no multiple of a block.
@@ -182,7 +181,7 @@ def scaled_dot_general(
 
 
 def _as_matrices(x: Value, batch: Sequence[int], contract: Sequence[int]) -> tuple[Value, list[int], list[int]]:
-    """x as [B, M, K], the sizes of which B is the product, and those of M."""
+    """x as [B, M, K], the sizes that multiply to B, and the sizes that multiply to M."""
     kept = [d for d in range(x.aval.ndim) if d not in batch and d not in contract]
     groups = [[x.aval.shape[d] for d in group] for group in (batch, kept, contract)]
     moved = lax.transpose(x, (*batch, *kept, *contract))
@@ -191,7 +190,7 @@ def _as_matrices(x: Value, batch: Sequence[int], contract: Sequence[int]) -> tup
 
 @dataclass(frozen=True)
 class _Format:
-    """What of a BlockScaleConfig a compiled program depends on."""
+    """The part of a BlockScaleConfig that a compiled program depends on."""
 
     mode: str
     block_size: int

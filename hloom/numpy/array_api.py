@@ -1,4 +1,4 @@
-"""What the array API standard asks a namespace: its version, its dtypes, devices and abilities.
+"""The attributes that the array API standard requires of a namespace: its version, its dtypes, devices and abilities.
 
 https://data-apis.org/array-api/2024.12/. `docs/array_api.md` says where this namespace differs from the standard.
 """
@@ -18,7 +18,7 @@ from ..tracer.source import user_line
 from .queries import isdtype
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
-"""The versions of the standard whose names and meanings the namespace has."""
+"""The versions of the standard that the namespace follows."""
 _DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float32", "float64", "complex64", "complex128"),
@@ -40,7 +40,7 @@ class ArrayNamespaceInfo:
     """What `hloom.numpy.__array_namespace_info__()` returns."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What depends on values: a mask is an index outside of jit, and shapes may depend on data there."""
+        """Features that depend on values: a mask is an index outside of jit, and shapes may depend on data there."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
     def default_device(self) -> Any:
@@ -63,7 +63,7 @@ class ArrayNamespaceInfo:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
-        """The standard's dtypes, or those of a kind (see `isdtype`); those of 64 bits with the setting x64."""
+        """The standard's dtypes, or the dtypes of a kind (see `isdtype`); 64-bit dtypes only with the setting x64."""
         self._check(device)
         x64 = current_context().enable_x64
         found = {name: np.dtype(name) for name in _DTYPES}

@@ -41,7 +41,7 @@ def is_array_index(item: Any) -> bool:
 
 
 def is_flag(item: Any) -> bool:
-    """True for a boolean without dimensions, whose value is known."""
+    """True for a boolean without dimensions and with a known value."""
     return isinstance(item, bool | np.bool_) or (
         isinstance(item, Array | np.ndarray) and item.dtype == np.bool_ and item.ndim == 0
     )
@@ -60,7 +60,7 @@ class ArrayIndex:
     arrays: tuple[Any, ...]
     """Arrays and integers, one for each of them."""
     joint: tuple[int, ...]
-    """The shape to which they are broadcast."""
+    """The shape that they broadcast to."""
     place: int
     """Where its dimensions are in the result."""
 
@@ -80,7 +80,7 @@ class ArrayIndex:
 
 
 def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
-    """What an index with arrays means for an array of `shape`. IndexError or OperandError if it cannot be."""
+    """The meaning of an index with arrays for an array of `shape`. IndexError or OperandError if it cannot be."""
     used = sum(_dimensions_of(item) for item in items)
     if used > len(shape):
         raise IndexError(

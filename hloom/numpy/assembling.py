@@ -1,6 +1,6 @@
 """Arrays put together from blocks and taken apart, and functions applied along axes or to indices.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ.
+Names and semantics follow NumPy, and jax.numpy where they differ.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: int | S
 def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
     """``function(i, j, ..., **kwargs)`` of all indices of an array, which are scalars of the dtype; by vmap.
 
-    The function need not take arrays, as NumPy's must; it runs once, on traced scalars.
+    Unlike NumPy's, the function may take scalars only; it runs once, on traced scalars.
 
     >>> import hloom.numpy as jnp
     >>> jnp.fromfunction(lambda i, j: i - j, (2, 3), dtype=int)

@@ -1,6 +1,6 @@
 """NumPy's universal functions of two arguments: dtypes promote by JAX's rules, shapes broadcast.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ. Names here shadow Python's, as they do there.
+Names and semantics follow NumPy, and jax.numpy where they differ. Names here shadow Python's, as they do there.
 """
 
 from __future__ import annotations
@@ -422,7 +422,7 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Value:
 
 
 def _without_zeros(divisor: Value) -> Value:
-    """Integers with 1 in the place of 0, by which nothing remains; others as they are."""
+    """Integers with 1 in the place of 0, so that the remainder is 0; others as they are."""
     if not dtypes.is_integer(divisor.aval.dtype):
         return divisor
     return lax.select(divisor == 0, lax.full_like(divisor, 1), divisor)
@@ -475,7 +475,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
 
 @compound(static=("exponent",), small=True)
 def _known_power(base: Value, exponent: float) -> Value:
-    """A power whose exponent is a number of Python and a small multiple of one half: products and roots in programs."""
+    """A power with a Python number as its exponent, a small multiple of one half: products and roots in programs."""
     return lax.pow(base, lax.full_like(base, exponent))
 
 
@@ -497,8 +497,8 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
 def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Value:
     """log(exp(x) + exp(y)) without overflow: the sum of probabilities that are given by their logarithms.
 
-    Integers become floats. Two equal infinities have derivatives of 1/2. Of complex numbers it is the logarithm whose
-    imaginary part is between -pi and pi.
+    Integers become floats. Two equal infinities have derivatives of 1/2. For complex numbers it is the logarithm with
+    an imaginary part between -pi and pi.
 
     >>> import hloom.numpy as jnp
     >>> jnp.logaddexp(jnp.array([-1000.0, 0.0]), jnp.array([-1000.0, -jnp.inf])).round(3)
@@ -600,7 +600,7 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Value:
 
 @compound()
 def copysign(x: ArrayLike, y: ArrayLike, /) -> Value:
-    """|x| with the sign of y, for each element; that of -0.0 is negative. Integers become floats.
+    """|x| with the sign of y, for each element; the sign of -0.0 is negative. Integers become floats.
 
     >>> import hloom.numpy as jnp
     >>> jnp.copysign(jnp.array([1.0, -2.0]), -0.0)

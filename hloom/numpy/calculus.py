@@ -1,6 +1,6 @@
 """Functions of samples: differences, integrals, interpolation, phases.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ.
+Names and semantics follow NumPy, and jax.numpy where they differ.
 """
 
 from __future__ import annotations
@@ -222,7 +222,8 @@ def interp(
     right: ArrayLike | str | None = None,
     period: ArrayLike | None = None,
 ) -> Value:
-    """The value at x of the straight lines through the points (xp, fp), whose xp increase. A float of the shape of x.
+    """The value at x of the piecewise linear function through the points (xp, fp), with increasing xp. A float of the
+    shape of x.
 
     left, right: the value outside; by default that at the end; "extrapolate": the line goes on.
     period: xp and x are on a circle of this length; then xp have any order.

@@ -1,6 +1,6 @@
 """Choosing elements, comparing arrays as a whole, and changing dtypes.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ.
+Names and semantics follow NumPy, and jax.numpy where they differ.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def where(
 ) -> Any:
     """Elements of x where the condition is true, else of y. Shapes broadcast, dtypes of x and y promote.
 
-    Without x and y: `nonzero(condition)`, to which `size` and `fill_value` belong.
+    Without x and y: `nonzero(condition)`, with `size` and `fill_value`.
 
     Derivatives pass through the chosen elements only; but NaN times 0 is NaN, so an operation that is not defined for
     the others must not see them: ``where(x > 0, log(where(x > 0, x, 1)), 0)``.
@@ -98,8 +98,7 @@ def where(
 
 @compound(small=True)
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Value:
-    """Limited to [min, max], each of which may be None or an array: shapes broadcast, dtypes promote. Not for complex
-    numbers.
+    """Limited to [min, max]; either may be None or an array: shapes broadcast, dtypes promote. Not for complex numbers.
 
     >>> import hloom.numpy as jnp
     >>> jnp.clip(jnp.array([-2, 0, 5]), 0, 3)
@@ -282,8 +281,8 @@ def nan_to_num(
 
 @compound()
 def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Value:
-    """For each element, the choice whose condition is the first to be true; `default` if none is. Shapes broadcast,
-    dtypes of the choices promote.
+    """For each element, the choice with the first true condition; `default` if none is. Shapes broadcast, dtypes of the
+    choices promote.
 
     condlist: boolean arrays; choicelist: as many arrays.
 

@@ -1,4 +1,4 @@
-"""`convolve` and `correlate` of two sequences. Source for names and meaning: NumPy, and jax.numpy where they differ."""
+"""`convolve` and `correlate` of two sequences. Names and semantics follow NumPy, and jax.numpy where they differ."""
 
 from __future__ import annotations
 

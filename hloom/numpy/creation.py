@@ -1,6 +1,6 @@
 """Making arrays: from Python and NumPy data, from constants, from ranges.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ. `device` and `out_sharding` have no meaning on one
+Names and semantics follow NumPy, and jax.numpy where they differ. `device` and `out_sharding` have no meaning on one
 device.
 """
 
@@ -73,9 +73,9 @@ def asarray(
 ) -> Value:
     """An array of numbers, nested sequences or what has `__jax_array__` or `__array__`; itself if it is one already.
 
-    The dtype, unless it is given, is that of the data: int32 of Python integers and float32 of floats (64 bits wide
-    with x64), and 64-bit NumPy data is narrowed too. Python numbers stay weakly typed, so that they adapt to other
-    operands. NumPy data is copied, unless `copy` is False.
+    The dtype, unless it is given, follows the data: int32 of Python integers and float32 of floats (64 bits wide with
+    x64), and 64-bit NumPy data is narrowed too. Python numbers stay weakly typed, so that they adapt to other operands.
+    NumPy data is copied, unless `copy` is False.
 
     >>> import numpy as np, hloom.numpy as jnp
     >>> jnp.asarray([[1, 2], [3, 4.5]])

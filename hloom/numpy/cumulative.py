@@ -1,4 +1,4 @@
-"""Sums and products of prefixes. Source for names and meaning: NumPy, and jax.numpy where they differ."""
+"""Sums and products of prefixes. Names and semantics follow NumPy, and jax.numpy where they differ."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _cumulative(
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
     """Sums of prefixes along an axis, or of the flattened array: as many as there are elements.
 
-    The dtype is that of the array, unless given (booleans: int32); NumPy widens small integers.
+    The result has the array's dtype, unless another is given (booleans: int32); NumPy widens small integers.
 
     >>> import hloom.numpy as jnp
     >>> jnp.cumsum(jnp.array([1, 2, 3, 4]))
@@ -66,7 +66,7 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None =
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
     """Products of prefixes along an axis, or of the flattened array: as many as there are elements.
 
-    The dtype is that of the array, unless given (booleans: int32).
+    The result has the array's dtype, unless another is given (booleans: int32).
 
     >>> import hloom.numpy as jnp
     >>> jnp.cumprod(jnp.array([1, 2, 3, 4]))
@@ -111,7 +111,7 @@ def cumulative_sum(
     """Sums of prefixes along an axis, which only a vector may leave out. Narrow integers become the default ones,
     int32.
 
-    include_initial: the empty prefix too, whose sum is 0: the axis is one longer.
+    include_initial: include the empty prefix, with the sum 0: the axis is one longer.
 
     >>> import hloom.numpy as jnp
     >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
@@ -126,7 +126,7 @@ def cumulative_prod(
 ) -> Value:
     """Products of prefixes along an axis, which only a vector may leave out. The dtype stays.
 
-    include_initial: the empty prefix too, whose product is 1: the axis is one longer.
+    include_initial: include the empty prefix, with the product 1: the axis is one longer.
 
     >>> import hloom.numpy as jnp
     >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True)

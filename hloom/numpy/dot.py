@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and tensors. Source for names and meaning: NumPy, and jax.numpy where they differ."""
+"""Products of vectors, matrices and tensors. Names and semantics follow NumPy, and jax.numpy where they differ."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def _check_sizes(name: str, x: Value, y: Value, lhs: Sequence[int], rhs: Sequenc
 def matmul(
     a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
 ) -> Value:
-    """Matrix products, [..., m, k] and [..., k, n]; leading dimensions broadcast. What x @ y is. Dtypes promote.
+    """Matrix products, [..., m, k] and [..., k, n]; leading dimensions broadcast. The function of the operator x @ y.
+    Dtypes promote.
 
     A vector is a row on the left and a column on the right, and its dimension is not in the result. OperandError for
     scalars.
@@ -181,7 +182,7 @@ def tensordot(
     """The product summed over `axes`: a number (the last ones of a with the first ones of b), two axes, or two lists of
     axes.
 
-    The result has the other dimensions of a, then those of b.
+    The result has the other dimensions of a, then the other dimensions of b.
 
     >>> import hloom.numpy as jnp
     >>> jnp.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5))).shape

@@ -89,8 +89,8 @@ def einsum(
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: Any = "auto"
 ) -> tuple[list[tuple[int, ...]], Any]:
-    """The order in which `einsum` multiplies: pairs of places in a list from which they are taken, and to whose end the
-    product goes. And opt_einsum's report on its cost, to print. The arrays are not computed with.
+    """The order in which `einsum` multiplies: pairs of positions in a list; the product of each pair goes to the end of
+    the list. And opt_einsum's report on its cost, to print. The arrays are not computed with.
 
     >>> import hloom.numpy as jnp
     >>> x, y, z = jnp.ones((2, 10)), jnp.ones((10, 50)), jnp.ones((50, 2))

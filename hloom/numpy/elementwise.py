@@ -1,6 +1,6 @@
 """NumPy's universal functions of one argument.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ. Names here shadow Python's, as they do there.
+Names and semantics follow NumPy, and jax.numpy where they differ. Names here shadow Python's, as they do there.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def tan(x: ArrayLike, /) -> Value:
 
 @_inexact(lax.asin)
 def arcsin(x: ArrayLike, /) -> Value:
-    """The angle in [-pi/2, pi/2] whose sine is x, for each element; NaN for real x outside of [-1, 1]. `asin` is the
+    """The angle in [-pi/2, pi/2] with the sine x, for each element; NaN for real x outside of [-1, 1]. `asin` is the
     same.
 
     >>> import hloom.numpy as jnp
@@ -259,7 +259,7 @@ asin = arcsin
 
 @_inexact(lax.acos)
 def arccos(x: ArrayLike, /) -> Value:
-    """The angle in [0, pi] whose cosine is x, for each element; NaN for real x outside of [-1, 1]. `acos` is the same.
+    """The angle in [0, pi] with the cosine x, for each element; NaN for real x outside of [-1, 1]. `acos` is the same.
 
     >>> import hloom.numpy as jnp
     >>> jnp.rad2deg(jnp.arccos(jnp.array([-1, 0, 0.5, 2]))).round(3)
@@ -272,7 +272,7 @@ acos = arccos
 
 @_inexact(lax.atan)
 def arctan(x: ArrayLike, /) -> Value:
-    """The angle in [-pi/2, pi/2] whose tangent is x, for each element. `atan` is the same; `arctan2` knows the
+    """The angle in [-pi/2, pi/2] with the tangent x, for each element. `atan` is the same; `arctan2` knows the
     quadrant.
 
     >>> import hloom.numpy as jnp
@@ -316,7 +316,7 @@ def tanh(x: ArrayLike, /) -> Value:
 
 @_inexact(lax.asinh)
 def arcsinh(x: ArrayLike, /) -> Value:
-    """The number whose hyperbolic sine is x, for each element. `asinh` is the same.
+    """The number with the hyperbolic sine x, for each element. `asinh` is the same.
 
     >>> import hloom.numpy as jnp
     >>> jnp.arcsinh(jnp.sinh(jnp.array([-2, 0, 2]))).round(3)
@@ -329,7 +329,7 @@ asinh = arcsinh
 
 @_inexact(lax.acosh)
 def arccosh(x: ArrayLike, /) -> Value:
-    """The number, not negative, whose hyperbolic cosine is x, for each element; NaN for real x below 1. `acosh` is the
+    """The number, not negative, with the hyperbolic cosine x, for each element; NaN for real x below 1. `acosh` is the
     same.
 
     >>> import hloom.numpy as jnp
@@ -343,7 +343,7 @@ acosh = arccosh
 
 @_inexact(lax.atanh)
 def arctanh(x: ArrayLike, /) -> Value:
-    """The number whose hyperbolic tangent is x, for each element; infinite at -1 and 1, NaN for real x outside. `atanh`
+    """The number with the hyperbolic tangent x, for each element; infinite at -1 and 1, NaN for real x outside. `atanh`
     is the same.
 
     >>> import hloom.numpy as jnp
@@ -684,7 +684,7 @@ conjugate = conj
 
 
 def angle(z: ArrayLike, deg: bool = False) -> Value:
-    """The argument of complex numbers in [-pi, pi], or in degrees. A float; that of negative real numbers is pi.
+    """The argument of complex numbers in [-pi, pi], or in degrees. A float; for negative real numbers it is pi.
 
     >>> import hloom.numpy as jnp
     >>> jnp.angle(jnp.array([1, 1j, -1]), deg=True)

@@ -1,6 +1,6 @@
 """Arrays from files, buffers and texts, and as texts. Printing follows NumPy's options.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ.
+Names and semantics follow NumPy, and jax.numpy where they differ.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
-    """Write several arrays to a file or a path, under the names "arr_0", ... and those of the keywords.
+    """Write several arrays to a file or a path, under the names "arr_0", ... and under the keywords' names.
 
     >>> import io, hloom.numpy as jnp
     >>> jnp.savez(io.BytesIO(), jnp.arange(3), x=jnp.ones(2))
@@ -54,10 +54,10 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
-    """What `save` wrote, as an array; a file of `savez` as NumPy's mapping from names to NumPy arrays.
+    """The array that `save` wrote; a file of `savez` as NumPy's mapping from names to NumPy arrays.
 
-    Arguments as for numpy.load. Files do not know bfloat16: elements of two bytes without a type are taken for it. What
-    is no array of numbers, as one of objects (with `allow_pickle`) or of texts, stays NumPy's array.
+    Arguments as for numpy.load. Files do not know bfloat16: elements of two bytes without a type are taken for it.
+    Other contents, such as arrays of objects (with `allow_pickle`) or of strings, stay NumPy arrays.
 
     >>> import io, hloom.numpy as jnp
     >>> file = io.BytesIO()
@@ -136,7 +136,7 @@ def _impure(name: str) -> NotImplementedError:
 def array_repr(
     arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
-    """What `repr` of an array is, with other options.
+    """The text of `repr` for an array, with other options.
 
     >>> import hloom.numpy as jnp
     >>> jnp.array_repr(jnp.array([1.234]), precision=2)
@@ -148,7 +148,7 @@ def array_repr(
 def array_str(
     a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
-    """What `str` of an array is, with other options.
+    """The text of `str` for an array, with other options.
 
     >>> import hloom.numpy as jnp
     >>> jnp.array_str(jnp.array([1.234]), precision=2)

@@ -1,6 +1,6 @@
-"""What floats are made of: exponent, mantissa, whole part, neighbours. And divisors and bits of integers.
+"""The parts of floats: exponent, mantissa, whole part, neighbours. And divisors and bits of integers.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ.
+Names and semantics follow NumPy, and jax.numpy where they differ.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Indices of triangles and diagonals, open grids, and the objects that make arrays by slices: `mgrid`, `r_`, `s_`.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ. What depends on sizes alone is made by NumPy: a
+Names and semantics follow NumPy, and jax.numpy where they differ. NumPy computes results that depend on sizes alone: a
 program holds it as a constant.
 """
 
@@ -256,7 +256,7 @@ def _numbers(name: str, key: slice, inexact: bool = False) -> Value:
 
 
 class _Grid:
-    """What `mgrid` and `ogrid` are: an index with a slice for each dimension is a grid of coordinates."""
+    """`mgrid` and `ogrid`: an index with a slice for each dimension is a grid of coordinates."""
 
     def __init__(self, name: str, sparse: bool, doc: str) -> None:
         self.__name__ = name
@@ -288,7 +288,7 @@ class _Grid:
 
 
 class _Joiner:
-    """What `r_` and `c_` are: an index whose entries are arrays, numbers and slices is their concatenation."""
+    """`r_` and `c_`: an index of arrays, numbers and slices is their concatenation."""
 
     def __init__(self, name: str, axis: int, ndmin: int, place: int, doc: str) -> None:
         self.__name__ = name
@@ -342,7 +342,7 @@ def _entry(key: Any) -> tuple[Value, int]:
 
 
 def _placed(value: Value, own: int, ndmin: int, place: int) -> Value:
-    """`value`, whose own dimensions are the last, with its first one at `place`."""
+    """`value` with its own dimensions, which are the last, moved so that the first is at `place`."""
     own = max(own, 1)
     start = place if place >= 0 else ndmin + place - own + 1
     start = min(max(start, 0), ndmin - own)
@@ -362,7 +362,7 @@ def _directive(text: str, defaults: tuple[int, int, int]) -> tuple[int, int, int
 
 
 class _Index:
-    """What `s_` and `index_exp` are: they return the index itself."""
+    """`s_` and `index_exp`: they return the index itself."""
 
     def __init__(self, name: str, always_tuple: bool, doc: str) -> None:
         self.__name__ = name

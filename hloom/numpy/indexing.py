@@ -2,7 +2,7 @@
 
 Integers may be traced; slices, None, Ellipsis and boolean scalars are known while tracing. Out of bounds integers are
 clamped when reading and ignored when writing, as in JAX, unless `mode` of a method of `x.at[...]` says otherwise.
-What arrays choose is in `array_indexing.py`; the slices beside them are applied here.
+Indices with arrays are in `array_indexing.py`; the slices beside them are applied here.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class _Index:
 
 
 def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index:
-    """What an index means for an array of `shape`. IndexError, TypeError or UnsupportedError if it cannot be.
+    """The meaning of an index for an array of `shape`. IndexError, TypeError or UnsupportedError if it cannot be.
 
     wrap: negative integers count from the end; else they are out of bounds.
     """
@@ -230,7 +230,7 @@ def _check(item: Any) -> None:
 
 
 def _meant(items: list[Any]) -> str:
-    """What a list as an index was meant as: a tuple, if it has anything but integers and truth values in it."""
+    """The kind of index that a list stands for: a tuple, if it has anything but integers and truth values in it."""
     return "tuple" if any(not isinstance(i, int | np.integer | np.bool_) for i in items) else "array"
 
 
@@ -351,7 +351,7 @@ def _read(x: Value, index: Any, wrap: bool, mode: GatherScatterMode, fill_value:
 
 
 def _block_of(x: Value, index: ArrayIndex) -> Value:
-    """What the slices of the index leave."""
+    """The part that the slices of the index select."""
     return x if index.is_whole else _get(x, parse_index(x.aval.shape, index.basic), _CLIP, None)
 
 
@@ -395,12 +395,12 @@ _state = thread_state()
 
 
 def _is_put_off(array: Array) -> bool:
-    """Whether a part of the array is an operation to be put off. NumPy's view of a small array is done sooner."""
+    """Whether reading a part of the array is deferred. NumPy's view of a small array is done sooner."""
     return _state.recorder is not None and (isinstance(array, PendingArray) or array.nbytes > MAX_KEPT_ALIVE)
 
 
 def _put_off_part(x: Array, index: Any) -> Value:
-    """x[index] as operations on the whole of x. What a basic index means is found once for each shape."""
+    """x[index] as operations on the whole of x. A basic index is interpreted once for each shape."""
     if x.aval.is_extended or 0 in x.aval.shape or current_context().check_static_indices:
         return _read(x, index, True, _CLIP, None)
     items = index if type(index) is tuple else (index,)
@@ -471,7 +471,7 @@ Mode = GatherScatterMode | str | None
 
 
 class Options(TypedDict, total=False):
-    """What all methods of `x.at[index]` take besides `mode`."""
+    """The options of all methods of `x.at[index]` besides `mode`."""
 
     indices_are_sorted: bool
     unique_indices: bool
@@ -537,7 +537,7 @@ class IndexUpdate:
         self._index = _with_arrays(index)
 
     def get(self, *, mode: Mode = None, fill_value: Any = None, **options: Unpack[Options]) -> Value:
-        """x[index], with a choice of what an index out of bounds reads: `mode`, see the class.
+        """x[index], with a choice of the value for an index out of bounds: `mode`, see the class.
 
         `fill_value`: what is read out of bounds in mode "fill" (by default NaN, the least signed or largest unsigned
         integer, True). x[index] itself clips.
@@ -625,7 +625,8 @@ class IndexUpdate:
         return convert(_in_one_dtype(self._array, values, lax.mul)[0], self._array.aval.dtype, False)
 
     def _beside_ones(self, values: Any, mode: Mode, options: Options) -> Value:
-        """Values of x's dtype at the index, and 1 elsewhere; their product where an element is named several times."""
+        """Values of x's dtype at the index, and 1 at all other places; their product where an element is named several
+        times."""
         ones = lax.full_like(self._array, 1)
         update = IndexUpdate(ones, self._index)
         write = update.multiply if self._has_arrays() else update.set

@@ -1,4 +1,4 @@
-"""The functions behind the operators and methods of arrays: those of this folder, handed to `ArrayBase` once."""
+"""The functions behind the operators and methods of arrays: functions of this folder, handed to `ArrayBase` once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """NumPy's functions that rearrange elements: shapes, axes, joining, splitting, repeating, triangles.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ.
+Names and semantics follow NumPy, and jax.numpy where they differ.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Value:
 
 
 def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> Value:
-    """Repeated along new leading dimensions and along those of size 1.
+    """Repeated along new leading dimensions and along dimensions of size 1.
 
     >>> import hloom.numpy as jnp
     >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2))
@@ -376,7 +376,7 @@ def vstack(tup: Any, dtype: Any = None) -> Value:
 
 
 def hstack(tup: Any, dtype: Any = None) -> Value:
-    """Vectors end to end, or arrays side by side: joined along the second axis. Dtypes promote.
+    """Vectors end to end, or arrays joined along the second axis. Dtypes promote.
 
     >>> import hloom.numpy as jnp
     >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
@@ -390,7 +390,7 @@ def hstack(tup: Any, dtype: Any = None) -> Value:
 
 
 def column_stack(tup: Any) -> Value:
-    """Vectors as the columns of a matrix; matrices side by side. Dtypes promote.
+    """Vectors as the columns of a matrix; matrices are joined along the second axis. Dtypes promote.
 
     >>> import hloom.numpy as jnp
     >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
@@ -679,8 +679,8 @@ def _matrix(name: str, m: ArrayLike) -> Value:
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
-    """The elements whose index along `axis2` is `offset` more than along `axis1`, as the last dimension. A copy, no
-    view.
+    """The elements with an index along `axis2` that is `offset` more than along `axis1`, as the last dimension. A copy,
+    no view.
 
     >>> import hloom.numpy as jnp
     >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))

@@ -1,4 +1,4 @@
-"""Reductions of the elements that are not NaN. Source for names and meaning: NumPy, and jax.numpy where they differ."""
+"""Reductions of the elements that are not NaN. Names and semantics follow NumPy, and jax.numpy where they differ."""
 
 from __future__ import annotations
 

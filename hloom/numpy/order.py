@@ -54,9 +54,9 @@ def quantile(
     """The value below which a part q of the elements over `axis` is, in the (floating) dtype of `a`; NaN if one is NaN.
 
     Args:
-      q: a number from 0 to 1, or a vector of them, whose dimension is then the first one of the result.
+      q: a number from 0 to 1, or a vector of them, which becomes the first dimension of the result.
       method: what a quantile between two elements is: "linear", "lower", "higher", "midpoint", "nearest"; or
-        "inverted_cdf", the first element up to which the weights are q of their sum.
+        "inverted_cdf", the first element at which the cumulative weights reach q of their sum.
       weights: for "inverted_cdf", of the shape of `a` or one for each index of the axes.
 
     >>> import hloom.numpy as jnp
@@ -100,7 +100,8 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Value:
-    """The `quantile` at q / 100, where q is between 0 and 100: the shape is that of q, then that without `axis`.
+    """The `quantile` at q / 100, where q is between 0 and 100: the shape is the shape of q, then the array's without
+    `axis`.
 
     `out_sharding` has no meaning on one device.
 
@@ -280,7 +281,7 @@ def _weights_in_front(name: str, x: Value, weights: ArrayLike, axis: Axis, axes:
 
 
 def _by_weights(line: Value, weights: Value | None, parts: Value, skips_nan: bool) -> Value:
-    """The first element up to which the weights are a part of all."""
+    """The first element at which the cumulative weights reach a part of their sum."""
     if weights is None:
         line = lax.sort(line, 0)
         weights = lax.full_like(line, 1)

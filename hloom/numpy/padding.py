@@ -1,7 +1,7 @@
 """`pad`: an array with more elements before and after it along each axis, for all modes of NumPy.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ. An axis is padded after the one before it, so that
-corners are made of what was added already. A mode is a function of the array, the axis, the two widths and its options.
+Names and semantics follow NumPy, and jax.numpy where they differ. Each axis is padded after the one before it, so that
+corners are made of added elements. A mode is a function of the array, the axis, the two widths and its options.
 """
 
 from __future__ import annotations

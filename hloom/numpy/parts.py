@@ -1,7 +1,7 @@
 """Parts of an array chosen by conditions and indices, deleted or inserted. Results may have sizes that
 depend on values: then these must be known, or `size` be given.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ.
+Names and semantics follow NumPy, and jax.numpy where they differ.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def delete(
 ) -> Value:
     """The array without the slices that `obj` names along an axis (elements of the flattened array: None).
 
-    obj: an integer, a slice, a mask or integers. Their values must be known, unless they are integers of which
+    obj: an integer, a slice, a mask or integers. Their values must be known, unless they are integers and
       `assume_unique_indices` says that all differ.
 
     >>> import hloom.numpy as jnp
@@ -255,7 +255,7 @@ def piecewise(
     *args: Any,
     **kw: Any,
 ) -> Value:
-    """For each element, the function of this element whose condition is the last to be true, in the dtype of x.
+    """For each element, the function with the last true condition, applied to this element, in the dtype of x.
 
     Args:
       condlist: an array or a list of masks.

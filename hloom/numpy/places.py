@@ -1,6 +1,6 @@
 """Where elements are not 0. Their number depends on values: outside of jit it is what it is, inside it is an argument.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ.
+Names and semantics follow NumPy, and jax.numpy where they differ.
 """
 
 from __future__ import annotations

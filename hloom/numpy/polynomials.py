@@ -1,6 +1,6 @@
 """Polynomials: arrays of their coefficients, highest power first.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ. `polyval` is in `choose.py`.
+Names and semantics follow NumPy, and jax.numpy where they differ. `polyval` is in `choose.py`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _aligned(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Value, Value]:
 
 @compound()
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Value:
-    """The sum of two polynomials, whose coefficients are vectors, highest power first. Dtypes promote.
+    """The sum of two polynomials, given as vectors of coefficients, highest power first. Dtypes promote.
 
     >>> import hloom.numpy as jnp
     >>> jnp.polyadd(jnp.array([1, 2, 3]), jnp.array([1, 1]))
@@ -77,7 +77,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Value:
 
 @compound()
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Value:
-    """The difference of two polynomials, whose coefficients are vectors, highest power first. Dtypes promote.
+    """The difference of two polynomials, given as vectors of coefficients, highest power first. Dtypes promote.
 
     >>> import hloom.numpy as jnp
     >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([1, 1]))
@@ -104,7 +104,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 
 def _trimmed(name: str, p: Value, tolerance: float) -> Value:
-    """Without the coefficients in front whose absolute value is within the tolerance, which NaN is not; one is left."""
+    """Without leading coefficients with an absolute value within the tolerance (NaN is not within it); one is left."""
     known = known_array(f"{name}, whose size depends on leading zeros,", p, "Use trim_leading_zeros=False under jit.")
     above = np.flatnonzero(~(np.abs(known) <= tolerance))
     first = int(above[0]) if above.size else max(0, p.aval.size - 1)
@@ -114,7 +114,7 @@ def _trimmed(name: str, p: Value, tolerance: float) -> Value:
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Value, Value]:
     """(quotient, remainder) of two polynomials, with floats as coefficients; the remainder has as many as u.
 
-    trim_leading_zeros: leave out those of the remainder that are 0 but for rounding; not under jit.
+    trim_leading_zeros: leave out leading coefficients of the remainder that are 0 up to rounding; not under jit.
 
     >>> import hloom.numpy as jnp
     >>> jnp.polydiv(jnp.array([1, 0, -4]), jnp.array([1, 2]))
@@ -190,8 +190,8 @@ def polyder(p: ArrayLike, m: int = 1) -> Value:
 
 @compound(static=("m",))
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Value:
-    """The integral of order m, with floats as coefficients. k: the constants of integration, first that of the first
-    one; default 0.
+    """The integral of order m, with floats as coefficients. k: the constants of integration, in the order of the
+    integrations; default 0.
 
     >>> import hloom.numpy as jnp
     >>> jnp.polyint(jnp.array([2, 3]), k=7)
@@ -224,7 +224,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Value:
 @compound()
 def poly(seq_of_zeros: ArrayLike) -> Value:
     """The coefficients of the polynomial with these zeros, or of a square matrix's characteristic polynomial: n + 1 of
-    them, the first is 1. Those of a matrix are complex.
+    them, the first is 1. For a matrix they are complex.
 
     >>> import hloom.numpy as jnp
     >>> jnp.poly(jnp.array([1.0, 2.0]))

@@ -95,13 +95,13 @@ def strong_array(x: Value) -> Value:
 
 
 def promote_dtypes(*args: Any) -> list[Value]:
-    """Values of the dtype to which all promote."""
+    """Values in the dtype that all promote to."""
     dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
     return [to_dtype(a, dtype, weak) for a in args]
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Value]:
-    """Values of the dtype to which all promote, made a float if it is not a float or complex."""
+    """Values in the dtype that all promote to, made a float if it is not a float or complex."""
     dtype, weak = dtypes.promote([dtypes.type_of(a) for a in args])
     inexact = dtypes.to_inexact(dtype)
     return [to_dtype(a, inexact, weak) for a in args]
@@ -118,7 +118,7 @@ def broadcast_values(values: Sequence[Value], name: str = "broadcasting") -> lis
 
 
 def check_ranks(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
-    """What `numpy_rank_promotion` says about arrays of users of different ranks; scalars have all ranks."""
+    """The check of `numpy_rank_promotion` for a user's arrays of different ranks; scalars have all ranks."""
     mode = current_context().numpy_rank_promotion
     if mode == "allow" or len({len(shape) for shape in shapes if shape}) < 2 or not is_call_of_user():
         return

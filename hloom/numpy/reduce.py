@@ -1,6 +1,6 @@
 """NumPy's reductions: over all axes, one, or several. Narrow floats are summed in float32, small integers in int32.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ.
+Names and semantics follow NumPy, and jax.numpy where they differ.
 """
 
 from __future__ import annotations

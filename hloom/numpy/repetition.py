@@ -1,6 +1,6 @@
 """`repeat`, and what it needs: elements taken along an axis by sorted indices.
 
-The derivative of taking is adding: each is a primitive whose transpose is the other, so that both are differentiated
+The derivative of taking is adding: each is a primitive with the other as its transpose, so that both are differentiable
 any number of times.
 """
 
@@ -153,7 +153,7 @@ def _take(x: Value, indices: Value, *, axis: int) -> Value:
 
 @_added.def_meaning
 def _add_at(updates: Value, indices: Value, *, axis: int, size: int) -> Value:
-    """Zeros of `size` along `axis`, to which updates[..., k, ...] is added at indices[k]: the transpose of `_take`."""
+    """Zeros of `size` along `axis`, with updates[..., k, ...] added at indices[k]: the transpose of `_take`."""
     shape = updates.aval.shape
     zeros = lax.full((*shape[:axis], size, *shape[axis + 1 :]), 0, updates.aval.dtype)
     attributes = ScatterAttributes(

@@ -84,7 +84,7 @@ class ScalarType(type):
 
     @property
     def __numpy_dtype__(cls) -> np.dtype[Any]:
-        """What newer NumPys ask for."""
+        """The attribute that newer NumPys ask for."""
         return cls.dtype
 
     def __call__(cls, x: Any) -> Value:
@@ -132,7 +132,7 @@ def _scalar_type(scalar: type) -> ScalarType:
 
 
 def _text(name: str) -> str:
-    """What `help` says of a dtype."""
+    """The text of `help` for a dtype."""
     kind, digits = name.rstrip("0123456789"), name.lstrip("uint")
     if name == "bool":
         numbers = "truth values, of one byte"

@@ -136,7 +136,7 @@ def _weights_of(fweights: ArrayLike | None, aweights: ArrayLike | None, count: i
 
 
 def _in_one_dtype(x: Value, y: Value) -> tuple[Value, Value]:
-    """Both in the dtype to which they promote, which a function decides for itself."""
+    """Both in the wider of their dtypes; the function itself promotes them."""
     dtype = dtypes.wider(x.aval.dtype, y.aval.dtype)
     return to_dtype(x, dtype, False), to_dtype(y, dtype, False)
 

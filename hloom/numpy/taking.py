@@ -1,7 +1,7 @@
 """Taking elements by indices, and putting them: what `x[...]` and `x.at[...]` do, by the names that NumPy has for it.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ. What becomes of indices out of bounds, the `mode`
-of each function says.
+Names and semantics follow NumPy, and jax.numpy where they differ. The `mode` of each function determines the treatment
+of indices out of bounds.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def _along(x: Value, index: Value, axis: int, mode: str | GatherScatterMode, fil
 
 
 def _by_products(x: Value, index: Value, axis: int) -> Value:
-    """Mode "one_hot": the sum of products with 1 at the index and 0 elsewhere; 0 for an index out of bounds."""
+    """Mode "one_hot": the sum of products with 1 at the index and 0 at other places; 0 for an index out of bounds."""
     shape, line = x.aval.shape, x.aval.shape[axis]
     wide = lax.expand_dims(index, [axis + 1])
     steps = lax.broadcasted_iota(index.aval.dtype, (*[1] * (axis + 1), line, *[1] * (len(shape) - axis - 1)), axis + 1)

@@ -570,7 +570,7 @@ def _bits(
 
 
 def _log_of_sum(name: str, scale: float, combine: Callable[[Any, Any], Value]) -> Callable[..., Value]:
-    """log(sum(exp)) to a base whose logarithm is `scale`."""
+    """log(sum(exp)) to the base with the logarithm `scale`."""
 
     @compound(static=("axis", "dtype", "keepdims"))
     def reduce(a: ArrayLike, *, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Value:

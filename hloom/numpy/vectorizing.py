@@ -106,7 +106,7 @@ def _cores(text: str) -> list[Core]:
 
 
 def _outer(value: Value, core: Core, sizes: dict[str, int], position: int) -> tuple[int, ...]:
-    """The dimensions of an argument before those of one call, whose sizes are noted."""
+    """The dimensions of an argument before the core dimensions; the sizes of the latter are recorded."""
     shape = value.aval.shape
     if len(shape) < len(core):
         raise ValueError(
@@ -128,7 +128,7 @@ def _note(core: Core, shape: Sequence[int], sizes: dict[str, int], what: str) ->
 
 
 def _checking(function: Callable[..., Any], outputs: list[Core] | None, sizes: dict[str, int]) -> Callable[..., Any]:
-    """`function`, whose results must fit the signature."""
+    """`function`, with a check that its results fit the signature."""
 
     def checked(*arrays: Any) -> Any:
         result = function(*arrays)

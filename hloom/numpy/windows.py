@@ -1,7 +1,7 @@
 """Windows: weights of M samples that fall towards both ends. And the Bessel function of one of them.
 
-Source for names and meaning: NumPy, and jax.numpy where they differ. Most depend on a number that is known while
-tracing, so they are constants, computed in double precision.
+Names and semantics follow NumPy, and jax.numpy where they differ. Most depend on a number that is known while tracing,
+so they are constants, computed in double precision.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Choosing among elements: permutations, samples with and without replacement, categories.
 
-Source for names and algorithms: jax.random.
+Names and algorithms follow jax.random.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def categorical(
     """Indices along `axis` with probabilities softmax(logits), by the Gumbel-max trick.
 
     Args:
-      shape: the result's shape, which ends with that of `logits` without the axis; the default is that.
+      shape: the result's shape, which ends with the shape of `logits` without the axis; the default is that.
       replace: if False, the dimensions of `shape` in front hold different indices.
       mode: the mode of `gumbel`.
 

@@ -1,6 +1,6 @@
 """Distributions of floating-point numbers. Each begins with `uniform`.
 
-Source for how bits become numbers: jax.random.
+How bits become numbers follow jax.random.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def uniform(
 ) -> Value:
     """Uniform on [minval, maxval): random mantissas of floats in [1, 2), shifted and scaled.
 
-    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
+    as in jax.random.
 
     >>> from hloom import random
     >>> random.uniform(random.key(0), (3,)).round(3)
@@ -71,7 +72,8 @@ def _tiny(found: np.dtype[Any]) -> float:
 def normal(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Normal of mean 0 and variance 1; complex dtypes: both parts have variance 1/2.
 
-    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
+    as in jax.random.
 
     >>> from hloom import numpy as jnp, random
     >>> random.normal(random.key(0), (3,)).round(3)
@@ -94,10 +96,10 @@ def normal(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sha
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Value:
-    """Normal of mean 0 and variance 1, given that it lies in (lower, upper).
+    """Normal of mean 0 and variance 1, restricted to (lower, upper).
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.truncated_normal(random.key(0), -1.0, 1.0, (3,)).round(3)
@@ -118,7 +120,8 @@ def truncated_normal(
 def exponential(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Exponential of mean 1.
 
-    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
+    as in jax.random.
 
     >>> from hloom import random
     >>> random.exponential(random.key(0), (3,)).round(3)
@@ -137,7 +140,8 @@ def gumbel(
     mode: how small a probability may be for its event to be drawn (in float32): "low" about 1e-7, "high" about 1e-14,
     for twice the random bits; "highest" (float32 only, else as "high") about 1e-19. None is "low".
 
-    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
+    as in jax.random.
 
     >>> from hloom import random
     >>> random.gumbel(random.key(0), (3,)).round(3)
@@ -193,7 +197,8 @@ def _fraction(word: Any) -> Any:
 def laplace(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Laplace of mean 0 and scale 1.
 
-    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
+    as in jax.random.
 
     >>> from hloom import random
     >>> random.laplace(random.key(0), (3,)).round(3)
@@ -209,7 +214,8 @@ def laplace(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sh
 def logistic(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Logistic of mean 0 and scale 1.
 
-    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
+    as in jax.random.
 
     >>> from hloom import random
     >>> random.logistic(random.key(0), (3,)).round(3)

@@ -1,11 +1,11 @@
 """Numbers of events: geometric, Poisson, binomial and multinomial.
 
 Poisson and binomial numbers come from one of two loops, whichever suits an element's parameters: counting waiting times
-where few events are expected, rejection elsewhere. Each turn draws for all elements, until all are done; a loop that no
-element needs makes no turn. As in JAX, an element takes the last number that rejection accepts, so that it depends on
-the number of turns, and so on all elements; those that the other loop draws take part with a parameter of their own.
+where few events are expected, rejection for the rest. Each turn draws for all elements, until all are done; a loop that
+no element needs makes no turn. As in JAX, an element takes the last number that rejection accepts, so that it depends
+on the number of turns, and so on all elements; those that the other loop draws take part with a parameter of their own.
 
-Source for names, parameters and the use of keys: jax.random.
+Names, parameters and the use of keys follow jax.random.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def geometric(
 ) -> Value:
     """The number of trials up to the first success, each of probability `p`: at least 1.
 
-    Integers of `dtype`, int32 by default; `shape`, by default that of the parameters, is one to which they broadcast.
-    The numbers are those of jax.random for the same key.
+    Integers of `dtype`, int32 by default; the parameters must broadcast to `shape`, which defaults to their broadcast
+    shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.geometric(random.key(0), 0.5, (8,))
@@ -66,8 +66,8 @@ def poisson(
 ) -> Value:
     """Poisson of mean `lam`, computed in float32; -1 where `lam` is NaN.
 
-    Integers of `dtype`, int32 by default; `shape`, by default that of the parameters, is one to which they broadcast.
-    The numbers are those of jax.random for the same key.
+    Integers of `dtype`, int32 by default; the parameters must broadcast to `shape`, which defaults to their broadcast
+    shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.poisson(random.key(0), 4.0, (6,))
@@ -134,8 +134,8 @@ def _poisson_by_rejection(key: Value, mean: Any, is_few: Any) -> Any:
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Value:
     """The number of successes in `n` trials of probability `p`, as a float; NaN where a parameter is out of range.
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.binomial(random.key(0), 10, 0.5, (5,))
@@ -240,8 +240,8 @@ def multinomial(
 ) -> Value:
     """How often each outcome occurs in `n` trials: [..., k] for probabilities `p` [..., k], as floats.
 
-    `shape`: of the result, with the outcomes as its last dimension; by default that of `p`. Each outcome's number is
-    binomial among the trials that are left.
+    `shape`: of the result, with the outcomes as its last dimension; by default the shape of `p`. Each outcome's number
+    is binomial among the trials that are left.
 
     >>> from hloom import numpy as jnp, random
     >>> random.multinomial(random.key(0), 100.0, jnp.array([0.2, 0.3, 0.5]))

@@ -1,6 +1,6 @@
 """Bits, integers, and distributions of integers and booleans.
 
-Source for how bits become numbers: jax.random.
+How bits become numbers follow jax.random.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _bernoulli(key: Any, p: Any, shape: Any = None) -> Value:
 
 @compound(static=("shape",))
 def _precise_bernoulli(key: Any, p: Any, shape: Any) -> Value:
-    """The second half of the bits decides where the first is equal to that of p."""
+    """The second half of the bits decides where the first half equals p's."""
     key, probability = single_key("bernoulli", key), _probability(p)
     sizes, found = sized("bernoulli", shape, probability), probability.aval.dtype
     both: Any = uniform(key, (2, *sizes), found)
@@ -110,7 +110,7 @@ def randint(
 ) -> Value:
     """Integers in [minval, maxval), from twice as many random bits as they have; minval if the range is empty.
 
-    Of `dtype`, int32 by default; the bounds broadcast to `shape`. The numbers are those of jax.random for the same key.
+    Of `dtype`, int32 by default; the bounds broadcast to `shape`. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.randint(random.key(0), (6,), 1, 7)

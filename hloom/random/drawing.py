@@ -30,7 +30,7 @@ SIZES = (16, 64, 256, 1024, 4096, 16384)
 def compound_draw(
     *, static: Sequence[str] = ("shape", "dtype", "out_sharding"), uses_keys: bool = False
 ) -> Callable[[F], F]:
-    """As `compound`, for functions (key, ...) whose element i depends only on the key, on i and on scalars.
+    """As `compound`, for functions (key, ...) in which element i depends only on the key, on i and on scalars.
 
     The first argument of `static` is the shape, whatever its name. If its default is None, the parameters' shape is the
     default. Elements of the result may be arrays, as the words of keys are.

@@ -1,9 +1,9 @@
 """Gamma numbers, and the distributions that are made of them.
 
-A gamma number is drawn by rejection: proposals are made until one is accepted, which the first is with a probability
-of 95% at least. So the first proposals of all elements are computed at once, in one pass that threads share; a loop
-over the elements then goes on with those whose first proposal was refused. Each element has a key of its own, so that
-its number does not depend on the others.
+A gamma number is drawn by rejection: proposals are made until one is accepted, which the first is with a probability of
+95% at least. So the first proposals of all elements are computed at once, in one pass that threads share; a loop over
+the elements then continues with those whose first proposal was refused. Each element has a key of its own, so that its
+number does not depend on the others.
 
 Source: Marsaglia and Tsang, "A simple method for generating gamma variables" (ACM TOMS 26, 2000); names, parameters and
 the use of keys: jax.random.
@@ -56,8 +56,8 @@ __all__ = [
 def gamma(key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Gamma of shape parameter `a` and scale 1. Differentiable in `a`, with the distribution function held fixed.
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import numpy as jnp, random
     >>> random.gamma(random.key(0), 2.0, (3,)).round(2)
@@ -72,8 +72,8 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """The logarithm of a gamma number, exact where the number itself would underflow, as it does for small `a`.
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.loggamma(random.key(0), 0.001, (2,)).round()
@@ -89,7 +89,7 @@ def _gamma(name: str, key: Any, a: Any, shape: Any, dtype: DTypeLike | None, log
 
 
 random_gamma_p = Primitive("random_gamma")
-"""Operands: keys [*k], and parameters [*k, *n], of which each key is for n. Parameter: log_space."""
+"""Operands: keys [*k], and parameters [*k, *n]; each key is for n of them. Parameter: log_space."""
 random_gamma_p.uses_keys(0)  # once, though a proposal that is refused may be drawn again from the same key
 
 
@@ -162,8 +162,8 @@ def _first_proposal(key: Any, c: Any, d: Any) -> tuple[Any, Any, Any]:
 def _random_gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> tuple[Any, Any]:
     """The derivative of a gamma number in `a` at which the distribution function keeps its value.
 
-    For x close to 0 the distribution function is x**a / gamma(a + 1), so that the derivative of log x is
-    (digamma(a + 1) - log x) / a, also where x underflows. What overflows is the largest number instead: the factor that
+    For x close to 0 the distribution function is x**a / gamma(a + 1), so the derivative of log x is
+    (digamma(a + 1) - log x) / a, also where x underflows. An overflow gives the largest number instead: the factor that
     follows is 0 where that number is no part of a result.
     """
     keys, a = primals
@@ -196,8 +196,8 @@ def beta(
 ) -> Value:
     """Beta of parameters `a` and `b`: x / (x + y) for gamma numbers x and y of these parameters.
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.beta(random.key(0), 2.0, 5.0, (3,)).round(3)
@@ -244,8 +244,8 @@ def chisquare(
 ) -> Value:
     """Chi-square with `df` degrees of freedom.
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.chisquare(random.key(0), 3.0, (3,)).round(2)
@@ -262,8 +262,8 @@ def chisquare(
 def t(key: Any, df: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Student's t with `df` degrees of freedom.
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.t(random.key(0), 4.0, (3,)).round(2)
@@ -290,8 +290,8 @@ def f(
 ) -> Value:
     """F: the quotient of two chi-square numbers, each divided by its degrees of freedom `dfnum` and `dfden`.
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.f(random.key(0), 3.0, 5.0, (3,)).round(2)
@@ -313,7 +313,8 @@ def generalized_normal(
 ) -> Value:
     """With a density proportional to exp(-abs(x) ** p).
 
-    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
+    as in jax.random.
 
     >>> from hloom import random
     >>> random.generalized_normal(random.key(0), 1.5, (3,)).round(2)
@@ -334,7 +335,8 @@ def ball(
 
     Source: Barthe, Guédon, Mendelson, Naor, "A probabilistic approach to the geometry of the l_p^n-ball" (2005).
 
-    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
+    as in jax.random.
 
     >>> from hloom import numpy as jnp, random
     >>> x = random.ball(random.key(0), 3, shape=(100,))

@@ -77,7 +77,7 @@ def register_implementation(impl: PRNGImpl) -> PRNGImpl:
 
 
 def spec_of(impl: PRNGImpl) -> str | PRNGImpl:
-    """What means the generator as an argument `impl`: its name if it is registered, else itself."""
+    """The value for an argument `impl` that selects this generator: its name if it is registered, else itself."""
     return impl.name if _IMPLEMENTATIONS.get(impl.name) is impl else impl
 
 

@@ -137,7 +137,7 @@ def key_data(keys: Any) -> Value:
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Value:
-    """The keys whose words these are: the inverse of `key_data`. `impl`, `dtype`: as for `key`.
+    """The keys with these words: the inverse of `key_data`. `impl`, `dtype`: as for `key`.
 
     >>> from hloom import numpy as jnp, random
     >>> random.wrap_key_data(jnp.array([0, 42], jnp.uint32)) == random.key(42)

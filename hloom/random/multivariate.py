@@ -1,6 +1,6 @@
 """Random vectors and matrices that are products of normal numbers with a factor of a matrix.
 
-Source for names and algorithms: jax.random.
+Names and algorithms follow jax.random.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def multivariate_normal(
     """Normal vectors of a mean [..., n] and a covariance matrix [..., n, n]; the result is [*shape, n].
 
     Args:
-      shape: the batch of vectors, by default that of `mean` and `cov` together.
+      shape: the batch of vectors, by default the broadcast batch of `mean` and `cov`.
       method: the factor of `cov` is found by "cholesky", or, if it is singular, by "eigh" or "svd".
 
     >>> from hloom import numpy as jnp, random
@@ -83,7 +83,7 @@ def multivariate_normal(
 
 
 def _factor(covariance: Value, method: str) -> Value:
-    """A matrix whose product with its transpose is `covariance`."""
+    """A matrix that gives `covariance` when multiplied by its transpose."""
     if method == "cholesky":
         return jnp.linalg.cholesky(covariance)
     if method == "svd":

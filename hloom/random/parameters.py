@@ -1,4 +1,4 @@
-"""What functions that draw do with their arguments: the dtype, the shape, the parameters of a distribution."""
+"""The treatment of arguments by functions that draw: the dtype, the shape, the parameters of a distribution."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def integer_dtype(dtype: DTypeLike | None, what: str) -> np.dtype[Any]:
 
 
 def sized(what: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
-    """The result's shape: the given one, to which the parameters must broadcast, or else that of the parameters."""
+    """The result's shape: the given one, if the parameters broadcast to it, or else the parameters' broadcast shape."""
     own = lax.broadcast_shapes(*[shape_of(p) for p in parameters])
     if shape is None:
         return own

@@ -1,8 +1,8 @@
 """The generators "rbg" and "unsafe_rbg", which draw bits by HLO's operation RngBitGenerator (Philox on this CPU).
 
-"rbg" derives keys by Threefry; "unsafe_rbg" derives them by RngBitGenerator, too, which nobody has shown to be safe.
+"rbg" derives keys by Threefry; "unsafe_rbg" derives them by RngBitGenerator, too, without a proof that this is safe.
 
-Source for how keys are derived: jax.random.
+How keys are derived follow jax.random.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Distributions whose draws are formulas of uniform, normal or exponential ones.
+"""Distributions with draws that are formulas of uniform, normal or exponential draws.
 
-Source for names, parameters and formulas: jax.random.
+Names, parameters and formulas follow jax.random.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ _ONE = np.float32(1)
 def cauchy(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Cauchy of location 0 and scale 1: tan(pi (u - 1/2)).
 
-    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
+    as in jax.random.
 
     >>> from hloom import random
     >>> random.cauchy(random.key(0), (3,)).round(2)
@@ -59,10 +60,10 @@ def cauchy(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sha
 
 @compound_draw()
 def pareto(key: Any, b: Any, shape: Any = None, dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
-    """Pareto with density b / x**(b + 1) above 1. `shape`: that of `b` by default.
+    """Pareto with density b / x**(b + 1) above 1. `shape`: the shape of `b` by default.
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.pareto(random.key(0), 3.0, (3,)).round(2)
@@ -79,8 +80,8 @@ def rayleigh(
 ) -> Value:
     """Rayleigh: the length of a vector of two normal numbers of standard deviation `scale`.
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.rayleigh(random.key(0), 2.0, (3,)).round(2)
@@ -104,8 +105,8 @@ def lognormal(
 ) -> Value:
     """exp of a normal number of mean 0 and standard deviation `sigma`; complex dtypes: of a complex normal one.
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.lognormal(random.key(0), 0.5, (3,)).round(2)
@@ -125,7 +126,8 @@ def lognormal(
 
 @compound(static=("shape", "dtype"))
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
-    """Weibull: scale * e ** (1 / concentration) for exponential e. `shape`: of the draws, with which both broadcast.
+    """Weibull: scale * e ** (1 / concentration) for exponential e. `shape`: the shape of the draws; both broadcast with
+    it.
 
     >>> from hloom import random
     >>> random.weibull_min(random.key(0), 1.0, 2.0, (3,)).round(2)
@@ -150,8 +152,8 @@ def triangular(
 ) -> Value:
     """With a density that rises from 0 at `left` to its maximum at `mode`, and falls to 0 at `right`.
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.triangular(random.key(0), 0.0, 1.0, 4.0, (3,)).round(2)
@@ -172,8 +174,8 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: DTypeLike | None = None,
 
     Source: Michael, Schucany, Haas, "Generating random variates using transformations with multiple roots" (1976).
 
-    Floating-point numbers of `dtype`, float32 by default; `shape`, by default that of the parameters, is one to which
-    they broadcast. The numbers are those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
+    their broadcast shape. The same key gives the same numbers as in jax.random.
 
     >>> from hloom import random
     >>> random.wald(random.key(0), 2.0, (3,)).round(2)
@@ -195,7 +197,8 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: DTypeLike | None = None,
 def maxwell(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:
     """Maxwell: the length of a vector of three standard normal numbers.
 
-    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; those of jax.random for the same key.
+    Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
+    as in jax.random.
 
     >>> from hloom import random
     >>> random.maxwell(random.key(0), (3,)).round(2)
@@ -209,7 +212,7 @@ def maxwell(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sh
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: DTypeLike | None = None) -> Value:
     """Maxwell with a random sign, times `scale`, plus `loc`.
 
-    The result's shape is `shape` (by default that of the parameters), followed by that of the parameters.
+    The result's shape is `shape` (by default the parameters' shape), followed by the parameters' shape.
 
     >>> from hloom import random
     >>> random.double_sided_maxwell(random.key(0), 0.0, 1.0, (3,)).round(2)

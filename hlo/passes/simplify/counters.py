@@ -1,8 +1,8 @@
 """Rules of the control flow simplifier for what a loop carries twice: counters in step, and equal values.
 
-A scan counts its turns beside a counter of the user's, and each of two nested loops may carry the same outer index. An
-element of the state that follows from another one can be left out of the state. All this holds for integers, which wrap
-around: t turns from `start` with step c give start + t c modulo 2^n, however large t is.
+A scan counts its turns beside a counter of the user's, and each of two nested loops may carry the same outer index.
+An element of the state that follows from another one can be left out of the state. All this holds for integers, which
+wrap around: t turns from `start` with step c give start + t c modulo 2^n, however large t is.
 """
 
 from __future__ import annotations

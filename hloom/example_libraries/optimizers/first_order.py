@@ -72,7 +72,7 @@ Schedule = Callable[[Step], Any]
 
 
 class Optimizer(NamedTuple):
-    """What an optimizer is.
+    """The functions of an optimizer.
 
     init_fn(params) -> state; update_fn(step, gradients, state) -> state; params_fn(state) -> params.
 
@@ -264,7 +264,7 @@ def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) 
 
 @optimizer
 def rmsprop_momentum(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9) -> Any:
-    """RMSProp, whose steps have momentum.
+    """RMSProp with momentum.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.example_libraries import optimizers
@@ -441,7 +441,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
-    """A function of the step: the given one, or that of a number. TypeError for anything else.
+    """A function of the step: the given one, or a constant one for a number. TypeError for anything else.
 
     >>> from hloom.example_libraries import optimizers
     >>> optimizers.make_schedule(0.1)(5), optimizers.make_schedule(lambda i: 1 / (i + 1))(3)

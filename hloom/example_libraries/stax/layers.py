@@ -120,7 +120,7 @@ def GeneralConv(
 ) -> Layer:
     """A convolution and a bias for each channel of the result.
 
-    dimension_numbers: those of the input, the filter and the output, such as ("NHWC", "HWIO", "NHWC").
+    dimension_numbers: the layouts of the input, the filter and the output, such as ("NHWC", "HWIO", "NHWC").
 
     >>> from hloom import random
     >>> from hloom.example_libraries import stax
@@ -193,7 +193,7 @@ def _convolution(
 
 
 def _shape_of(fun: Callable[[Any], Any], input_shape: Shape, batch: int) -> Shape:
-    """The shape of what `fun` returns. An unknown batch size, -1 in shapes, stays -1, at place `batch`."""
+    """The shape of the result of `fun`. An unknown batch size, -1 in shapes, stays -1, at place `batch`."""
     known = tuple([1 if n == -1 else n for n in input_shape])
     found = list(eval_shape(fun, ShapeDtypeStruct(known, jnp.float32)).shape)
     if -1 in input_shape:
@@ -300,7 +300,7 @@ Gelu = elementwise(gelu)
 
 @dataclass(frozen=True, slots=True)
 class _Pooling:
-    """What a layer makes of each window."""
+    """The reduction that a layer applies to each window."""
 
     reducer: Any
     initial: float
@@ -357,7 +357,7 @@ def MaxPool(
 def SumPool(
     window_shape: Shape, strides: Shape | None = None, padding: Any = "VALID", spec: str | None = None
 ) -> Layer:
-    """The sum of each window; the arguments are those of `MaxPool`.
+    """The sum of each window; arguments as for `MaxPool`.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.example_libraries import stax
@@ -372,7 +372,7 @@ def SumPool(
 def AvgPool(
     window_shape: Shape, strides: Shape | None = None, padding: Any = "VALID", spec: str | None = None
 ) -> Layer:
-    """The mean of each window, of those of its elements that are inside of the array; arguments as of `MaxPool`.
+    """The mean of each window, over its elements inside of the array; arguments as of `MaxPool`.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.example_libraries import stax

@@ -1,8 +1,7 @@
-"""Taylor coefficients of a function along a curve. Source for names and meaning: jax.experimental.jet.
+"""Taylor coefficients of a function along a curve. Names and semantics follow jax.experimental.jet.
 
 The curve is a polynomial of one number t, and the coefficients are derivatives by t at 0: forward mode, once for each
-order. What the orders have in common is computed once in a compiled program, but tracing takes twice as long with each
-order.
+order. A compiled program computes common terms of the orders once, but tracing takes twice as long with each order.
 """
 
 from __future__ import annotations
@@ -119,7 +118,7 @@ class _Curve:
 
 
 def _with_next_derivative(function: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], tuple[Any, ...]]:
-    """From (f, f', ..., of order k) to the same with that of order k + 1."""
+    """From (f, f', ..., up to order k) to the same with order k + 1."""
 
     def longer(t: Any) -> tuple[Any, ...]:
         values, moved = jvp(function, (t,), (jnp.ones_like(t),))
@@ -129,7 +128,7 @@ def _with_next_derivative(function: Callable[[Any], tuple[Any, ...]]) -> Callabl
 
 
 def fact(n: Any) -> Any:
-    """n!, as a number of floating point: that of the coefficients of Taylor series.
+    """n!, as a number of floating point: a factor in the coefficients of Taylor series.
 
     >>> from hloom.experimental import jet
     >>> print(f"{jet.fact(3):.4f}")

@@ -1,8 +1,8 @@
-"""Ordinary differential equations. Source for names, meaning and numbers: jax.experimental.ode.
+"""Ordinary differential equations. Names, meaning and numbers follow jax.experimental.ode.
 
-Steps are those of Dormand and Prince (1980), of order 5 with an error estimate of order 4; between the ends of a step
-the solution is a polynomial of degree 4 (Shampine, "Some practical Runge-Kutta formulas", 1986). The derivative solves
-the adjoint equation backwards in time, from one of the given times to the one before it (Chen et al., "Neural ordinary
+Steps follow Dormand and Prince (1980), of order 5 with an error estimate of order 4; between the ends of a step the
+solution is a polynomial of degree 4 (Shampine, "Some practical Runge-Kutta formulas", 1986). The derivative solves the
+adjoint equation backwards in time, from one of the given times to the one before it (Chen et al., "Neural ordinary
 differential equations", 2018, appendix C). It keeps the solution at these times only.
 """
 
@@ -60,7 +60,7 @@ _MIDDLE = np.array(
 )
 """The way to the middle of the step."""
 _SAFETY, _MOST, _LEAST, _ORDER = 0.9, 10.0, 0.2, 5.0
-"""Of the next step: a margin, by which factor it may grow and shrink, and the order of the error."""
+"""Of the next step: a safety margin, the factors by which it may grow and shrink, and the order of the error."""
 
 
 def odeint(
@@ -144,7 +144,7 @@ def _unraveled(rows: Any, like: Any) -> Any:
 
 
 class _Control:
-    """What a user says about steps."""
+    """The user's options for steps."""
 
     def __init__(self, rtol: Any, atol: Any, mxstep: Any, hmax: Any) -> None:
         self.rtol, self.atol, self.mxstep, self.hmax = rtol, atol, mxstep, hmax

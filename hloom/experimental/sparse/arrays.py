@@ -3,7 +3,7 @@
 A BCOO array of shape (*batch, *sparse, *dense) has `data` [*batch, nse, *dense] and `indices` [*batch, nse, n_sparse]:
 `nse` specified elements, each with its place among the sparse dimensions. Places outside of the array are padding. The
 numbers of a place that occurs more than once are added. A BCSR array has two sparse dimensions, rows in order:
-`indices` [*batch, nse] are columns, and those of row i are from indptr[i] to indptr[i + 1].
+`indices` [*batch, nse] are columns, and row i has the entries from indptr[i] to indptr[i + 1].
 
 The batch dimensions of the shape are those that the arrays have, so `vmap` can take them away and add them.
 """
@@ -42,7 +42,7 @@ def _rules() -> Any:
 
 
 class JAXSparse:
-    """What sparse arrays have in common.
+    """The common base of sparse arrays.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse

@@ -1,4 +1,4 @@
-"""`bcoo_conv_general_dilated`: convolutions of which one or both operands are sparse. Source for name and arguments:
+"""`bcoo_conv_general_dilated`: convolutions with one or two sparse operands. Name and arguments follow
 jax.experimental.sparse."""
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def bcoo_conv_general_dilated(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> BCOO:
-    """`lax.conv_general_dilated` of arrays of which one or both are BCOO, as a BCOO: each pair of specified elements
-    gives an element of the result, and equal indices are not added up.
+    """`lax.conv_general_dilated` with one or two BCOO operands, as a BCOO: each pair of specified elements gives an
+    element of the result, and equal indices are not added up.
 
     It is for one image and one feature (the leading dimensions are (1, 1)) in the default order of dimensions, with
     strides, dilations and group counts of 1.

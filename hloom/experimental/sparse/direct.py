@@ -1,4 +1,4 @@
-"""A direct solver of sparse systems. Source for names and meaning: jax.experimental.sparse.linalg."""
+"""A direct solver of sparse systems. Names and semantics follow jax.experimental.sparse.linalg."""
 
 from __future__ import annotations
 

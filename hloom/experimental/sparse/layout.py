@@ -1,4 +1,4 @@
-"""Between dense and sparse, and between the layouts of BCOO arrays. Source for names and meaning:
+"""Between dense and sparse, and between the layouts of BCOO arrays. Names and semantics follow
 jax.experimental.sparse."""
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def bcoo_todense(mat: BCOO) -> Any:
 def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
     """The elements of a dense array at the places of a sparse one; 0 for padding.
 
-    assume_unique: whether no place occurs twice; else all but one of the same place get 0, so that the array's elements
-    are those of `arr`. By default the array's own promise.
+    assume_unique: whether no place occurs twice; otherwise a repeated place keeps its number once and gets 0 for the
+    rest, so that the array's elements equal those of `arr`. By default the array's own promise.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse
@@ -210,7 +210,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = 
     """Each place once, in order, with the sum of its elements. Padding goes last.
 
     nse: how many elements the result has, by default the most that any batch needs; under jit it must be given, and
-    elements beyond it are lost. remove_zeros: whether places whose elements are all 0 are left out.
+    elements beyond it are lost. remove_zeros: whether places with only zeros are left out.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse
@@ -348,7 +348,7 @@ def coordinates(mat: BCSR) -> BCOO:
 def bcsr_fromdense(
     mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = jnp.int32
 ) -> BCSR:
-    """The BCSR array of a dense one. Arguments as those of `bcoo_fromdense`.
+    """The BCSR array of a dense one. Arguments as for `bcoo_fromdense`.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse

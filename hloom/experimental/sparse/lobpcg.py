@@ -1,4 +1,4 @@
-"""The largest eigenvalues of a symmetric matrix that is known by its products alone. Source for names and meaning:
+"""The largest eigenvalues of a symmetric matrix that is known by its products alone. Names and semantics follow
 jax.experimental.sparse.linalg; A. V. Knyazev, SIAM J. Sci. Comput. 23 (2001), and J. A. Duersch et al., SIAM J. Sci.
 Comput. 40 (2018), for the bases that stay orthonormal.
 
@@ -140,7 +140,7 @@ def _step(product: Product, state: _State, limit: Any) -> _State:
 def _ritz(product: Product, basis: Any) -> tuple[Any, Any]:
     """All eigenvalues of the matrix within the span of a basis, from the largest on, and their coordinates."""
     projected = _times(_adjoint(basis), product(basis))
-    # Columns of zeros have the eigenvalue 0, which may be larger than those of the matrix: they come last.
+    # Columns of zeros have the eigenvalue 0, which may be larger than the matrix's eigenvalues: they come last.
     bound = 2 * jnp.max(jnp.sum(jnp.abs(projected), axis=0))
     missing = jnp.where(_lengths(basis) == 0, jnp.where(bound > 0, -bound, -1), 0)
     return _descending(projected + jnp.diag(missing.astype(basis.dtype)))
@@ -157,7 +157,8 @@ def _orthonormal(columns: Any) -> Any:
 
 
 def _nearly_orthonormal(columns: Any) -> Any:
-    """By the eigenvectors of the columns' products; those of an eigenvalue that is rounding error become zeros."""
+    """By the eigenvectors of the columns' products; eigenvectors with an eigenvalue that is rounding error become
+    zeros."""
     columns = _of_length_one(columns)
     products = _times(_adjoint(columns), columns)
     values, vectors = _descending(products)
@@ -168,7 +169,7 @@ def _nearly_orthonormal(columns: Any) -> Any:
 
 
 def _without(basis: Any, columns: Any) -> Any:
-    """An orthonormal basis of what columns have outside the span of a basis (Kahan: twice is enough)."""
+    """An orthonormal basis of the columns' part outside the span of a basis (Kahan: twice is enough)."""
     for _ in range(2):
         columns = _orthonormal(columns - _times(basis, _times(_adjoint(basis), columns)))
     columns = columns - _times(basis, _times(_adjoint(basis), columns))

@@ -1,7 +1,7 @@
 """Sparse matrices without batch and dense dimensions: COO, CSR and CSC, as SciPy has them, and their functions.
 
-What is computed with them is computed with BCOO arrays of the same elements; sums, products by elements and parts of
-them are BCOO arrays. Source for names and arguments: jax.experimental.sparse.
+Operations on them use BCOO arrays of the same elements; sums, products by elements and parts of them are BCOO arrays.
+Names and arguments follow jax.experimental.sparse.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class COOInfo(NamedTuple):
-    """What a COO matrix promises."""
+    """The properties that a COO matrix promises."""
 
     shape: tuple[int, ...]
     rows_sorted: bool = False
@@ -42,7 +42,7 @@ class COOInfo(NamedTuple):
 
 
 class Matrix(JAXSparse):
-    """What COO, CSR and CSC have in common."""
+    """The common base of COO, CSR and CSC."""
 
     _parts: ClassVar[tuple[str, ...]]
 
@@ -229,7 +229,7 @@ class COO(Matrix):
 class CSR(Matrix):
     """A sparse matrix in compressed rows: CSR((data, indices, indptr), shape=...). A pytree.
 
-    Those of row i are from indptr[i] to indptr[i + 1]; `indices` are their columns.
+    Row i has the entries from indptr[i] to indptr[i + 1]; `indices` are their columns.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse

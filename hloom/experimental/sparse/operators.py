@@ -1,4 +1,4 @@
-"""Operations on sparse arrays. Source for names and meaning: jax.experimental.sparse.
+"""Operations on sparse arrays. Names and semantics follow jax.experimental.sparse.
 
 A product visits each specified element once: it reads what it meets in the other operand, and adds to the result.
 """
@@ -539,7 +539,7 @@ def sum_of(x: Any, axis: Any) -> Any:
 
 @compound()
 def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
-    """The numbers of `sp_mat` times those of a dense array that broadcasts to its shape, at the same places.
+    """The numbers of `sp_mat` times a dense array's numbers at the same places; the array broadcasts to its shape.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse
@@ -567,7 +567,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The products of two arrays, whose shapes are broadcast: all pairs of elements are compared.
+    """The products of two arrays, with broadcasting: all pairs of elements are compared.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse
@@ -644,8 +644,8 @@ def bcoo_dot_general(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """As `lax.dot_general`, of which one operand or both are sparse. The result is dense, of two sparse operands
-    sparse, with an element for each pair of theirs, but not more than the result has places.
+    """As `lax.dot_general`, with one or two sparse operands. The result is dense, of two sparse operands sparse, with
+    an element for each pair of theirs, but not more than the result has places.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse

@@ -1,4 +1,4 @@
-"""Random sparse arrays. Source for names and arguments: jax.experimental.sparse."""
+"""Random sparse arrays. Names and arguments follow jax.experimental.sparse."""
 
 from __future__ import annotations
 

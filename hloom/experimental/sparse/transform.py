@@ -1,4 +1,4 @@
-"""`sparsify`, and derivatives by sparse arrays. Source for names and meaning: jax.experimental.sparse.
+"""`sparsify`, and derivatives by sparse arrays. Names and semantics follow jax.experimental.sparse.
 
 `sparsify` traces the function with dense types, and evaluates its jaxpr: an operation with a sparse operand by its rule
 here, any other as it is.
@@ -201,7 +201,7 @@ def _called(closed: Any, *operands: Any) -> list[Any]:
 
 
 def _forgetful(x: Any) -> Any:
-    """A sparse array of which nobody knows whether its indices are sorted or unique."""
+    """A sparse array without information on whether its indices are sorted or unique."""
     if not _is_sparse(x):
         return x
     parts = (x.data, x.indices) if isinstance(x, BCOO) else (x.data, x.indices, x.indptr)
@@ -248,7 +248,7 @@ _DENSE = frozenset(
     ("acos", "acosh", "and", "bessel_i0e", "cos", "cosh", "digamma", "eq", "erfc", "exp", "ge", "gt", "le", "lgamma")
     + ("log", "logistic", "lt", "max", "min", "ne", "not", "or", "pow", "rsqrt", "xor")
 )
-"""Operations whose results are not 0 where a sparse operand is."""
+"""Operations with results that are not 0 where a sparse operand is."""
 _RULES: dict[str, Function] = {
     **{name: _elementwise(getattr(jnp, name)) for name in _ZERO_KEEPING},
     "add": _add,
@@ -287,7 +287,7 @@ _RULES: dict[str, Function] = {
 
 
 def _by_data(transformation: Function, fun: Function, argnums: Any, rewrap: Function, **options: Any) -> Function:
-    """The transformation of a function of the numbers of sparse arguments, whose places stay."""
+    """The transformation of a function of the numbers of sparse arguments; their places stay."""
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)

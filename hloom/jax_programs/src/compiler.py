@@ -11,7 +11,7 @@ __all__ = ["backend_compile_and_load"]
 
 
 def backend_compile_and_load(backend: _Any) -> None:
-    """Called before a program is compiled; `backend.platform` is "cpu". What takes its place may raise an error."""
+    """Called before a program is compiled; `backend.platform` is "cpu". A replacement of it may raise an error."""
 
 
 _CPU = _SimpleNamespace(platform="cpu")

@@ -40,7 +40,7 @@ def _tolerance(dtype: _np.dtype[_Any], given: _Any) -> float:
 def check_close(xs: _Any, ys: _Any, atol: _Any = None, rtol: _Any = None, err_msg: str = "") -> None:
     """AssertionError unless trees of one structure have arrays of equal shapes with close elements.
 
-    atol, rtol: a number, or a mapping from dtypes; times the number of elements. By default that of the dtype.
+    atol, rtol: a number, or a mapping from dtypes; times the number of elements. By default the dtype's tolerance.
     """
 
     def compare(x: _Any, y: _Any) -> None:

@@ -18,7 +18,7 @@ def include_frame(f: _FrameType) -> bool:
 
 
 def api_boundary(fun: _Callable[..., _Any], *, repro_api_name: str | None = None) -> _Callable[..., _Any]:
-    """`fun`, whose errors come without the frames that are not the user's."""
+    """`fun`, with errors that show only the user's frames."""
     return boundary(fun)
 
 

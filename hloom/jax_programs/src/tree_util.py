@@ -20,7 +20,7 @@ class _Entry(_NamedTuple):
 
 
 class _Registry(_Mapping[type, _Entry]):
-    """What is known about classes of containers now; to read, `register_pytree_node` adds."""
+    """The registered classes of containers; to read, `register_pytree_node` adds."""
 
     def __getitem__(self, kind: type) -> _Entry:
         if not _is_container_class(kind):

@@ -30,7 +30,7 @@ def unzip3(
 
 
 def split_list(args: _Sequence[_Any], ns: _Sequence[int]) -> list[list[_Any]]:
-    """`args` as lists of `ns` elements, one after the other, and a list of what is left."""
+    """`args` as lists of `ns` elements, one after the other, and a list of the rest."""
     rest = list(args)
     if sum(ns) > len(rest) or any(n < 0 for n in ns):
         raise ValueError(f"split_list: {len(rest)} elements have no parts of {list(ns)}")
@@ -48,7 +48,7 @@ def partition_list(bs: _Sequence[bool], l: _Sequence[_Any]) -> tuple[list[_Any],
 
 
 def merge_lists(bs: _Sequence[bool], l0: _Sequence[_Any], l1: _Sequence[_Any]) -> list[_Any]:
-    """What `partition_list` has taken apart."""
+    """The inverse of `partition_list`."""
     if sum(bs) != len(l1) or len(bs) != len(l0) + len(l1):
         raise ValueError(f"merge_lists: {len(l0)} and {len(l1)} elements in {len(bs)} places, {sum(bs)} of the second")
     first, second = iter(l0), iter(l1)

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors. Source for names and meaning: jax.lax.linalg."""
+"""Eigenvalues and eigenvectors. Names and semantics follow jax.lax.linalg."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def eigh(
     """(v, w) of Hermitian matrices x = v diag(w) v^H; x: [..., n, n]. The eigenvalues w are real and ascend.
 
     With `symmetrize_input` x is replaced by (x + x^H) / 2; without it, only one triangle is read: `lower` says which.
-    NaN where LAPACK finds none. Derivatives of v are infinite or NaN where eigenvalues are equal, also those of smooth
-    functions of w and v together: a rule for these factors cannot tell v diag(log w) v^H from 0 at the identity.
-    Functions of w alone have their derivatives there, and so have `scipy.linalg.expm` and `polar`.
+    NaN where LAPACK finds none. Derivatives of v are infinite or NaN where eigenvalues are equal, also the derivatives
+    of smooth functions of w and v together: a rule for these factors cannot tell v diag(log w) v^H from 0 at the
+    identity. Functions of w alone have their derivatives there, and so have `scipy.linalg.expm` and `polar`.
 
     >>> from hloom import lax, numpy as jnp
     >>> v, w = lax.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))
@@ -176,7 +176,7 @@ def eig(
     """[w, left vectors, right vectors] of square matrices [..., n, n], complex; those vectors that are asked for.
 
     x v = v w and u^H x = w u^H; each column of v and u has length 1, and its largest element is real. The derivative of
-    w is that of simple eigenvalues; vectors have one only with `enable_eigvec_derivs`, since it assumes that their
+    w is correct for simple eigenvalues; vectors have one only with `enable_eigvec_derivs`, since it assumes that their
     largest elements stay where they are. `use_magma` is ignored.
 
     >>> from hloom import lax, numpy as jnp

@@ -1,7 +1,7 @@
 """How functions of this folder call LAPACK, and what they check of their operands.
 
-`lapack("getrf", [a], [...], ...)` is the custom call `lapack_sgetrf_ffi`, the one that JAX's programs have, for the
-element type of the first operand. `hlo/custom_call_targets/` says what each target does.
+`lapack("getrf", [a], [...], ...)` is the custom call `lapack_sgetrf_ffi`, as in JAX's programs, for the element type of
+the first operand. `hlo/custom_call_targets/` says what each target does.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def inexact(name: str, x: Any) -> Value:
 
 
 def half_of(*operands: Any) -> Any:
-    """The dtype of operands that are floats of 16 bits, for which LAPACK has no routine; None for others. Functions by
-    LU factors and triangles compute such in float32 (`widened`), and round their results once (`rounded`)."""
+    """The dtype of 16-bit float operands, since LAPACK has no routine for them; None for others. Functions by LU
+    factors and triangles compute such in float32 (`widened`), and round their results once (`rounded`)."""
     found = [x.dtype for x in operands if hasattr(x, "dtype")]
     halves = [d for d in found if d in _HALVES]
     if not halves or any(dtypes.is_inexact(d) and d not in _HALVES for d in found):

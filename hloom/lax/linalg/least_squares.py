@@ -1,7 +1,7 @@
 """Least squares by singular values.
 
 A solve keeps the factors of its matrix: its derivatives of any order, forward and backward, use them too, and not their
-derivatives, which do not exist where singular values are equal. Those of the solution do.
+derivatives, which do not exist where singular values are equal. The derivatives of the solution do.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def least_squares(a: Value, factors: tuple[Value, Value, Value], b: Value) -> Va
 
 _solve = Primitive("least_squares")
 takes_batches(_solve)
-"""Operands: a, u, 1 / s, v^H, b. What x is follows from a and b, so the factors do not move."""
+"""Operands: a, u, 1 / s, v^H, b. a and b determine x, so the factors do not move."""
 
 
 @_solve.def_meaning

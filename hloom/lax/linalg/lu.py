@@ -1,4 +1,4 @@
-"""LU factors, and solving with them. Source for names and meaning: jax.lax.linalg.
+"""LU factors, and solving with them. Names and semantics follow jax.lax.linalg.
 
 A solve keeps the factors: `solve` factors its matrix once, and its derivatives of any order, forward and backward, use
 the same factors.
@@ -196,7 +196,7 @@ def _along(x: Value, like: Value) -> Value:
 
 
 def permuted(x: Value, permutation: Value, *, inverse: bool = False) -> Value:
-    """Rows [..., permutation[..., i], :] of x, or with `inverse` the array of which these are the rows of x."""
+    """Rows [..., permutation[..., i], :] of x, or with `inverse` the array that has the rows of x at these places."""
     found: Value = _permute_rows.bind(x, permutation, inverse=inverse)
     return found
 
@@ -258,7 +258,7 @@ def solve(a: Value, b: Value) -> Value:
 _solve = Primitive("solve")
 _solve.custom_call_target = "hloom.lu_solve"
 takes_batches(_solve)
-"""Operands: a, its factors and permutation, b. What x is follows from a and b, so the factors do not move."""
+"""Operands: a, its factors and permutation, b. a and b determine x, so the factors do not move."""
 
 
 @_solve.def_meaning

@@ -63,7 +63,7 @@ def qdwh(
 
 
 def _unitary(x: Any, most: int, eps: float) -> tuple[Any, Any, Any]:
-    """Steps whose weights follow from a lower bound of the singular values, then such of Halley's method."""
+    """Steps with weights that follow from a lower bound of the singular values, then steps of Halley's method."""
     size = _size_bound(x)
     u = x / select(size == 0, full_like(size, 1), size)
     enough = 5 * eps

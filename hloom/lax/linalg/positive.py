@@ -31,7 +31,7 @@ def solve_positive(a: Value, b: Value) -> Value:
 
 _solve = Primitive("solve_positive")
 takes_batches(_solve)
-"""Operands: the matrix, its lower factor, b. What x is follows from the matrix and b, so the factor does not move."""
+"""Operands: the matrix, its lower factor, b. The matrix and b determine x, so the factor does not move."""
 
 
 @_solve.def_meaning

@@ -1,4 +1,4 @@
-"""QR factors and Householder reflections. Source for names and meaning: jax.lax.linalg."""
+"""QR factors and Householder reflections. Names and semantics follow jax.lax.linalg."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _product(factors: Value, taus: Value, width: int) -> Value:
 def _qr_jvp(primals: Any, tangents: Any, *, pivoting: bool, full_matrices: bool) -> Any:
     """With k = min(m, n), x = [X1 X2] and R = [R1 R2] cut at k columns, Q1 the first k columns of Q, and C = Q1^H dX1
     R1^-1: W = Q1^H dQ1 is anti-Hermitian, and C - W = dR1 R1^-1 upper triangular with a real diagonal, which determines
-    both. Columns of Q that x does not determine are those of the product of its reflections.
+    both. Columns of Q that x does not determine come from the product of its reflections.
     """
     (x,), (dx,) = primals, tangents
     q, r, *order = _qr.bind(x, pivoting=pivoting, full_matrices=full_matrices)

@@ -1,4 +1,4 @@
-"""Hessenberg, Schur and tridiagonal form, and tridiagonal systems. Source for names and meaning: jax.lax.linalg."""
+"""Hessenberg, Schur and tridiagonal form, and tridiagonal systems. Names and semantics follow jax.lax.linalg."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def schur(
 ) -> list[Value]:
     """[T, Z] with x = Z T Z^H of square matrices [..., n, n], Z unitary; [T] without `compute_schur_vectors`.
 
-    T is upper triangular; that of a real matrix has 2 x 2 blocks on its diagonal for pairs of complex eigenvalues.
+    T is upper triangular; for a real matrix, it has 2 x 2 blocks on its diagonal for pairs of complex eigenvalues.
     UnsupportedError for sorted eigenvalues. NaN where LAPACK finds none. It has no derivative.
 
     >>> from hloom import lax, numpy as jnp

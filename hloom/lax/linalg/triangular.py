@@ -1,4 +1,4 @@
-"""Cholesky factors, triangular solves, symmetric products. Source for names and meaning: jax.lax.linalg."""
+"""Cholesky factors, triangular solves, symmetric products. Names and semantics follow jax.lax.linalg."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def triangular_solve(
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
 ) -> Value:
-    """x of op(a) x = b, or of x op(a) = b unless `left_side`; a: [..., n, n], of which one triangle is read.
+    """x of op(a) x = b, or of x op(a) = b unless `left_side`; a: [..., n, n]; only one triangle is read.
 
     op(a) is a, its transpose, its conjugate, or both. b may lack its last dimension (its first one with `left_side`
     false): then it is one vector, or one row, for each matrix.
@@ -92,7 +92,7 @@ def triangular_solve(
 
 @compound()
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Value:
-    """The upper triangular factor of R^T R + w w^T; r_matrix: R [n, n], of which the upper triangle is read;
+    """The upper triangular factor of R^T R + w w^T; r_matrix: R [n, n], only the upper triangle is read;
     w_vector: [n]. Real.
 
     >>> from hloom import lax, numpy as jnp

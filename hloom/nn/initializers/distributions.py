@@ -72,7 +72,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def _scaled(draws: Any, scale: Any) -> Value:
-    """Of the dtype of the draws, whatever that of the scale is."""
+    """In the dtype of the draws, whatever dtype the scale has."""
     scaled: Value = draws * jnp.asarray(scale).astype(draws.dtype)
     return scaled
 

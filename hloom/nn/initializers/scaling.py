@@ -1,4 +1,4 @@
-"""Initializers whose variance depends on the number of inputs and outputs of a layer.
+"""Initializers with a variance that depends on the number of inputs and outputs of a layer.
 
 Source: Glorot and Bengio (2010), He et al. (2015), LeCun et al. (1998).
 """
@@ -35,7 +35,7 @@ __all__ = [
 
 # The standard deviation of a normal distribution truncated to two of them.
 _TRUNCATED_STDDEV = 0.87962566103423978
-# The same of complex numbers whose modulus is at most two of them.
+# The same for complex numbers with a modulus of at most two of them.
 _COMPLEX_TRUNCATED_STDDEV = 0.95311164380491208
 
 

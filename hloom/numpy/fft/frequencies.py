@@ -36,7 +36,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
-    """The frequencies of `rfft` of n samples: 0, 1, ..., n // 2 divided by n d. Arguments as those of `fftfreq`.
+    """The frequencies of `rfft` of n samples: 0, 1, ..., n // 2 divided by n d. Arguments as for `fftfreq`.
 
     >>> import hloom.numpy as jnp
     >>> jnp.fft.rfftfreq(4, d=0.5)

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms along any axes. Source for names and meaning: NumPy, and jax.numpy.fft where they differ.
+"""Discrete Fourier transforms along any axes. Names and semantics follow NumPy, and jax.numpy.fft where they differ.
 
 `s` (for one axis `n`) are the sizes that are transformed: axes are cut or padded with zeros to them. `norm` says which
 direction divides by the number of values N: "backward" (also None) the inverse one, "forward" the other, "ortho" both,
@@ -99,7 +99,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 @compound(static=("n", "axis", "norm"))
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
-    """The transform of a signal with Hermitian symmetry, of which a has one half: n real values, by default 2 (m - 1).
+    """The transform of a signal with Hermitian symmetry, from one half of it: n real values, by default 2 (m - 1).
 
     >>> import hloom.numpy as jnp
     >>> jnp.fft.hfft(jnp.array([1, 1j, 0]))
@@ -110,7 +110,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 @compound(static=("n", "axis", "norm"))
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
-    """The inverse of `hfft`: one half of the signal of which real frequencies are given, n // 2 + 1 complex values.
+    """The inverse of `hfft`: one half of the signal with the given real frequencies, n // 2 + 1 complex values.
 
     >>> import hloom.numpy as jnp
     >>> jnp.fft.ihfft(jnp.array([1, 3, 1, -1]))
@@ -362,7 +362,7 @@ def _nested(kind: str, x: Value, lengths: Sequence[int]) -> Value:
 
 
 def _factor(kind: str, norm: str | None, count: int) -> float:
-    """What `norm` multiplies by, after HLO's transforms, which are those of "backward"."""
+    """The factor of `norm`, applied after HLO's transforms, which follow "backward"."""
     if norm in (None, "backward") or not count:
         return 1
     divided = 1 / count if norm == "forward" else 1 / math.sqrt(count)

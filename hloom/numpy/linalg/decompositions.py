@@ -1,4 +1,4 @@
-"""Factorisations of matrices, their eigenvalues and singular values. Source for names and meaning: NumPy, and
+"""Factorisations of matrices, their eigenvalues and singular values. Names and semantics follow NumPy, and
 jax.numpy.linalg where they differ."""
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 @compound(static=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Value:
-    """The eigenvalues [..., n] of Hermitian matrices [..., n, n], ascending; real. Arguments as those of `eigh`.
+    """The eigenvalues [..., n] of Hermitian matrices [..., n, n], ascending; real. Arguments as for `eigh`.
 
     >>> import hloom.numpy as jnp
     >>> jnp.linalg.eigvalsh(jnp.array([[2.0, 1.0], [1.0, 2.0]])).round(3)

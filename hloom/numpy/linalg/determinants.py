@@ -1,4 +1,4 @@
-"""Determinants and ranks. Source for names and meaning: NumPy, and jax.numpy.linalg where they differ."""
+"""Determinants and ranks. Names and semantics follow NumPy, and jax.numpy.linalg where they differ."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _det_meaning(x: Value) -> Value:
 
 
 def _signed(pivots: Any, exchanges: Any) -> Any:
-    """Pivots whose product is the determinant: each exchange of rows turns the sign of one."""
+    """Pivots that multiply to the determinant: each exchange of rows turns the sign of one."""
     return where(exchanges != places(exchanges.aval.shape), -pivots, pivots)
 
 
@@ -135,7 +135,7 @@ def _by_adjugate(x: Value, dx: Any, *found: Value) -> tuple[Value, Value]:
 
 _factored_det = Primitive("factored_det")
 takes_batches(_factored_det)
-"""The determinant of a matrix whose LU factors, pivots and permutation are known."""
+"""The determinant of a matrix from its LU factors, pivots and permutation."""
 
 
 @_factored_det.def_meaning
@@ -155,7 +155,7 @@ takes_batches(_adjugate)
 
 @_adjugate.def_meaning
 def _adjugate_meaning(x: Value, factors: Value, pivots: Value, order: Value) -> Value:
-    """By LU factors, of which the last pivot may be 0; if another one is, of any matrix of the batch, by singular
+    """By LU factors with a last pivot that may be 0; if another one is, of any matrix of the batch, by singular
     values."""
     own: Any = diagonal(factors)
     is_singular = red.any(own[..., :-1] == 0)
@@ -172,8 +172,8 @@ def _adjugate_meaning(x: Value, factors: Value, pivots: Value, order: Value) -> 
 
 
 def _adjugate_by_factors(factors: Any, pivots: Any, order: Any) -> Any:
-    """Of U = [U1 u; 0 p], let D be the determinant over p, and Y = L^-1 P. The last row of det(x) U^-1 Y is D times
-    that of Y, and the others follow by U1 from D p Y - u (that row): one solve, with 1 in place of p."""
+    """Of U = [U1 u; 0 p], let D be the determinant over p, and Y = L^-1 P. The last row of det(x) U^-1 Y is D times the
+    last row of Y, and the others follow by U1 from D p Y - u (that row): one solve, with 1 in place of p."""
     n = factors.aval.shape[-1]
     own: Any = diagonal(factors)
     signed: Any = _signed(own, pivots)
@@ -214,8 +214,8 @@ def _adjugate_jvp(primals: Any, tangents: Any) -> tuple[Value, Value]:
 
 
 def _det_by_blocks(x: Any) -> Any:
-    """The determinant in a form whose derivatives of any order exist, also at singular matrices of rank n - 4 and more;
-    those of lower rank have 0 for the first four, which is right.
+    """The determinant in a form with derivatives of any order, also at singular matrices of rank n - 4 and more; for
+    lower ranks the first four derivatives are 0, which is right.
 
     Near c = U diag(s) V^H, which is x without its derivatives, U^H x V = [A B; C D] is diag(s) and what moves; D has
     the four smallest s. Then det x = det U det V^H det A det(D - C A^-1 B), where the last one is a polynomial, and A

@@ -1,5 +1,5 @@
-"""What `hloom.numpy` has under the same names: here matrices are in the last two dimensions, and arguments positional
-or by keyword only, as the array API standard has them."""
+"""The matrix versions of functions in `hloom.numpy`: here matrices are in the last two dimensions, and arguments
+positional or by keyword only, as the array API standard has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear systems, inverses and least squares. Source for names and meaning: NumPy, and jax.numpy.linalg where they
+"""Linear systems, inverses and least squares. Names and semantics follow NumPy, and jax.numpy.linalg where they
 differ."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Discrete cosine transforms of type 2. Source for names and meaning: scipy.fft, and jax.scipy.fft where they differ.
+"""Discrete cosine transforms of type 2. Names and semantics follow scipy.fft, and jax.scipy.fft where they differ.
 
 Of N values x, the transform is y[k] = 2 sum_j x[j] cos(pi k (2 j + 1) / (2 N)). It follows from the Fourier transform
 V of the same values in another order (those at even places, then those at odd places backwards): y[k] is the real part
@@ -32,8 +32,8 @@ __all__ = ["dct", "dctn", "idct", "idctn"]
 def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The cosine transform along one axis.
 
-    type: 2, the only one; n: the size that is transformed, to which x is cut or padded with zeros; norm: "backward"
-    (also None) divides the inverse by 2 N, "ortho" makes the transform orthogonal.
+    type: 2, the only one; n: the transformed size; x is cut or padded with zeros to it; norm: "backward" (also None)
+    divides the inverse by 2 N, "ortho" makes the transform orthogonal.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import fft

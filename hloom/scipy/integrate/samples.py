@@ -1,4 +1,4 @@
-"""Integrals of functions of which samples are known. Source for names and meaning: jax.scipy.integrate."""
+"""Integrals of sampled functions. Names and semantics follow jax.scipy.integrate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RegularGridInterpolator. Source for names and meaning: scipy.interpolate, and jax.scipy.interpolate where they
+"""RegularGridInterpolator. Names and semantics follow scipy.interpolate, and jax.scipy.interpolate where they
 differ."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _METHODS = ("linear", "nearest")
 
 
 class RegularGridInterpolator:
-    """A function of n variables, of which the values on a grid are known. A pytree.
+    """A function of n variables, interpolated from its values on a grid. A pytree.
 
     Args:
       points: n vectors, ascending, with at least two numbers each.

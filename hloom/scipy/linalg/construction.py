@@ -1,4 +1,4 @@
-"""Matrices of a known form. Source for names and meaning: scipy.linalg, and jax.scipy.linalg where they differ."""
+"""Matrices of a known form. Names and semantics follow scipy.linalg, and jax.scipy.linalg where they differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Factorisations, eigenvalues and systems with SciPy's arguments. Source for names and meaning: scipy.linalg, and
+"""Factorisations, eigenvalues and systems with SciPy's arguments. Names and semantics follow scipy.linalg, and
 jax.scipy.linalg where they differ.
 
 Leading dimensions are batch dimensions. `overwrite_a` and the like, `check_finite`, `lwork`, `turbo` and `debug` are
@@ -77,8 +77,8 @@ def _given(name: str, a: ArrayLike, *, square: bool = False) -> Value:
 def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Value:
     """The upper triangular U of a = U^H U, or with `lower` L of a = L L^H. NaN if a is not positive definite.
 
-    a: [..., n, n], of which only the triangle of the factor is read; integers become floats. `overwrite_a` and
-    `check_finite` are ignored.
+    a: [..., n, n], only the triangle of the factor is read; integers become floats. `overwrite_a` and `check_finite`
+    are ignored.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -95,8 +95,7 @@ def cho_factor(
 ) -> tuple[Value, bool]:
     """What `cho_solve` takes: (the factor of `cholesky`, lower).
 
-    a: [..., n, n], of which only one triangle is read; integers become floats. `overwrite_a` and `check_finite` are
-    ignored.
+    a: [..., n, n], only one triangle is read; integers become floats. `overwrite_a` and `check_finite` are ignored.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -532,7 +531,7 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
 
 
 def _corner(x: Value) -> Value:
-    """1 at [..., 0, 0], 0 elsewhere."""
+    """1 at [..., 0, 0], 0 at all other places."""
     unit = identity(x.aval.shape, x.aval.dtype)
     first = lax.broadcasted_iota(dtypes.int32, x.aval.shape, x.aval.ndim - 1) == 0
     return where(first, unit, 0).astype(x.aval.dtype)

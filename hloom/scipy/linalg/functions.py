@@ -1,4 +1,4 @@
-"""Functions of matrices, and equations of them. Source for names and meaning: scipy.linalg, and jax.scipy.linalg where
+"""Functions of matrices, and equations of them. Names and semantics follow scipy.linalg, and jax.scipy.linalg where
 they differ."""
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def _square(name: str, a: ArrayLike) -> Any:
 # ---- the exponential
 #
 # Higham, "The scaling and squaring method for the matrix exponential revisited" (2005): the Pade approximant of degree
-# m is accurate to rounding for matrices whose 1-norm is at most theta; others are halved s times before, and the result
-# squared s times.
+# m is accurate to rounding for matrices with a 1-norm of at most theta; others are halved s times before, and the
+# result squared s times.
 _DEGREES = {4: (7, 3.925724783138660), 8: (13, 5.371920351148152)}
 """By the size of the real type in bytes: m and theta."""
 
 
 def _pade_coefficients(degree: int) -> list[float]:
-    """Of x^0, x^1, ... in the numerator; the denominator has those of the numerator at -x. Integers, the last one 1."""
+    """Of x^0, x^1, ... in the numerator; the denominator is the numerator at -x. Integers, the last one 1."""
     top = math.factorial(2 * degree) // math.factorial(degree)
     found = [
         top
@@ -205,7 +205,7 @@ def _complex_schur(x: Any) -> tuple[Any, Any]:
 
 
 def _by_columns(n: int, start: Any, column: Callable[[Any, Any, Any, Any], tuple[Any, Any]]) -> Any:
-    """An upper triangular F, whose diagonal `start` has: column j follows from those before it.
+    """An upper triangular F with the diagonal of `start`: column j follows from those before it.
 
     column(F, j, is_j, is_before) -> (M, b): the elements of column j above the diagonal solve M f = b. Where the
     diagonal of M is 0, the element is what is left of b there.
@@ -269,10 +269,10 @@ def _one(name: str, a: ArrayLike) -> Any:
 
 
 def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
-    """A function of a square matrix [n, n], by that of its eigenvalues (Schur and Parlett); complex.
+    """A function of a square matrix [n, n], computed from its eigenvalues (Schur and Parlett); complex.
 
     Not accurate where eigenvalues are close; equal ones are right if the matrix is diagonal in their space. Unless
-    `disp`, (result, SciPy's estimate of its relative error: the norm of what is above the diagonal of the Schur form,
+    `disp`, (result, SciPy's estimate of its relative error: the norm of the part above the diagonal of the Schur form,
     over the smallest difference of eigenvalues, times eps; between eps and 1; infinite if nothing in the result is
     finite).
 

@@ -1,7 +1,7 @@
-"""The polar decomposition. Source for names and meaning: scipy.linalg, and jax.scipy.linalg where they differ.
+"""The polar decomposition. Names and semantics follow scipy.linalg, and jax.scipy.linalg where they differ.
 
-Its derivatives are its own, not those of the singular vectors that it is computed from: these do not exist where
-singular values are equal, while both factors are smooth there. So each orthogonal matrix has a derivative.
+It has derivatives of its own instead of those of the singular vectors that it is computed from: these do not exist
+where singular values are equal, while both factors are smooth there. So each orthogonal matrix has a derivative.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Further matrices of a known form. Source for names and meaning: scipy.linalg, and jax.scipy.linalg where they differ.
+"""Further matrices of a known form. Names and semantics follow scipy.linalg, and jax.scipy.linalg where they differ.
 
 Vectors may have leading batch dimensions; then there is a matrix for each.
 """
@@ -46,7 +46,7 @@ __all__ = [
 
 
 def _vector(name: str, a: ArrayLike, least: int, *, inexact: bool = True) -> Any:
-    """An array whose last dimension has at least `least` numbers."""
+    """An array with at least `least` numbers along its last dimension."""
     check_arraylike(name, a)
     (value,) = promote_dtypes_inexact(a) if inexact else promote_dtypes(a)
     found = atleast_1d(value)
@@ -78,7 +78,7 @@ def circulant(c: ArrayLike) -> Value:
 
 @compound()
 def companion(a: ArrayLike) -> Value:
-    """The matrix whose eigenvalues are the roots of the polynomial a[..., 0] x^n + ... + a[..., n].
+    """The matrix with the roots of the polynomial a[..., 0] x^n + ... + a[..., n].
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -206,7 +206,7 @@ def _convolution_matrix(a: Any, n: int, mode: str) -> Value:
 
 @compound(static=("n", "scale", "dtype"))
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Value:
-    """exp(-2 pi i j k / n): the matrix of `numpy.fft.fft`. scale: "sqrtn" or "n", by which it is divided.
+    """exp(-2 pi i j k / n): the matrix of `numpy.fft.fft`. scale: "sqrtn" or "n", the divisor.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg
@@ -267,7 +267,7 @@ def helmert(n: int, full: bool = False) -> Value:
 
 
 def invhilbert(n: int) -> Value:
-    """The inverse of `hilbert(n)`, whose entries are integers, as floats.
+    """The inverse of `hilbert(n)`, with integers as entries, as floats.
 
     >>> from hloom.scipy import linalg
     >>> linalg.invhilbert(3)

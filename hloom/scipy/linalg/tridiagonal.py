@@ -1,4 +1,4 @@
-"""Eigenvalues of tridiagonal matrices. Source for names and meaning: jax.scipy.linalg."""
+"""Eigenvalues of tridiagonal matrices. Names and semantics follow jax.scipy.linalg."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def eigh_tridiagonal(
     """(w, v), or w alone, of the Hermitian matrix with d on the diagonal, e above and its conjugate below.
 
     d: [n], its real part is read; e: [n - 1], of the same dtype; select: "a" all eigenvalues, ascending, or "i" those
-    from number select_range[0] to select_range[1]. `tol` and `key` are ignored: eigenvalues are as exact as those of
-    `eigh`, of the whole matrix.
+    from number select_range[0] to select_range[1]. `tol` and `key` are ignored: eigenvalues are as exact as from
+    `eigh`, for the whole matrix.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import linalg

@@ -1,4 +1,4 @@
-"""`map_coordinates`. Source for names and meaning: scipy.ndimage, and jax.scipy.ndimage where they differ."""
+"""`map_coordinates`. Names and semantics follow scipy.ndimage, and jax.scipy.ndimage where they differ."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def map_coordinates(
 
     Args:
       input: the array, of n dimensions.
-      coordinates: for each dimension an array of places, all of one shape, which is that of the result.
+      coordinates: for each dimension an array of places; all have the result's shape.
       order: 0 takes the nearest element, 1 interpolates between neighbours.
       mode: what is outside: "constant" `cval`, "nearest" the nearest element, "wrap" the array again, "mirror" its
         mirror image about the centre of the last element, "reflect" about its edge.

@@ -32,7 +32,7 @@ class Point(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What the search found: the step, value and gradient there, how often they were computed, and a status.
+    """The result of the search: the step, value and gradient there, how often they were computed, and a status.
 
     status: 0 the conditions hold, 1 the interval became too small, 3 the step was doubled too often.
     """

@@ -1,4 +1,4 @@
-"""`minimize`, whose results are those of jax.scipy.optimize.minimize. The methods are in files of their own."""
+"""`minimize`, with the results of jax.scipy.optimize.minimize. The methods are in files of their own."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
 
 @compound(static=("mode", "method", "precision"))
 def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: Any = None) -> Value:
-    """The sums of the products of in1 with the conjugate of in2 shifted. Arguments as those of `convolve`.
+    """The sums of the products of in1 with the conjugate of in2 shifted. Arguments as for `convolve`.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import signal
@@ -170,7 +170,7 @@ def _by(method: str, x: Any, y: Any, mode: str, precision: Any) -> Any:
 
 
 def _larger_first(x: Any, y: Any, dimensions: Any) -> tuple[Any, Any]:
-    """For "valid": the one that the other is inside of comes first."""
+    """For "valid": the larger one comes first."""
     if all(x.shape[d] >= y.shape[d] for d in dimensions):
         return x, y
     if all(x.shape[d] <= y.shape[d] for d in dimensions):

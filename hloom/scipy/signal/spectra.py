@@ -82,8 +82,8 @@ def csd(
     """(frequencies, P): the cross power spectral density of x and y by Welch's method.
 
     scaling: "density", or "spectrum" for a power at each frequency. average: "mean" or "median" over the segments.
-    nperseg is the length of the signals by default. Without y it is that of x and x, and real. The other arguments are
-    those of `stft`.
+    nperseg is the length of the signals by default. Without y it is computed for x and x, and is real. The other
+    arguments are as for `stft`.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import signal
@@ -115,7 +115,7 @@ def welch(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Value, Value]:
-    """(frequencies, P): the power spectral density of x by Welch's method. Arguments as those of `csd`.
+    """(frequencies, P): the power spectral density of x by Welch's method. Arguments as for `csd`.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import signal
@@ -139,7 +139,7 @@ def istft(
     time_axis: int = -1,
     freq_axis: int = -2,
 ) -> tuple[Value, Value]:
-    """(times, x): the signal of which `stft` with the same arguments gives Zxx.
+    """(times, x): the signal that `stft` with the same arguments maps to Zxx.
 
     boundary: whether the signal was extended. The times are, as in SciPy, as many as x has elements in dimension 0.
 
@@ -179,7 +179,7 @@ def istft(
 
 
 class _Static(NamedTuple):
-    """What is known before values are."""
+    """The static facts."""
 
     length: int
     overlap: int

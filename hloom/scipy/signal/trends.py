@@ -1,4 +1,4 @@
-"""Trends of signals. Source for names and meaning: jax.scipy.signal."""
+"""Trends of signals. Names and semantics follow jax.scipy.signal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bessel functions. Source for names and meaning: jax.scipy.special."""
+"""Bessel functions. Names and semantics follow jax.scipy.special."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _bessel_jn(z: ArrayLike, order: int) -> Value:
 
 @functools.cache
 def _orders(v: int) -> Primitive:
-    """The orders 0 to v as a primitive, whose derivative needs the orders up to v + 1 (DLMF 10.6.1)."""
+    """The orders 0 to v as a primitive; its derivative needs the orders up to v + 1 (DLMF 10.6.1)."""
     primitive = Primitive("bessel_jn")
 
     @primitive.def_meaning
@@ -170,7 +170,7 @@ def _recurrence(z: Any, v: int) -> Any:
 
     zeros = lax.full_like(z, 0.0)
     first = (start, zeros, lax.full_like(z, 1e-30), zeros, jnp.zeros((v + 1, *z.shape), dtypes.float64))
-    # the step of order 0 would divide by nothing that matters: it computes J_-1, which nobody reads
+    # the step of order 0 would divide by nothing that matters: it computes J_-1, which is not used
     kept, total = while_loop(lambda state: state[0] > -0.5, step, first)[4:2:-1]
     values = kept / total
     orders = jnp.arange(v + 1).reshape(-1, *[1] * z.ndim)

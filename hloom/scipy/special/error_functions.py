@@ -122,7 +122,7 @@ _ERFCX_TAIL = [(-1.0) ** (k + 1) * c for k, c in enumerate(_DOUBLE_FACTORIALS)]
 
 
 def _erfcx_slope_meaning(x: Any) -> Any:
-    """2 (x y - 1 / sqrt(pi)), of which little is left far out: there by the asymptotic series (DLMF 7.12.1)."""
+    """2 (x y - 1 / sqrt(pi)), which cancels far out: there by the asymptotic series (DLMF 7.12.1)."""
     far = x > _FAR
     near = lax.select(far, lax.full_like(x, 1.0), x)
     direct = 2.0 * (near * _erfcx_meaning(near) - 1.0 / _SQRT_PI)
@@ -185,7 +185,7 @@ def _dawsn_meaning(x: Any) -> Any:
 
 
 def _dawsn_slope_meaning(x: Any) -> Any:
-    """1 - 2 x y, of which little is left far out: there by the asymptotic series."""
+    """1 - 2 x y, which cancels far out: there by the asymptotic series."""
     far = lax.abs(x) > _FAR
     near = lax.select(far, lax.full_like(x, 1.0), x)
     direct = 1.0 - 2.0 * near * _dawsn_meaning(near)
@@ -275,8 +275,8 @@ _wofz_slope = Primitive("wofz_slope")
 
 @_wofz_slope.def_meaning
 def _wofz_slope_meaning(z: Any) -> Any:
-    """2 i / sqrt(pi) - 2 z w(z), of which little is left far out: there by the asymptotic series in the upper
-    half-plane, and below it from w(z) = 2 exp(-z**2) - w(-z)."""
+    """2 i / sqrt(pi) - 2 z w(z), which cancels far out: there by the asymptotic series in the upper half-plane, and
+    below it from w(z) = 2 exp(-z**2) - w(-z)."""
     dtype, weak = z.aval.dtype, z.aval.weak_type
     with enable_x64(True):
         wide = convert(z, dtypes.complex128, False)

@@ -1,4 +1,4 @@
-"""Exponential, sine and cosine integrals, and the dilogarithm. Source for names and meaning: jax.scipy.special."""
+"""Exponential, sine and cosine integrals, and the dilogarithm. Names and semantics follow jax.scipy.special."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ _EI_BORDER = 40.0
 
 
 def _expi_meaning(x: Any) -> Any:
-    """For x > 0 the power series (DLMF 6.6.2), whose terms are positive, then the asymptotic one (6.12.2); for x < 0
+    """For x > 0 the power series (DLMF 6.6.2), with positive terms, then the asymptotic one (6.12.2); for x < 0
     -exp1(-x).
     """
     middle = (x > 0.0) & (x < _EI_BORDER)
@@ -163,7 +163,7 @@ _expi: ElementwiseFunction = ElementwiseFunction("expi", _expi_meaning, [lambda 
 
 @compound()
 def expi(x: ArrayLike) -> Value:
-    """The exponential integral: the principal value of that of exp(t) / t up to x; -inf at 0, as in SciPy.
+    """The exponential integral: the principal value of the integral of exp(t) / t up to x; -inf at 0, as in SciPy.
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
@@ -219,7 +219,7 @@ _ci: ElementwiseFunction = ElementwiseFunction(
 
 @compound()
 def sici(x: ArrayLike) -> tuple[Value, Value]:
-    """(Si, Ci): the sine and the cosine integral. For x < 0, Ci is that of |x|.
+    """(Si, Ci): the sine and the cosine integral. For x < 0, Ci is Ci(|x|).
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
@@ -247,7 +247,7 @@ def _spence_near(u: Any) -> Any:
 
 
 def _spence_meaning(x: Any) -> Any:
-    """By a series in log(x) for x between 1/2 and 2, to which reflection and inversion lead (DLMF 25.12.4 and 6)."""
+    """By a series in log(x) for x between 1/2 and 2; reflection and inversion lead there (DLMF 25.12.4 and 6)."""
     large = x > 2.0
     place = lax.select(large, 1.0 / x, x)
     small = (place < 0.5) & (place > 0.0)

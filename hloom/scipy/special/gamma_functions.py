@@ -1,4 +1,4 @@
-"""The gamma function and its relatives. Source for names and meaning: scipy.special, jax.scipy.special."""
+"""The gamma function and its relatives. Names and semantics follow scipy.special, jax.scipy.special."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def _is_finite_at_pole(p: Any, q: Any) -> Any:
 
 
 def _log_beta_meaning(a: Any, b: Any) -> Any:
-    """For p < 0 < q by reflection (DLMF 5.5.3) from that of positive arguments; of two negative ones by gammas.
+    """For p < 0 < q by reflection (DLMF 5.5.3) from positive arguments; of two negative ones by gammas.
 
     B(p, q) = B(1 - p - q, q) sin(pi (p + q)) / sin(pi p) for p + q <= 0, else -pi / (p sin(pi p) B(-p, p + q)).
     """
@@ -316,7 +316,7 @@ def _log_beta_meaning(a: Any, b: Any) -> Any:
 
 
 def log_beta_of_positive(a: Any, b: Any) -> Any:
-    """Above 8.5 by Stirling's formula, in which the logarithms are those of quotients: nothing large cancels."""
+    """Above 8.5 by Stirling's formula, with logarithms of quotients: nothing large cancels."""
     p, q = lax.min(a, b), lax.max(a, b)
     safe_q = lax.select(q < _FAR, lax.full_like(q, _FAR), q)
     safe_p = lax.select(p < _FAR, lax.full_like(p, _FAR), p)
@@ -382,7 +382,8 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Value:
 
 
 def _beta_meaning(a: Any, b: Any) -> Any:
-    """0 at the poles of gamma(a + b) alone; at those of gamma(a) or gamma(b) infinite, as in SciPy, or the limit."""
+    """0 at the poles of gamma(a + b) alone; at the poles of gamma(a) or gamma(b) infinite, as in SciPy, or the
+    limit."""
     size = lax.exp(_log_beta_meaning(a, b))
     p, q = lax.min(a, b), lax.max(a, b)
     is_odd = lax.rem(lax.floor(q), lax.full_like(q, 2.0)) != 0.0
@@ -548,7 +549,7 @@ def _multigammaln(a: ArrayLike, d: int) -> Value:
 
 
 def _poch_meaning(z: Any, m: Any) -> Any:
-    """By logarithms, whose difference Stirling's formula gives without cancellation; a product for small integers m.
+    """By logarithms; Stirling's formula gives their difference without cancellation; a product for small integers m.
 
     If gamma(z) and gamma(z + m) are both infinite, m is an integer, and the quotient has a limit,
     (-1)**m gamma(1 - z) / gamma(1 - z - m). If one of them is, it is 0 or infinite.

@@ -1,4 +1,4 @@
-"""Spherical harmonics. Source for names and meaning: scipy.special, jax.scipy.special."""
+"""Spherical harmonics. Names and semantics follow scipy.special, jax.scipy.special."""
 
 from __future__ import annotations
 

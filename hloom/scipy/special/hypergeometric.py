@@ -1,4 +1,4 @@
-"""Hypergeometric functions of real numbers. Source for names: scipy.special, jax.scipy.special."""
+"""Hypergeometric functions of real numbers. Names follow scipy.special, jax.scipy.special."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _kummer_far(a: Any, b: Any, x: Any, shift: Any) -> Any:
 
 
 def _bound(parameter: Any, moves: bool) -> Any:
-    """A parameter of which no term is 0, unless it is one that ends the sum and does not move."""
+    """A parameter that makes no term 0, unless it is one that ends the sum and does not move."""
     positive = lax.abs(parameter) + 1.0
     return positive if moves else lax.select(_is_pole(parameter), parameter, positive)
 
@@ -88,7 +88,7 @@ def _bound(parameter: Any, moves: bool) -> Any:
 def _hyp1f1_meaning(a: Any, b: Any, x: Any, moved: str = "") -> Any:
     """For x < 0 by Kummer's transformation exp(x) M(b - a, b, -x) (DLMF 13.2.39), unless the series is finite.
 
-    moved: the parameter by which this is to be differentiated. A sum that it ends is not finite any more.
+    moved: the parameter to differentiate by. A sum that it ends is not finite any more.
     """
     finite = _is_pole(a)
     turned = (x < 0.0) & ~finite if moved != "a" else x < 0.0
@@ -147,7 +147,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
 def _continued(a: Any, b: Any, c: Any, value: Any, slope: Any, rest: Any, active: Any) -> Any:
     """The solution of the hypergeometric equation with this value and slope at 1/2, at 1 - rest.
 
-    By Taylor series, each of which halves the distance to 1. It needs no case for integers c - a - b.
+    By Taylor series; each halves the distance to 1. It needs no case for integers c - a - b.
     """
     total = a + b + 1.0
 
@@ -191,7 +191,7 @@ def _hyp2f1_meaning(a: Any, b: Any, c: Any, x: Any, moved: str = "") -> Any:
     """Finite sums directly, by Euler's transformation (DLMF 15.8.1) where that makes one; x < 0 by Pfaff's to
     x / (x - 1), between 0 and 1; up to 1/2 by the power series, beyond by continuation.
 
-    moved: the parameter by which this is to be differentiated. A sum that it ends is not finite any more.
+    moved: the parameter to differentiate by. A sum that it ends is not finite any more.
     """
     one, zero = lax.full_like(x, 1.0), lax.full_like(x, 0.0)
     small, large = lax.min(a, b), lax.max(a, b)

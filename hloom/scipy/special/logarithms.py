@@ -1,4 +1,4 @@
-"""Logarithms of probabilities, entropies and normalisations. Source for names and meaning: jax.scipy.special."""
+"""Logarithms of probabilities, entropies and normalisations. Names and semantics follow jax.scipy.special."""
 
 from __future__ import annotations
 
@@ -201,8 +201,8 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Value:
 def _log_quotient(p: Any, q: Any) -> Any:
     """log(p / q) for positive p and q, also where they are close to each other.
 
-    It is log(1 + (larger - smaller) / smaller), or its negative. Where the quotient would overflow it is twice that of
-    the roots, which powers of two move towards each other.
+    It is log(1 + (larger - smaller) / smaller), or its negative. Where the quotient would overflow, it is twice the
+    logarithm of the quotient of the roots, which powers of two move towards each other.
     """
     limits = dtypes.finfo(p.aval.dtype)
     power = -int(limits.minexp) // 5

@@ -32,7 +32,7 @@ def real(name: str, *args: Any) -> list[Value]:
 
 
 def in_double(compute: Callable[..., Any], *values: Any) -> Any:
-    """`compute` of the values as float64, in their dtype: for sums of which narrower types would keep nothing."""
+    """`compute` of the values as float64, in their dtype: for sums that narrower types would round away."""
     dtype, weak = values[0].aval.dtype, all(v.aval.weak_type for v in values)
     with enable_x64(True):
         result = compute(*[convert(v, dtypes.float64, False) for v in values])

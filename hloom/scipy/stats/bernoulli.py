@@ -71,7 +71,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Value:
 
 @compound()
 def ppf(q: ArrayLike, p: ArrayLike) -> Value:
-    """The smallest k for which cdf is at least q; NaN for q outside of [0, 1].
+    """The smallest k with a cdf of at least q; NaN for q outside of [0, 1].
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 

@@ -1,4 +1,4 @@
-"""`hloom.scipy.stats.betabinom`: the successes in n trials whose probability has the beta distribution of a and b."""
+"""`hloom.scipy.stats.betabinom`: the successes in n trials with a probability from the beta distribution of a and b."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _family = Discrete(
 
 @compound()
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The logarithm of the probability of k: the successes in n trials whose probability has the beta distribution of a
-    and b; -inf unless k - loc is an integer of the support.
+    """The logarithm of the probability of k: the successes in n trials with a probability from the beta distribution of
+    a and b; -inf unless k - loc is an integer of the support.
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
@@ -44,8 +44,8 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
 
 @compound()
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k: the successes in n trials whose probability has the beta distribution of a and b; 0 unless
-    k - loc is an integer of the support.
+    """The probability of k: the successes in n trials with a probability from the beta distribution of a and b; 0
+    unless k - loc is an integer of the support.
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 

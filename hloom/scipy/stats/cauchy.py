@@ -25,7 +25,7 @@ def _log_density(y: Any) -> Any:
 
 
 def _quantile(q: Any) -> Any:
-    """-1 / tan(pi q); near 1/2 the tangent of what is left, near 1 from 1 - q."""
+    """-1 / tan(pi q); near 1/2 the tangent of the rest, near 1 from 1 - q."""
     low, high = q < 0.25, q > 0.75
     outer = low | high
     end = jnp.where(outer, jnp.where(low, q, q - 1), 0.25)
@@ -128,7 +128,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
 
 @compound()
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The value up to which the probability is q, by Cauchy's distribution: the inverse of cdf. NaN outside of [0, 1].
+    """The quantile at q of Cauchy's distribution: the inverse of cdf. NaN outside of [0, 1].
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 

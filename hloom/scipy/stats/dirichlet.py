@@ -52,7 +52,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Value:
 
 @compound()
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Value:
-    """The density at the points x[:, ...]; 0 outside of the simplex. Arguments as those of `logpdf`.
+    """The density at the points x[:, ...]; 0 outside of the simplex. Arguments as for `logpdf`.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import stats

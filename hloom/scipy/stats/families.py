@@ -1,4 +1,4 @@
-"""What distributions have in common: arguments, the support, locations and scales, and parameters that are not allowed.
+"""The common parts of distributions: arguments, the support, locations and scales, and parameters that are not allowed.
 
     _family = Continuous("expon", low=0.0, log_density=lambda y: -y, cdf_formula=...)
 

@@ -109,8 +109,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
 
 @compound()
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The value up to which the probability is p, by the Gumbel distribution of minima: the inverse of cdf. NaN outside
-    of [0, 1].
+    """The quantile at p of the Gumbel distribution of minima: the inverse of cdf. NaN outside of [0, 1].
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 

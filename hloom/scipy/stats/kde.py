@@ -1,4 +1,4 @@
-"""Densities estimated from samples. Source for names and meaning: jax.scipy.stats."""
+"""Densities estimated from samples. Names and semantics follow jax.scipy.stats."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def _normal_density(differences: Any, covariance: Any) -> Value:
 
 @compound(static=("logarithm",))
 def _kernel_sums(kde: Any, points: Any, logarithm: bool) -> Value:
-    """The sum of weighted kernels at each point: the squared distances are those of whitened points."""
+    """The sum of weighted kernels at each point: the squared distances are between whitened points."""
     dataset, weights, points, precision = promote_dtypes_inexact(kde.dataset, kde.weights, points, kde.inv_cov)
     whitening = jnp.linalg.cholesky(precision).T
     sample, places = whitening @ dataset, whitening @ points

@@ -95,8 +95,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
 
 @compound()
 def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The value up to which the probability is x, by the logistic distribution: the inverse of cdf. NaN outside of [0,
-    1].
+    """The quantile at x of the logistic distribution: the inverse of cdf. NaN outside of [0, 1].
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 

@@ -61,7 +61,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
 
 @compound()
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Value:
-    """The density at the vectors x[..., :]. Arguments as those of `logpdf`.
+    """The density at the vectors x[..., :]. Arguments as for `logpdf`.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import stats

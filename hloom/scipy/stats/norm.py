@@ -116,8 +116,8 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
 
 @compound()
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The value up to which the probability is q, by the normal distribution of mean loc and standard deviation scale:
-    the inverse of cdf. NaN outside of [0, 1].
+    """The quantile at q of the normal distribution of mean loc and standard deviation scale: the inverse of cdf. NaN
+    outside of [0, 1].
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 

@@ -114,8 +114,8 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
 
 @compound()
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The value up to which the probability is q, by Pareto's distribution of shape b, above loc + scale: the inverse
-    of cdf. NaN outside of [0, 1].
+    """The quantile at q of Pareto's distribution of shape b, above loc + scale: the inverse of cdf. NaN outside of [0,
+    1].
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 

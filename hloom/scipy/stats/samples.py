@@ -1,4 +1,4 @@
-"""Statistics of samples. Source for names and meaning: jax.scipy.stats."""
+"""Statistics of samples. Names and semantics follow jax.scipy.stats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""jax._src.lax.lax: the operations, which are those of `hloom.lax`."""
+"""jax._src.lax.lax: the operations, which are the same as in `hloom.lax`."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""Vector quantization. Source for names and meaning: jax.scipy.cluster.vq."""
+"""Vector quantization. Names and semantics follow jax.scipy.cluster.vq."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Solvers with short recurrences: conjugate gradients and BiCGSTAB. Source: jax.scipy.sparse.linalg.
 
-Derivatives are those of the solution, by another solve (`lax.custom_linear_solve`), and are as good as that solve.
+The solution has its own derivatives, by another solve (`lax.custom_linear_solve`), and they are as good as that solve.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def cg(
 def bicgstab(
     A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: Any = None, M: Any = None
 ) -> tuple[Any, None]:
-    """(x, None): A x = b by the stabilized method of biconjugate gradients, for any A. Arguments as those of `cg`.
+    """(x, None): A x = b by the stabilized method of biconjugate gradients, for any A. Arguments as for `cg`.
 
     >>> import hloom
     >>> from hloom import numpy as jnp

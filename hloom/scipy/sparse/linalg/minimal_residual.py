@@ -2,7 +2,7 @@
 
 The space is spanned by orthonormal vectors, columns of V: for each leaf of b an array with a further last dimension.
 Row k of H has what the product of A with column k is made of: M A V[:, k] = V H[k]. Rows that are not yet known are
-those of the identity, so that the system of equations of the last step has one solution in any case.
+rows of the identity, so that the system of equations of the last step has one solution in any case.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def gmres(
     """(x, info): A x = b by GMRES, for any A. info: -1 if x has NaN, else 0.
 
     Args:
-      A, b, x0, tol, atol, M: as those of `cg`.
+      A, b, x0, tol, atol, M: as for `cg`.
       restart: how many dimensions the Krylov space has before a new one begins at the x that was found.
       maxiter: how many of these spaces, at most; by default ten for each unknown.
       solve_method: "incremental" updates factors in each step, so it knows the residual and may end inside of a space;

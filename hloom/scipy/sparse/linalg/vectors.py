@@ -1,4 +1,4 @@
-"""Pytrees as vectors, and what the solvers have in common. Source for names and meaning: jax.scipy.sparse.linalg."""
+"""Pytrees as vectors, and what the solvers have in common. Names and semantics follow jax.scipy.sparse.linalg."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def identity(x: Any) -> Any:
 
 
 def as_function(operator_or_matrix: Any) -> Function:
-    """What multiplies by a matrix; a function is one already."""
+    """A function that multiplies by a matrix; a function is one already."""
     given = operator_or_matrix
     if callable(given):
         return given  # type: ignore[no-any-return]

@@ -51,7 +51,7 @@ def magnitude(q: Any) -> Any:
 
 @compound()
 def canonical(q: Any) -> Any:
-    """Of q and -q the one whose last nonzero number among w, x, y, z, in this order, is the first that is positive."""
+    """Of q and -q, the one in which the last nonzero number among w, x, y, z, in this order, is positive."""
     x, y, z, w = (q[..., k : k + 1] for k in range(4))
     decisive = jnp.where(w != 0, w, jnp.where(x != 0, x, jnp.where(y != 0, y, z)))
     return jnp.where(decisive < 0, -q, q)
@@ -71,8 +71,8 @@ def as_matrix(q: Any) -> Any:
 
 @compound()
 def from_matrix(matrix: Any) -> Any:
-    """From the largest of the four numbers, by which the others are divided: it is the one of the largest of the
-    diagonal and the trace."""
+    """From the largest of the four numbers, which divides the others: it is the one of the largest of the diagonal and
+    the trace."""
     m = [[matrix[..., i, j] for j in range(3)] for i in range(3)]
     trace = m[0][0] + m[1][1] + m[2][2]
     sums = {(i, j): m[i][j] + m[j][i] for i, j in ((0, 1), (0, 2), (1, 2))}
@@ -172,8 +172,8 @@ def as_euler(q: Any, axes: tuple[int, ...], extrinsic: bool, degrees: bool) -> A
 def leading(a: Any) -> Any:
     """The eigenvector [n] of the largest eigenvalue of a symmetric, semidefinite matrix [n, n].
 
-    It is smooth where that eigenvalue is a simple one. The others may be equal, as those of the mean of one or two
-    rotations are, which are 0: there the derivatives of `eigh`, which has all vectors, do not exist.
+    It is smooth where that eigenvalue is simple. The other eigenvalues may be equal, as for the mean of one or two
+    rotations, where they are 0: there the derivatives of `eigh`, which has all vectors, do not exist.
     """
     return _leading.bind(a)
 

@@ -1,4 +1,4 @@
-"""Rotation, a pytree. Source for names and meaning: scipy.spatial.transform, and jax's where they differ."""
+"""Rotation, a pytree. Names and semantics follow scipy.spatial.transform, and jax's where they differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Rotation"]
 
 
 def _given(name: str, x: ArrayLike, *last: int) -> Any:
-    """An array of floats whose last dimensions are these."""
+    """An array of floats with these last dimensions."""
     check_arraylike(name, x)
     (value,) = promote_dtypes_inexact(x)
     if value.aval.shape[-len(last) :] != last:
@@ -134,7 +134,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
-        """From vectors along the axes whose lengths are the angles.
+        """From vectors along the axes, with the angles as their lengths.
 
         >>> import hloom
         >>> from hloom import numpy as jnp
@@ -238,7 +238,7 @@ class Rotation(NamedTuple):
         return quaternions.as_mrp(self.quat)
 
     def as_rotvec(self, degrees: bool = False) -> Any:
-        """Vectors along the axes whose lengths are the angles, [..., 3].
+        """Vectors along the axes, with the angles as their lengths, [..., 3].
 
         >>> import hloom
         >>> from hloom.scipy.spatial.transform import Rotation
@@ -284,7 +284,7 @@ class Rotation(NamedTuple):
         return quaternions.magnitude(self.quat)
 
     def mean(self, weights: ArrayLike | None = None) -> Rotation:
-        """The mean of the rotations: the one that maximizes the weighted squares of the products with them.
+        """The mean of the rotations: it maximizes the weighted squares of the products with them.
 
         >>> import hloom
         >>> from hloom import numpy as jnp

@@ -1,4 +1,4 @@
-"""Rotations between rotations, at constant speed. Source for names and meaning: jax.scipy.spatial.transform."""
+"""Rotations between rotations, at constant speed. Names and semantics follow jax.scipy.spatial.transform."""
 
 from __future__ import annotations
 
