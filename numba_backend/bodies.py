@@ -13,6 +13,7 @@ from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..hlo.timeline.spans import Track, spanning
 from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
 from .emit.kernel import EmittedKernel
+from .machine import Machine, target_machine
 from .native_loops.state import overwritten
 from .rows import share_rule
 
@@ -23,7 +24,7 @@ class _Known:
     def __init__(self, body: FusedBody) -> None:
         self.body = body
         self.sharing = Sharing(body)
-        self.kernels: dict[tuple[tuple[int, int], ...], EmittedKernel] = {}
+        self.kernels: dict[tuple[Machine, tuple[tuple[int, int], ...]], EmittedKernel] = {}
 
 
 _MOST_INSTRUCTIONS = 4096
@@ -74,7 +75,7 @@ class Bodies:
     def kernel(self, fusion: HloInstruction, sharing: Mapping[int, int]) -> EmittedKernel:
         """The kernel of a fusion; `sharing`: see `emit_fusion`."""
         known = self._known(fusion)
-        key = tuple(sharing.items())
+        key = target_machine(), tuple(sharing.items())
         found = known.kernels.get(key)
         if found is None:
             with spanning(Track.COMPILING, f"emit {fusion.name}"):

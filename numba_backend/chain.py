@@ -25,21 +25,31 @@ from .bodies import Bodies
 from .dot import strides_of
 from .emit.kernel import EmittedKernel
 from .epilogue import Rowwise, divides_rows, keeps_rows, leading_sizes
+from .machine import target_machine
 from .policy.products import SHALLOW_DEPTH, GivenBand, suits_tiles, tiles
 from .runtime.chain import MOST_ARGUMENTS, Cut
 
-_LEAST_BYTES = 1 << 20
-"""Of what is computed and needed in the chain: no more than that is in second-level caches anyway."""
-_PIECE_BYTES = 1 << 19
-"""Of that for one piece: about half of a second-level cache."""
-_SIDE_BYTES = 1 << 19
-"""Of a right-hand side that each piece of rows reads again."""
 _FEWEST_MATRICES = 8
 """Fewer cannot be shared well between threads."""
 _FEWEST_PIECES, _FEWEST_ROWS = 4, 96
 """Fewer rows in a piece take longer to copy panels than is saved."""
 _TILE_ROWS = 6
 _MOST_LINKS = 16
+
+
+def _least_bytes() -> int:
+    """Of what is computed and needed in the chain: no more than that is in second-level caches anyway."""
+    return target_machine().second_cache
+
+
+def _piece_bytes() -> int:
+    """Of that for one piece."""
+    return target_machine().second_cache // 2
+
+
+def _side_bytes() -> int:
+    """Of a right-hand side that each piece of rows reads again."""
+    return target_machine().second_cache // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +154,7 @@ class _Finder:
             return None
         moves = self._moves()
         nbytes = sum(self._between().values())
-        if nbytes * self.rows <= _LEAST_BYTES:
+        if nbytes * self.rows <= _least_bytes():
             return None
         cut = self._cut(nbytes)
         if cut is None:
@@ -166,12 +176,12 @@ class _Finder:
     def _cut(self, nbytes: int) -> Cut | None:
         """`nbytes`: of a row, of what is computed and needed in the chain."""
         if len(self.leading) == self.batch:
-            return Cut(self.rows, 1, 1) if nbytes <= _PIECE_BYTES else None
+            return Cut(self.rows, 1, 1) if nbytes <= _piece_bytes() else None
         matrices = math.prod(self.leading[: self.batch])
         rows = self.rows // matrices
-        if _PIECE_BYTES // nbytes < _FEWEST_ROWS:
+        if _piece_bytes() // nbytes < _FEWEST_ROWS:
             return None
-        most = max(_FEWEST_ROWS, min(_PIECE_BYTES // nbytes, rows * matrices // _FEWEST_PIECES))
+        most = max(_FEWEST_ROWS, min(_piece_bytes() // nbytes, rows * matrices // _FEWEST_PIECES))
         step = rows // -(-rows // most) // _TILE_ROWS * _TILE_ROWS  # the last piece has the rest too
         return Cut(matrices, rows, max(step, _TILE_ROWS))
 
@@ -229,7 +239,7 @@ class _Finder:
         if len(self.leading) == self.batch:
             return True
         strides = strides_of(dot)
-        return strides.k * strides.n * dot.shape.element.byte_width <= _SIDE_BYTES
+        return strides.k * strides.n * dot.shape.element.byte_width <= _side_bytes()
 
     def _has_same_rows(self, dot: HloInstruction, given: Collection[int]) -> bool:
         attributes = dot.attributes

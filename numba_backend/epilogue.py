@@ -15,23 +15,26 @@ from ..hlo.buffers.assignment import BufferSlice
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.ops import Trait, has_trait
+from .machine import target_machine
 from .runtime.blas import MOST_EPILOGUES
 
 __all__ = [
-    "LEAST_BYTES", "MOST_EPILOGUES", "Rowwise", "divides_rows", "has_epilogues", "keeps_rows", "leading_sizes",
+    "MOST_EPILOGUES", "Rowwise", "divides_rows", "has_epilogues", "keeps_rows", "leading_sizes", "least_bytes",
     "overlap",
 ]  # fmt: skip
-
-LEAST_BYTES = 1 << 20
-"""Smaller results of products are in the cache when the next kernel reads them, whoever computed them."""
 
 _STRUCTURE = frozenset((Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.PARAMETER, Opcode.CONSTANT, Opcode.IOTA))
 _RESHAPES = frozenset((Opcode.RESHAPE, Opcode.BITCAST))
 
 
+def least_bytes() -> int:
+    """Smaller results of products are in the cache when the next kernel reads them, whoever computed them."""
+    return target_machine().second_cache
+
+
 def has_epilogues(dot: HloInstruction) -> bool:
     """True for a product that is worth computing piece by piece with what follows."""
-    return dot.shape.byte_size >= LEAST_BYTES
+    return dot.shape.byte_size >= least_bytes()
 
 
 def leading_sizes(dot: HloInstruction) -> tuple[int, ...]:

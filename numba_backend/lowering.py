@@ -26,14 +26,14 @@ from .bodies import Bodies
 from .chain import Followers, Link, find_chain, find_followers
 from .dot import gemm_of
 from .emit import FusedBody, canonical, emit_fusion
-from .emit.copies import SHARED_COPY, emit_copy
+from .emit.copies import emit_copy, shared_copy
 from .emit.element import storage_of
 from .emit.inlined import may_be_inlined, reads_once
 from .emit.kernel import EmittedKernel
 from .emit.places import place_of
 from .epilogue import MOST_EPILOGUES, Rowwise, divides_rows, has_epilogues, keeps_rows, leading_sizes, overlap
 from .loops.statements import KernelParameter, PointerParameter, SizeParameter
-from .machine import SHARE_NANOSECONDS
+from .machine import SHARE_NANOSECONDS, target_machine
 from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
 from .policy.products import product_kernel
@@ -46,9 +46,15 @@ from .runtime.kernel import KernelSource, Parameter, with_vectors_of
 from .runtime.program import Argument, Epilogue, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
 from .tuning import compiler_of, tuning_of
 
-LEAST_PARTS, PARTS_BYTES = 16, 1 << 22
-"""Of scratch memory for pieces there are no more parts than these, or than have so many bytes: the threads of a larger
+LEAST_PARTS = 16
+"""Of scratch memory for pieces there are no more parts than these, or than have `parts_bytes`: the threads of a larger
 machine wait for each other."""
+
+
+def parts_bytes() -> int:
+    """See `LEAST_PARTS`."""
+    return 4 * target_machine().second_cache
+
 
 LOWERED: Mapping[Opcode, str] = {
     Opcode.FUSION: "inlined, then fused anew: a kernel",
@@ -202,7 +208,7 @@ class _Lowering(RowContext):
 
     def copy(self, target: Argument, source: Argument, nbytes: int, name: str) -> None:
         """See `RowContext`."""
-        if nbytes < SHARED_COPY:
+        if nbytes < shared_copy():
             self.builder.copy(target, source, nbytes)
         else:
             self.kernel(f"{name} copies", emit_copy(nbytes), [source], [target])
@@ -407,7 +413,7 @@ class _Lowering(RowContext):
         with self._dense(instruction) as seen:
             lhs, rhs = self.operands(seen)
             (output,) = self.results(seen)
-            kernel = product_kernel(seen, self.builder.machine)
+            kernel = product_kernel(seen, target_machine())
             if kernel is not None:
                 self.kernel(instruction.name, kernel, [lhs, rhs], [output])
                 return
@@ -480,7 +486,7 @@ class _Lowering(RowContext):
             return
         kernels = [*(step.kernel for step in steps), *(link.kernel for link in links)]
         grain = self._pieces_of(sum(k.cost * k.extent for k in kernels) / best)
-        most = max(LEAST_PARTS, PARTS_BYTES // max(sum(memory.nbytes for memory in own), 1))
+        most = max(LEAST_PARTS, parts_bytes() // max(sum(memory.nbytes for memory in own), 1))
         cut, grain = Cut(best, 1, 1), grain and max(grain, -(-best // most))
         parts = homes(cut, grain) if grain else 1
         scratch = {memory: self._scratch_bytes(parts * memory.nbytes + memory.more) for memory in own}

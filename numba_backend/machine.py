@@ -1,15 +1,20 @@
 """The machine that programs are compiled for: all that a decision of this backend may know of a processor.
 
 `this_machine()` is read from the system; `hloom machine` prints it, with the speeds that `machine_speed.py` measures.
-`HLOOM_MACHINE="register_bytes=32"` gives other numbers than the system's, by the names of the fields; programs that are
-compiled ahead of time are for `ANY_TARGET`, and tests make machines of their own.
+`HLOOM_MACHINE="register_bytes=32"` gives other numbers than the system's, by the names of the fields.
+
+A decision asks `target_machine()`, the machine that is compiled for: this one, or that of ``with compiling_for(...)``.
+Programs that are compiled ahead of time are for `ANY_TARGET`, and tests make machines of their own. A limit is a part
+of a cache, written where it is used: ``target_machine().second_cache // 2``.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields, replace
 
 from ..hlo.errors import UnsupportedError
@@ -24,7 +29,7 @@ SHARE_NANOSECONDS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One processor, as kernels are made for it. Sizes are in bytes; 0: not known."""
+    """One processor, as kernels are made for it. Sizes are in bytes."""
 
     cores: int
     """CPUs that this process may use."""
@@ -35,20 +40,30 @@ class Machine:
     multiplies_bf16: bool
     """There are instructions that multiply numbers of bf16, in vectors of 64 bytes."""
     cache_line: int
+    """Of longer ones than 64 bytes, kernels write the parts."""
     first_cache: int
     """The data cache of a core."""
     second_cache: int
     """Of a core."""
     third_cache: int
-    """Of all cores, or of those that share one."""
+    """Of all cores, or of those that share one; 0: there is none, or it is not known."""
+
+    @property
+    def last_cache(self) -> int:
+        """The part of the largest cache that one program may count on; others use it too, most of it where it is large:
+        copies of 8 MiB and more, a quarter of it, are faster by stores past the caches with 32 MiB as with 260 MiB."""
+        return max(self.second_cache, min(self.third_cache or _MOST_OF_LAST, _MOST_OF_LAST))
 
     def to_text(self) -> str:
         """One line for each field: its name and number."""
         return "\n".join(f"{f.name:16} {int(getattr(self, f.name))}" for f in fields(self))
 
 
-ANY_TARGET = Machine(1, 16, 32, False, 64, 1 << 15, 1 << 18, 0)
-"""The least of the targets of ahead-of-time programs that have vector registers."""
+_MOST_OF_LAST = 32 << 20
+
+ANY_TARGET = Machine(1, 16, 32, False, 64, 1 << 15, 1 << 20, 0)
+"""For ahead-of-time programs: the least registers of the targets that have vectors, and caches as most of them have. A
+cache of this machine that the system does not tell has the size that it has here."""
 
 
 @functools.cache
@@ -60,10 +75,29 @@ def this_machine() -> Machine:
     words = frozenset((cpu_description() or "").split())
     count, nbytes = registers_of(words)
     caches = _caches("/sys/devices/system/cpu/cpu0/cache")
-    first, second, third = (caches.get(level, 0) for level in "123")
-    line = caches.get("line", 64)
+    any_ = ANY_TARGET
+    first, second, third = caches.get("1", any_.first_cache), caches.get("2", any_.second_cache), caches.get("3", 0)
+    line = min(caches.get("line", any_.cache_line), 64)
     system = Machine(available_cpus(), count, nbytes, "avx512_bf16" in words, line, first, second, third)
     return with_numbers(system, os.environ.get(MACHINE_VARIABLE, ""))
+
+
+_target: ContextVar[Machine | None] = ContextVar("target", default=None)
+
+
+def target_machine() -> Machine:
+    """The machine that is compiled for: that of `compiling_for`, else this one."""
+    return _target.get() or this_machine()
+
+
+@contextmanager
+def compiling_for(machine: Machine) -> Iterator[None]:
+    """What is compiled inside is for another machine."""
+    token = _target.set(machine)
+    try:
+        yield
+    finally:
+        _target.reset(token)
 
 
 def with_numbers(machine: Machine, text: str) -> Machine:
@@ -78,8 +112,18 @@ def with_numbers(machine: Machine, text: str) -> Machine:
         found[name] = int(value)
     if found.get("register_bytes", 16) not in (16, 32, 64) or found.get("registers", 16) not in (16, 32):
         raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: registers are 16 or 32, and have 16, 32 or 64 bytes")
+    if found.get("cores", 1) < 1 or found.get("cache_line", 64) not in (32, 64):
+        raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: there is a core at least; a line has 32 or 64 bytes")
     multiplies_bf16 = bool(found.pop("multiplies_bf16", machine.multiplies_bf16))
-    return replace(machine, multiplies_bf16=multiplies_bf16, **found)
+    changed = replace(machine, multiplies_bf16=multiplies_bf16, **found)
+    if changed.first_cache < _LEAST_CACHE or changed.second_cache < changed.first_cache:
+        raise UnsupportedError(
+            f"{MACHINE_VARIABLE}={text!r}: a first cache has {_LEAST_CACHE} bytes or more, a second one no less than it"
+        )
+    return changed
+
+
+_LEAST_CACHE = 1 << 12
 
 
 def registers_of(words: frozenset[str]) -> tuple[int, int]:

@@ -1,9 +1,9 @@
 """Whole programs on disk, beside the kernels: a process that traces a known program runs no pass, imports no emitter.
 
 A program is found by a hash of all that decides it: what the unoptimised HLO computes (hlo/content_key.py: without
-names and lines of the user's program), the target, the number of threads, the settings, and what `environment_key`
-collects: the CPU, the versions of the libraries, the files of this library (`runtime/installation.py`). So entries
-never become stale, only unused.
+names and lines of the user's program), the target, the machine with its caches, the number of threads, the settings,
+and what `environment_key` collects: the CPU, the versions of the libraries, the files of this library
+(`runtime/installation.py`). So entries never become stale, only unused.
 
 What is kept (`runtime/portable.py`) is data: words, names of kernels in the store, bytes of constants, shapes as text.
 It is trusted as kernels are (`runtime/store_disk.py`) and deleted with them. Of a program that calls Python, or holds
@@ -31,6 +31,7 @@ from ..hlo.shape import Shape
 from ..hlo.target import Target
 from ..hlo.targets import TARGETS
 from .executable import Details, Frame, NumbaExecutable, ready
+from .machine import target_machine
 from .runtime import program as programs
 from .runtime.installation import installation
 from .runtime.portable import PortableProgram
@@ -57,7 +58,7 @@ def key_of(module: HloModule, target: Target) -> str | None:
         return None
     try:
         settings = [None if target.name == "cpu" else data_key(target), *[data_key(read()) for read in SETTINGS]]
-        about = type(target).name, settings, get_num_threads()
+        about = type(target).name, settings, get_num_threads(), target_machine().to_text()
         content = content_key(module)
     except NoKey:
         return None

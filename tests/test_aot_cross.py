@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hloom.numba_backend.ahead.compiling import standalone
 from hloom.numba_backend.ahead.llvm_program import Surroundings, program_object
-from hloom.numba_backend.ahead.targets import Machine
+from hloom.numba_backend.ahead.targets import TargetMachine
 from hloom.numba_backend.ahead.wasm_program import caller
 from hloom.numba_backend.runtime.library import CALLED
 
@@ -128,7 +128,7 @@ def test_a_program_runs_on_arm_without_any_library(tmp_path: Path) -> None:
 
     compiled = hloom.aot.compile(probabilities, (X,))
     program = standalone(compiled.module)
-    machine = Machine("armv7-linux-gnueabihf", "cortex-a9").resolved()
+    machine = TargetMachine("armv7-linux-gnueabihf", "cortex-a9").resolved()
     numbers = re.sub("0x[0-9a-f]{8}", lambda m: str(int(m[0], 16)), _START)
     start = numbers.format(given=X.nbytes, result="buffer1", made=program.results[0].byte_size)
     code = program_object(program, "network", machine, Surroundings(caller(program, "network") + start, CALLED))

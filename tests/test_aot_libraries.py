@@ -13,7 +13,7 @@ from hloom.numba_backend.ahead.compiling import standalone
 from hloom.numba_backend.ahead.fourier_text import convolution_length, factors_of
 from hloom.numba_backend.ahead.llvm_program import program_object
 from hloom.numba_backend.ahead.standalone import StandaloneProgram
-from hloom.numba_backend.ahead.targets import Machine
+from hloom.numba_backend.ahead.targets import TargetMachine
 from hloom.numba_backend.runtime.llvm_backend import load_objects
 
 import hloom
@@ -26,7 +26,7 @@ KIND = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes
 
 def run_program(program: StandaloneProgram, inputs: Sequence[NDArray]) -> list[NDArray]:
     """The results of the object code. Every byte that it is given is known before."""
-    code = program_object(program, "op", Machine("native", "native").resolved())
+    code = program_object(program, "op", TargetMachine("native", "native").resolved())
     kept, (address,) = load_objects([("op_run", code)])
     given = [np.ascontiguousarray(x) for x in inputs]
     results = [np.full(s.dimensions, 0, s.element.dtype) for s in program.results]

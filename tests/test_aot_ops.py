@@ -20,7 +20,7 @@ from hloom.numba_backend.ahead.compiling import standalone
 from hloom.numba_backend.ahead.llvm_program import program_object
 from hloom.numba_backend.ahead.product import add_product
 from hloom.numba_backend.ahead.standalone import StandaloneProgram
-from hloom.numba_backend.ahead.targets import Machine
+from hloom.numba_backend.ahead.targets import TargetMachine
 from hloom.numba_backend.runtime.blas import BatchDimension, Gemm
 from hloom.numba_backend.runtime.dialect import SCOPE
 from hloom.numba_backend.runtime.dialect_define import Cast
@@ -61,7 +61,7 @@ def check_object(case: OpCase) -> None:
     except UnsupportedError as error:
         assert "Python" in str(error) or "process" in str(error)
         pytest.skip(str(error))
-    code = program_object(program, "op", Machine("native", "native").resolved())
+    code = program_object(program, "op", TargetMachine("native", "native").resolved())
     kept, (address,) = load_objects([("op_run", code)])
     check_results(case, run(KIND(address), program, inputs), hlo.evaluate(module, *inputs))
     del kept
@@ -199,7 +199,7 @@ def test_long_kernels_are_split_over_the_threads_of_the_caller() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((700, 900), dtype=np.float32), rng.standard_normal((900, 400), dtype=np.float32)
     program = standalone(module)
-    code = program_object(program, "op", Machine("native", "native").resolved())
+    code = program_object(program, "op", TargetMachine("native", "native").resolved())
     kept, (address,) = load_objects([("op_run", code)])
     pieces: list[tuple[int, int, int]] = []
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hloom.hlo.errors import UnsupportedError
 from hloom.numba_backend.ahead.compiling import standalone
-from hloom.numba_backend.ahead.targets import Machine
+from hloom.numba_backend.ahead.targets import TargetMachine
 from hloom.numba_backend.ahead.wasm_linker import link, sleb, uleb
 from hloom.numba_backend.ahead.wasm_object import LinkError, Reader, read_object
 from hloom.numba_backend.ahead.wasm_program import EXPORTS, program_module, program_object_for_module
@@ -35,7 +35,7 @@ from tests.support.node import call, needs_node, run_modules
 from tests.test_aot import FUNCTIONS, PARAMS, X, net
 
 WASM = "wasm32-unknown-unknown"
-HEADER = f'target triple = "{WASM}"\ntarget datalayout = "{Machine(WASM).resolved().llvm().target_data}"\n'
+HEADER = f'target triple = "{WASM}"\ntarget datalayout = "{TargetMachine(WASM).resolved().llvm().target_data}"\n'
 FEW, MANY = 331, 41
 """Of the table of operations, every so many cases."""
 
@@ -44,7 +44,7 @@ def compiled(text: str) -> bytes:
     """The object file of LLVM IR."""
     with llvm.create_context() as context:
         module = llvm.parse_assembly(HEADER + text, context)
-        code: bytes = Machine(WASM).resolved().llvm().emit_object(module)
+        code: bytes = TargetMachine(WASM).resolved().llvm().emit_object(module)
         module.close()
     return code
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_linked_is_said(what: str, make: Any, said: str) -> None:
 @pytest.mark.parametrize("features", ["", "+simd128"])
 def test_the_linker_agrees_with_lld(features: str, tmp_path: Path) -> None:
     program = standalone(hloom.aot.compile(net, (PARAMS, X)).module)
-    machine = Machine(WASM, "", features).resolved()
+    machine = TargetMachine(WASM, "", features).resolved()
     (tmp_path / "program.o").write_bytes(program_object_for_module(program, "program", machine))
     exports = [f"--export={name}" for name in EXPORTS]
     command = ["wasm-ld", "-O2", "--no-entry", "--stack-first", *exports, "program.o", "-o", "lld.wasm"]
@@ -273,7 +273,7 @@ def test_half_precision_is_converted_as_numpy_does(library: bytes) -> None:
 
 def check_cases(cases: list[OpCase], features: str) -> None:
     """Operations as modules, in one process of Node.js, beside the evaluator."""
-    machine = Machine(WASM, "", features).resolved()
+    machine = TargetMachine(WASM, "", features).resolved()
     made = []
     for case in cases:
         module = build_module(case)

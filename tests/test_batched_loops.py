@@ -364,7 +364,7 @@ def _in_parts(members: int | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[
             patch.setattr(cost, "LEAST_PARTED_NANOSECONDS", 0.0)
             patch.setattr(cost, "MOST_SHARED", 1e9)
             patch.setattr(parts, "LEAST_TURN_NANOSECONDS", 0.0)
-            patch.setattr(parts, "BLOCK_BYTES", 0)
+            patch.setattr(parts, "block_bytes", lambda: 0)
             patch.setattr(parts, "BLOCK_ELEMENTS", 0)
             patch.setattr(parts, "FEWEST_MEMBERS", members)
         yield

@@ -25,8 +25,8 @@ import hloom.numpy as jnp
 @pytest.fixture(autouse=True)
 def all_chains(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small ones too, and small pieces."""
-    monkeypatch.setattr(chain, "_LEAST_BYTES", 0)
-    monkeypatch.setattr(chain, "_PIECE_BYTES", 1 << 15)
+    monkeypatch.setattr(chain, "_least_bytes", lambda: 0)
+    monkeypatch.setattr(chain, "_piece_bytes", lambda: 1 << 15)
     monkeypatch.setattr(chain, "_FEWEST_ROWS", 12)
     yield
     threads.set_num_threads(None)

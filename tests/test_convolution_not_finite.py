@@ -160,7 +160,7 @@ def _check(module: HloModule, rng: np.random.Generator, seed: int | None = None)
 def _own_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest derivatives have forms of their own; products are done in blocks."""
     monkeypatch.setattr(forms, "LEAST_GRADIENT", 1)
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr(rows, "block_bytes", lambda: 1 << 12)
 
 
 @pytest.mark.usefixtures("_own_forms")

@@ -142,7 +142,7 @@ def _forms(module: HloModule) -> str:
 @pytest.fixture
 def _in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few images at a time, and forms of their own for the smallest derivatives."""
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr(rows, "block_bytes", lambda: 1 << 12)
     monkeypatch.setattr(forms, "LEAST_GRADIENT", 1)
 
 
@@ -200,7 +200,7 @@ def test_walks_through_images(spread: bool, in_strips: bool, monkeypatch: pytest
     monkeypatch.setattr(rows, "_work", lambda walk, tile: (walk.cells[-1].spread is not spread) + 1)
     monkeypatch.setattr(rows, "FEW_STRIPS", 2)
     monkeypatch.setattr(rows, "MORE_WORK", 1e9)
-    monkeypatch.setattr(rows, "LARGE_BYTES", 0 if in_strips else 1 << 30)
+    monkeypatch.setattr(rows, "large_bytes", lambda: 0 if in_strips else 1 << 30)
     monkeypatch.setattr(forms, "SOME_WASTE", 1e9)
     monkeypatch.setattr(forms, "MOST_WASTE", 1e9)
     cut = 0

@@ -25,7 +25,7 @@ import hloom.numpy as jnp
 @pytest.fixture(autouse=True)
 def all_products(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small ones too."""
-    monkeypatch.setattr(epilogue, "LEAST_BYTES", 0)
+    monkeypatch.setattr(epilogue, "least_bytes", lambda: 0)
     yield
     threads.set_num_threads(None)
 

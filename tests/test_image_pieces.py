@@ -28,9 +28,9 @@ FIRST, LAST = ("NCHW", "OIHW", "NCHW"), ("NHWC", "HWIO", "NHWC")
 def small_ones_too(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(convolutions, "FEW_IMAGES", 2)
     monkeypatch.setattr(windows, "FEW_IMAGES", 2)
-    monkeypatch.setattr(windows, "LEAST_BYTES", 0)
-    monkeypatch.setattr(windows, "PIECE_BYTES", 1 << 9)
-    monkeypatch.setattr(epilogue, "LEAST_BYTES", 0)
+    monkeypatch.setattr(windows, "least_bytes", lambda: 0)
+    monkeypatch.setattr(windows, "piece_bytes", lambda: 1 << 9)
+    monkeypatch.setattr(epilogue, "least_bytes", lambda: 0)
     yield
     threads.set_num_threads(None)
 
@@ -116,7 +116,7 @@ def test_results_are_those_of_the_evaluator(name: str) -> None:
 def test_scratch_memory_is_that_of_a_few_images(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of images that threads take at the same time have memory of their own, and no other image has."""
     monkeypatch.setattr(lowering, "LEAST_PARTS", 3)
-    monkeypatch.setattr(lowering, "PARTS_BYTES", 0)
+    monkeypatch.setattr(lowering, "parts_bytes", lambda: 0)
     x = numbers(50, 5, 12, 13)
     module = parse(hloom.jit(convolve).lower(x, W).as_text())
     (expected,) = evaluate(module, x, W)

@@ -157,8 +157,8 @@ def test_matrices_in_another_order_of_dimensions(routine: str, native: None) -> 
 def test_threads_share_a_batch(several: bool, native: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lapack, "SHARE_NANOSECONDS", 500)
     if several:
-        monkeypatch.setattr(lapack, "LARGE_BYTES", 1)
-        monkeypatch.setattr(lapack_calls, "LARGE_BYTES", 1)
+        monkeypatch.setattr(lapack, "large_bytes", lambda: 1)
+        monkeypatch.setattr(lapack_calls, "large_bytes", lambda: 1)
     case = ("geqrf", "T[37,12,9]", "(T[37,12,9], T[37,9])", "")
     text, types = module("f64", *case)
     same_bits(text, *values(types))

@@ -7,24 +7,40 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from hloom.hlo import UnsupportedError
-from hloom.numba_backend import machine
-from hloom.numba_backend.machine import ANY_TARGET, Machine, this_machine, with_numbers
+from hloom.hlo.element_type import ElementType
+from hloom.hlo.targets import target_named
+from hloom.hlo.text.parser import parse
+from hloom.numba_backend import epilogue, machine, stored_programs
+from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.emit import large_results, long_sort
+from hloom.numba_backend.emit.convolution_gradient import pairs_of
+from hloom.numba_backend.emit.copies import emit_copy
+from hloom.numba_backend.emit.kernel import EmittedKernel
+from hloom.numba_backend.emit.transposes import tiles_of
+from hloom.numba_backend.loops.statements import SizeParameter
+from hloom.numba_backend.machine import ANY_TARGET, Machine, compiling_for, target_machine, this_machine, with_numbers
+from hloom.numba_backend.native_loops.batch import block_members
+from hloom.numba_backend.native_loops.memory import Lanes
+from hloom.numba_backend.rows import convolution, fourier, window
 from hloom.numba_backend.runtime import store
 from hloom.numba_backend.runtime.dialect import SCOPE
+from hloom.numba_backend.runtime.executor import Op
 from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import optimise, widens_straight_lines
 
 import hloom
 import hloom.numpy as jnp
-from hloom import command_line
+from hloom import command_line, nn
 
 MACHINES = {
     "Skylake-SP": ("GenuineIntel avx2 fma avx512f avx512vl", (32, 32), False),
@@ -62,7 +78,8 @@ def test_numbers_of_the_user() -> None:
     changed = with_numbers(ANY_TARGET, "register_bytes=64, cores=7,multiplies_bf16=1")
     assert changed == replace(ANY_TARGET, register_bytes=64, cores=7, multiplies_bf16=True)
     assert with_numbers(ANY_TARGET, "") == ANY_TARGET
-    for text in ["speed=3", "cores=-1", "cores=x", "cores=²", "register_bytes=48", "registers=0", "cores=9=9"]:
+    registers, caches = ["register_bytes=48", "registers=0"], ["cache_line=48", "first_cache=0", "second_cache=4096"]
+    for text in ["speed=3", "cores=-1", "cores=x", "cores=²", "cores=9=9", "cores=0", *registers, *caches]:
         with pytest.raises(UnsupportedError, match="HLOOM_MACHINE="):
             with_numbers(ANY_TARGET, text)
 
@@ -136,3 +153,81 @@ def test_the_command_prints_every_field(capsys: pytest.CaptureFixture[str]) -> N
     assert command_line.main(["machine", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["register_bytes"] == this_machine().register_bytes and found["bytes_per_second"] > 0
+
+
+THIS = Machine(2, 32, 64, True, 64, 1 << 15, 1 << 20, 1 << 25)
+
+
+def _rows_of_pieces(machine: Machine) -> int:
+    """Of a chain: the softmax of a product, and another product."""
+
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        return jnp.einsum("qk,kd->qd", nn.softmax(jnp.einsum("qd,kd->qk", q, k)), v)
+
+    arrays = [np.ones((rows, 64), np.float32) for rows in (4096, 512, 512)]
+    with compiling_for(machine):
+        rows = NumbaCompiler().compile(parse(hloom.jit(attention).lower(*arrays).as_text()))._program.rows
+    (chain,) = [row for row in rows if row.op is Op.CHAIN]
+    return int(4096 / int(chain.shown[-1].split()[1]))
+
+
+def _value(kernel: EmittedKernel, name: str) -> int:
+    (found,) = [p.value for p in kernel.parameters if isinstance(p, SizeParameter) and p.name == name]
+    return found
+
+
+DECISIONS: dict[str, tuple[Callable[[], object], dict[str, int]]] = {
+    "a copy past the caches": (lambda: _value(emit_copy(3 << 20), "stream"), {"third_cache": 8 << 20}),
+    "lines of a copy": (lambda: emit_copy(100).source, {"cache_line": 32}),
+    "a result past the caches": (large_results.least_bytes, {"third_cache": 8 << 20}),
+    "tiles of a transpose": (lambda: tiles_of((4096, 4096), (1, 0), 4), {"first_cache": 1 << 13}),
+    "patches of a gradient": (lambda: pairs_of(target_machine(), ElementType.F32, 64), {"first_cache": 1 << 16}),
+    "digits of a sort": (long_sort._wide_bytes, {"second_cache": 1 << 18}),
+    "blocks of a native loop": (lambda: block_members([(Lanes(1024, 1, 8), 8)]), {"first_cache": 1 << 13}),
+    "columns of a transform": (lambda: fourier._block(1024, 64, 8), {"second_cache": 1 << 21}),
+    "what follows a product": (epilogue.least_bytes, {"second_cache": 1 << 21}),
+    "a piece of windows": (window.piece_bytes, {"first_cache": 1 << 16}),
+    "a strip of an image": (convolution.strip_bytes, {"second_cache": 1 << 21}),
+}
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_a_decision_follows_the_machine(name: str) -> None:
+    decide, numbers = DECISIONS[name]
+    with compiling_for(THIS):
+        before = decide()
+    with compiling_for(replace(THIS, **numbers)):
+        assert decide() != before
+    with compiling_for(replace(THIS, cores=64)):
+        assert decide() == before
+
+
+def test_a_smaller_second_cache_makes_smaller_pieces() -> None:
+    large, small = _rows_of_pieces(THIS), _rows_of_pieces(replace(THIS, second_cache=1 << 19))
+    assert small < large
+
+
+def test_a_fusion_has_a_kernel_for_each_machine() -> None:
+    module = parse(hloom.jit(lambda x: x.T).lower(np.ones((1024, 1024), np.float32)).as_text())
+    found = set()
+    for third in (4 << 20, 32 << 20, 4 << 20):
+        with compiling_for(replace(THIS, third_cache=third)):
+            found |= set(re.findall(r"stream = (\d)", "".join(NumbaCompiler().compile(module).kernels().values())))
+    assert found == {"0", "1"}
+
+
+def test_a_program_for_another_machine_has_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_programs, "is_watched", lambda: False)
+    module, target = parse("HloModule m\nENTRY main { ROOT p = f32[3] parameter(0) }"), target_named("cpu")
+    names = []
+    for machine_ in (THIS, replace(THIS, second_cache=1 << 19), THIS):
+        with compiling_for(machine_):
+            names.append(stored_programs.key_of(module, target))
+    assert names[0] == names[2] != names[1] and names[0] is not None
+
+
+def test_one_core_is_one_thread(tmp_path: Path) -> None:
+    text = "from hloom.numba_backend.runtime.threads import get_num_threads; print(get_num_threads())"
+    environment = {**os.environ, "HLOOM_MACHINE": "cores=1", "HLOOM_NUM_THREADS": "2"}
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=True)
+    assert ran.stdout.strip() == "1"

@@ -92,7 +92,7 @@ def test_long_rows_in_blocks(t: ElementType, threads: int, monkeypatch: pytest.M
         (False, [E.U8, t, t], comparator([E.U8, t, t], 2)),
         (True, [t, E.S16, E.F64], comparator([t, E.S16, E.F64])),
     ):  # fmt: skip
-        monkeypatch.setattr(long_sort, "_WIDE_BYTES", 1 << 20 if wide else 0)
+        monkeypatch.setattr(long_sort, "_wide_bytes", lambda wide=wide: 1 << 20 if wide else 0)
         module = _sort(types, dims, axis, by)
         with small_pieces():
             executable, guarded = NumbaCompiler().compile(module), GuardedProgram(module)

@@ -38,7 +38,7 @@ _CASES: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.fixture
 def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_results, "LARGE_RESULT", 0)
+    monkeypatch.setattr(large_results, "least_bytes", lambda: 0)
     monkeypatch.setattr(large_results, "LEAST_ROW", 0)
 
 

@@ -10,13 +10,13 @@ from ..namespaces import publish as _publish
 if _TYPE_CHECKING:
     from ..hlo.subgraph import FeedError
     from ..numba_backend.ahead.blas import BlasError
-    from ..numba_backend.ahead.targets import Machine, TargetError
+    from ..numba_backend.ahead.targets import TargetMachine, TargetError
     from .compiling import AotProgram, compile
     from .headers import IdentifierError, Slot
     from .loading import LoadedProgram, load
 
 __all__ = [
-    "AotProgram", "BlasError", "FeedError", "IdentifierError", "LoadedProgram", "Machine", "Slot", "TargetError",
+    "AotProgram", "BlasError", "FeedError", "IdentifierError", "LoadedProgram", "Slot", "TargetError", "TargetMachine",
     "compile", "load",
 ]  # fmt: skip
 
@@ -25,7 +25,7 @@ _publish(
     later={
         "FeedError": "hlo.subgraph",
         "BlasError": "numba_backend.ahead.blas",
-        **dict.fromkeys(("Machine", "TargetError"), "numba_backend.ahead.targets"),
+        **dict.fromkeys(("TargetMachine", "TargetError"), "numba_backend.ahead.targets"),
         **dict.fromkeys(("AotProgram", "compile"), "aot.compiling"),
         **dict.fromkeys(("IdentifierError", "Slot"), "aot.headers"),
         **dict.fromkeys(("LoadedProgram", "load"), "aot.loading"),

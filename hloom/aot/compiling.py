@@ -23,7 +23,7 @@ from ..hlo.text.parser import parse
 from ..numba_backend.ahead.blas import Blas
 from ..numba_backend.ahead.compiling import standalone
 from ..numba_backend.ahead.standalone import StandaloneProgram
-from ..numba_backend.ahead.targets import Machine, TargetError
+from ..numba_backend.ahead.targets import TargetError, TargetMachine
 from ..tracer import tree
 from ..tracer.jit import JitFunction, jit
 from ..tracer.stages import Lowered
@@ -64,7 +64,7 @@ def compile(
       fetches: the results, in the same way. By default all. Instructions that they do not need are left out.
       freeze: values that become constants: a dict from paths to arrays or trees of arrays, or a file of them, ``.npz``
         or ``.safetensors``.
-      target, cpu, features: as in `Machine`; ``cpu=None`` means x86-64-v3 (machines since about 2013) for x86-64,
+      target, cpu, features: as in `TargetMachine`; ``cpu=None`` means x86-64-v3 (machines since about 2013) for x86-64,
         what Linux asks of every machine (rv64gc) for RISC-V, and the oldest CPU of other targets.
 
       blas: whether products call the BLAS that is linked with the program, through CBLAS; a text gives the names of
@@ -97,13 +97,13 @@ def compile(
     return AotProgram(name, cpp_class or name, machine, module, arguments, results, called, static_arena)
 
 
-def _machine(target: str, cpu: str | None, features: str) -> Machine:
+def _machine(target: str, cpu: str | None, features: str) -> TargetMachine:
     if cpu is None:
-        triple = Machine(target).resolved().triple
+        triple = TargetMachine(target).resolved().triple
         cpu = "x86-64-v3" if triple.startswith("x86_64") else ""
         if triple.startswith("riscv64") and "linux" in triple:
             features = ",".join(filter(None, ["+m,+a,+f,+d,+c", features]))
-    return Machine(target, cpu, features).resolved()
+    return TargetMachine(target, cpu, features).resolved()
 
 
 def _graph(source: Source, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graph:
@@ -228,7 +228,7 @@ class AotProgram:
     """
 
     def __init__(
-        self, name: str, cpp_class: str, machine: Machine, module: HloModule, arguments: list[Slot],
+        self, name: str, cpp_class: str, machine: TargetMachine, module: HloModule, arguments: list[Slot],
         results: list[Slot], blas: Blas | None = None, static_arena: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.cpp_class, self.machine, self.module = name, cpp_class, machine, module

@@ -10,6 +10,7 @@ from ...hlo.ir import HloModule
 from ...hlo.layout import row_major
 from ...hlo.targets import target_named
 from ..bodies import Bodies
+from ..machine import ANY_TARGET, compiling_for
 from ..pipeline import pipeline
 from .blas import Blas
 from .standalone import StandaloneProgram, collect
@@ -36,6 +37,7 @@ def standalone(module: HloModule, *, blas: Blas | None = None, static_arena: boo
     )
     target = target_named("cpu")
     bodies = Bodies()
-    optimized, _ = pipeline(target, bodies).run(module)
-    assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
-    return collect(assignment, bodies, blas, static_arena)
+    with compiling_for(ANY_TARGET):
+        optimized, _ = pipeline(target, bodies).run(module)
+        assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
+        return collect(assignment, bodies, blas, static_arena)

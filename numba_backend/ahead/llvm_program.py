@@ -39,7 +39,7 @@ from .standalone import (
     Switch,
     Zero,
 )
-from .targets import Machine
+from .targets import TargetMachine
 
 _I1, _I8, _I32, _I64 = (llir.IntType(bits) for bits in (1, 8, 32, 64))
 _POINTER = _I8.as_pointer()
@@ -70,7 +70,7 @@ class Surroundings:
 
 
 def program_object(
-    program: StandaloneProgram, symbol: str, machine: Machine, surroundings: Surroundings | None = None
+    program: StandaloneProgram, symbol: str, machine: TargetMachine, surroundings: Surroundings | None = None
 ) -> bytes:
     """An object file for a (resolved) machine that defines `SYMBOL_run`; c_program.py shows its declaration."""
     target = machine.llvm()
@@ -100,7 +100,7 @@ def program_object(
 
 
 @functools.cache
-def _lacking(machine: Machine, has_library: bool) -> tuple[Operation, ...]:
+def _lacking(machine: TargetMachine, has_library: bool) -> tuple[Operation, ...]:
     """The operations that kernels for a machine get from `runtime/library.py`."""
     return lacking(machine.llvm(), OF_PROCESSOR if has_library else (*OF_PROCESSOR, *OF_LIBRARY))
 

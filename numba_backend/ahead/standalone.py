@@ -19,7 +19,6 @@ from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
 from ..bodies import Bodies
 from ..lowering import lower_into
-from ..machine import ANY_TARGET, Machine
 from ..runtime.blas import Gemm
 from ..runtime.chain import Cut, Stage
 from ..runtime.kernel import KernelSource
@@ -172,11 +171,6 @@ class _Builder(ProgramBuilder):
             self.kernels.append(kernel)
         row = CallKernel(number, tuple(arguments), extent, grain if extent >= 2 * grain else 0)
         self.rows.append(lambda: row)
-
-    @property
-    def machine(self) -> Machine:
-        """Targets are not asked for more than all of them have."""
-        return ANY_TARGET
 
     def native_loop(
         self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,

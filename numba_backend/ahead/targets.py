@@ -25,7 +25,7 @@ class TargetError(HloError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class TargetMachine:
     """A target of object code.
 
     `triple`: e.g. ``"x86_64-linux-gnu"``, ``"aarch64-linux-gnu"``, ``"riscv64-linux-gnu"``,
@@ -34,7 +34,7 @@ class Machine:
     `features`: e.g. ``"+avx2,-fma"``, after those of the CPU.
 
     >>> from hloom import aot
-    >>> aot.Machine("aarch64-linux-gnu", "cortex-a72").resolved().cpu
+    >>> aot.TargetMachine("aarch64-linux-gnu", "cortex-a72").resolved().cpu
     'cortex-a72'
     """
 
@@ -42,7 +42,7 @@ class Machine:
     cpu: str = ""
     features: str = ""
 
-    def resolved(self) -> Machine:
+    def resolved(self) -> TargetMachine:
         """The same with names in place of ``"native"``. Raises TargetError for what LLVM does not know."""
         triple, cpu, features = self.triple, self.cpu, self.features
         host, host_cpu, host_features = host_target()
@@ -56,7 +56,7 @@ class Machine:
             raise TargetError(f"{triple!r} is no target triple; one is, for example, 'aarch64-linux-gnu'")
         if not _WORD.fullmatch(cpu) or not _FEATURES.fullmatch(features):
             raise TargetError(f"cpu {cpu!r} with features {features!r}: write them as in cpu 'x86-64-v3', '+avx2,-fma'")
-        machine = Machine(triple, cpu, features)
+        machine = TargetMachine(triple, cpu, features)
         machine.llvm()
         return machine
 

@@ -20,7 +20,7 @@ from ...hlo.errors import UnsupportedError
 from ..runtime.library import CALLED
 from .llvm_program import Surroundings, program_object
 from .standalone import StandaloneProgram
-from .targets import Machine
+from .targets import TargetMachine
 from .wasm_linker import STACK_BYTES, link
 
 EXPORTS = ("run", "args", "results")
@@ -28,13 +28,13 @@ _MOST_BYTES = 1 << 31
 """Of buffers: addresses have 32 bits, and a browser gives less."""
 
 
-def program_object_for_module(program: StandaloneProgram, symbol: str, machine: Machine) -> bytes:
+def program_object_for_module(program: StandaloneProgram, symbol: str, machine: TargetMachine) -> bytes:
     """The object file that `program_module` links; wasm-ld takes it too: ``--no-entry --export=run --export=args
     --export=results``."""
     return program_object(program, symbol, machine, Surroundings(caller(program, symbol), CALLED))
 
 
-def program_module(program: StandaloneProgram, symbol: str, machine: Machine) -> bytes:
+def program_module(program: StandaloneProgram, symbol: str, machine: TargetMachine) -> bytes:
     """The module. UnsupportedError if its arrays do not fit into its memory."""
     shapes = (*program.arguments, *program.results)
     total = sum(shape.byte_size for shape in shapes) + program.temporary_bytes + len(program.constants) + STACK_BYTES

@@ -40,8 +40,6 @@ from .window_axes import Axis, row_major, take_apart
 PATCHES = 4
 LANES = 16
 """Sums of a pair: one or more registers. LLVM unrolls shorter loops before it makes vectors of them, and then fails."""
-_PATCH_BYTES = 1 << 14
-"""Of all patches of a piece: half of a first-level cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class Pairs:
     rows: int
     lanes: int
     chunk: int
-    """Positions of a piece: whole registers."""
+    """Positions of a piece: whole registers. All its patches take half of a first-level cache."""
 
     @property
     def stride(self) -> int:
@@ -65,7 +63,7 @@ def pairs_of(machine: Machine, element_type: ElementType, outputs: int) -> Pairs
     each = max(1, LANES * element_type.byte_width // nbytes)
     most = max(1, (24 if count >= 32 else 12) // (PATCHES * each))
     rows = -(-outputs // -(-outputs // most)) if outputs < 2 * most else most
-    return Pairs(rows, LANES, _PATCH_BYTES // PATCHES // element_type.byte_width - LANES)
+    return Pairs(rows, LANES, machine.first_cache // 2 // PATCHES // element_type.byte_width - LANES)
 
 
 def padded_cotangents(sizes: Sizes, pairs: Pairs) -> Geometry:

@@ -23,38 +23,39 @@ from ..loops.expressions import Name, Number, call
 from ..loops.statements import PointerParameter, SizeParameter
 from ..loops.typing import pointer_to
 from ..loops.writer import Writer
+from ..machine import target_machine
 from .kernel import HI, LO, EmittedKernel, program_of
-
-SHARED_COPY = 1 << 20
-"""Threads share a copy of so many bytes."""
-
-STREAMED = 8 << 20
-"""Results of so many bytes go past the caches. No processor's own number is asked for: a program that is stored or
-compiled ahead of time is the same wherever that is done."""
-
-LINE = 64
-"""Bytes of a line of the cache."""
 
 _PIECE = 4096
 _NANOSECONDS = 0.03
 """Of a byte that is copied."""
 
 
+def shared_copy() -> int:
+    """Threads share a copy of so many bytes."""
+    return target_machine().second_cache
+
+
+def is_streamed(nbytes: int) -> bool:
+    """True for a result that is not written to the caches: it would drive all else out of them."""
+    return nbytes >= target_machine().last_cache // 4
+
+
 def emit_copy(nbytes: int) -> EmittedKernel:
     """The kernel that copies so many bytes to a place that does not overlap."""
-    writer = Writer()
+    writer, line = Writer(), target_machine().cache_line
     x, out = (Name(name, pointer_to("uint8")) for name in ("x", "out"))
     parameters = (
         PointerParameter("x", ElementType.U8, 0, None), PointerParameter("out", ElementType.U8, None, 0),
-        SizeParameter("n", nbytes), SizeParameter("stream", int(nbytes >= STREAMED)),
+        SizeParameter("n", nbytes), SizeParameter("stream", int(is_streamed(nbytes))),
     )  # fmt: skip
     with writer.loop("i", LO, HI) as i:
         first = writer.assign("first", i * _PIECE)
         size = writer.assign("size", call("minimum", Number(_PIECE), Name("n") - first))
         with writer.if_(size.eq(_PIECE)), writer.if_(Name("stream").ne(0)):
             with (
-                writer.loop("k", first, first + _PIECE, step=LINE) as k,
-                writer.loop("m", Number(LINE), kind="streamed") as m,
+                writer.loop("k", first, first + _PIECE, step=line) as k,
+                writer.loop("m", Number(line), kind="streamed") as m,
             ):
                 writer.store(out, k + m, x[k + m])
             writer.assign(size, 0)

@@ -28,14 +28,13 @@ import numpy as np
 
 from ...hlo.element_type import ElementType
 from ..ahead.fourier_text import LARGEST_FACTOR, factors_of, roots
+from ..machine import target_machine
 from .fourier import butterfly_lines
 from .lanes import LANES
 from .texts import indented
 
 LARGEST_SUM = 127
 """The largest prime that is a pass: from here on a convolution takes less."""
-_WORK_BYTES = 1 << 19
-"""Of the memory that a block of rows is worked on in, which should stay in the second-level cache."""
 _SHORT = 256
 """A power of two from here on is transformed row by row, within the first-level cache: such passes are vectors too."""
 
@@ -66,9 +65,10 @@ _PRIMES = tuple(p for p in range(3, LARGEST_SUM + 1) if all(p % q for q in range
 
 
 def fits(real: ElementType, items: int, n: int) -> bool:
-    """Whether rows with transforms of length n are better transformed side by side."""
+    """Whether rows with transforms of length n are better transformed side by side: in memory that stays in the
+    second-level cache."""
     lanes = LANES[real]
-    if items < lanes or n <= 1 or 4 * (n + 1) * lanes * real.byte_width > _WORK_BYTES:
+    if items < lanes or n <= 1 or 4 * (n + 1) * lanes * real.byte_width > target_machine().second_cache // 2:
         return False
     return passes_of(n) is not None and (n < _SHORT or n & (n - 1) != 0)
 

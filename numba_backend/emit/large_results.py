@@ -10,10 +10,7 @@ import math
 
 from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
-
-LARGE_RESULT = 32 << 20
-"""Bytes of a large result. Of a smaller one a good part is still in the caches when the next result takes its memory,
-and is written faster so."""
+from ..machine import target_machine
 
 LEAST_ROW = 2048
 """Bytes of a row."""
@@ -29,6 +26,12 @@ _MOVES = frozenset(
 )  # fmt: skip
 
 
+def least_bytes() -> int:
+    """Of a large result. Of a smaller one a good part is still in the caches when the next result takes its memory, and
+    is written faster so."""
+    return target_machine().last_cache
+
+
 def large_result(body: HloComputation, name: str) -> dict[str, int] | None:
     """For the one result of a fusion, whose pointer is `name`: its name and the bytes of an element, if it is to be
     written past the caches."""
@@ -37,7 +40,7 @@ def large_result(body: HloComputation, name: str) -> dict[str, int] | None:
         return None
     sizes, width = shape.dimensions, shape.element.byte_width
     elements = math.prod(sizes)
-    if elements * width < LARGE_RESULT or 2 * sum(p.shape.num_elements for p in body.parameters) < elements:
+    if elements * width < least_bytes() or 2 * sum(p.shape.num_elements for p in body.parameters) < elements:
         return None
     row = sizes[-1] * (sizes[-2] if len(sizes) > 1 and sizes[-1] <= _TOGETHER else 1)
     return {name: width} if row * width >= LEAST_ROW else None

@@ -35,6 +35,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ..loops.expressions import ZERO, Expr, Name, Number, binary, call, is_number, minimum
 from ..loops.writer import cast
+from ..machine import target_machine
 from .applied import KernelText
 from .element import CAST
 from .kernel import HI, LO, EmittedKernel
@@ -47,12 +48,14 @@ LEAST = 16384
 _BLOCK = 8192
 _BLOCKS_OF_THREAD = 4
 
-_WIDE_BYTES = 4 << 20
-"""Digits have 11 bits if the keys and what moves with them, twice, take no more than this, and 8 bits otherwise:
-writing to 2048 places in turn is slow where these do not stay in a second-level cache."""
-
 _TABLES = 2
 """Tables in which a block is counted in turn: a number that was just written can be read only a few cycles later."""
+
+
+def _wide_bytes() -> int:
+    """Digits have 11 bits if the keys and what moves with them, twice, take no more than this, and 8 bits otherwise:
+    writing to 2048 places in turn is slow where these do not stay in a second-level cache."""
+    return 4 * target_machine().second_cache
 
 
 Place = tuple[str, int]
@@ -91,7 +94,7 @@ class LongSort:
         """The elements' numbers move with the keys, and the elements at the end."""
         self.moving = [ElementType.U32] if self.indexed else [types[k] for k in self.carried]
         width = self.key_type.byte_width + sum(t.byte_width for t in self.moving)
-        self.digit_bits = 11 if 2 * self.size * width <= _WIDE_BYTES else 8
+        self.digit_bits = 11 if 2 * self.size * width <= _wide_bytes() else 8
         self.steps: list[Step] = []
         self._scratch: list[tuple[ElementType, int]] = []
 

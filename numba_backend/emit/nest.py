@@ -34,9 +34,10 @@ from ...hlo.ops import Trait, has_trait
 from ..loops.expressions import ZERO, Expr, Name, Number, call, is_number
 from ..loops.statements import KernelParameter, LoopKind, PointerParameter
 from ..loops.writer import Writer, cast
+from ..machine import target_machine
 from .alignment import roots_of
 from .collapse import FusedBody
-from .copies import LINE, STREAMED
+from .copies import is_streamed
 from .element import ElementEmitter, is_held_as_stored, loaded, stored
 from .kernel import HI, LO, EmittedKernel, memory_type, pointer_of, program_of
 from .large_results import large_result
@@ -292,7 +293,7 @@ def _across_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
     return nest.finish(dimensions[last], math.prod(dimensions[:last]))
 
 
-TURNED_ROWS, _MOST_COLUMNS, _ROW_BYTES = 64, 128, 256
+TURNED_ROWS, _MOST_COLUMNS, _ROW_LINES = 64, 128, 4
 """Rows of a tile that is turned, which are neighbours in the operand, and its columns: a few lines of the cache, which
 processors fetch together."""
 
@@ -317,7 +318,7 @@ def _turned_operands(nest: NestEmitter, domain: HloInstruction) -> dict[tuple[Hl
 
 def _columns_together(nest: NestEmitter) -> int:
     """Columns that are written together: whole lines of each result, and whole blocks."""
-    return max(BLOCK, LINE // min(root.shape.element.byte_width for root in nest.roots))
+    return max(BLOCK, target_machine().cache_line // min(root.shape.element.byte_width for root in nest.roots))
 
 
 def _is_turned(nest: NestEmitter, domain: HloInstruction) -> bool:
@@ -337,15 +338,15 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
     tiled = strided_dimension(nest.roots)
     assert tiled is not None
     widths = [root.shape.element.byte_width for root in nest.roots]
-    together = _columns_together(nest)
+    together, line = _columns_together(nest), target_machine().cache_line
     widest = max(*widths, *(p.shape.element.byte_width for p, _ in _turned_operands(nest, domain)))
-    most = max(together, min(_MOST_COLUMNS, _ROW_BYTES // widest))
+    most = max(together, min(_MOST_COLUMNS, _ROW_LINES * line // widest))
     pitch = most + together
     bounds = [(LO, HI), *[(ZERO, nest.sizes.of(domain, d)) for d in range(1, last + 1)]]
     names = [loop_variable(d) for d in range(last + 5)]
     size, high = bounds[last][1], bounds[tiled][1]
-    streams = sum(widths) * math.prod(sizes) >= STREAMED
-    lanes = LINE // min(widths)
+    streams = is_streamed(sum(widths) * math.prod(sizes))
+    lanes = line // min(widths)
     stream = nest.sizes.argument("stream", int(streams))
     edge = nest.sizes.argument("edge", lanes - 1 if streams and sizes[-1] % lanes else 0)
     turned = []
@@ -377,7 +378,7 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
         with writer.loop(f"{names[last]}_tile", ZERO, whole, step=most) as column:
             columns = writer.assign("columns", call("minimum", Number(most), whole - column))
             for parameter, where, pointer, array in turned:
-                side = min(BLOCK, LINE // pointer.element_type.byte_width)
+                side = min(BLOCK, line // pointer.element_type.byte_width)
                 with (
                     writer.loop(names[last + 1], ZERO, columns + edges, step=side) as k,
                     writer.loop(names[last + 2], ZERO, rows, step=side) as low,

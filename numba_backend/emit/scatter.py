@@ -33,6 +33,7 @@ from ...hlo.ops.indexing import ScatterAttributes
 from ...hlo.passes.patterns import reducer_opcode
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, binary, minimum, unary
 from ..loops.writer import cast
+from ..machine import target_machine
 from .applied import KernelText
 from .inlined import Inlined
 from .kernel import HI, LO, EmittedKernel, memory_type
@@ -40,11 +41,11 @@ from .nest import loop_variable
 from .scatter_plan import PlanLoop, scatter_plan
 from .sizes import LITERAL_LIMIT
 
-SHARED_BYTES = 1024
+SHARED_LINES = 16
 """The least width of a thread's part of a window. Each thread reads all indices; of narrower parts the cache would get
 what lies between them as well."""
 
-OWNED_BYTES = 512
+OWNED_LINES = 8
 """The least size of windows that threads share by owners: each thread reads all indices."""
 
 OWNERS = 4
@@ -129,7 +130,8 @@ class ScatterEmitter:
         """The component of the index that says which thread updates a window, where threads share whole windows."""
         sizes = [start.last if start.single else 0 for start in self.plan.starts]
         window = self.plan.window * self.shapes[0].element.byte_width
-        if self.shared[0] is not None or window < OWNED_BYTES or max(sizes, default=0) < OWNERS:
+        owned = OWNED_LINES * target_machine().cache_line
+        if self.shared[0] is not None or window < owned or max(sizes, default=0) < OWNERS:
             return None
         return sizes.index(max(sizes))
 
@@ -143,7 +145,8 @@ class ScatterEmitter:
             if loop.array:  # a batch: its members update elements of their own
                 return loop, 1
         window = max(self.plan.inner, key=lambda loop: loop.extent, default=None)
-        least = max(1, SHARED_BYTES // max(shape.element.byte_width for shape in self.shapes[: self.count]))
+        widest = max(shape.element.byte_width for shape in self.shapes[: self.count])
+        least = max(1, SHARED_LINES * target_machine().cache_line // widest)
         return (window, least) if window is not None and window.extent >= 2 * least else (None, 1)
 
     def emit(self) -> EmittedKernel:

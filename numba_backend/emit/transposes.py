@@ -37,18 +37,16 @@ from ...hlo.opcode import Opcode
 from ..loops.expressions import ZERO, Expr, Name, Number, call
 from ..loops.statements import LoopKind
 from ..loops.writer import Writer
-from .copies import LINE, STREAMED
+from ..machine import target_machine
+from .copies import is_streamed
 from .kernel import HI, LO
 from .sizes import Sizes
 
-LEAST_BYTES = 4096
-"""Smaller arrays are in the first cache anyhow."""
+_ROWS, _RUN_LINES, _ROW_LINES = 64, 2, 4
+"""A run takes in dimensions until it has so many elements, or lines (`_RUN_LINES`). These, and at most
+`_ROW_LINES`, are what a tile has of the operand's run, if the result's run fills the tile."""
 
-_ROWS, _RUN_BYTES, _ROW_BYTES = 64, 128, 256
-"""A run takes in dimensions until it has so many elements, or bytes (`_RUN_BYTES`). These, and at most
-`_ROW_BYTES`, are what a tile has of the operand's run, if the result's run fills the tile."""
-
-_TILE_BYTES, _MOST_ELEMENTS = 16384, 8192
+_MOST_ELEMENTS = 8192
 """Of a tile."""
 
 _MOST_ENTRIES = 1024
@@ -105,7 +103,12 @@ def moved_parameter(root: HloInstruction) -> tuple[HloInstruction, tuple[int, ..
 
 def _capacity(width: int) -> int:
     """Elements of the local array of a tile, whose rows have a pitch."""
-    return 2 * min(_TILE_BYTES // width, _MOST_ELEMENTS)
+    return 2 * _tile_elements(width)
+
+
+def _tile_elements(width: int) -> int:
+    """The most elements of a tile, which takes half of a first-level cache."""
+    return min(target_machine().first_cache // 2 // width, _MOST_ELEMENTS)
 
 
 def _pitch(elements: int, line: int) -> int:
@@ -113,24 +116,29 @@ def _pitch(elements: int, line: int) -> int:
     return elements if elements < line else (-(-elements // line) | 1) * line
 
 
+def least_bytes() -> int:
+    """Smaller arrays are in the first cache anyhow."""
+    return target_machine().first_cache // 8
+
+
 def tiles_of(sizes: Sequence[int], where: Sequence[int], width: int) -> Tiles | None:
     """How to cut the transpose to an array of `sizes`, whose dimension `where[e]` is dimension e of the operand; None
     where there is no block to turn."""
-    rank = len(sizes)
-    if math.prod(sizes) * width < LEAST_BYTES or where[-1] == rank - 1:
+    rank, cache_line = len(sizes), target_machine().cache_line
+    if math.prod(sizes) * width < least_bytes() or where[-1] == rank - 1:
         return None
     orders = (where[::-1], range(rank - 1, -1, -1))
     runs = [[where[-1]], [rank - 1]]
     lengths = [sizes[run[0]] for run in runs]
     for k, order in enumerate(orders):
         for d in order[1:]:
-            if lengths[k] >= min(_ROWS, _RUN_BYTES // width) or d in runs[1 - k]:
+            if lengths[k] >= min(_ROWS, _RUN_LINES * cache_line // width) or d in runs[1 - k]:
                 break
             runs[k].append(d)
             lengths[k] *= sizes[d]
-    line = max(LINE // width, 1)
-    elements = min(_TILE_BYTES // width, _MOST_ELEMENTS)
-    rows = min(lengths[0], _ROWS, _ROW_BYTES // width)
+    line = max(cache_line // width, 1)
+    elements = _tile_elements(width)
+    rows = min(lengths[0], _ROWS, _ROW_LINES * cache_line // width)
     columns = min(lengths[1], elements // rows, _MOST_ENTRIES)
     capacity = _capacity(width)
     rows = min(lengths[0], elements // max(columns, line), _MOST_ENTRIES, capacity // _pitch(columns, line))
@@ -147,7 +155,7 @@ def tiles_of(sizes: Sequence[int], where: Sequence[int], width: int) -> Tiles | 
     side = 1 << (least.bit_length() - 1)
     if side < min(_LEAST_BLOCK, line):
         return None
-    return Tiles(found[0], found[1], side, math.prod(sizes) * width >= STREAMED, lengths[1] % line == 0)
+    return Tiles(found[0], found[1], side, is_streamed(math.prod(sizes) * width), lengths[1] % line == 0)
 
 
 class TransposeEmitter:
@@ -159,7 +167,7 @@ class TransposeEmitter:
     ) -> None:  # fmt: skip
         self.writer, self.sizes, self.tiles = writer, sizes, tiles
         self.root, self.parameter, self.where = root, parameter, where
-        self.width = root.shape.element.byte_width
+        self.width, self.line = root.shape.element.byte_width, target_machine().cache_line
         self.dimensions = root.shape.dimensions
         for d in range(root.shape.rank):
             if self.dimensions[d] > _BLOCK or d == 0:
@@ -175,7 +183,7 @@ class TransposeEmitter:
         """Writes the kernel's body; gives the number of tiles."""
         writer, tiles, width = self.writer, self.tiles, self.width
         rows, columns, side = tiles.rows, tiles.columns, tiles.side
-        line = max(LINE // width, 1)
+        line = max(self.line // width, 1)
         stream = self.sizes.argument("stream", int(tiles.streams and tiles.begins_lines))
         pitch = self.sizes.argument("pitch", _pitch(columns.elements, line))
         capacity = _capacity(width)
@@ -240,7 +248,7 @@ class TransposeEmitter:
 
     def _piece(self, run: _Run) -> int:
         """How many neighbours are copied at once: whole lines, if a tile has so many."""
-        line = max(LINE // self.width, 1)
+        line = max(self.line // self.width, 1)
         return line if run.elements >= line else self.tiles.side
 
     def _copy(
@@ -249,7 +257,7 @@ class TransposeEmitter:
     ) -> None:  # fmt: skip
         """Copies neighbours, by pieces if there are so many; lines are written past the caches if `stream` says so."""
         writer = self.writer
-        both = stream is not None and piece == max(LINE // self.width, 1)
+        both = stream is not None and piece == max(self.line // self.width, 1)
         with writer.if_(length >= piece), writer.loop(f"{name}_tile", ZERO, length, step=piece) as first:
             first = writer.assign(name, call("minimum", first, length - piece))
             kinds: tuple[LoopKind, ...] = ("streamed", "range") if both else ("range",)

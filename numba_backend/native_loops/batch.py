@@ -27,14 +27,13 @@ from ...hlo.ir import HloComputation
 from ..emit.kernel import HI, LO, EmittedKernel
 from ..loops.expressions import Expr, Name, call, times
 from ..loops.statements import Assign, Block, Comment, For, If, LocalArray, Statement, expressions_of, walk
+from ..machine import target_machine
 from .memory import Lanes
 from .state import loop_in
 
 FIRST, LAST = Name("first"), Name("last")
 """The bounds of a block of the batch."""
 
-BLOCK_BYTES = 24 << 10
-"""The state of a block, with what is computed on the way: it stays in the first-level cache."""
 BLOCK_ELEMENTS = 256
 """A block has at least so many elements of its smallest arrays, so that loops are long enough for vectors."""
 LEAST_TURN_NANOSECONDS = 300.0
@@ -93,6 +92,11 @@ class Parts:
 
 
 
+def block_bytes() -> int:
+    """The state of a block, with what is computed on the way: it stays in the first-level cache."""
+    return target_machine().first_cache * 3 // 4
+
+
 def block_members(memories: Iterable[tuple[Lanes, int]]) -> int:
     """Members of a block, a power of two: a literal of the text, the same for batches of all sizes. `memories`: all
     that have a batch, with the bytes of an element."""
@@ -100,7 +104,7 @@ def block_members(memories: Iterable[tuple[Lanes, int]]) -> int:
     nbytes = sum(lanes.inner * width for lanes, width in found)
     elements = max(lanes.inner for lanes, _ in found)
     members = FEWEST_MEMBERS
-    while members * elements < BLOCK_ELEMENTS or (members * 2 * nbytes <= BLOCK_BYTES and members < MOST_MEMBERS):
+    while members * elements < BLOCK_ELEMENTS or (members * 2 * nbytes <= block_bytes() and members < MOST_MEMBERS):
         members *= 2
     return members
 

@@ -64,7 +64,7 @@ from ..loops.writer import cast
 from .batch import NotInParts, block_members, bounds, copied, in_blocks, least_members, only_once
 from .cost import UNKNOWN_TRIPS
 from .joining import CallKernel, Copy, Scratch, part_of
-from .memory import MOST_LOCAL_BYTES, VECTOR_BITS_OF_LONG, Memory
+from .memory import VECTOR_BITS_OF_LONG, Memory, most_local_bytes
 from .products import Preparation, emit_product, preparation_of
 from .state import batch_in
 from .storage import Storage
@@ -253,7 +253,7 @@ class _Emitter(Storage):
         if found is None:
             count = wanted.steps * wanted.width
             nbytes = count * element_type.byte_width
-            if self._local_bytes + nbytes > MOST_LOCAL_BYTES:
+            if self._local_bytes + nbytes > most_local_bytes():
                 return None
             self._local_bytes += nbytes
             found = self._copies[key] = self._local_array("v", memory_type(element_type), count)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..loops.expressions import ZERO, Expr, Load, Name
 from ..loops.statements import Assign, Statement, Store
+from ..machine import target_machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,11 @@ VECTOR_BITS_OF_LONG = 256
 """With vectors of 16 f32, LLVM writes each inner loop three times: for what is left over by such vectors it makes
 narrower ones first. That takes twice as long to compile, and no less to run."""
 
-MOST_LOCAL_BYTES = 16 << 10
-"""All local arrays of one kernel together; they are on the stack."""
+
+def most_local_bytes() -> int:
+    """All local arrays of one kernel together, which are on the stack: they leave room for others in a first-level
+    cache."""
+    return target_machine().first_cache // 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)

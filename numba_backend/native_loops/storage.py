@@ -20,7 +20,7 @@ from ..loops.typing import pointer_to
 from ..loops.writer import cast
 from .batch import Parts
 from .cost import instructions_in
-from .memory import LONG, MOST_LOCAL_BYTES, MOST_LOCAL_ELEMENTS, MOST_LOCAL_ELEMENTS_OF_LONG, Lanes, Memory
+from .memory import LONG, MOST_LOCAL_ELEMENTS, MOST_LOCAL_ELEMENTS_OF_LONG, Lanes, Memory, most_local_bytes
 from .state import overwritten
 
 _LOOP_VARIABLES = frozenset("ijklmpqr")
@@ -70,7 +70,7 @@ class Storage:
         if count == 1 and not is_array:
             return Memory(Name(self.fresh("s"), kind), 1, is_variable=True)
         nbytes = count * element_type.byte_width
-        if count > self._most_literal or self._local_bytes + nbytes > MOST_LOCAL_BYTES:
+        if count > self._most_literal or self._local_bytes + nbytes > most_local_bytes():
             return None
         self._local_bytes += nbytes
         return self._local_array("v", kind, count)

@@ -30,12 +30,11 @@ from ..emit.convolution import (
     sizes_of_gradient,
 )
 from ..expansions.convolution import gradient_numbers, turned_numbers
+from ..machine import target_machine
 from ..runtime.blas import BatchDimension, Gemm
 from ..runtime.program import Argument
 from .table import PieceMemory, RowContext, Step, register
 
-BLOCK_BYTES = 1 << 21
-"""The patches of one block: about the size of all second-level caches together."""
 MAX_BLOCKS = 256
 """A large convolution has larger blocks instead of more of them."""
 MANY_POSITIONS = 256
@@ -43,22 +42,38 @@ MANY_POSITIONS = 256
 
 FEW_IMAGES = 8
 """Fewer images are not enough work to share between threads as they are."""
-IMAGE_BYTES = 1 << 20
-"""The copy of an image is in a second-level cache; larger ones are shared between threads."""
 MANY_ITEMS = 64
 """From so many pieces of work on, threads finish at about the same time."""
 COPIED, COPIED_ROW, SEGMENT = 5.0, 300.0, 100.0
 """Copying an element, and a row besides, and writing a run of results to where they belong, in multiplications."""
 LESS_WORK = 0.95
 """A larger copy has to save more than the estimate may be wrong."""
-LARGE_BYTES = 1 << 20
-"""Copies of images that are larger, all together, are made strip by strip."""
-FEW_STRIPS, STRIP_BYTES, MORE_WORK = 16, 1 << 19, 1.03
-"""So many strips at least, for the threads; how large one may be, and how much more there may be to do with them."""
+FEW_STRIPS, MORE_WORK = 16, 1.03
+"""So many strips at least, for the threads, and how much more there may be to do with them."""
 MOST_ROWS = 1.1
 """Channels last: how many times the rows of an image its tiles may have."""
 FEW_OUTPUTS = 8
 """Channels last, outputs lie along a vector register: with less of them a product by the BLAS is faster."""
+
+
+def block_bytes() -> int:
+    """The patches of one block: two second-level caches together."""
+    return 2 * target_machine().second_cache
+
+
+def image_bytes() -> int:
+    """The copy of an image is in a second-level cache; larger ones are shared between threads."""
+    return target_machine().second_cache
+
+
+def large_bytes() -> int:
+    """Copies of images that are larger, all together, are made strip by strip."""
+    return target_machine().second_cache
+
+
+def strip_bytes() -> int:
+    """How large a strip may be."""
+    return target_machine().second_cache // 2
 
 
 @register(Opcode.CONVOLUTION, how="kernels: tiles of sums in registers; 1 x 1, complex: BLAS gemm")
@@ -91,7 +106,7 @@ def _at(argument: Argument, sizes: Sizes, elements: int) -> Argument:
 
 
 def _limit(total: int) -> int:
-    return max(BLOCK_BYTES, total // MAX_BLOCKS)
+    return max(block_bytes(), total // MAX_BLOCKS)
 
 
 def _channels_first(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
@@ -185,7 +200,7 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
     """Some images at a time, so that their copy is still in the cache when it is multiplied."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
-    tile = tiles.tile_of(context.builder.machine, sizes.element_type, sizes.outputs)
+    tile = tiles.tile_of(target_machine(), sizes.element_type, sizes.outputs)
     geometry = _cheaper(copies.geometry_of(sizes), tile)
     by_images = _by_images(context, geometry)
     if context.has_pieces and not by_images:
@@ -258,7 +273,7 @@ def _gradient_last(context: RowContext, instruction: HloInstruction, sizes: Size
     weights, panels, tile = _panels(context, instruction, sizes, depth, sizes.inputs * sizes.taps)
     offsets = context.builder.constant(geometry.position_offsets())
     (result,) = context.results(instruction)
-    for first, some, copy in _copies_last(context, instruction, geometry, tile, BLOCK_BYTES // 4):
+    for first, some, copy in _copies_last(context, instruction, geometry, tile, block_bytes() // 4):
         walk = tiles_last.gradient_walk(geometry, some)
         emitted = tiles_last.emit_tiles_last(
             geometry, walk, tile, panels, depthwise=_is_depthwise(sizes), adds=first > 0
@@ -272,7 +287,7 @@ def _gradient_first(context: RowContext, instruction: HloInstruction, sizes: Siz
     array, cotangents = context.operands(instruction)
     (result,) = context.results(instruction)
     geometry = copies.geometry_of(sizes)
-    pairs = gradients.pairs_of(context.builder.machine, sizes.element_type, sizes.outputs)
+    pairs = gradients.pairs_of(target_machine(), sizes.element_type, sizes.outputs)
     padded = gradients.padded_cotangents(sizes, pairs)
     offsets = context.builder.constant(geometry.tap_offsets())
     images = _images(geometry)
@@ -300,7 +315,7 @@ def _cheaper(geometry: copies.Geometry, tile: tiles.Tile) -> copies.Geometry:
     if geometry.cells[-1].axis.part.stride > 1:
         return geometry
     spread = copies.geometry_of(geometry.sizes, spread=True)
-    if spread.image * geometry.sizes.element_type.byte_width > IMAGE_BYTES:
+    if spread.image * geometry.sizes.element_type.byte_width > image_bytes():
         return geometry
     return spread if _work(spread, tile) < LESS_WORK * _work(geometry, tile) else geometry
 
@@ -310,13 +325,13 @@ def _in_strips(geometry: copies.Geometry, tile: tiles.Tile) -> copies.Geometry:
     multiplied, and is gone afterwards. Nothing follows a strip: its results do not lie together."""
     sizes, spread = geometry.sizes, geometry.cells[-1].spread
     width, lines = sizes.element_type.byte_width, sizes.axes[0].count
-    if len(sizes.axes) < 2 or sizes.batch * geometry.image * width <= LARGE_BYTES:
+    if len(sizes.axes) < 2 or sizes.batch * geometry.image * width <= large_bytes():
         return geometry
     for strips in range(2, lines + 1):
         if lines % strips or sizes.batch * strips < FEW_STRIPS:
             continue
         walk = copies.geometry_of(sizes, spread=spread, strips=strips)
-        if walk.image * width <= STRIP_BYTES:
+        if walk.image * width <= strip_bytes():
             return walk if strips * _work(walk, tile) <= MORE_WORK * _work(geometry, tile) else geometry
     return geometry
 
@@ -334,7 +349,7 @@ def _by_images(context: RowContext, geometry: copies.Geometry) -> bool:
     """True if each image is a piece of work of its own: copied, multiplied, and given to what follows by one thread."""
     sizes = geometry.sizes
     per_image = geometry.image * sizes.element_type.byte_width
-    return context.has_pieces and sizes.batch >= FEW_IMAGES and per_image <= IMAGE_BYTES
+    return context.has_pieces and sizes.batch >= FEW_IMAGES and per_image <= image_bytes()
 
 
 def _shares_weights(sizes: Sizes, tile: tiles.Tile) -> bool:
@@ -342,7 +357,7 @@ def _shares_weights(sizes: Sizes, tile: tiles.Tile) -> bool:
     that it takes to read all weights."""
     rows = -(-sizes.positions // tile.rows) * tile.rows
     weights = sizes.made * sizes.depth * sizes.element_type.byte_width
-    return rows > MOST_ROWS * sizes.positions or (weights > IMAGE_BYTES and sizes.positions < MANY_POSITIONS)
+    return rows > MOST_ROWS * sizes.positions or (weights > image_bytes() and sizes.positions < MANY_POSITIONS)
 
 
 def _image_memory(geometry: copies.Geometry, tile: tiles.Tile) -> PieceMemory:
@@ -360,7 +375,7 @@ def _panels(
 ) -> tuple[Argument, tiles_last.Panels, tiles.Tile]:
     """The weights in panels of columns. Few rows do not pay for a copy, if the weights can be read where they are."""
     kernel = context.operands(instruction)[1]
-    tile = tiles.tile_of(context.builder.machine, sizes.element_type, max(rows, 2))
+    tile = tiles.tile_of(target_machine(), sizes.element_type, max(rows, 2))
     groups = 1 if _is_depthwise(sizes) else sizes.groups
     outputs = sizes.made // groups
     columns = -(-outputs // tile.columns)

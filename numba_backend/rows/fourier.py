@@ -22,7 +22,7 @@ from ..emit import fourier as texts
 from ..emit import fourier_lanes as lanes
 from ..emit.lanes import LANES
 from ..emit.written import written
-from ..machine import SHARE_NANOSECONDS
+from ..machine import SHARE_NANOSECONDS, target_machine
 from ..runtime.program import Argument
 from .table import RowContext
 
@@ -222,12 +222,12 @@ def _block(n: int, inner: int, width: int) -> int:
     if inner == 1:
         return 1
     block = _MOST_COLUMNS
-    while block > _LEAST_COLUMNS and 2 * n * block * width > _CACHE_BYTES:
+    while block > _LEAST_COLUMNS and 2 * n * block * width > target_machine().second_cache // 4:
         block //= 2
     return min(block, inner)
 
 
-_MOST_COLUMNS, _LEAST_COLUMNS, _CACHE_BYTES = 32, 8, 1 << 18
+_MOST_COLUMNS, _LEAST_COLUMNS = 32, 8
 
 
 def _pairs(values: np.ndarray, real: ElementType) -> np.ndarray:

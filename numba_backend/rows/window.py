@@ -16,14 +16,26 @@ from ..emit.window_extrema import emit_extrema, emit_extremum_sums, is_extremum
 from ..emit.window_joint import emit_joint, joins_rows
 from ..emit.window_scan import Scan, emit_columns, emit_rows, emit_starts, emit_sums, held_types, scan_of
 from ..emit.window_scatter import emit_select_and_scatter
+from ..machine import target_machine
 from .table import RowContext, Step, register
 
-FEW_IMAGES, IMAGE_BYTES = 8, 1 << 19
-"""Fewer or larger images are not pieces."""
-LEAST_BYTES = 1 << 16
-"""Smaller results are in the cache when the next kernel reads them."""
-PIECE_BYTES = 1 << 15
-"""Of the results of a piece, at most: they are to stay in a first-level cache, or close to it."""
+FEW_IMAGES = 8
+"""Fewer images are not pieces."""
+
+
+def image_bytes() -> int:
+    """Larger images are not pieces."""
+    return target_machine().second_cache // 2
+
+
+def least_bytes() -> int:
+    """Smaller results are in the cache when the next kernel reads them."""
+    return 2 * target_machine().first_cache
+
+
+def piece_bytes() -> int:
+    """Of the results of a piece, at most: they are to stay in a first-level cache, or close to it."""
+    return target_machine().first_cache
 
 
 @register(Opcode.REDUCE_WINDOW, how="a kernel of its own; cumulative windows: a scan of several")
@@ -48,15 +60,15 @@ def _pieces(instruction: HloInstruction, kernel: EmittedKernel) -> list[int]:
     """Into how many pieces with as many rows each the kernel's range may be cut, the best number first; none if pieces
     are not worth it. What follows may go through whole images."""
     shape = instruction.shape
-    if not shape.is_array or shape.byte_size < LEAST_BYTES or not kernel.extent:
+    if not shape.is_array or shape.byte_size < least_bytes() or not kernel.extent:
         return []
     rows, images = math.prod(shape.dimensions[:-1]), shape.dimensions[0]
     if rows % kernel.extent:
         return []
-    least = min(-(-shape.byte_size // PIECE_BYTES), kernel.extent)
+    least = min(-(-shape.byte_size // piece_bytes()), kernel.extent)
     most = min(kernel.extent, 4 * least)
     found = [pieces for pieces in range(least, most + 1) if kernel.extent % pieces == 0][:1]
-    if images >= FEW_IMAGES and kernel.extent % images == 0 and shape.byte_size // images <= IMAGE_BYTES:
+    if images >= FEW_IMAGES and kernel.extent % images == 0 and shape.byte_size // images <= image_bytes():
         found.append(images)
     return found
 

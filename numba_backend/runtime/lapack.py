@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..machine import SHARE_NANOSECONDS
+from ..machine import SHARE_NANOSECONDS, this_machine
 from .blas import thread_setting
 from .executor import native_function
 from .kernel import KernelSource
@@ -23,8 +23,6 @@ from .threads import ENTER_BLAS, LEAVE_BLAS, RUN_PARALLEL, get_num_threads, pool
 
 NDArray = np.ndarray[Any, Any]
 
-LARGE_BYTES = 1 << 20
-"""A matrix of this many bytes or more uses all threads."""
 
 # Words of a job: routine, number of calls, calls in a piece; then for each argument: address, step, step of a piece.
 _ROUTINE, _COUNT, _PIECE, _ARGUMENTS = 0, 8, 16, 24
@@ -69,6 +67,11 @@ LAPACK_FUNCTIONS = (_RUN, *(_pieces_function(count) for count in range(5, 21)))
 """The functions here, for all numbers of arguments that routines have."""
 
 
+def large_bytes() -> int:
+    """A matrix of this many bytes or more uses all threads."""
+    return this_machine().second_cache
+
+
 def nanoseconds(item_bytes: int) -> float:
     """n ** 3 for a matrix of f64 with n rows, and what a call takes."""
     return 200 + float((item_bytes / 8) ** 1.5)
@@ -78,7 +81,7 @@ def pieces_of(count: int, item_bytes: int) -> int:
     """Into how many pieces `count` matrices of `item_bytes` are cut, for threads that share them; 1 where OpenBLAS's
     own threads do better, or none would help."""
     threads, total = get_num_threads(), count * nanoseconds(item_bytes)
-    if threads == 1 or item_bytes >= LARGE_BYTES or total < 4 * SHARE_NANOSECONDS:
+    if threads == 1 or item_bytes >= large_bytes() or total < 4 * SHARE_NANOSECONDS:
         return 1
     return max(1, min(2 * threads, count, int(total / (2 * SHARE_NANOSECONDS))))
 

@@ -15,10 +15,11 @@ import numpy as np
 
 from ...hlo.custom_call_targets.library import PREFIXES, address_of
 from ...hlo.element_type import ElementType
+from ..machine import this_machine
 from .blas import thread_setting
 from .executor import native_function
 from .kernel import KernelSource
-from .lapack import LARGE_BYTES, nanoseconds, pieces_of
+from .lapack import large_bytes, nanoseconds, pieces_of
 from .program import Argument, ProgramBuilder, size
 from .threads import ENTER_BLAS, LEAVE_BLAS, THREADS, pool_pointer
 
@@ -26,7 +27,6 @@ from .threads import ENTER_BLAS, LEAVE_BLAS, THREADS, pool_pointer
 # whether OpenBLAS may use several; then the table.
 _ROUTINE, _COUNT, _PIECE, _GET, _SET, _POOL, _SEVERAL, _TABLE = (8 * k for k in range(8))
 _ENTRY = 4
-_LINE = 64
 
 
 @functools.cache
@@ -64,7 +64,7 @@ class LapackCall:
         self._builder, self._routine = builder, PREFIXES[element_type] + routine
         self._element_type, self._count = element_type, count
         self.nanoseconds = count * nanoseconds(item_bytes)
-        self._several = item_bytes >= LARGE_BYTES
+        self._several = item_bytes >= large_bytes()
         self._piece = -(-count // pieces_of(count, item_bytes))
         self.pieces = -(-count // self._piece)
         """How many workspaces there are of each kind."""
@@ -107,7 +107,8 @@ class LapackCall:
 
 def work_bytes(count: int, element_type: ElementType) -> int:
     """Of a workspace: whole cache lines, so that threads do not share one."""
-    return -(-count * element_type.byte_width // _LINE) * _LINE
+    line = this_machine().cache_line
+    return -(-count * element_type.byte_width // line) * line
 
 
 def per_matrix(element_type: ElementType, shape: Sequence[int]) -> int:

@@ -27,7 +27,7 @@ import numpy as np
 from ...hlo.ir import HloInstruction
 from ...hlo.named_address import NamedAddress
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
-from ..machine import SHARE_NANOSECONDS, Machine, this_machine
+from ..machine import SHARE_NANOSECONDS
 from .call import CALLER, ProgramBlock, header_words, program_function
 from .callbacks import CALL_PYTHON, LOOK, callback_api
 from .chain import Cut, Stage, chain_words
@@ -167,11 +167,6 @@ class ProgramBuilder:
         self._parallel = False
         self._work = 0.0
         self._nanoseconds = 0.0
-
-    @property
-    def machine(self) -> Machine:
-        """The machine that will run the program."""
-        return this_machine()
 
     def kernel(
         self, kernel: KernelSource, arguments: Sequence[Argument], extent: int, grain: int = 0,

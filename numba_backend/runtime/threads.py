@@ -38,6 +38,7 @@ from contextlib import contextmanager
 
 from ...hlo.forking import Order, fork_lock, kept_out_of_forks
 from ...hlo.named_address import NamedAddress
+from ..machine import this_machine
 from .cpus import available_cpus
 from .executor import API, CALL_PYTHON, LOOK, STATUS, native_function
 from .libc import libc_address
@@ -256,7 +257,7 @@ class _Pool:
         return self.pointer.value
 
     def threads(self) -> int:
-        limit = available_cpus()
+        limit = min(available_cpus(), this_machine().cores)
         named = os.environ.get("HLOOM_NUM_THREADS", "")
         if named:
             if not named.isdecimal() or int(named) < 1:
