@@ -270,7 +270,8 @@ class Noisy:
         if all(map(_is_simple, arrays)) and _is_simple(array):
             # HLO does not say with what sums of products begin: +0, or the first product, which may be -0.
             return _sign_of_zeros(array) if instruction.opcode in _PRODUCTS else None
-        if reducer is not None and reducer.root.opcode is not O.ADD:
+        is_sum = reducer is None or (reducer.root.opcode is O.ADD and len(reducer.instructions) == 3)
+        if not is_sum:
             if reducer.root.opcode is O.MULTIPLY and _may_leave_range(arrays[0]):
                 self._cannot_tell()  # some product on the way may be infinite, or zero
             return max(16.0, min(_terms(instruction, array), LONGEST_SUM) / 16) * _magnitude(array)
