@@ -22,6 +22,7 @@ from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer import dtypes, tree
 from ..tracer.aval import ShapedArray
+from ..tracer.context import current_context
 from ..tracer.core import (
     Call,
     Primitive,
@@ -36,6 +37,7 @@ from ..tracer.core import (
     run_meaning,
     set_current_trace,
 )
+from ..tracer.error_state import set_error_if
 from ..tracer.ops import (
     compare,
     full_like,
@@ -402,8 +404,12 @@ def check_index(shape: tuple[int, ...], axis: int, index: Value) -> None:
     inside = _and(
         compare(index, "GE", scalar_like(index, 0)), compare(index, "LT", scalar_like(index, max(shape[axis], 1)))
     )
-    aval = ShapedArray((), index.aval.dtype)
-    bind_check(Site("oob", _out_of_bounds(shape, axis), _ONE, (aval,), user_line() or ""), inside, [index])
+    context = current_context()
+    if context.error_checking_behavior_oob == "raise":
+        set_error_if(_not(inside), f"Out of bounds indexing for axis {axis} of array of shape {shape}")
+    if "oob" in context.checks:
+        aval = ShapedArray((), index.aval.dtype)
+        bind_check(Site("oob", _out_of_bounds(shape, axis), _ONE, (aval,), user_line() or ""), inside, [index])
 
 
 def _out_of_bounds(shape: tuple[int, ...], axis: int) -> str:

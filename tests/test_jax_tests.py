@@ -140,7 +140,7 @@ def test_what_needs_machinery_of_jax_is_counted_apart(outcomes: Path) -> None:
     found = read(outcomes)
     text = report(found, wanted(found, None))
     assert "     3      1  33.33%" in text and "     3      1  33.33%, without" in text  # no part of the machinery
-    found["run_test.py::RunTest::test_private"]["why"] = "PrivateName: not here: jax._src.error_check.raise_if_error"
+    found["run_test.py::RunTest::test_private"]["why"] = "PrivateName: not here: jax._src.error_check.wrap_for_export"
     assert "     2      1  50.00%, without" in report(found, wanted(found, None))
 
 

@@ -42,7 +42,7 @@ OURS = {
         *("elu", "gelu", "glorot", "glorot_normal", "leaky_relu", "log_softmax", "logsoftmax", "normal", "ones"),
         *("randn", "relu", "selu", "sigmoid", "softmax", "softplus", "standardize", "zeros"),
     },
-    "experimental": {"disable_x64", "enable_x64"},  # older JAX had them here
+    "experimental": {"disable_x64", "enable_x64", "error_check"},  # JAX has not published error_check yet
     "experimental.sparse": {"linalg"},  # JAX has the module there, too
     "extend": {"Linear", "Primitive"},  # JAX has Primitive in `extend.core`
     "extend.core": {"Linear"},

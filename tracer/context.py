@@ -65,6 +65,22 @@ class Context:
     """The meshes that complete a PartitionSpec (`current_mesh.py`); None: there is none."""
     user_contexts: tuple[tuple[int, Any], ...] = ()
     """Values of contexts that users make (`user_context.py`)."""
+    error_checking_behavior_nan: str = "ignore"
+    error_checking_behavior_divide: str = "ignore"
+    error_checking_behavior_oob: str = "ignore"
+    """"raise": programs remember that an operation gave NaN, divided by zero, or had an index out of bounds
+    (`error_state.py`)."""
+
+    @property
+    def looks_for_errors(self) -> bool:
+        """Whether programs remember errors of operations."""
+        floats = self.error_checking_behavior_nan, self.error_checking_behavior_divide
+        return "raise" in (*floats, self.error_checking_behavior_oob)
+
+    @property
+    def looks_at_indices(self) -> bool:
+        """Whether indices out of bounds are to be found."""
+        return "oob" in self.checks or self.error_checking_behavior_oob == "raise"
 
     def changed(self, **changes: Any) -> Context:
         """The context that differs in `changes`."""
@@ -104,7 +120,11 @@ def _interned(context: Context) -> Context:
     return found
 
 
-_waiting: list[tuple[str, Callable[[], None]]] = []
+def _start_looking() -> None:
+    importlib.import_module(".error_state", __package__).start()
+
+
+_waiting: list[tuple[str, Callable[[], None]]] = [("looks_for_errors", _start_looking)]
 
 
 def when_on(setting: str, start: Callable[[], None]) -> None:

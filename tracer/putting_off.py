@@ -381,6 +381,8 @@ def _setting(context: Context) -> str | None:
         return "disable_jit is on"
     if context.backend == "evaluator":
         return "the evaluator compiles nothing"
+    if context.looks_for_errors:
+        return "operations are looked at (jax_error_checking_behavior_nan, _divide, _oob)"
     return "results are checked (debug_nans, debug_infs)" if is_checking(context) else None
 
 

@@ -343,6 +343,10 @@ class HloTrace(Recorder):
         return f" while tracing {self._description or self.name}"
 
 
+LOOKING: list[type[HloTrace]] = []
+"""What records a function with what the settings of `error_state.py` look for."""
+
+
 def with_computation(call: Call, operands: Sequence[Value]) -> tuple[Call, list[Value]]:
     """The call with a computation as its meaning; the outside values that this uses, as further operands."""
     if isinstance(call.meaning, HloComputation):
@@ -396,7 +400,8 @@ def trace_to_computation(
     `tracks_varying`: `fun` is a user's, not one that repeats a program (`varying.py`).
     `places`: of the arguments that the parameters stand for, if they are known.
     """
-    trace = HloTrace(current_trace(), name, description, types_only)
+    looks = keep_references and current_context().looks_for_errors
+    trace = (LOOKING[0] if looks else HloTrace)(current_trace(), name, description, types_only)
     trace.places = places
     trace.tracks_varying = tracks_varying
     names = parameter_names or [("", "")] * len(avals)

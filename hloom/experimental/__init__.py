@@ -12,14 +12,15 @@ from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
 
 if _typing.TYPE_CHECKING:
-    from . import checkify, hijax, jet, key_reuse, layout, mesh_utils, multihost_utils, ode, pjit, random, rnn
-    from . import serialize_executable, sparse, xla_metadata
+    from . import checkify, error_check, hijax, jet, key_reuse, layout, mesh_utils, multihost_utils, ode, pjit
+    from . import random, rnn, serialize_executable, sparse, xla_metadata
 
 __all__ = [
     "checkify",
     "cur_qdd",
     "disable_x64",
     "enable_x64",
+    "error_check",
     "hijax",
     "io_callback",
     "jet",
@@ -72,6 +73,6 @@ def disable_x64() -> _Block | _Override:
 
 _publish(
     __name__,
-    *("checkify", "hijax", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "pjit"),
+    *("checkify", "error_check", "hijax", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "pjit"),
     *("random", "rnn", "serialize_executable", "sparse", "xla_metadata"),
 )

@@ -18,6 +18,7 @@ from ..tracer import dtypes
 from ..tracer.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
+from ..tracer.error_state import look_at_divisor
 from ..tracer.errors import OperandError
 from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.plane import direction
@@ -423,6 +424,7 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Value:
 
 def _without_zeros(divisor: Value) -> Value:
     """Integers with 1 in the place of 0, so that the remainder is 0; others as they are."""
+    look_at_divisor(divisor)
     if not dtypes.is_integer(divisor.aval.dtype):
         return divisor
     return lax.select(divisor == 0, lax.full_like(divisor, 1), divisor)

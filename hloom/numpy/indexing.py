@@ -164,7 +164,7 @@ def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index
         if not dropped[-1]:
             result.append(entry.count)
     found = _Index(tuple(entries), tuple(dropped), tuple(result))
-    if "oob" in current_context().checks:
+    if current_context().looks_at_indices:
         _report_bounds(found, shape)
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 MACHINERY: dict[str, tuple[str, ...]] = {
-    "errors at run time, which JAX has not published": ("jax._src.error_check", "jax._src.numpy.error"),
+    "errors at run time in exported functions": ("jax._src.error_check",),
     "types, effects and discharge of references in jaxprs; here references leave no trace in jaxprs": (
         *("jax._src.state.", "jax._src.effects", "jax._src.core.abstract_token"),
         *("jax._src.checkify.ErrorEffect", "jax._src.checkify.FailedCheckError", "jax._src.checkify.OOBError"),

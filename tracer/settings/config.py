@@ -187,6 +187,32 @@ class Config:
     hloom.errors.KeyReuseError: normal: Previously-consumed key passed to ... at index 0 ...
     """,
     )
+    jax_error_checking_behavior_nan = InContext(
+        "ignore",
+        """"raise": programs remember that an operation gave NaN, and go on; `experimental.error_check.raise_if_error`
+    raises. "ignore": they do not look.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> from hloom.experimental import error_check
+    >>> with error_check.error_checking_behavior(nan="raise"):
+    ...     y = jnp.log(jnp.array(-1.0))
+    >>> error_check.raise_if_error()
+    Traceback (most recent call last):
+        ...
+    hloom.experimental.error_check.JaxValueError: NaN encountered ...
+    """,
+        values=("ignore", "raise"),
+    )
+    jax_error_checking_behavior_divide = InContext(
+        "ignore",
+        """As `jax_error_checking_behavior_nan`, for divisions by zero.""",
+        values=("ignore", "raise"),
+    )
+    jax_error_checking_behavior_oob = InContext(
+        "ignore",
+        """As `jax_error_checking_behavior_nan`, for indices out of bounds.""",
+        values=("ignore", "raise"),
+    )
     jax_allow_f16_reductions = InContext(
         True,
         """False: `lax.reduce_sum` of float16 and bfloat16 is a ValueError. `numpy.sum` and others compute in float32,

@@ -20,7 +20,6 @@ _MESSAGES = "it is about JAX's messages"
 _EXPORT = "it is about JAX's files"
 _PROCESSES = "processes are joined by MPI"
 _ALWAYS = "hloom always does so"
-_CHECKIFY = "hloom.experimental.checkify looks for errors"
 
 GUARDS = (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit")
 
@@ -51,9 +50,6 @@ OF_JAX = {
     "jax_enable_custom_prng": _one_value(
         False, "hloom.random.key makes typed keys, hloom.random.PRNGKey raw ones"
     ),
-    "jax_error_checking_behavior_divide": _one_value("ignore", _CHECKIFY),
-    "jax_error_checking_behavior_nan": _one_value("ignore", _CHECKIFY),
-    "jax_error_checking_behavior_oob": _one_value("ignore", _CHECKIFY),
     "jax_explicit_x64_dtypes": _one_value(
         "warn", "without x64 all types have 32 bits; a type that is asked for in vain is warned of"
     ),

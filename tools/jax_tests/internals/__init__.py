@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import general, key_reuse, references, sharding, sparse, trees, values
+from . import errors, general, key_reuse, references, sharding, sparse, trees, values
 
 PRIVATE: dict[tuple[str, str], Any] = {
-    **general.PRIVATE, **references.PRIVATE, **sharding.PRIVATE, **trees.PRIVATE, **values.PRIVATE
+    **errors.PRIVATE, **general.PRIVATE, **references.PRIVATE, **sharding.PRIVATE, **trees.PRIVATE, **values.PRIVATE
 }  # fmt: skip
 
 PUBLIC: dict[tuple[str, str], Any] = {**general.PUBLIC, **key_reuse.PUBLIC, **sparse.PUBLIC}
