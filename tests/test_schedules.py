@@ -19,7 +19,22 @@ from hloom.numba_backend.runtime.store import default_store
 from hloom.numba_backend.schedule.algorithm import Access, Algorithm, Dimension
 from hloom.numba_backend.schedule.apply import write
 from hloom.numba_backend.schedule.nest import ScheduleError
-from hloom.numba_backend.schedule.steps import Accumulate, Lanes, Order, Pack, Parallel, Schedule, Split, Step, Unroll
+from hloom.numba_backend.schedule.steps import (
+    Accumulate,
+    AnyOrder,
+    Lanes,
+    Order,
+    Pack,
+    Parallel,
+    Schedule,
+    Slice,
+    Split,
+    Step,
+    Unroll,
+)
+
+import hloom
+import hloom.numpy
 
 X0, X1, OUT = (Name(name, "float32*") for name in ("x0", "x1", "out"))
 PLUS_PRODUCT = Name("total", "float32") + Name("a", "float32") * Name("b", "float32")
@@ -111,7 +126,9 @@ def random_schedule(case: Case, rnd: random.Random) -> Schedule:
     written_out = [name for name in fixed if name in inside and name != vector]
     steps += [Unroll(name) for name in written_out if name not in short or is_odd]
     at = order[len(outside) - 1] if rnd.random() < 0.9 else rnd.choice(order)
-    steps.append(Accumulate(at))
+    steps.append(Accumulate(at, adds=rnd.random() < 0.5))
+    if rnd.random() < 0.3:
+        steps.append(AnyOrder())
     for access in case.algorithm.operands:
         around = rnd.choice(order[: order.index(at) + 1])
         copied = [x for x in order[order.index(around) + 1 :] if access.has(x.removesuffix("_outer"))]
@@ -124,7 +141,7 @@ def random_schedule(case: Case, rnd: random.Random) -> Schedule:
                     tuple((x, fixed.get(x) or case.sizes[f"n_{x.removesuffix('_outer')}"]) for x in inside),
                 )
             )
-    steps.append(Parallel((order[0],), ("above",)))
+    steps.append(Slice(rnd.choice(results)) if rnd.random() < 0.4 else Parallel((order[0],), ("above",)))
     return tuple(steps)
 
 
@@ -139,7 +156,10 @@ def run(case: Case, schedule: Schedule, rnd: random.Random) -> np.ndarray:
     out = np.full(case.expected.shape, 7, np.float32)
     arguments = np.array([*(v.ctypes.data for v in (*case.operands, out)), *case.sizes.values()], np.int64)
     kernel = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(address)
-    turns = case.sizes[f"n_{next(s for s in schedule if isinstance(s, Parallel)).loops[0]}"]
+    shared = next(
+        s.dimension if isinstance(s, Slice) else s.loops[0] for s in schedule if isinstance(s, Slice | Parallel)
+    )
+    turns = case.sizes[f"n_{shared}"]
     cut = rnd.randrange(turns + 1)
     kernel(0, cut, arguments.ctypes.data)
     kernel(cut, turns, arguments.ctypes.data)
@@ -165,8 +185,8 @@ def test_schedules_do_not_change_results(make: Any, seed: int) -> None:
 
 
 TILES: Schedule = (
-    Split("j", "column", 16), Split("i", "row", 6), Order("column", "row", "p", "i", "j"), Unroll("i"), Lanes("j"),
-    Accumulate("row"),
+    Slice("j"), Split("j", "column", 16, "short"), Split("i", "row", 6), Order("column", "row", "p", "i", "j"),
+    Unroll("i"), Lanes("j"), Accumulate("row"),
 )  # fmt: skip
 
 
@@ -195,12 +215,25 @@ TILES: Schedule = (
         ((*TILES, Pack("b", "panel", "column", (("j", 16),))), "panel has what p, j read of b, not j"),
         ((*TILES, Pack("b", "panel", "column", (("p", 256), ("j", 8)))), "j has 16 turns, and panel room for 8"),
         ((*TILES, Pack("b", "panel", "p", (("j", 16),))), "panel is copied while sums are made"),
-        ((Accumulate("q"),), "no loop q: there are i, j, p"),
+        ((Slice("j"), Accumulate("q")), "no loop q: there are i, j, p"),
+        ((Slice("p"),), "p is summed over: threads do not share a sum"),
+        ((Split("i", "row", 6), Slice("i")), "a slice may have fewer elements than a turn of row: it cannot shift"),
+        ((Accumulate("j"),), "threads share the turns of parallel loops, or a slice of a dimension"),
     ],
 )  # fmt: skip
 def test_steps_that_would_change_results_are_refused(steps: Schedule, reason: str) -> None:
     with pytest.raises(ScheduleError, match=reason):
         write(product(random.Random(0)).algorithm, steps, Writer())
+
+
+def test_kernels_show_their_schedules() -> None:
+    x = hloom.numpy.ones((300, 64))
+    compiled = hloom.jit(lambda x, y: x @ y).lower(x, x.T).compile()
+    (text,) = compiled.kernels().values()
+    lines = [line.strip() for line in text.splitlines() if line.strip().startswith("#")]
+    assert "# c[i, j] = sum over p: total + a[i, p] * b[p, j]" in lines
+    assert "# Split(loop='i', outer='row', size=6, tail='shift')" in lines
+    assert lines.index("# Lanes(loop='j')") < lines.index("# Accumulate(at='row', adds=False)")
 
 
 def test_a_schedule_is_data() -> None:

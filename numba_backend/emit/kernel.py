@@ -60,24 +60,25 @@ _texts: WeakKeyDictionary[LoopProgram, str] = WeakKeyDictionary()
 
 
 def program_of(
-    name: str, parameters: Iterable[KernelParameter], writer: Writer, large: Mapping[str, int] | None = None
-) -> LoopProgram:
+    name: str, parameters: Iterable[KernelParameter], writer: Writer, large: Mapping[str, int] | None = None,
+    notes: tuple[str, ...] = (),
+) -> LoopProgram:  # fmt: skip
     """``def name(lo, hi, parameters):`` with all that was written, its loops split where a test changes its answer.
-    `large`: results that are written past the caches, with the bytes of an element.
+    `large`: results that are written past the caches, with the bytes of an element. `notes`: for people.
 
     Of what has been written before, the program is known: with other sizes most kernels are the same.
     """
     parameters = tuple(parameters)
     whole, names = writer.body(), ("lo", "hi", *[p.name for p in parameters])
     types = tuple([None if isinstance(p, SizeParameter) else (type(p), p.element_type) for p in parameters])
-    key = to_text(LoopProgram(name, names, whole)), types, tuple((large or {}).items())
+    key = to_text(LoopProgram(name, names, whole, notes)), types, tuple((large or {}).items())
     program = _made.get(key)
     if program is None:
         parts = split_loops(whole)
         if large:
             parts = past_caches(parts, large, writer.fresh)
         body = side_by_side(whole if parts is whole else without_dead_variables(parts), writer.fresh)
-        program = LoopProgram(name, names, body)
+        program = LoopProgram(name, names, body, notes)
         if len(_made) >= _MOST_MADE:
             _made.clear()
         _made[key] = program

@@ -13,7 +13,7 @@ from functools import lru_cache
 from ...hlo.element_type import ElementType
 from ...hlo.memory_pressure import on_pressure
 from ..dot import Strides
-from ..loops.expressions import ONE, Expr, Name, product_of, sum_of
+from ..loops.expressions import Expr, Name, product_of, sum_of
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.typing import is_float, pointer_to
 from ..loops.writer import Writer, cast
@@ -33,7 +33,9 @@ class Form:
     batch: int
     """The number of its dimensions."""
     sizes: tuple[str, ...]
-    """The parameters. A stride that is none of them is 1."""
+    """The parameters."""
+    given: tuple[tuple[str, Expr], ...]
+    """Extents and strides that are no parameters: "n", "a1"."""
 
 
 def type_of_sums(result: ElementType) -> str:
@@ -51,20 +53,22 @@ def algorithm_of(form: Form) -> Algorithm:
         outer = [(f"index{d}", Name(f"step{d}_{name}")) for d in range(form.batch)]
         return Access(name, pointer, (*outer, *strides))
 
-    def stride(name: str) -> Expr:
-        return Name(name) if name in form.sizes else ONE
+    given = dict(form.given)
+
+    def value(name: str) -> Expr:
+        return given.get(name, Name(name))
 
     return Algorithm(
         form.name,
         (
             *[Dimension(f"index{d}", Name(f"count{d}")) for d in range(form.batch)],
-            Dimension("i", Name("m")), Dimension("j", Name("n")), Dimension("p", Name("k"), is_reduced=True),
+            Dimension("i", value("m")), Dimension("j", value("n")), Dimension("p", value("k"), is_reduced=True),
         ),
         (
-            access("a", pointers[0], ("i", stride("a0")), ("p", stride("a1"))),
-            access("b", pointers[1], ("p", stride("b0")), ("j", stride("b1"))),
+            access("a", pointers[0], ("i", value("a0")), ("p", value("a1"))),
+            access("b", pointers[1], ("p", value("b0")), ("j", value("b1"))),
         ),
-        access("c", pointers[2], ("i", Name("n")), ("j", ONE)),
+        access("c", pointers[2], ("i", value("c0")), ("j", value("c1"))),
         sum_of(Name(TOTAL, total), product_of(Name("a", total), Name("b", total))),
         total,
         cast(total, 0),
@@ -85,11 +89,13 @@ def sizes_of(
     return found
 
 
-def emit_product(form: Form, schedule: Schedule, sizes: Mapping[str, int], extent: int, cost: float) -> EmittedKernel:
+def emit_product(
+    form: Form, schedule: Schedule, sizes: Mapping[str, int], extent: int, cost: float, least: int = 1
+) -> EmittedKernel:
     """The kernel of a product under a schedule. ScheduleError if the schedule does not fit."""
     named = [SizeParameter(name, sizes[name]) for name in form.sizes]
     parameters: tuple[KernelParameter, ...] = (*_pointers(form), *named)
-    return EmittedKernel(_program(form, schedule), parameters, extent, cost)
+    return EmittedKernel(_program(form, schedule), parameters, extent, cost, least=least)
 
 
 def _pointers(form: Form) -> tuple[PointerParameter, ...]:
@@ -104,8 +110,10 @@ def _pointers(form: Form) -> tuple[PointerParameter, ...]:
 def _program(form: Form, schedule: Schedule) -> LoopProgram:
     """It sees no size, only the form: so a program is right for all sizes that have its form."""
     writer = Writer()
-    write(algorithm_of(form), schedule, writer)
-    return program_of(form.name, (*_pointers(form), *[SizeParameter(name, 0) for name in form.sizes]), writer)
+    algorithm = algorithm_of(form)
+    write(algorithm, schedule, writer)
+    parameters: tuple[KernelParameter, ...] = (*_pointers(form), *[SizeParameter(name, 0) for name in form.sizes])
+    return program_of(form.name, parameters, writer, notes=(str(algorithm), *map(str, schedule)))
 
 
 def _forget() -> int:

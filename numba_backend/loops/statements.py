@@ -229,3 +229,5 @@ class LoopProgram:
     name: str
     parameters: tuple[str, ...]
     body: Block = field(repr=False)
+    notes: tuple[str, ...] = ()
+    """Lines for people, above the body."""

@@ -2,7 +2,7 @@
 
     1000 products of 4 x 4 by 4 x 4                   `native_loops/products.py`, a range of the batch for each thread
     100000 x 8 by 8 x 8                               the same, a range of rows
-    2000 x 2000 by a few vectors                      `emit/skinny.py`
+    2000 x 2000 by a few vectors                      `few_vectors` below
     1000 x 64 by 64 x 1000                            `tiles` below
     int32 or other integers                           the same
     int8, int16, bfloat16, float16                    `emit/packed.py`
@@ -23,13 +23,12 @@ from ..dot import gemm_of, is_gemm, strides_of
 from ..emit import product
 from ..emit.kernel import EmittedKernel, memory_type
 from ..emit.packed import emit_packed, format_of
-from ..emit.skinny import MOST_VECTORS, Skinny, emit_skinny
-from ..loops.expressions import Name
+from ..loops.expressions import ONE, Name, Number
 from ..machine import Machine
 from ..native_loops.products import SUPPORTED, emit_product
 from ..runtime.blas import Gemm
 from ..schedule import steps
-from ..schedule.steps import Accumulate, Lanes, Order, Pack, Parallel, Part, Split, Unroll
+from ..schedule.steps import Accumulate, AnyOrder, Lanes, Order, Pack, Parallel, Part, Slice, Split, Unroll
 
 FEWEST_ROWS = 256
 """Rows of results, in all products of a batch. With fewer there is little to gain, and BLAS needs no compilation."""
@@ -39,7 +38,13 @@ MOST_DEPTH, MOST_COLUMNS, MOST_PLACES = 16, 64, 256
 FAST_BYTES = 1 << 19
 """A matrix up to this size stays in a second-level cache, where BLAS's copy of it costs little."""
 LONG = 256
-"""The least length of the long operand of a skinny product."""
+"""The least length of the large operand of a product with a few vectors."""
+MOST_VECTORS = 8
+"""More vectors than this are a matrix."""
+VECTOR_BLOCK, VECTOR_BLOCKS = 1024, 4096
+"""The elements of a block of one vector, and of all: those of f32 take half of a first-level cache."""
+SUMS = 24
+"""Sums in registers, of which AVX-512 has 32; with fewer registers LLVM keeps some of these in memory."""
 
 SHALLOW_DEPTH, SHALLOW_TURNED_DEPTH = range(8, 257), range(8, 129)
 """The products in a sum for which a blocked kernel is faster, by 1.05 to 1.5 times; the second if the left-hand side is
@@ -73,9 +78,9 @@ def product_kernel(dot: HloInstruction, machine: Machine) -> EmittedKernel | Non
     gemm = gemm_of(dot)
     if _has_small_side(gemm):
         return _small(dot, gemm)
-    skinny = _skinny(dot, gemm)
+    skinny = few_vectors(dot, gemm)
     if skinny is not None:
-        return emit_skinny(skinny)
+        return skinny
     return tiles(dot) if _is_shallow(dot, gemm) else None
 
 
@@ -157,7 +162,8 @@ def tiles(
         ),
     )  # fmt: skip
     name = ("deep_product" if is_deep else "shallow_product") if fits else "blocked_product"
-    form = product.Form(name, types, len(strides.batch), tuple(sizes))
+    known = (("c0", Name("n")), ("c1", ONE), *((name, ONE) for name in sorted(ones)))
+    form = product.Form(name, types, len(strides.batch), tuple(sizes), known)
     cost = 0.02 * min(m, block) * strip * k * result.byte_width / 4
     return product.emit_product(form, schedule, sizes, blocks * strips * batch, cost)
 
@@ -213,25 +219,61 @@ def _small(dot: HloInstruction, gemm: Gemm) -> EmittedKernel:
     return replace(kernel, cost=nanoseconds / kernel.extent)
 
 
-def _skinny(dot: HloInstruction, gemm: Gemm) -> Skinny | None:
-    """A large matrix and a few vectors, as `emit_skinny` takes them."""
+def few_vectors(dot: HloInstruction, gemm: Gemm) -> EmittedKernel | None:
+    """The kernel of a large matrix and a few vectors, or None. It reads the matrix once, at the speed of memory; BLAS
+    copies it into blocks first, which takes several times as long as the products."""
     if gemm.batch or dot.shape.element.is_complex or not gemm.k:
         return None
-    a = (gemm.lda, 1) if gemm.transpose_a == "N" else (1, gemm.lda)
-    b = (gemm.ldb, 1) if gemm.transpose_b == "N" else (1, gemm.ldb)
     if 1 < gemm.n <= MOST_VECTORS:
-        found = Skinny(dot.shape.element, gemm.m, gemm.k, gemm.n, 0, a, b, (gemm.ldc, 1))
+        long, few, of_few, length, vectors = "i", "j", "b", gemm.m, gemm.n
+        is_along_sum = gemm.transpose_a == "N"
     elif 1 < gemm.m <= MOST_VECTORS:
-        found = Skinny(dot.shape.element, gemm.n, gemm.k, gemm.m, 1, (b[1], b[0]), (a[1], a[0]), (1, gemm.ldc))
+        long, few, of_few, length, vectors = "j", "i", "a", gemm.n, gemm.m
+        is_along_sum = gemm.transpose_b != "N"
     else:
         return None
-    if found.length < LONG:
+    width = dot.shape.element.byte_width
+    is_flat, is_large = gemm.k <= MOST_DEPTH, length * gemm.k * width > FAST_BYTES
+    if length < LONG or not (is_large or is_flat) or (is_along_sum and is_flat):
         return None
-    is_flat = found.depth <= MOST_DEPTH
-    if found.along_sum:
-        return None if is_flat or not _is_large(found) else found
-    return found if is_flat or _is_large(found) else None
-
-
-def _is_large(product: Skinny) -> bool:
-    return product.length * product.depth * product.element.byte_width > FAST_BYTES
+    block = min(VECTOR_BLOCK, VECTOR_BLOCKS // vectors)
+    if is_along_sum:
+        # Rows of the matrix lie along the sum: two or more at a time are multiplied with all vectors, of which a block
+        # is copied side by side.
+        rows = max(1, min(4, SUMS // vectors))
+        schedule: steps.Schedule = (
+            Slice(long),
+            Split("p", "k0", block, "short", count="deep"),
+            Split(long, "row", rows, "rest"),
+            Order("k0", "row", "p", long, few),
+            Unroll(long),
+            Unroll(few),
+            Pack(of_few, "few", "k0", ((few, vectors), ("p", block))),
+            Accumulate("row", adds=True),
+            AnyOrder(),
+        )
+    else:
+        # They lie along the result: four of them at a time are added to the sums of a block, which stay in a
+        # first-level cache.
+        schedule = (
+            Slice(long),
+            Split(long, "block", block, "short", count="wide"),
+            Split("p", "rows", 4, "rest"),
+            Order("block", "rows", long, few, "p"),
+            Unroll(few),
+            Unroll("p"),
+            Lanes(long),
+            Accumulate("block"),
+        )
+    a = (gemm.lda, 1) if gemm.transpose_a == "N" else (1, gemm.lda)
+    b = (gemm.ldb, 1) if gemm.transpose_b == "N" else (1, gemm.ldb)
+    values = dict(zip(("a0", "a1", "b0", "b1", "c0", "c1"), (*a, *b, gemm.ldc, 1), strict=True))
+    sizes = {"k": gemm.k, **{name: step for name, step in values.items() if step != 1}}
+    given = [(name, ONE) for name, step in values.items() if step == 1]
+    name = "product_of_rows" if is_along_sum else "product_of_columns"
+    element = dot.shape.element
+    form = product.Form(
+        name, (element, element, element), 0, tuple(sizes), (*given, ("n" if few == "j" else "m", Number(vectors)))
+    )
+    cost = max(gemm.k * width * (0.04 + 0.004 * vectors), 0.5)
+    return product.emit_product(form, schedule, sizes, length, cost, least=1 if is_along_sum else 64)

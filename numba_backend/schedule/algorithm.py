@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..loops.expressions import ONE, ZERO, Expr, Name
+from ..loops.expressions import ONE, ZERO, Binary, Expr, Name, call
 from ..loops.typing import pointee
 from ..loops.writer import cast
 
@@ -69,6 +69,12 @@ class Algorithm:
     zero: Expr
     """With which a sum begins."""
 
+    def __str__(self) -> str:
+        """``c[i, j] = sum over p: total + a[i, p] * b[p, j]``"""
+        elements = [f"{a.name}[{', '.join(name for name, _ in a.strides)}]" for a in (*self.operands, self.result)]
+        update = put(self.update, {a.name: Name(e) for a, e in zip(self.operands, elements[:-1], strict=True)})
+        return f"{elements[-1]} = sum over {', '.join(d.name for d in self.dimensions if d.is_reduced)}: {update}"
+
     def dimension(self, name: str) -> Dimension:
         """The dimension of this name."""
         return next(d for d in self.dimensions if d.name == name)
@@ -77,9 +83,13 @@ class Algorithm:
         """The operand of this name."""
         return next(access for access in self.operands if access.name == name)
 
-    def updated(self, total: Expr, elements: Mapping[str, Expr]) -> Expr:
-        """The next sum, from one and the operands' elements."""
-        return put(self.update, {TOTAL: total, **elements})
+    def updated(self, total: Expr, elements: Mapping[str, Expr], any_order: bool = False) -> Expr:
+        """The next sum, from one and the operands' elements. `any_order`: as a call that LLVM may reorder."""
+        update = self.update
+        if any_order:
+            assert isinstance(update, Binary), "sums of floats"
+            update = call("reduce_add", *update.parts)
+        return put(update, {TOTAL: total, **elements})
 
     def held(self, value: Expr) -> Expr:
         """An operand's element in the type of sums."""

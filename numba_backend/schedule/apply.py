@@ -1,5 +1,8 @@
 """From a nest to a loop program: walks the loops from the outside in.
 
+    # c[i, j] = sum over p: total + a[i, p] * b[p, j]
+    # Part(dimension='j', loop='strip')                             the schedule, as data
+    # ...
     panel = local_array(4096, float32)                              Pack
     sums0 = local_array(16, float32)                                Accumulate, Unroll, Lanes
     ...
@@ -26,11 +29,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
 from ..emit.kernel import HI, LO
-from ..loops.expressions import ZERO, Expr, Name, Number, minimum, times
+from ..loops.expressions import ZERO, Expr, Name, Number, minimum, sum_of, times
 from ..loops.writer import Writer
 from .algorithm import Access, Algorithm
 from .bands import Limits, OperandBand, rows_of_band
@@ -87,6 +90,10 @@ class Application:
         for place in self._places():
             name = "sums" + ("_".join(map(str, place)) or "0")
             self.sums[place] = writer.local_array(name, width, kind)
+        if nest.slice:
+            self.limits[nest.slice] = LO, HI
+            self._loops(nest.loops)
+            return
         with writer.loop("item", LO, HI) as item:
             self._take_apart(item)
             for band in self.operand_bands:
@@ -349,22 +356,31 @@ class Application:
         outer = dict(self.known)
         self.name_start(result, "to")
         parts = [x for x in self.nest.loops if self.nest.is_reduced(x) and x.name in self.starts]
+        number: Expr = ZERO
+        for part in parts:
+            number = number + self.starts[part.name]
+        adds = self.nest.accumulate.adds
 
         def clear() -> None:
             with self._lane() as lane:
                 for place in self._places():
                     writer.store(self.sums[place], lane, algorithm.zero)
 
-        if parts:
-            number: Expr = ZERO
-            for part in parts:
-                number = number + self.starts[part.name]
+        def load(total: Name, lane: Expr) -> None:
+            writer.store(total, lane, algorithm.held(result.pointer[self.offset(result)]))
+
+        def keep(total: Name, lane: Expr) -> None:
+            writer.store(result.pointer, self.offset(result), algorithm.finished(total[lane]))
+
+        def add(total: Name, lane: Expr) -> None:
+            at = self.offset(result)
+            writer.store(result.pointer, at, sum_of(result.pointer[at], algorithm.finished(total[lane])))
+
+        if parts and not adds:
             with writer.if_(number.eq(0)):
                 clear()
             with writer.else_():
-                self._for_each_sum(
-                    lambda total, lane: writer.store(total, lane, algorithm.held(result.pointer[self.offset(result)]))
-                )
+                self._for_each_sum(load, whole=self.has_zeros)
         else:
             clear()
         for access in algorithm.operands:
@@ -372,17 +388,27 @@ class Application:
                 self.name_start(access, f"from_{access.name}")
         self._narrow_sums(loops)
         self._loops(loops)
-        self._for_each_sum(
-            lambda total, lane: writer.store(result.pointer, self.offset(result), algorithm.finished(total[lane])),
-            whole=False,
-        )
+        if parts and adds:
+            with writer.if_(number.eq(0)):
+                self._for_each_sum(keep, whole=False)
+            with writer.else_():
+                self._for_each_sum(add, whole=False)
+        else:
+            self._for_each_sum(keep, whole=False)
         self.known = outer
 
-    def _lane(self, whole: bool = True) -> _Lane:
-        return _Lane(self, whole)
+    @property
+    def has_zeros(self) -> bool:
+        """There are zeros in lanes that a short turn does not have, as all operands with lanes are packed. So all lanes
+        can be computed."""
+        lanes = self.lanes
+        return lanes is None or all(a.name in self.copies for a in self.algorithm.operands if a.has(lanes.dimension))
 
-    def _for_each_sum(self, act: Callable[[Name, Expr], None], whole: bool = True) -> None:
-        """`whole`: all lanes, also those that a short turn does not have."""
+    def _lane(self, whole: bool | None = None) -> _Lane:
+        return _Lane(self, self.has_zeros if whole is None else whole)
+
+    def _for_each_sum(self, act: Callable[[Name, Expr], None], whole: bool) -> None:
+        """`whole`: in all lanes, also those that a short turn does not have."""
         for place in self._places():
             self._put(place)
             with self._lane(whole) as lane:
@@ -398,44 +424,61 @@ class Application:
                 self.starts[loop.name] = Number(place[number])
 
     def _update(self, loops: Sequence[Loop]) -> None:
-        """The innermost statements. An element that all lanes share is read once."""
-        writer, algorithm = self.writer, self.algorithm
-        terms = [x for x in loops if self.nest.is_reduced(x)]
-        turns = [range(_literal(self.turns(x), x)) for x in terms]
+        """The innermost statements. What all lanes share is read once, just before its first use; what lanes have of
+        their own is read once in their loop."""
         lanes = self.lanes
-        mine = [a for a in algorithm.operands if lanes is not None and a.has(lanes.dimension)]
-        shared = [a for a in algorithm.operands if a not in mine]
-        whole = all(a.name in self.copies for a in mine)  # there are zeros in lanes that a short turn does not have
-        read: dict[tuple[str, Place], Name] = {}
+        at = len(loops) if lanes is None else loops.index(lanes)
+        outer, inner = loops[:at], loops[at + 1 :]
+        own = [a for a in self.algorithm.operands if lanes is not None and a.has(lanes.dimension)]
+        shared = [a for a in self.algorithm.operands if a not in own]
+        read: dict[tuple[str, Place], Expr] = {}
+        terms = [x for x in loops if self.nest.is_reduced(x)]
 
-        def key(access: Access, place: Place) -> tuple[str, Place]:
-            loops = (*self.unrolled, *terms)
-            return access.name, tuple(t for t, x in zip(place, loops, strict=True) if access.has(x.dimension))
+        def elements(accesses: Sequence[Access]) -> dict[str, Expr]:
+            """The operands' elements at the counters, which are read if that has not been done."""
+            for access in accesses:
+                key = self._key(access, loops)
+                if key not in read:
+                    kind, others = ("element", own) if access in own else ("factor", shared)
+                    stem = kind if len(others) == 1 else f"{kind}_{access.name}"
+                    place = "_".join(map(str, key[1])) or "0"
+                    is_once = access in own and all(access.has(x.dimension) for x in inner)
+                    value = self.element(access)
+                    read[key] = value if is_once else self.writer.assign(stem + place, value)
+            return {access.name: read[self._key(access, loops)] for access in accesses}
 
-        def put(place: Place, turn: Place) -> Place:
-            self._put(place)
-            for x, number in zip(terms, turn, strict=True):
-                self.starts[x.name] = Number(number)
-            return (*place, *turn)
+        def update() -> None:
+            """One sum: all terms that are written out."""
+            total = self.sums[tuple(int(str(self.starts[x.name])) for x in self.unrolled)]
+            lane = ZERO if lanes is None else self.starts[lanes.name]
+            value: Expr = total[lane]
+            for _ in self._turns([x for x in inner if x in terms]):
+                value = self.algorithm.updated(value, {**elements(shared), **elements(own)}, self.nest.any_order)
+            self.writer.store(total, lane, value)
 
-        for place, turn in itertools.product(self._places(), itertools.product(*turns)):
-            at = put(place, turn)
-            for access in shared:
-                if key(access, at) not in read:
-                    stem = "factor" if len(shared) == 1 else f"factor_{access.name}"
-                    name = stem + ("_".join(map(str, key(access, at)[1])) or "0")
-                    read[key(access, at)] = writer.assign(name, self.element(access))
-        for place in self._places():
-            with self._lane(whole) as lane:
-                value: Expr = self.sums[place][lane]
-                for turn in itertools.product(*turns):
-                    at = put(place, turn)
-                    elements: dict[str, Expr] = {a.name: read[key(a, at)] for a in shared}
-                    value = algorithm.updated(value, elements | {a.name: self.element(a) for a in mine})
-                writer.store(self.sums[place], lane, value)
-        self._put(None)
-        for x in terms:
-            del self.starts[x.name]
+        for _ in self._turns(outer):
+            for _ in self._turns(inner):
+                elements(shared)
+            with self._lane():
+                for _ in self._turns([x for x in inner if x not in terms]):
+                    update()
+            for key in [key for key in read if key[0] in [a.name for a in own]]:
+                del read[key]
+
+    def _key(self, access: Access, loops: Sequence[Loop]) -> tuple[str, Place]:
+        """Which of an operand's elements the counters of written out loops mean."""
+        mine = [x for x in loops if x.kind == "unroll" and access.has(x.dimension)]
+        return access.name, tuple(int(str(self.starts[x.name])) for x in mine)
+
+    def _turns(self, loops: Sequence[Loop]) -> Iterator[None]:
+        """All turns of some unrolled loops; sets their counters."""
+        counts = [range(_literal(self.turns(x), x)) for x in loops]
+        for turns in itertools.product(*counts):
+            for loop, turn in zip(loops, turns, strict=True):
+                self.starts[loop.name] = Number(turn)
+            yield
+        for loop in loops:
+            self.starts.pop(loop.name, None)
 
 
 class _Lane:

@@ -8,8 +8,23 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...hlo.errors import HloError
-from .algorithm import Algorithm
-from .steps import Accumulate, Band, Lanes, Order, Pack, Parallel, Part, Schedule, Split, Step, Unroll
+from ..loops.expressions import Number
+from .algorithm import Algorithm, Dimension
+from .steps import (
+    Accumulate,
+    AnyOrder,
+    Band,
+    Lanes,
+    Order,
+    Pack,
+    Parallel,
+    Part,
+    Schedule,
+    Slice,
+    Split,
+    Step,
+    Unroll,
+)
 
 MOST_SUMS = 64
 """The most sums, each one or more registers, that are written out."""
@@ -52,6 +67,9 @@ class Nest:
     accumulate: Accumulate = _NO_SUMS
     packs: tuple[Pack, ...] = ()
     bands: tuple[Band, ...] = ()
+    slice: str = ""
+    """The dimension of which `lo, hi` is a range."""
+    any_order: bool = False
 
     def __getitem__(self, name: str) -> Loop:
         for loop in self.loops:
@@ -78,11 +96,16 @@ class Nest:
 
 def nest_of(algorithm: Algorithm, schedule: Schedule) -> Nest:
     """The nest after all steps."""
-    nest = Nest(algorithm, tuple(Loop(d.name, d.name) for d in algorithm.dimensions))
+    nest = Nest(algorithm, tuple(_whole(d) for d in algorithm.dimensions))
     for step in schedule:
         nest = _after(nest, step)
     _check(nest)
     return nest
+
+
+def _whole(dimension: Dimension) -> Loop:
+    extent = dimension.extent
+    return Loop(dimension.name, dimension.name, int(extent.value) if isinstance(extent, Number) else 0)
 
 
 def _after(nest: Nest, step: Step) -> Nest:
@@ -121,6 +144,12 @@ def _after(nest: Nest, step: Step) -> Nest:
             return replace(nest, packs=(*nest.packs, step))
         case Band():
             return replace(nest, bands=(*nest.bands, step))
+        case AnyOrder():
+            return replace(nest, any_order=True)
+        case Slice(dimension=name):
+            if nest.algorithm.dimension(name).is_reduced:
+                raise ScheduleError(f"{name} is summed over: threads do not share a sum")
+            return replace(nest, slice=name)
         case Accumulate():
             return replace(nest, accumulate=step)
         case Parallel():
@@ -142,6 +171,11 @@ def _check(nest: Nest) -> None:
     parallel = nest.parallel.loops
     if list(parallel) != names[: len(parallel)]:
         raise ScheduleError(f"the outermost loops are parallel, not {', '.join(parallel)}")
+    if bool(parallel) == bool(nest.slice):
+        raise ScheduleError("threads share the turns of parallel loops, or a slice of a dimension")
+    for loop in nest.loops:
+        if loop.dimension == nest.slice and loop.split is not None and loop.split.tail == "shift":
+            raise ScheduleError(f"a slice may have fewer elements than a turn of {loop.name}: it cannot shift")
     for loop in nest.loops:
         is_parallel = loop.name in parallel
         if is_parallel and (nest.is_reduced(loop) or loop.split is not None):

@@ -69,7 +69,8 @@ class Unroll:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The elements of a loop are a vector, in one or more registers."""
+    """The elements of a loop are a vector, in one or more registers. Unrolled loops that are outside of it have a loop
+    over lanes for each turn; those inside share one."""
 
     loop: str
 
@@ -88,9 +89,16 @@ class Pack:
 @dataclass(frozen=True, slots=True)
 class Accumulate:
     """The sums of a turn of the loop `at` are kept in registers, and written at its end. In the parts of a reduced loop
-    that is outside of `at`, they begin with what is written."""
+    that is outside of `at`, they begin with what is written, or are added to it (`adds`): rounding errors grow with the
+    length of a sum."""
 
     at: str
+    adds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOrder:
+    """Sums of floats may be added in any order, so that LLVM makes vectors along the innermost loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,5 +124,12 @@ class Parallel:
     """By loop: the number of the turn of all that are outside of it."""
 
 
-Step = Part | Split | Order | Unroll | Lanes | Pack | Accumulate | Band | Parallel
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """``lo, hi`` is a range of a dimension, whose loops go through that, wherever they are: in place of `Parallel`."""
+
+    dimension: str
+
+
+Step = AnyOrder | Part | Slice | Split | Order | Unroll | Lanes | Pack | Accumulate | Band | Parallel
 Schedule = tuple[Step, ...]
