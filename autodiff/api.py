@@ -60,8 +60,8 @@ families_come_from(
 
 
 class _Flat:
-    """`fun` on a flat list of values. After it ran: the tree of its results, which of their types are weak, and what it
-    returned as aux."""
+    """`fun` on a flat list of values. After it ran: the tree of its results, which of their types are weak, and the
+    returned aux."""
 
     def __init__(self, fun: Function, in_tree: Any, has_aux: bool, references: Sequence[int] = ()) -> None:
         """`references`: positions of the values that `fun` takes as references to mutable arrays."""
@@ -225,7 +225,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
     """`fun(*primals)` and the function that pushes tangents through at this point. JAX's `linearize`.
 
     Returns:
-      (result, f_jvp), and aux if `has_aux`. f_jvp(*tangents) computes only what depends on tangents.
+      (result, f_jvp), and aux if `has_aux`. f_jvp(*tangents) computes only the part that depends on tangents.
 
     >>> import hloom
     >>> value, push = hloom.linearize(lambda x: x**3, 2.0)
@@ -245,7 +245,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
 
 
 class LinearizedFunction(Generic[R]):
-    """What `linearize` returns: tangents of the arguments in, tangent of the result out."""
+    """The result of `linearize`: tangents of the arguments in, tangent of the result out."""
 
     def __init__(
         self,
@@ -383,7 +383,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
 
 
 class PullbackFunction:
-    """What `vjp` returns: the cotangent of the result in, a tuple of the arguments' cotangents out."""
+    """The result of `vjp`: the cotangent of the result in, a tuple of the arguments' cotangents out."""
 
     def __init__(
         self,

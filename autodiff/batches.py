@@ -37,7 +37,7 @@ class Axis:
     """The axis along which a batch lies."""
 
     name: Any
-    """None, or what collectives call it."""
+    """None, or the name that collectives use."""
     size: int
 
 

@@ -3,7 +3,7 @@
 A BatchTracer stands for one element; it holds the array of all elements. In that array the batch is always dimension 0:
 `vmap` moves the axes of arguments and results at its border. Values of other traces are the same for all elements.
 
-An op is replaced by an op on whole batches by its rule in `BATCH`; most rules follow from what the op declares about
+An op is replaced by an op on whole batches by its rule in `BATCH`; most rules follow from the op's declaration of its
 dimensions (`rules/declared.py`). A primitive has its own rule, or its other rules are batched: `batched_primitive`.
 """
 
@@ -170,7 +170,7 @@ def along_axis(axis: Axis, computation: HloComputation) -> bool:
 def one_by_one(
     axis: Axis, values: Sequence[Value], batched: Sequence[bool], run: Callable[[list[Value]], Sequence[Value]]
 ) -> list[Value]:
-    """The results of `run` for each element, one after the other in a loop: for what has no op on batches."""
+    """The results of `run` for each element, one after the other in a loop: for operations without an op on batches."""
     moving = [v for v, b in zip(values, batched, strict=True) if b]
 
     def element(rows: list[Value]) -> list[Value]:
@@ -275,7 +275,7 @@ def batch_call(
     So it has the derivative that it declares, not the derivative of its meaning.
 
     A tangent that the rule gives may differ between elements where the result does not, so all results that can have
-    tangents are batches. Not so where collectives work along the axis: what they give is the same for all on purpose.
+    tangents are batches. Not so where collectives work along the axis: their results are the same for all on purpose.
     """
     forced: Sequence[bool] = ()
     has_rule = call.primitive is not JIT and call.primitive.jvp is not None
@@ -317,7 +317,7 @@ def batched_primitive(primitive: Primitive) -> Primitive:
 
 
 def _jvp(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
-    """The jvp rule of one element, batched. All that depends on the batch comes out as the meaning says."""
+    """The jvp rule of one element, batched. All results that depend on the batch are batched as in the meaning."""
     b: _Batch = call.params
     own = len(b.batched)
     moving = [not isinstance(t, Zero) for t in tangents[:own]]

@@ -1,4 +1,4 @@
-"""`checkify`: functions that return what went wrong in them; `check`: a condition of a user. `checks.py` does it.
+"""`checkify`: functions that return the errors in them; `check`: a condition of a user. `checks.py` does it.
 
 Names, arguments and messages follow jax.experimental.checkify.
 """
@@ -133,11 +133,11 @@ init_error = Error(np.int32(0))
 def checkify(
     f: Callable[P, R], errors: Iterable[ErrorCategory] = user_checks
 ) -> Callable[P, tuple[Error, R]]:
-    """The function that returns an `Error` and what `f` returns. JAX's `checkify.checkify`.
+    """The function that returns an `Error` and the result of `f`. JAX's `checkify.checkify`.
 
     Args:
       f: takes and returns pytrees of arrays.
-      errors: what is looked for: `user_checks` (calls of `check`), `nan_checks`, `div_checks`, `index_checks`, or a
+      errors: the kinds to check for: `user_checks` (calls of `check`), `nan_checks`, `div_checks`, `index_checks`, or a
         union of them.
 
     The function runs on after an error; only the first one is kept. Loops, branches and nested jit are looked through.
@@ -176,7 +176,7 @@ def checkify(
 
 
 def _as_given(leaf: Any) -> Any:
-    """An argument as a value; what is no array stays what it is."""
+    """An argument as a value; an argument that is no array does not change."""
     try:
         return as_value(leaf)
     except TypeError:

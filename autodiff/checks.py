@@ -1,8 +1,8 @@
-"""CheckTrace: a function that runs on although something went wrong, and says what. The core of `checkify`.
+"""CheckTrace: a function that runs on after an error, and reports it. The core of `checkify`.
 
-Values are the parent trace's. Beside them the trace carries an error: a code, 0 while all is well, and what the
-messages need to know. Each operation that is checked replaces the code where it finds a fault and none was found
-before. Loops and branches carry the error of their bodies with their state.
+Values are the parent trace's. Beside them the trace carries an error: a code, 0 while all is well, and the data for the
+messages. Each operation that is checked replaces the code where it finds a fault and none was found before. Loops and
+branches carry the error of their bodies with their state.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _BOOL = np.dtype(np.bool_)
 
 
 class JaxRuntimeError(ValueError):
-    """A check failed: what `Error.throw` raises, and `check` where it runs at once."""
+    """A check failed: the error of `Error.throw`, and of `check` where it runs at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ Payload = tuple[Value, ...]
 
 
 class CheckTrace(Trace):
-    """Runs each op under the parent trace, and looks at its operands and results."""
+    """Runs each op under the parent trace, and checks its operands and results."""
 
     parent: Trace
 
@@ -110,7 +110,7 @@ class CheckTrace(Trace):
         self.parent = parent
         self.checks = checks
         self.only_looks = only_looks
-        """It is asked for the sites alone: what runs computations needs no error as its operand."""
+        """Only the sites are needed: primitives that run computations need no error as their operand."""
         self.code: Value = scalar(0, dtypes.int32)
         self.payloads: dict[int, Payload] = {}
         """By the number of the site, of those that this trace has seen."""
@@ -136,7 +136,7 @@ class CheckTrace(Trace):
             with set_current_trace(self.parent):
                 if site.kind in self.checks.kinds:
                     self.fail(site, _not(operands[0]), operands[1:])
-                else:  # an index, which a checkify around this one looks at
+                else:  # an index, which an enclosing checkify checks
                     self.parent.process_call(call, operands)
             return []
         if call.primitive.is_transparent:
@@ -171,7 +171,8 @@ class CheckTrace(Trace):
         self.payloads[number] = tuple([select(is_first, new, old) for new, old in zip(payload, before, strict=True)])
 
     def _state(self, numbers: Sequence[int]) -> list[Value]:
-        """The code, and the payloads of some sites: what a computation takes that may find errors at these sites."""
+        """The code, and the payloads of some sites: the operands of a computation that may find errors at these
+        sites."""
         found = [self.code]
         for number in numbers:
             avals = self.checks.sites[number].avals
@@ -325,7 +326,7 @@ class CheckTrace(Trace):
         self.fail(Site(kind, message, None, (), user_line() or ""), _any(failed), ())
 
     def _check_bounds(self, array: ShapedArray, axis: int, index: Value, last: int) -> None:
-        """`index`, a scalar or an array, must lie in [0, last]; the message has the first one that does not."""
+        """`index`, a scalar or an array, must be in [0, last]; the message has the first one that does not."""
         outside = _or(
             compare(index, "LT", full_like(index, 0)),
             compare(index, "GT", full_like(index, last)),

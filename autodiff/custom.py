@@ -54,7 +54,7 @@ Rest = ParamSpec("Rest")
 R = TypeVar("R", covariant=True)
 F = TypeVar("F", bound=Callable[..., Any])
 
-# --- what a call carries
+# --- the parameters of a call
 
 
 def _own(call: Call, values: Sequence[Any]) -> Sequence[Any]:
@@ -163,7 +163,7 @@ class Arguments:
 
 
 class _OfReference:
-    """In place of a pass's own reference in what it returns: the array, and the kind of the reference."""
+    """The stand-in for a pass's own reference in its results: the array, and the kind of the reference."""
 
     def __init__(self, value: Any, kind: str | None) -> None:
         self.value = value
@@ -174,7 +174,7 @@ tree.register_pytree_node(_OfReference, lambda r: ((r.value,), r.kind), lambda k
 
 
 def _as_references(residuals: Any) -> tuple[Any, list[tuple[Ref, Value]]]:
-    """Residuals with references to what `_OfReference` holds, and these references with their arrays."""
+    """Residuals with references to the arrays that `_OfReference` holds, and these references with their arrays."""
     made: list[tuple[Ref, Value]] = []
 
     def shown(leaf: Any) -> Any:
@@ -277,7 +277,7 @@ class _Nondiff:
 
 @contextmanager
 def _closures_explained(what: str, fun: Callable[..., Any]) -> Iterator[None]:
-    """A tracer of a differentiation that has no part in what runs here is, most likely, in the closure of `fun`."""
+    """A tracer of a differentiation that does not apply here is, most likely, in the closure of `fun`."""
     try:
         yield
     except UnexpectedTracerError as error:
@@ -523,8 +523,8 @@ class Forward:
 def _custom_vjp_jvp(
     call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
 ) -> tuple[list[Value], list[Tangent]]:
-    """A program that is recorded holds what its results do not need, and may be transposed; it is refused where it is
-    lowered with the tangents in it. Values are refused at once."""
+    """A recorded program may contain operations that its results do not need, and may be transposed; it is refused
+    where it is lowered with the tangents in it. Values are refused at once."""
     if not is_recording(current_trace()):
         raise forward_refused(call)
     forward = _custom_vjp_linearize(call, primals, tangents)
@@ -549,7 +549,7 @@ def _linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]
 
 @dataclass(frozen=True, slots=True)
 class _Forwards:
-    """The results, which of them move, and the call that stands for what they do to tangents, with its operands."""
+    """The results, which of them move, and the call for their tangents, with its operands."""
 
     results: list[Value]
     moves: tuple[bool, ...]
@@ -665,7 +665,8 @@ class custom_vjp(OtherRules, Generic[P, R]):
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Set the rule: the forward pass, which also returns what the backward pass needs, and the backward pass.
+        """Set the rule: the forward pass, which also returns the residuals for the backward pass, and the backward
+        pass.
 
         symbolic_zeros: fwd gets a `CustomVJPPrimal` (.value, .perturbed) for each array, and bwd gets `SymbolicZero`
         objects for cotangents that are known to be zero. `optimize_remat` is accepted: under `checkpoint`, unused
@@ -776,7 +777,7 @@ def _without_references(result: Any, arguments: Arguments, fwd: Callable[..., An
 
 
 class _Held:
-    """The residuals of a forward rule, for the backward rule. Python's numbers stay what they are: rules keep flags."""
+    """The residuals of a forward rule, for the backward rule. Python's numbers are not converted: rules keep flags."""
 
     def __init__(self, residuals: Any) -> None:
         leaves, self._tree = tree.flatten(residuals)

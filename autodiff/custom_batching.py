@@ -98,8 +98,8 @@ def _arguments_first(computation: HloComputation, own: int, directions: int, cap
 def _rule_of_jvp(rule: BatchRule, own: int, moving: Sequence[bool], moves: Sequence[bool]) -> BatchRule:
     """The rule of the JVP: the JVP of `rule`.
 
-    An argument and its tangent may differ in whether they are batched. Then `rule` is told that the argument is not,
-    and what it does is batched over the one of them that is.
+    An argument and its tangent may differ in whether they are batched. Then `rule` gets the argument as not batched,
+    and its computation is batched over the one of them that is.
     """
 
     def rule_of_jvp(size: int, batched: Sequence[bool], values: Sequence[Value]) -> tuple[list[Value], list[bool]]:

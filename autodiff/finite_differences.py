@@ -1,7 +1,7 @@
 """Derivatives compared with finite differences: `check_grads`, `check_jvp`, `check_vjp` of `hloom.test_util`.
 
-One random direction is tested, so a check costs a few evaluations, whatever the size of the arguments. A rule that is
-wrong in one element only is found too: the direction has no zero component.
+One random direction is tested, so a check costs a few evaluations, for arguments of any size. A rule that is wrong in
+one element only is found too: the direction has no zero component.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _with_either_step(eps: float | None, compare: Callable[[float | None], None]
         raise
 
 
-# ---- arithmetic on trees, in NumPy: it must not depend on what is tested
+# ---- arithmetic on trees, in NumPy: it must not depend on the tested code
 
 
 def _arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -113,11 +113,12 @@ def linear_transpose(fun: Function, *primals: Any, reduce_axes: Sequence[Any] = 
 
 @dataclass(frozen=True, slots=True)
 class _LinearCall:
-    """The parameters of a call of LINEAR_CALL. Its operands: residuals, what both functions captured, linear arguments.
+    """The parameters of a call of LINEAR_CALL. Its operands: residuals, the captured values of both functions, linear
+    arguments.
     """
 
     forward: HloComputation
-    """Takes residuals, linear arguments, what it captured."""
+    """Takes residuals, linear arguments, captured values."""
     backward: HloComputation
     residuals: int
     captured: tuple[int, int]

@@ -34,7 +34,7 @@ def described(value: object) -> str:
 
 
 def refuse_reduce_axes(reduce_axes: Sequence[Any], name: str) -> None:
-    """NotImplementedError for what JAX removed."""
+    """NotImplementedError for an argument that JAX removed."""
     if reduce_axes:
         raise NotImplementedError(f"the reduce_axes argument of {name} was removed: sum over the axis with lax.psum")
 

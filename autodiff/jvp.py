@@ -212,7 +212,7 @@ class JVPComputation:
     captured: tuple[Value, ...]
 
     def unpack(self, results: Sequence[Value]) -> tuple[list[Value], list[Tangent]]:
-        """Results and tangents from what the computation returned."""
+        """Results and tangents from the results of the computation."""
         primals, moving = list(results[: len(self.moves)]), iter(results[len(self.moves) :])
         return primals, [next(moving) if m else Zero(p.aval) for p, m in zip(primals, self.moves, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Linearisation: run a function once, computing its results and recording what it does to tangents.
+"""Linearisation: run a function once, computing its results and recording the operations on tangents.
 
 Each op's JVP rule runs under a LinearTrace: the trace below computes operations without tangents at once; operations on
 tangents are recorded as HLO instructions. Values of the first kind that the second kind uses are the residuals. The
@@ -212,7 +212,7 @@ class LinearProgram:
         effects stay: they act when the program is run, not when it is transposed.
 
         all_values: traced values that are constants are residuals too. Then two programs of one function have equally
-        many, whatever is known of the values: users see them as constants of a jaxpr.
+        many, for any known values: users see them as constants of a jaxpr.
         """
         effects = [i for i in self.instructions if i.opcode is Opcode.CALL and has_side_effect(i)]
         needed: set[HloInstruction] = {*effects, *(o for o in self.outputs if o is not None)}

@@ -5,7 +5,7 @@ and `Offloadable`. It is called for each operation of the function and each furt
 where it answers True, the result may be kept. `operations.py` describes HLO instructions for it: the names are those of
 JAX's primitives.
 
-The policies here compare by value, so that `save_only_these_names("a")`, made anew for each call, is the same policy.
+The policies here compare by value, so that `save_only_these_names("a")`, called each time, is the same policy.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Keep what one of two policies keeps."""
+    """Keep every value that one of two policies keeps."""
     return _Both(policy_1, policy_2)
 
 

@@ -1,9 +1,10 @@
 """checkpoint: a function that keeps only some values for the backward pass; the others are computed again.
 
 In a traced program it is a composite call named "checkpoint". Linearisation splits the function in two: a forward part,
-which returns the results and what the policy keeps, and a linear part, which computes the other residuals again from
-that and from the arguments. An optimization barrier is between them, so that no pass merges the second computation with
-the first. The transpose of the linear part is again a "checkpoint": so second derivatives keep as little.
+which returns the results and the values that the policy keeps, and a linear part, which recomputes the other residuals
+from these and from the arguments. An optimization barrier is between them, so that no pass merges the second
+computation with the first. The transpose of the linear part is again a "checkpoint": so second derivatives keep as
+little.
 """
 
 from __future__ import annotations
@@ -80,14 +81,15 @@ def checkpoint(
     static_argnames: str | Iterable[str] = (),
     concrete: bool = False,
 ) -> Callable[P, R]:
-    """`fun`, differentiated with few residuals: its arguments, and what `policy` keeps. JAX's `checkpoint` (`remat`).
+    """`fun`, differentiated with few residuals: its arguments, and the values that `policy` keeps. JAX's `checkpoint`
+    (`remat`).
 
     The derivative is the same; it computes `fun` a second time, in place of keeping its intermediate results.
 
     Args:
       fun: takes and returns pytrees of arrays.
       prevent_cse: False lets passes merge the second computation with the first. A sequence says so for each argument;
-        there is a barrier if one of them asks for it.
+        there is a barrier if one of them needs it.
       policy: one of `hloom.checkpoint_policies`, or a function policy(primitive, *types, **parameters) -> bool that
         says which results may be kept. None: nothing but the arguments.
       static_argnums, static_argnames: arguments that are passed as they are.

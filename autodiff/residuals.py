@@ -26,7 +26,7 @@ INFINITE = float("inf")
 # Costs of an iteration, in the time that an operation takes for four bytes of its result.
 _PER_ARRAY = 32.0  # a stacked array has an update in one loop and a slice in the other
 _PER_BYTE = 2.0  # it is filled with zeros, written and read, and goes through the caches
-_AGAIN = 1.0  # an operation that is computed again, whatever its size is
+_AGAIN = 1.0  # an operation that is computed again, of any size
 _AGAIN_PER_BYTE = 0.25
 _SLOW = 4.0  # how much longer a division or a square root takes
 
@@ -101,7 +101,7 @@ def _identity(instruction: HloInstruction, operands: tuple[HloInstruction, ...])
     return instruction.opcode, operands, attributes, instruction.shape
 
 
-# --- what an op costs
+# --- costs of ops
 
 
 def size_in_bytes(shape: Shape) -> int:
@@ -113,7 +113,7 @@ def size_in_bytes(shape: Shape) -> int:
 
 
 def _size_at_work(shape: Shape) -> int:
-    """The bytes of an array where it is computed: a mask is as wide as what it is used with."""
+    """The bytes of an array where it is computed: a mask is as wide as the arrays that it is used with."""
     return size_in_bytes(shape) // shape.element.dtype.itemsize * max(4, shape.element.dtype.itemsize)
 
 

@@ -82,7 +82,7 @@ def _origin(instruction: HloInstruction, names: Sequence[str]) -> str:
 
 
 def _made_by(instruction: HloInstruction) -> tuple[HloInstruction, str]:
-    """The operation that computes a value, and what it is called. A checkpoint is looked into."""
+    """The operation that computes a value, and its name. A checkpoint is looked into."""
     if instruction.opcode is not Opcode.GET_TUPLE_ELEMENT:
         return instruction, f"output of {operation_of(instruction).primitive}"
     source, index = instruction.operands[0], instruction.attributes.index

@@ -4,7 +4,7 @@ Over several devices a mapped function is a part of a program that all of them r
 device's part of its arguments, collectives are HLO's, and `shard_to_full` makes arrays of its results.
 
 Over one device each named axis has one element, and a function sees whole arrays. The names then work as `vmap`'s axes
-do, with the same machinery: a BatchTrace of one element, in which nothing is batched but what collectives make. So the
+do, with the same machinery: a BatchTrace of one element, in which only the results of collectives are batched. So the
 program is the function's own, and `psum` and the others work as over any axis.
 
 Names, arguments and errors follow jax.shard_map.
@@ -117,7 +117,7 @@ def call_over_mesh(
 
 
 class _Entrance:
-    """The way in to what is mapped over a mesh."""
+    """The entrance of a function that is mapped over a mesh."""
 
     def __init__(self, mesh: Mesh, tracks: bool, names: Collection[Hashable] | None) -> None:
         self.mesh, self.tracks, self.outer = mesh, tracks, current_manual_axes()

@@ -55,7 +55,8 @@ def _traced(fun: Callable[..., Any], avals: Sequence[ShapedArray], structure: An
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The operands of the primitives before the last ones: the captured values of several parts, in turn."""
+    """The operands of the primitives before the last ones: the captured values of several parts, one after the
+    other."""
 
     counts: tuple[int, ...]
 
@@ -122,8 +123,8 @@ def _call(primitive: Primitive, name: str, params: Any, solve: _Part, at: int, o
 
 @dataclass(frozen=True, slots=True)
 class _LinearSolve:
-    """The parameters of a call of LINEAR_SOLVE. Its operands: what matvec, solve, vecmat and transpose_solve captured,
-    then the right-hand side."""
+    """The parameters of a call of LINEAR_SOLVE. Its operands: the captured values of matvec, solve, vecmat and
+    transpose_solve, then the right-hand side."""
 
     matvec: _Part
     solve: _Part
@@ -249,8 +250,8 @@ def _linear_solve_transpose(
 
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """The parameters of a call of ROOT. Its operands: what the function, the solver and the tangents' solver captured,
-    then the initial guess."""
+    """The parameters of a call of ROOT. Its operands: the captured values of the function, the solver and the tangents'
+    solver, then the initial guess."""
 
     function: _Part
     solve: _Part

@@ -147,8 +147,8 @@ def transpose_flat(
     """The cotangents of `computation`'s Linear operands from its results' cotangents; None is zero, in and out.
 
     Instructions that do not depend on Linear operands are computed forwards first. `operands`: one for each parameter;
-    for a computation that takes one tuple, one for each element of it. `before`: for each parameter, what its cotangent
-    is added to; not for a computation that takes one tuple.
+    for a computation that takes one tuple, one for each element of it. `before`: for each parameter, the value that its
+    cotangent is added to; not for a computation that takes one tuple.
     """
     parameters = computation.parameters
     takes_tuple = len(parameters) == 1 and parameters[0].shape.is_tuple

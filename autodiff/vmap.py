@@ -43,8 +43,8 @@ def vmap(
     Args:
       fun: takes and returns pytrees of arrays.
       in_axes: along which axis of each positional argument the batch lies: an integer (negative: from the end), None
-        for what all elements share, which reaches `fun` as it is, or a tuple with one entry for each argument; an entry
-        may be a pytree of these, a prefix of the argument. Keyword arguments have the batch along axis 0.
+        for a value that all elements share, which reaches `fun` unchanged, or a tuple with one entry for each argument;
+        an entry may be a pytree of these, a prefix of the argument. Keyword arguments have the batch along axis 0.
       out_axes: the same for the result: where the batch is put. None: the result must be the same for all elements.
       axis_name: the name of the batch for collectives (`hloom.lax.psum`, ...).
       axis_size: the number of elements; needed if no argument has a batch.
@@ -135,8 +135,8 @@ def _axes_of(what: str, axes: Any, full: Any, structure: Any, fun: Callable[...,
 
 
 def _argument(leaf: Any, axis: int | None) -> Any:
-    """A leaf of an argument as a value. float0 arrays stay as they are, and what all elements share: a Python number
-    can be a size."""
+    """A leaf of an argument as a value. float0 arrays, and values that all elements share, do not change: a Python
+    number can be a size."""
     return leaf if axis is None or is_float0(leaf) or isinstance(leaf, Ref) else as_value(leaf)
 
 

@@ -15,7 +15,7 @@ class InputOutputAlias(NamedTuple):
 
 
 class BufferDonor(NamedTuple):
-    """Leaf `parameter_index` of parameter `parameter` may be overwritten, for whatever purpose."""
+    """Leaf `parameter_index` of parameter `parameter` may be overwritten, for any purpose."""
 
     parameter: int
     parameter_index: tuple[int, ...] = ()

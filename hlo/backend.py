@@ -1,4 +1,4 @@
-"""The interface between programs and what runs them: the tracer reaches a backend only through it.
+"""The interface between programs and backends: the tracer reaches a backend only through it.
 
 The names follow XLA's "Developing a new backend": Compiler, Executable. A backend registers itself under a name;
 importing this module imports no backend. Nothing specific to one backend belongs here.
@@ -94,8 +94,8 @@ class DeviceBuffer(ABC):
 
     @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        """The array, with the shape's dimensions, read-only. A view of the memory if the layout is dense and no copy is
-        asked for; otherwise a copy, or ValueError if the caller forbids one."""
+        """The array, with the shape's dimensions, read-only. A view of the memory if the layout is dense and `copy` is
+        not set; otherwise a copy, or ValueError if the caller forbids one."""
 
     def is_exclusive(self) -> bool:
         """True if no other object can see the memory: no NumPy array of it is left. Then it may be donated."""
@@ -157,9 +157,10 @@ class Executable(SharedValue, ABC):
     ) -> list[list[DeviceBuffer]]:
         """Run on the module's replica_count * num_partitions devices at once; the results of each.
 
-        `arguments` has what `call` takes for each device of this process, in the order of the devices' numbers (replica
+        `arguments` has the arguments of `call` for each device of this process, in the order of the devices' numbers
+        (replica
         * num_partitions + partition); `devices`: the id of the device with each number, by default the first ones. As
-        in `call`, what is in the buffers is not checked. ExecutionError if there are not so many devices or lists;
+        in `call`, the contents of buffers are not checked. ExecutionError if there are not so many devices or lists;
         CollectiveError if devices do not come to the same collectives.
         """
         return self._on_devices(self.call, arguments, devices)
@@ -204,7 +205,7 @@ class Executable(SharedValue, ABC):
 
 
 AUTOTUNE = ("hloom_autotune", "true")
-"""The frontend attribute of a module that asks its compiler to time variants and to keep the fastest. A compiler that
+"""The frontend attribute of a module that tells its compiler to time variants and to keep the fastest. A compiler that
 has no variants does not look at it."""
 
 ALLOWS_EXCESS = ("xla_allow_excess_precision", "true")
@@ -216,7 +217,7 @@ KERNEL_COMPILER = "hloom_compiler"
 several. Modules without it have the one of `DEFAULT_KERNEL_COMPILER`."""
 
 DEFAULT_KERNEL_COMPILER = os.environ.get("HLOOM_COMPILER", "llvm")
-"""What HLOOM_COMPILER says."""
+"""The value of HLOOM_COMPILER."""
 
 
 class Compiler(ABC):
@@ -238,15 +239,15 @@ class Compiler(ABC):
 
     def compile_function(self, module: HloModule, *, target: str | Target = "cpu") -> Executable:
         """As `compile`, for a module that applies one op of `elementary.FUNCTIONS` to the parameters, with scalars
-        broadcast: what runs outside of jit. A backend overrides this if it has such programs ready; they must give the
-        same results bit for bit."""
+        broadcast: for operations outside of jit. A backend overrides this if it has such programs ready; they must give
+        the same results bit for bit."""
         return self.compile(module, target=target)
 
     def compile_all(
         self, modules: Sequence[HloModule], *, target: str | Target = "cpu"
     ) -> Sequence[Executable | UnsupportedError]:
-        """The executable of each module, or the error that says what it cannot do. A backend overrides this if many
-        modules compile faster together."""
+        """The executable of each module, or its UnsupportedError. A backend overrides this if many modules compile
+        faster together."""
         found: list[Executable | UnsupportedError] = []
         for module in modules:
             try:
@@ -263,7 +264,7 @@ def optimize(
     options: PassOptions | None = None,
     backend: str | None = None,
 ) -> tuple[HloModule, Sequence[PassRecord]]:
-    """The module after the passes of a backend for `target` (a name, or a `Target`), and what each pass did.
+    """The module after the passes of a backend for `target` (a name, or a `Target`), and a record of each pass.
 
     `backend`: its name; None: the default backend. Nothing is compiled; only NumPy is needed.
     `options` default to the environment's (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_DISABLE_PASSES).
@@ -287,7 +288,7 @@ def default_backend() -> str:
 
 
 def set_default_backend(name: str) -> None:
-    """Does what `hloom.config.update("hloom_backend", name)` does, without `hloom.config`."""
+    """As `hloom.config.update("hloom_backend", name)`, without `hloom.config`."""
     global _default
     _default = name
 
@@ -298,7 +299,7 @@ def default_target() -> str | Target:
 
 
 def set_default_target(target: str | Target) -> None:
-    """Does what `hloom.config.update("hloom_target", target)` does, without `hloom.config`."""
+    """As `hloom.config.update("hloom_target", target)`, without `hloom.config`."""
     global _default_target
     _default_target = target
 

@@ -27,7 +27,7 @@ _LONGEST, _MOST = 40, 4
 
 
 def names_call(code: CodeType, name: str | None = None) -> None:
-    """Declare that code is what a user calls by `name`; None: by the `__name__` of its first argument."""
+    """Declare that users call this code by `name`; None: by the `__name__` of its first argument."""
     _NAMES[code] = name
 
 

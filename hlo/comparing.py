@@ -18,7 +18,7 @@ _BITS: dict[int, np.dtype[Any]] = {n: np.dtype(f"i{n}") for n in (1, 2, 4, 8)}
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What `compare` found."""
+    """The differences that `compare` found."""
 
     is_fine: bool
     text: str
@@ -84,7 +84,7 @@ _SPECIAL = np.array([np.nan, 0.0, np.inf, -0.0, -np.inf, 1.0, -1.0])
 
 def random_array(shape: Shape, generator: np.random.Generator, special: float = 0.0) -> NDArray:
     """Normal floats and complex numbers, small integers of both signs, booleans. `special`: the fraction of the floats
-    that are NaN, infinities, zeros of both signs, 1 and -1 in turn. MemoryError if there is not enough."""
+    that are NaN, infinities, zeros of both signs, 1 and -1, cyclically. MemoryError if there is not enough."""
     if is_beyond_numpy(shape):
         raise MemoryError(f"no memory holds {shape}")
     element = shape.element

@@ -28,7 +28,7 @@ from .shape import Shape
 Part: TypeAlias = "str | bytes | int | tuple[Part, ...] | None"
 
 _OMITTED = frozenset({"name", "entry"})
-"""Fields of a module that are no parts of its key by themselves."""
+"""Fields of a module that are not part of its key."""
 
 
 class NoKey(Exception):

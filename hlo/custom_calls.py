@@ -34,7 +34,7 @@ from .value_tree import leaves_of, value_of
 
 @dataclass(frozen=True, slots=True)
 class NativeFunction:
-    """A C function `void(void* out, void** in)`: its address, and what keeps it alive.
+    """A C function `void(void* out, void** in)`: its address, and an object that keeps it alive.
 
     `in` holds the address of each operand's array; a tuple operand is passed as its leaves. `out` is the address of the
     result's array; for a tuple, the address of an array of its leaves' addresses.
@@ -184,7 +184,7 @@ def call_of(attributes: CustomCallAttributes, operands: Sequence[Shape], result:
 
 
 def is_built_in(name: str) -> bool:
-    """True for a target of this library: it works on elements, whatever their layout."""
+    """True for a target of this library: it works on elements, in any layout."""
     return name in BUILT_IN and name not in _registered
 
 
@@ -248,7 +248,7 @@ def _run_host(function: HostFunction) -> Run:
 
 
 _USUAL: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-"""NumPy's own settings: what runs a program silences NumPy, and the user's function is not to notice."""
+"""NumPy's own settings: a program runs with NumPy silenced, and the user's function must not be affected"""
 
 
 def _run_python(function: CustomCallFunction, call: Call) -> Run:

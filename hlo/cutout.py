@@ -28,7 +28,8 @@ def cut_out(root: HloInstruction, inputs: Sequence[HloInstruction], name: str = 
 
 
 def copy_on(root: HloInstruction, replaced: Mapping[HloInstruction, HloInstruction]) -> HloInstruction:
-    """`root` on the replacements of the instructions in `replaced`; what does not depend on them is not copied."""
+    """`root` on the replacements of the instructions in `replaced`; instructions that do not depend on them are not
+    copied."""
     copies = dict(replaced)
     stack = [root]
     while stack:

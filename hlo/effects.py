@@ -16,10 +16,10 @@ from .ops import SPECS, Trait
 from .ops.custom_call import CustomCallAttributes
 
 ACTING = frozenset(o for o, spec in SPECS.items() if Trait.SIDE_EFFECT in spec.traits)
-"""The opcodes that act by themselves, whatever their attributes are."""
+"""The opcodes that always act, for all attributes."""
 _MAY_ACT = ACTING | {Opcode.CUSTOM_CALL}
 _KEPT = "_effects"
-"""The attribute in which a computation keeps what `effects_of` found: every pass asks."""
+"""The attribute in which a computation keeps the result of `effects_of`: every pass needs it."""
 
 
 def has_side_effect(instruction: HloInstruction) -> bool:

@@ -64,7 +64,7 @@ _SHOWN_BEFORE, _SHOWN_AFTER = 80, 60
 
 
 class UnsupportedError(HloError, NotImplementedError):
-    """A well-formed program needs something that this version cannot do; the message says what."""
+    """A well-formed program needs something that this version cannot do; the message names it."""
 
 
 class JaxRuntimeError(RuntimeError):
@@ -90,8 +90,9 @@ class EmptyQueueError(ExecutionError):
 
 class CollectiveError(ExecutionError):
     """Devices that run a program together cannot go on: one failed, finished early, runs something else, or does not
-    come in time. The message says at which collective, and what each device does."""
+    come in time. The message names the collective, and the state of each device."""
 
 
 for _class in [each for each in vars().values() if isinstance(each, type) and issubclass(each, Exception)]:
-    _class.__module__ = __name__.partition(".")[0] + ".errors"  # where users find it, and what tracebacks print
+    # the module under which users find it, and which tracebacks print
+    _class.__module__ = __name__.partition(".")[0] + ".errors"

@@ -27,7 +27,7 @@ class EvaluatorExecutable(Executable):
 
     def __init__(self, module: HloModule) -> None:
         self.module = module
-        # NumPy's arrays are dense and row-major whatever the module's layouts are.
+        # NumPy's arrays are dense and row-major for all layouts of the module.
         self._parameters = tuple(s.with_default_layout() for p in module.entry.parameters for s in p.shape.leaves())
         self._results = tuple(s.with_default_layout() for s in module.entry.root.shape.leaves())
 
@@ -74,7 +74,7 @@ class EvaluatorCompiler(Compiler):
         return Pipeline(target_named(target).name, ())
 
     def compile(self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()) -> Executable:
-        """The same for every target: layouts do not change what a module computes."""
+        """The same for every target: layouts do not change the results of a module."""
         target_named(target)  # an unknown target is refused here too
         for instruction in module.instructions():
             if instruction.opcode is Opcode.CUSTOM_CALL:  # unknown targets are refused before anything runs

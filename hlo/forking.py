@@ -1,18 +1,18 @@
 """The conditions that a fork of the process waits for, so that the child works.
 
-A child has only the thread that forked. A lock that another thread held stays locked in the child for ever, and what
-that thread was doing stays half done: a kernel in LLVM, a product in BLAS, an import. Most of these locks belong to
-other libraries, and the child cannot repair them. So `os.fork` first waits until no thread is inside, keeps all out
-while it copies the process, and then lets them go on, in both processes. It waits as long as one batch of kernels
-compiles or one product runs; `subprocess` and `spawn` do not wait, since their children run another program.
+A child has only the thread that forked. A lock that another thread held is never released in the child, and that
+thread's work stays unfinished: a kernel in LLVM, a product in BLAS, an import. Most of these locks belong to other
+libraries, and the child cannot repair them. So `os.fork` first waits until no thread is inside, keeps all out while it
+copies the process, and then lets them go on, in both processes. It waits as long as one batch of kernels compiles or
+one product runs; `subprocess` and `spawn` do not wait, since their children run another program.
 
     lock = fork_lock(Order.STORE)          a lock that a child finds free, and what it guards whole
     with PRODUCTS.inside(): ...            several threads at once, but no fork meanwhile
     kept_out_of_forks(order, guard)        anything else: the fork happens within the block of `guard()`
 
-An interrupt may raise after any call of Python code, even between the taking of a lock and the block that it guards.
-So whatever is held here is held by the `with` statement on a lock of the interpreter itself, which nothing can come
-between, and is let go by what ends a generator: a `with` on an object of ours or of `threading` could lose its lock.
+An interrupt may raise after any call of Python code, even between the taking of a lock and the block that it guards. So
+every guard is held by the `with` statement on a lock of the interpreter itself, which nothing can interrupt, and is
+released by the end of a generator: a `with` on an object of ours or of `threading` could lose its lock.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Order(enum.IntEnum):
     COMPILER = 2
     PRODUCTS = 3
     LEAF = 4  # held for a few instructions
-    # The end of an object may take these in any thread, whatever that holds.
+    # A destructor may take these in any thread, whatever locks that thread holds.
     LLVM = 5
     MEMORY = 6
 
@@ -118,7 +118,8 @@ kept_out_of_forks(Order.PRODUCTS, PRODUCTS.closed)
 
 
 def _imported_elsewhere() -> bool:
-    """Is another thread importing one of these packages? A child could never import what was half imported."""
+    """Is another thread importing one of these packages? A child could never import a package that was half
+    imported."""
     locks: dict[str, Callable[[], Any]] = getattr(importlib._bootstrap, "_module_locks", {})
     others = sys._current_frames().keys() - {_thread.get_ident()}
     return any(

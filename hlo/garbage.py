@@ -28,9 +28,9 @@ _before: list[tuple[int, int, int]] = []
 @contextmanager
 def collecting_seldom() -> Iterator[None]:
     """Within the block the collector starts after `SELDOM` objects. Blocks may be in one another and in several
-    threads: the last one that ends restores what was there.
+    threads: the last one that ends restores the old state.
 
-    A collector that is switched off, or that starts later, stays as it is. Thresholds that somebody else sets meanwhile
+    A collector that is switched off, or that starts later, stays as it is. Thresholds that other code sets meanwhile
     stay, too.
     """
     block = object()

@@ -43,7 +43,7 @@ class HostQueues:
 
     @contextmanager
     def closed(self, names: Iterable[str]) -> Iterator[None]:
-        """Within the block no program waits for these queues: what is not there already will not come."""
+        """Within the block no program waits for these queues: data that is not there already will not come."""
         before = self._closed
         self._closed = before | set(names)
         try:

@@ -1,7 +1,7 @@
 """Instructions and computations. Attribute classes (`ops/`) and the printer (`text/`) import them from here.
 
 `ir.py` is above those with `HloModule`; it re-exports these names, so that passes and users import them from there.
-Everything here is immutable. `ops/` declares what an opcode means, not this file. Source: XLA's HloInstruction and
+Everything here is immutable. `ops/` declares the semantics of opcodes, not this file. Source: XLA's HloInstruction and
 HloComputation.
 """
 
@@ -67,7 +67,7 @@ _FIELDS: dict[type[Attributes], tuple[str, ...]] = {}
 
 
 def _computation_fields(kind: type[Attributes]) -> tuple[str, ...]:
-    """The fields of an attribute class that hold computations. Cached: every walk over a module asks."""
+    """The fields of an attribute class that hold computations. Cached: every walk over a module needs it."""
     found = _FIELDS.get(kind)
     if found is None:
         found = _FIELDS[kind] = tuple(f.name for f in fields(kind) if "HloComputation" in str(f.type))
@@ -149,7 +149,7 @@ class HloComputation(SharedValue):
 
     @lazy_property
     def callers(self) -> tuple[HloInstruction, ...]:
-        """The instructions that call computations, in order. Cached: every walk over a module asks."""
+        """The instructions that call computations, in order. Cached: every walk over a module needs it."""
         having = [i for i in self.instructions if i.attributes is not NO_ATTRIBUTES]
         return tuple([i for i in having if _FIELDS.get(type(i.attributes), True) and i.called_computations()])
 

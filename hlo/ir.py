@@ -109,7 +109,7 @@ class HloModule(SharedValue):
         return self.to_text(metadata=metadata or debug_info)
 
     def as_hlo_text(self) -> str:
-        """The module as HLO text: what XLA's own objects call it (`compiler_ir("hlo")`)."""
+        """The module as HLO text: the name in XLA's own objects (`compiler_ir("hlo")`)."""
         return self.to_text()
 
     def __str__(self) -> str:
@@ -128,8 +128,8 @@ class HloModule(SharedValue):
 
 
 def _add_called(computation: HloComputation, order: dict[HloComputation, None]) -> None:
-    """Append what a computation calls, then itself. (A function inside of a method that calls itself would keep all
-    these alive until the collector finds it.)"""
+    """Append the called computations, then the computation itself. (A function inside of a method that calls itself
+    would keep all these alive until the collector finds it.)"""
     if computation in order:
         return
     for called in computation.callees:

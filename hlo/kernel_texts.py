@@ -1,4 +1,4 @@
-"""The kernels of an executable, by name: what `compile().kernels()` returns."""
+"""The kernels of an executable, by name: the result of `compile().kernels()`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Layouts: where the elements of an array are in memory.
 
 A `Layout` is only data. `layout_rules.py` says which ones an array can have, `text/layouts.py` reads them,
-`physical_form.py` says what they mean.
+`physical_form.py` defines them.
 
 Source: XLA's Layout and LayoutUtil (layout.h, layout_util.h, xla_data.proto); the pages "Shapes and layout" and "Tiled
 layout".
@@ -114,7 +114,7 @@ class Layout:
 
     @property
     def is_monotonic_with_dim0_major(self) -> bool:
-        """True if the dimensions are in the order of the default layout, whatever the other properties are."""
+        """True if the dimensions are in the order of the default layout; other properties do not matter."""
         return self.minor_to_major == _descending(len(self.minor_to_major))
 
     @property

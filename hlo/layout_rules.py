@@ -39,7 +39,7 @@ Place: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class LayoutViolation:
-    """A rule that a layout breaks, and what breaks it: the name of a property of `Layout`, then indices into it."""
+    """A rule that a layout breaks, and the offending part: the name of a property of `Layout`, then indices into it."""
 
     message: str
     label: str

@@ -1,8 +1,8 @@
 """Attributes that are computed when they are first read.
 
 `functools.cached_property` does this too, but before Python 3.12 it holds one lock for all instances while it computes.
-A process that is forked at that moment would wait for the lock for ever. Here is no lock: two threads that read the
-attribute at the same time may both compute it, and get equal values.
+A process that is forked at that moment would never get the lock. Here is no lock: two threads that read the attribute
+at the same time may both compute it, and get equal values.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ been imported before or after the change."""
 def load(name: str, package: str | None = None) -> ModuleType:
     """`importlib.import_module(name, package)`. A collector that is switched off stays so.
 
-    A module that is there already costs nothing: what is garbage by now must not be put among the old objects each
-    time, where the collector seldom looks.
+    A module that is there already costs nothing: garbage must not be put among the old objects each time, since the
+    collector seldom visits them.
     """
     if not gc.isenabled() or resolve_name(name, package) in sys.modules:
         return import_module(name, package)

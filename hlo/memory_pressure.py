@@ -1,4 +1,4 @@
-"""The response when the system has no more memory: give back what is kept only for speed, then try again.
+"""The response when the system has no more memory: free the memory that is kept only for speed, then try again.
 
 A backend that keeps free memory says here how to give it back. All that allocates, NumPy's arrays included, tries a
 second time if that gave something back.
@@ -15,7 +15,7 @@ _releases: list[Callable[[], int]] = []
 
 
 def on_pressure(release: Callable[[], int]) -> None:
-    """`release` is called when memory is short. It gives back what it can and returns the number of bytes."""
+    """`release` is called when memory is short. It frees as much as it can and returns the number of bytes."""
     _releases.append(release)
 
 

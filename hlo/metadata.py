@@ -1,4 +1,4 @@
-"""Where an instruction comes from. Alone in its file: what finds it is needed before any instruction is."""
+"""Where an instruction comes from. Alone in its file: the code that finds it is needed before any instruction."""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 
 class NamedAddress(int):
-    """The address of a function of a library or of a block of the runtime. It is an int like any other; `kind` says who
-    can find it, and `name` what to ask for. Arithmetic on it gives a plain int, which has no name."""
+    """The address of a function of a library or of a block of the runtime. It is an int like any other; `kind` says
+    which process can find it, and `name` is the name to look up. Arithmetic on it gives a plain int, which has no
+    name."""
 
     kind: str
     name: str

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Opcode(Enum):
-    """An HLO operation; `hlo/ops/<family>.py` declares what each one needs."""
+    """An HLO operation; `hlo/ops/<family>.py` declares each one."""
 
     # elementwise, one operand
     ABS = "abs"

@@ -2,7 +2,7 @@
 
 A backend implements a `StreamExecutor` and a compiler, and sets three things in a subclass of `RemoteExecutable`: the
 module, the program, and the bytes of scratch memory. Calls are asynchronous then: they return buffers at once, and
-whoever looks at the contents waits.
+reading the contents waits.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class RemoteBuffer(DeviceBuffer):
         return self._on_host().__array__(dtype, copy)
 
     def is_exclusive(self) -> bool:
-        return True  # NumPy's arrays are copies, and what is in the queue comes before whoever gets the memory
+        return True  # NumPy's arrays are copies, and commands in the queue run before the memory's next owner
 
     def is_ready(self) -> bool:
         return self.event is None or self.event.has_happened()

@@ -240,8 +240,8 @@ class Shape:
         return self.element_type is other.element_type and self.dimensions == other.dimensions
 
     def layouts_equal(self, other: Shape, **options: bool) -> bool:
-        """True when both have the same structure and ranks, and equal layouts. `options` as in `Layout.equal`: what to
-        ignore (LayoutUtil::LayoutsInShapesEqual). Element types and sizes may differ."""
+        """True when both have the same structure and ranks, and equal layouts. `options` as in `Layout.equal`: the
+        properties to ignore (LayoutUtil::LayoutsInShapesEqual). Element types and sizes may differ."""
         if self.layout is not None and other.layout is not None:
             return self.layout.equal(other.layout, **options)
         if self.tuple_shapes is None or other.tuple_shapes is None:

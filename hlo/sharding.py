@@ -163,7 +163,8 @@ class HloSharding:
         return HloSharding.from_tiles((manual,), order, count * each)
 
     def tiled_part(self) -> HloSharding:
-        """How an array is cut, whoever has it: devices with arrays of their own count as holding the same part."""
+        """How an array is cut, regardless of the devices: devices with arrays of their own count as holding the same
+        part."""
         if not self.is_partly_manual:
             return self
         return HloSharding.from_tiles(self.tile, self._regrouped(), len(self.devices) // math.prod(self.tile))

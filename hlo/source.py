@@ -105,6 +105,6 @@ def function_line(fun: object) -> str:
     name = getattr(fun, "__name__", None) or type(fun).__name__
     code = getattr(fun, "__code__", None)
     while code is not None and code.co_filename.startswith(_OWN_FOLDERS) and hasattr(fun, "__wrapped__"):
-        fun = fun.__wrapped__  # what this library has made of it
+        fun = fun.__wrapped__  # this library's wrapper
         code = getattr(fun, "__code__", None)
     return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code is not None else name

@@ -1,6 +1,6 @@
 """StreamExecutor: a device with memory and a queue of its own, as a backend describes it. The name is XLA's.
 
-Only what every such device has is here. A backend's use of it is in `remote.py`.
+This interface has only the operations that every such device has. A backend's use of it is in `remote.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NDArray = np.ndarray[Any, Any]
 
 
 class DeviceError(ExecutionError):
-    """A device refused a command, or a command failed. Raised where somebody waits for what it should have computed."""
+    """A device refused a command, or a command failed. Raised in the call that waits for its result."""
 
 
 class DeviceMemoryError(DeviceError, MemoryError):
@@ -67,7 +67,8 @@ class StreamExecutor(ABC):
 
     @abstractmethod
     def deallocate(self, address: int) -> None:
-        """Give a block back. Nothing in the queue may still use it: who enqueues keeps the block alive till then."""
+        """Give a block back. Nothing in the queue may still use it: the caller that enqueues keeps the block alive till
+        then."""
 
     @abstractmethod
     def memory_usage(self) -> DeviceMemoryUsage:

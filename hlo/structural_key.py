@@ -1,6 +1,6 @@
 """A key of a computation: equal for computations that do the same, instruction by instruction, up to names.
 
-Programs that are traced anew each time, such as the body of a loop that is a lambda, are found by it when they come
+Programs that are traced again each time, such as the body of a loop that is a lambda, are found by it when they come
 again. Keys are compared in full, so no two different programs have the same.
 """
 
@@ -16,15 +16,16 @@ from .ops.control_flow import Composite
 
 
 def structural_key(computation: HloComputation) -> Hashable | None:
-    """The key; None for a computation that may do something else the next time: what the name of a custom call means
-    can be changed."""
+    """The key; None for a computation that may do something else the next time: the function of a custom call can be
+    replaced."""
     found: dict[HloComputation, int] = {}
     parts: list[Hashable] = []
     return tuple(parts) if _add(computation, found, parts) else None
 
 
 def _add(computation: HloComputation, found: dict[HloComputation, int], parts: list[Hashable]) -> bool:
-    """Append what `computation` calls, then itself; in `found`, the position of each. False if it has no key."""
+    """Append the called computations, then the computation itself; in `found`, the position of each. False if it has no
+    key."""
     position: dict[HloInstruction, int] = {}
     rows: list[Hashable] = []
     for i in computation.instructions:

@@ -1,8 +1,8 @@
 """A part of a module as a module of its own: from some values to others, the rest left out.
 
 The values that are given become parameters, in their order; values that are known become constants. Instructions that
-the wanted values do not need are gone. The names follow tfcompile: a *feed* is what the caller gives, a *fetch* what he
-gets.
+the wanted values do not need are gone. The names follow tfcompile: a *feed* is an input from the caller, a *fetch* a
+result.
 """
 
 from __future__ import annotations

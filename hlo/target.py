@@ -1,4 +1,4 @@
-"""Targets: what a program is optimised for, with respect to layouts and memory.
+"""Targets: the layouts and memories that a program is optimised for.
 
 A target chooses the layout of every buffer inside a program, and names the memory besides the main one. Parameters and
 results of the program keep the layouts of the module's `entry_computation_layout`.
@@ -47,7 +47,7 @@ class Target(ABC):
 
     @property
     def fast_memory(self) -> MemorySpace | None:
-        """Small, fast memory, into which the pass `memory-space-assignment` puts what fits; None: there is none."""
+        """Small, fast memory, which the pass `memory-space-assignment` fills; None: there is none."""
         return None
 
 

@@ -54,7 +54,7 @@ class TpuTarget(Target):
     A tile has at least as many rows as fill one row of words. Of an array with more dimensions only the two most minor
     are tiled. The tiles of a 1-D array are rows that follow each other: as many as it needs, a power of two.
 
-    Differences from what XLA prints today: it tiles f32[1,n] by (1,128), but its page says (2,128) for sizes 1 and 2,
+    Differences from XLA's current layouts: it tiles f32[1,n] by (1,128), but its page says (2,128) for sizes 1 and 2,
     which is done here. The shortest 1-D tile was (256) in older modules; in newer ones it is (128), as here. XLA splits
     64-bit numbers and complex ones into arrays of 32 bits before it chooses layouts; here an element is whole, in the
     tiles of 32-bit elements, and one tile takes as many bytes as XLA's two. Scalars of less than a byte are not packed:

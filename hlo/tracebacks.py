@@ -324,5 +324,5 @@ _WRAPPERS = (_one, _two, _three)
 def inner(fun: Any) -> Any:
     """The function behind a boundary; any other object is itself."""
     if isinstance(fun, FunctionType) and fun.__code__.co_filename == __file__ and fun.__closure__:
-        return fun.__closure__[0].cell_contents  # not __wrapped__, which whoever wraps the wrapper changes
+        return fun.__closure__[0].cell_contents  # not __wrapped__, which a wrapper of the wrapper changes
     return fun

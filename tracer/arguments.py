@@ -42,7 +42,7 @@ from .source import function_line, user_line
 
 
 class ShapeDtypeStruct(HasType):
-    """The type of an array without elements: what `eval_shape` returns, and `lower` and `eval_shape` also take.
+    """The type of an array without elements: `eval_shape` returns it, and `lower` and `eval_shape` also take it.
 
     >>> import hloom, hloom.numpy as jnp
     >>> x = hloom.ShapeDtypeStruct((2, 3), jnp.float32)
@@ -211,14 +211,14 @@ def _validate(
 
 
 COMPILE_OPTIONS = {"autotune": "autotune", "xla_allow_excess_precision": "excess_precision"}
-"""The options that mean something, and the settings of a context that they turn on."""
+"""The options with an effect, and the settings of a context that they turn on."""
 _EFFORTS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimization_level", "memory_fitting_level")
 """Options that say how hard XLA tries; they mean nothing here."""
 
 
 def compile_options(options: dict[str, Any] | None, what: str) -> frozenset[str]:
-    """The settings that are asked for. CompileOptionError for options that XLA does not have: XLA's names begin with
-    "xla_", except for its options for effort."""
+    """The requested settings. CompileOptionError for options that XLA does not have: XLA's names begin with "xla_",
+    except for its options for effort."""
     found = set()
     for name, value in (options or {}).items():
         setting = COMPILE_OPTIONS.get(name)
@@ -344,7 +344,8 @@ OWN_TYPES: dict[type, Callable[[Any], Any]] = {}
 
 
 DIVIDED_TYPES: list[Callable[[Any, ShapedArray], ShapedArray]] = []
-"""With several devices, what says in the type of a value how Explicit axes of a mesh divide it (`divisions.py`)."""
+"""With several devices, functions that enter into the type of a value how Explicit axes of a mesh divide it
+(`divisions.py`)."""
 
 
 def typeof(x: Any) -> Any:
@@ -422,8 +423,8 @@ def temporary(leaf: Any) -> Array | None:
 
 
 def _packed(key: tuple[type, bool]) -> tuple[ShapedArray, Callable[[Any], bytes]]:
-    """The type of a Python number, with or without 64-bit dtypes, and what makes the bytes of one: StructError where
-    it does not know how."""
+    """The type of a Python number, with or without 64-bit dtypes, and the function that packs one into bytes:
+    StructError where it does not know how."""
     aval = ShapedArray((), dtypes.python_scalar_dtype(key[0]), key[0] is not bool)
     pack = Struct("x" if aval.dtype.kind == "c" else aval.dtype.char).pack  # "x" takes no number: always an error
     return _PACKED.setdefault(key, (aval, pack))

@@ -122,7 +122,7 @@ class Array(ArrayBase):
             self._shards = shards or cut(stored._view, self._placed, self.aval.shape)
             return self._shards
         error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if name.startswith("__"):  # NumPy asks for some, and does not show the error
+        if name.startswith("__"):  # NumPy looks up some, and does not show the error
             raise error
         try:
             raise error
@@ -185,7 +185,7 @@ class Array(ArrayBase):
     ) -> Any:  # fmt: skip
         """A DLPack capsule over the same memory, marked as read-only. Arguments as for NumPy's `__dlpack__`.
 
-        DLPack before version 1 has no such mark: who asks for that gets a copy, or BufferError if `copy` is False.
+        DLPack before version 1 has no such mark: older consumers get a copy, or BufferError if `copy` is False.
         """
         options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         if max_version is not None and max_version[0] >= 1:
@@ -313,7 +313,7 @@ class Array(ArrayBase):
 
     def block_until_ready(self) -> Self:
         """Itself, when its elements are there. On the CPU calls return when they are done; a backend for a device may
-        return before (`HLOOM_BACKEND`). Raises what went wrong in the program that computes it.
+        return before (`HLOOM_BACKEND`). Raises the error of the program that computes it.
 
         >>> import hloom.numpy as jnp
         >>> jnp.ones(2).block_until_ready()
@@ -361,7 +361,7 @@ class Array(ArrayBase):
     def given_up(self) -> DeviceBuffer:
         """The buffer, which the array gives up: it is deleted from now on.
 
-        One caller gets the buffer, whatever other threads do; all others get DeletedArrayError. A thread that is
+        One caller gets the buffer, for any timing of other threads; all others get DeletedArrayError. A thread that is
         reading the array holds a reference to the buffer or to its memory.
         """
         buffer = self._buffer

@@ -165,7 +165,7 @@ class ShapedArray:
         return f"{name}[{','.join(sizes)}]{varies}"
 
     def to_tangent_aval(self) -> ShapedArray | Float0Type:
-        """The type of tangents of such a value: this type; a float0 type for what is not differentiated."""
+        """The type of tangents of such a value: this type; a float0 type for a value that is not differentiated."""
         moves = not self.is_extended and element_type_of(self.dtype).is_inexact
         return self.with_weak_type(False) if moves else Float0Type(self.shape)
 
@@ -186,7 +186,7 @@ class ShapedArray:
 
 _SHORT = (("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c"))
 _INTERNED: WeakValueDictionary[tuple[Any, Any, bool], ShapedArray] = WeakValueDictionary()
-"""All types that somebody holds."""
+"""All types in use."""
 _lock = fork_lock(Order.LEAF)
 _RECENT: dict[tuple[Any, Any, bool], ShapedArray] = {}
 """Types that were asked for, as they were spelled, for a fast answer; emptied when there are many."""

@@ -173,7 +173,7 @@ def _listed(differences: list[str]) -> str:
 
 
 def structure_differences(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """Where two structures differ, outermost first: the path, what each has there, and in what they differ."""
+    """Where two structures differ, outermost first: the path, the part of each, and their difference."""
     leaves = tree.treedef_is_leaf(one), tree.treedef_is_leaf(other)
     if all(leaves):
         return

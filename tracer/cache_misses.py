@@ -1,4 +1,4 @@
-"""Why a jitted function is traced again: what differs from the closest call before, for `explain_cache_misses`."""
+"""Why a jitted function is traced again: the differences from the closest earlier call, for `explain_cache_misses`."""
 
 from __future__ import annotations
 

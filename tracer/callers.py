@@ -2,15 +2,15 @@
 
 Settings such as strict promotion are about the code of users. The library's code combines arrays of all dtypes and
 ranks, and functions of users that it calls are under the user's settings again. Nothing is entered or left for that:
-where a setting would refuse, or warn, `is_call_of_user` looks at the stack. So it costs nothing as long as nothing is
+where a setting would refuse, or warn, `is_call_of_user` inspects the stack. So it costs nothing as long as nothing is
 refused, and holds for each function and method of the library.
 
 On the stack, from the inside out, are
 
 * helpers, then the public function that promotes its arguments: a name without an underscore, in a module that lists
   public names in `__all__`;
-* what leads to it: operators and methods of arrays, boundaries, the call of a ufunc, and tracer and transformations,
-  which call what they are given (`jit(jnp.add)`);
+* the code that leads to it: operators and methods of arrays, boundaries, the call of a ufunc, and tracer and
+  transformations, which call the functions they are given (`jit(jnp.add)`);
 * the caller: a function of the user, or one of the library.
 """
 

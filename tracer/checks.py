@@ -1,7 +1,7 @@
-"""NaN and infinity as errors: what `hloom.debug_nans` and `hloom.debug_infs` ask for.
+"""NaN and infinity as errors: the checks of `hloom.debug_nans` and `hloom.debug_infs`.
 
-Outside of jit each operation's result is looked at. A jitted function's results are looked at when it has run; if one
-is bad, its program is evaluated once more, operation by operation, and the error names the first operation with a bad
+Outside of jit each operation's result is checked. A jitted function's results are checked after it has run; if one is
+bad, its program is evaluated once more, operation by operation, and the error names the first operation with a bad
 result and its line. Programs are compiled under these settings (they are part of the context), so others pay nothing.
 """
 
@@ -67,7 +67,7 @@ def checked(
     run: Run, module: HloModule, captured: Sequence[Array], donates: bool, what: str, *, is_library: bool = False
 ) -> Run:
     """`run` of a compiled program, with a check of its results. `what` names the function. `is_library`: its
-    instructions carry the lines of whoever called it first."""
+    instructions carry the lines of the first caller."""
     context = current_context()
 
     def run_and_check(arrays: Sequence[Array]) -> Any:
@@ -116,7 +116,7 @@ class _Search:
         return bool(self._given)
 
     def run(self) -> None:
-        """Evaluate the computation, up to its end: other devices may wait for what comes later."""
+        """Evaluate the computation, up to its end: other devices may wait for later instructions."""
         load("..hlo.evaluator", __package__).evaluate_computation(self._computation, self.values, self)
 
     def __call__(self, instruction: HloInstruction, value: Any) -> None:
@@ -131,7 +131,7 @@ class _Search:
 
 
 class _FirstOnly(_Search):
-    """A search that stops at what it finds."""
+    """A search that stops at its first finding."""
 
     def run(self) -> None:
         with contextlib.suppress(_Stop):

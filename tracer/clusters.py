@@ -1,11 +1,11 @@
 """Clusters: the deferred operations of a batch, as one program, or one by one.
 
-`settle` fills the results of a batch that somebody still holds. The first time, it turns a sequence of operations into
+`settle` fills the results of a batch that still have references. The first time, it turns a sequence of operations into
 a computation of the instructions that these results need; a program is looked up by its structure, or compiled. The
 step at which the sequence ends then keeps a `Plan`, so that the next time nothing but the program's call is left to do.
 
 Which results are held depends on names in the user's program, and on cycles that the garbage collector has not found
-yet. So a plan that gives more than is asked for will do, until the same results were asked for a few times.
+yet. So a plan that gives more results is used until the same results have been requested a few times.
 
 A cluster runs op by op in three cases: it is a single operation that NumPy does well, its structure has not been seen
 often enough (`hloom_jit_level` 1: before the second time), or if the backend cannot compile it; the report says so.
@@ -43,7 +43,8 @@ Entries = Sequence[tuple[Step, Any]]
 RunOp = Callable[[Opcode, list[Any], Any, Shape], Any]
 """Carries out one operation at once: a value, or a list for a tuple."""
 OFTEN = 3
-"""How often the same results are asked for before they get a program of their own, where another one gives them, too.
+"""How often the same results are requested before they get a program of their own, although another one gives them,
+too.
 """
 MAX_PLANS = 8
 """Programs for one sequence of operations; later ones give the results of all."""
@@ -79,7 +80,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alone:
-    """A batch of one operation, which runs by itself."""
+    """A batch of one operation, which runs alone."""
 
     needed: Sequence[int]
     operands: tuple[int, ...] | None
@@ -128,7 +129,7 @@ def settle(entries: Entries, handles: Sequence[Handle], run_op: RunOp, often: in
 
 
 def live_handles(entries: Entries) -> list[Handle]:
-    """The results that somebody still holds, and that are not there yet."""
+    """The results that still have references, and that are not computed yet."""
     alive = [r() for _, r in entries if r.__class__ is ReferenceType]
     return [h for h in alive if h is not None and h.batch is not None]
 
@@ -192,7 +193,7 @@ def _fill(handle: Handle, array: Array) -> None:
 
 
 def _wider(step: Step, wanted: tuple[int, ...]) -> Plan | None:
-    """A plan that gives what is wanted, and more."""
+    """A plan that gives the wanted results, and more."""
     missing = set(wanted)
     plans = list(step.plans.items())
     found = [p for results, p in plans if p.__class__ is Plan and missing.issubset(results)]

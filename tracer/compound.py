@@ -44,7 +44,7 @@ def compound(
 
     static: the arguments that are Python values (axes, shapes, dtypes); all others are arrays, numbers or containers.
     small: a function of one or two operations, and much Python around them. It is one program where it is called on
-    arrays; where it is differentiated or batched, each operation by itself costs less than a nested call.
+    arrays; where it is differentiated or batched, single operations cost less than a nested call.
     uses_keys: a function that is one use of a random key (`key_uses.py`), and no call while uses are watched.
     """
 

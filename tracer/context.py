@@ -1,4 +1,4 @@
-"""The trace context: every setting that decides what a function is traced and compiled to, as one object.
+"""The trace context: every setting that affects traced and compiled programs, as one object.
 
 Contexts are immutable and interned: equal means identical, so a cache keys on one at the cost of a pointer. Every cache
 of traced or compiled programs has the context in its key: the caches of jit, of derivatives, of scan and of remat.
@@ -44,7 +44,7 @@ class Context:
     debug_infs: bool = False
     """Programs compiled under one of these two check their results (`checks.py`)."""
     check_tracer_leaks: bool = False
-    """Functions are traced anew, and what they leave behind is an error (`leaks.py`)."""
+    """Functions are traced again, and values that outlive their trace are errors (`leaks.py`)."""
     debug_key_reuse: bool = False
     """Uses of random keys are recorded, and the second use of one is an error (`key_reuse.py`)."""
     check_static_indices: bool = False
@@ -128,8 +128,8 @@ _waiting: list[tuple[str, Callable[[], None]]] = [("looks_for_errors", _start_lo
 
 
 def when_on(setting: str, start: Callable[[], None]) -> None:
-    """`start` is called once, when the setting is on for the first time, in any thread: until then no operation asks
-    for it."""
+    """`start` is called once, when the setting is on for the first time, in any thread: until then no operation reads
+    it."""
     _waiting.append((setting, start))
     for context in list(_INTERNED.values()):
         _interned(context)
@@ -158,7 +158,7 @@ class Settings:
 
 
 class _NotStarted:
-    """Settings before `start`: `config`, which knows them, starts when somebody asks."""
+    """Settings before `start`: `config`, which knows them, starts at the first read."""
 
     def __get__(self, thread: _Thread, owner: type[_Thread]) -> Any:
         importlib.import_module(".settings.config", __package__)

@@ -1,6 +1,6 @@
 """Control flow that depends on traced values: while_loop, cond, switch, platform_dependent.
 
-`scan.py` has the loops over arrays, `body_types.py` what all their functions may take and return.
+`scan.py` has the loops over arrays, `body_types.py` the argument and result types of all their functions.
 
 They are HLO's ops while and conditional. Values that the functions use from outside become loop state that does not
 change, or operands of all branches.
@@ -45,7 +45,7 @@ def runs_in_python(*trees: Any) -> bool:
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     """`body_fun` applied again and again to a carry (a pytree), from `init_val`, while `cond_fun(carry)` is true.
 
-    Shapes and dtypes of the carry stay what they are: TreeStructureError, with both types, otherwise.
+    Shapes and dtypes of the carry must not change: TreeStructureError, with both types, otherwise.
 
     >>> from hloom import lax
     >>> lax.while_loop(lambda n: n < 100, lambda n: 3 * n, 1)
@@ -117,7 +117,7 @@ def _check_condition(cond_fun: Callable[..., Any], traced: Traced) -> None:
 
 
 def _loop(condition: Traced, body: Traced, count: int) -> tuple[HloComputation, HloComputation]:
-    """Both computations on one tuple of (carry, what the condition captured, what the body captured)."""
+    """Both computations on one tuple of (carry, the condition's captured values, the body's captured values)."""
     extra = [*condition.captured_avals, *body.captured_avals]
     split = count + len(condition.captured)
     avals = [*body.in_avals, *extra]

@@ -189,7 +189,7 @@ class EvalTrace(Trace):
 
 
 class CheckedEvalTrace(EvalTrace):
-    """An EvalTrace that looks at results, for `debug_nans` and `debug_infs`."""
+    """An EvalTrace that checks results, for `debug_nans` and `debug_infs`."""
 
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
@@ -246,7 +246,7 @@ class _ThreadState(threading.local):
 
     recorder: Any = None
     """The object that defers operations in this thread (`putting_off.py`): None, as in most threads, where nothing
-    does. Of the class while that is asked for in the whole process."""
+    does. An attribute of the class while the whole process defers."""
 
 
 EVAL = EvalTrace()
@@ -257,16 +257,16 @@ _refinements: list[type[EvalTrace]] = []
 
 
 def refine_eval(kind: type[EvalTrace], *, first: bool = False) -> None:
-    """From now on EVAL is of class `kind`, too, which refines CheckedEvalTrace; `kind` leaves to the classes that came
-    before it whatever it does not do itself. `first`: it stays in front of those that come later."""
-    assert issubclass(kind, CheckedEvalTrace)  # else results would no longer be looked at
+    """From now on EVAL is of class `kind`, too, which refines CheckedEvalTrace; `kind` delegates everything that it
+    does not do itself to the earlier classes. `first`: it stays in front of those that come later."""
+    assert issubclass(kind, CheckedEvalTrace)  # else results would no longer be checked
     if kind not in _refinements:
         _refinements.insert(0 if first else len(_refinements), kind)
         EVAL.__class__ = type(kind.__name__, tuple(_refinements), {})
 
 
 def check_from_now_on() -> None:
-    """Called before results are checked for the first time: until then no operation asks for the settings."""
+    """Called before results are checked for the first time: until then no operation reads the settings."""
     if not isinstance(EVAL, CheckedEvalTrace):
         EVAL.__class__ = CheckedEvalTrace
 
@@ -317,7 +317,7 @@ def source_metadata(metadata: Metadata | None) -> Iterator[None]:
 
 
 def current_metadata(function: str, op: str) -> Metadata:
-    """The metadata of an instruction recorded now: the user's line, or what `source_metadata` has set. Its name: the
+    """The metadata of an instruction recorded now: the user's line, or the value of `source_metadata`. Its name: the
     traced function, the scopes, the op."""
     return _state.metadata or user_metadata(f"{function}/{_state.scope}{op}")
 
@@ -337,7 +337,7 @@ def scope(name: str) -> Iterator[None]:
 
 
 _varies: list[bool] = []
-"""Not empty once a function was mapped over several devices: until then no operation asks whether values vary."""
+"""Not empty once a function was mapped over several devices: until then no operation checks whether values vary."""
 
 
 def track_varying() -> None:
@@ -414,7 +414,8 @@ def _all_weak(operands: tuple[Value, ...]) -> bool:
 
 
 def eager_with_scalar(opcode: Opcode, x: Array, y: Array, attributes: Attributes) -> Array:
-    """A binary elementwise op of concrete arrays, one of them a scalar that NumPy broadcasts. No trace is asked."""
+    """A binary elementwise op of concrete arrays, one of them a scalar that NumPy broadcasts. It bypasses the
+    traces."""
     full = x.aval if x.aval.shape else y.aval
     shape = _inferred_shape(opcode, (full, full), attributes, None)
     assert shape is not None, f"{opcode} of {full}"
@@ -450,7 +451,7 @@ def bind_declared(
 def bind_call(call: Call, operands: Sequence[Value]) -> list[Value]:
     """One use of a primitive. A meaning that is a computation takes one array an operand and returns a tuple of arrays.
 
-    Keys become their storage here, for the meaning and for the rules; whoever binds the call overlays the results.
+    Keys become their storage here, for the meaning and for the rules; the caller of `bind_call` overlays the results.
     """
     operands = storages(tuple(operands))
     if isinstance(call.meaning, HloComputation):

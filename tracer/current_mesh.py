@@ -1,4 +1,4 @@
-"""The current mesh of a thread: what sets it, what asks for it. A PartitionSpec alone means this mesh."""
+"""The current mesh of a thread: the functions that set it and read it. A PartitionSpec alone means this mesh."""
 
 from __future__ import annotations
 

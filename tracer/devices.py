@@ -1,7 +1,7 @@
-"""The devices: CPUs, of all processes that run a program together, as many in each process as the user asks for.
+"""The devices: CPUs, in all processes that run a program together, as many in each process as the user requests.
 
-One by default, however many cores the process has; kernels use these by themselves. `HLOOM_NUM_DEVICES=n` makes n,
-which run programs on threads, as do JAX's names for it: `jax_num_cpu_devices`, and `XLA_FLAGS` with
+One by default, however many cores the process has; kernels use the cores directly. `HLOOM_NUM_DEVICES=n` makes n, which
+run programs on threads, as do JAX's names for it: `jax_num_cpu_devices`, and `XLA_FLAGS` with
 ``--xla_force_host_platform_device_count=n``. `hloom.distributed` adds the devices of other processes. All is settled
 when a device is first asked for.
 
@@ -68,7 +68,7 @@ _waiting: list[Callable[[], None]] = []
 
 
 def when_several(start: Callable[[], None]) -> None:
-    """`start` is called once, when it turns out that there are several devices."""
+    """`start` is called once, when there are several devices for the first time."""
     _waiting.append(start)
     if _known is not None:
         _wake(_known)
@@ -129,7 +129,7 @@ def _count_asked() -> int | None:
 
 
 class Client:
-    """What owns devices: JAX's `device.client`."""
+    """The owner of devices: JAX's `device.client`."""
 
     platform = "cpu"
     platform_version = f"hloom on {_machine.machine()}"
@@ -191,7 +191,7 @@ class Memory:
 
 
 class CpuDevice:
-    """A CPU, as far as programs know: what runs one program at a time. `hloom.devices()` lists them.
+    """A CPU, as far as programs know: it runs one program at a time. `hloom.devices()` lists them.
 
     >>> import hloom
     >>> hloom.devices()[0]
@@ -304,7 +304,7 @@ def local_devices(
 
 def device_count(backend: str | Client | None = None) -> int:
     """The number of devices of all processes: 1, unless more were asked for. The CPU's cores are not devices; kernels
-    use them by themselves.
+    use them directly.
 
     >>> import hloom
     >>> hloom.device_count()
@@ -428,7 +428,7 @@ def check_device(device: object, where: str) -> CpuDevice:
 
 
 def check_default_device(device: object, where: str) -> None:
-    """UnsupportedError for a device that arrays are not put on by themselves."""
+    """UnsupportedError for a device that cannot be the default."""
     if check_device(device, where) is not default_device():
         raise UnsupportedError(
             f"{where}: arrays are made on {default_device()!r}; hloom.device_put(x, {device!r}) puts one elsewhere, "

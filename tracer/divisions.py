@@ -1,9 +1,9 @@
-"""How values are divided along the Explicit axes of a mesh: what JAX keeps in their types.
+"""How values are divided along the Explicit axes of a mesh: the information that JAX keeps in types.
 
 Types say nothing about shardings here. An array knows its own; a traced value's sharding follows from the places of the
 function's arguments (`Places`), forward through the operations between, by their factors (`hlo/passes/partition`). The
-answer decides what a program means, so nothing is guessed: where operands disagree, or nothing says what becomes of a
-dimension that is divided, there is a reason instead of a division, and who asks gets an error with that reason.
+answer determines the meaning of a program, so nothing is guessed: where operands disagree, or the division of a result
+cannot be derived, there is a reason instead of a division, and reading the division raises an error with that reason.
 """
 
 from __future__ import annotations
@@ -209,7 +209,8 @@ def _of_computation(computation: HloComputation, leaves: Sequence[Found], mesh: 
 
 
 def _of_loop(body: HloComputation, leaves: Sequence[Found], mesh: AnyMesh) -> list[Found]:
-    """The state stays divided as it begins; what begins whole, as the results of scan do, becomes what is written."""
+    """The state stays divided as it begins; an element that begins whole, such as the results of scan, gets the
+    division of the values written to it."""
     state = list(leaves)
     while True:
         pairs = zip(state, _of_computation(body, state, mesh), strict=True)

@@ -26,7 +26,7 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> Slice 
     """The index of `size` elements from `start`, which may be traced; ``ds(n)`` is ``ds(0, n)``, ``ds(None)`` is all.
 
     In arrays a block that does not fit is moved inside when it is read, and left alone when it is written, as
-    `lax.dynamic_slice` and scatters do. With a stride each element is read or written by itself.
+    `lax.dynamic_slice` and scatters do. With a stride each element is read or written separately.
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.new_ref(jnp.arange(5))[hloom.ds(1, 3)]

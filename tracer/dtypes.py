@@ -144,7 +144,7 @@ _MAX_SPECS = 1000
 
 
 def requested_dtype(dtype: DTypeLike, function: str) -> DType:
-    """`canonical_dtype` of a dtype that the user asks `function` for, and float0, which no array of a program has.
+    """`canonical_dtype` of a dtype that the user requests of `function`, and float0, which no array of a program has.
 
     UserWarning where it is narrowed; not for Python's int, float and complex, which mean the default types.
     """

@@ -1,4 +1,4 @@
-"""The errors that users of the tracer meet, by JAX's names. Each names the user's line and says what to do.
+"""The errors that users of the tracer meet, by JAX's names. Each names the user's line and gives advice.
 
 Shape and dtype violations are hlo.errors.ShapeError, raised with the user's line added.
 """
@@ -105,7 +105,7 @@ class NonHashableStaticArgumentsError(ValueError):
 
 
 class NonArrayArgumentError(TypeError):
-    """A transformed function was given, or returned, what is neither an array nor a container of arrays."""
+    """A transformed function was given, or returned, a value that is neither an array nor a container of arrays."""
 
 
 class AxisError(ValueError, IndexError):
@@ -149,5 +149,5 @@ class TypePromotionError(ValueError):
 
 _PACKAGE = __name__.partition(".")[0]
 for _class in [each for each in vars().values() if isinstance(each, type) and issubclass(each, Exception)]:
-    _class.__module__ = f"{_PACKAGE}.errors"  # where users find it, and what tracebacks print
+    _class.__module__ = f"{_PACKAGE}.errors"  # the module under which users find it, and which tracebacks print
 TypePromotionError.__module__ = f"{_PACKAGE}.dtypes"

@@ -244,7 +244,7 @@ def _own_buffer(array: Array, device: StreamExecutor | None) -> DeviceBuffer:
     memory of `device`.
 
     A user's NumPy view, another Array over it, a program that captured it, or a thread that is reading it can see it.
-    They all hold a reference to the buffer or to what owns the memory.
+    They all hold a reference to the buffer or to the owner of its memory.
     """
     holder = _Holder(array.given_up())
     if held_alone(holder, "buffer") and holder.buffer.device is device and holder.buffer.is_exclusive():
@@ -267,7 +267,7 @@ _put_off: Callable[[HloComputation, Sequence[Array]], list[Array] | None] | None
 
 
 def put_off_calls(record: Callable[[HloComputation, Sequence[Array]], list[Array] | None]) -> None:
-    """`run_call` asks `record` for the results first. None: the program must run now."""
+    """`run_call` first calls `record` for the results. None: the program must run now."""
     global _put_off
     _put_off = record
 
@@ -300,8 +300,8 @@ def run_op(opcode: Opcode, arrays: Sequence[Array], attributes: Attributes, shap
 
 
 _programs: BoundedCache[Executable] = BoundedCache(1024)
-"""By structural key and context: a computation that does what another one does finds that one's program. It holds on to
-programs that will not come back, so it is bounded."""
+"""By structural key and context: equal computations share one program. It holds on to programs that will not come back,
+so it is bounded."""
 on_clear(_programs.clear)
 _keepers: weakref.WeakSet[HloComputation] = weakref.WeakSet()
 

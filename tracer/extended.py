@@ -2,7 +2,7 @@
 
 A key of a random number generator is an element: ``key<fry>[3]`` is an array of three keys, stored as ``u32[3,2]``. The
 type of such an array (`ShapedArray`) has the shape that users see, and `storage`, the type in HLO. `overlay.py` has the
-values, `extended_ops.py` says what an op on such elements does to their storage.
+values, `extended_ops.py` defines ops on such elements by their storage.
 
 Names follow jax.dtypes.
 """

@@ -1,4 +1,4 @@
-"""Ops on arrays of extended dtypes, such as keys: what they do to the storage.
+"""Ops on arrays of extended dtypes, such as keys: their definition in terms of the storage.
 
 An op that moves elements moves whole blocks of the storage; the last dimensions of the storage belong to one element:
 as if each element were a batch. Equality compares all words of an element. Nothing else is defined on such elements.
@@ -42,7 +42,7 @@ def filled(number: complex, aval: ShapedArray) -> Value:
     return overlaid(ops.full(aval.storage, number), aval)
 
 
-# ---- what the rules share
+# ---- common to the rules
 
 
 def _dtype(operands: Operands) -> ExtendedDType:
@@ -111,7 +111,7 @@ def _taken(operands: Operands, attributes: Any) -> Uses:
 
 
 def _written(update: int) -> Callable[[Operands, Any], Uses]:
-    """The result is the array that is written to, and what is written is used up."""
+    """The result is the array that is written to, and the written keys are consumed."""
     return lambda operands, attributes: Uses({update: Sink()}, {0: Forward(0)})
 
 

@@ -2,7 +2,7 @@
 
 NumPy's `exp` and the backend's differ in the last bit of many numbers, both within an ulp of the truth; a program that
 gives other results under jit is hard to trust all the same. `hlo/elementary.py` lists the ops and types; all others
-stay NumPy's calls. The evaluator remains what the functions mean.
+stay NumPy's calls. The evaluator defines the functions.
 
 A function is a program of one op for each combination of types; all sizes share its kernel.
 """

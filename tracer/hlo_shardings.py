@@ -1,7 +1,7 @@
 """Shardings of users as shardings of HLO, and back.
 
 HLO counts the devices of a program from 0, in the order of their ids: that order is the program's device assignment,
-whatever order meshes over the same devices have.
+for any order of meshes over the same devices.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A gather clamps its indices, a scatter drops the windows that do not fit. Derivatives and `hloom.lax` need both of both.
 
-An index counts by its value, whatever its type: `holding` and `as_index` give it a type in which it can be compared and
+An index counts by its value, not by its type: `holding` and `as_index` give it a type in which it can be compared and
 counted with sizes of dimensions.
 """
 
@@ -135,7 +135,7 @@ def clamped(indices: Value, sizes: Sequence[int], attributes: GatherAttributes) 
 
 
 def fits(indices: Value, sizes: Sequence[int], attributes: GatherAttributes) -> Value | None:
-    """For each index whether its window fits into the array, of dimensions `sizes`. None: all do, whatever they are."""
+    """For each index whether its window fits into the array, of dimensions `sizes`. None: all do, for all values."""
     last = _last_starts(sizes, attributes, indices.aval.dtype)
     if not last:
         return None

@@ -97,7 +97,7 @@ class Programs:
 
     def __init__(self) -> None:
         self.fast: dict[Any, FastTable[Run]] = {}
-        """By the options of jit, which decide what a call means; then by context and by the form of the call."""
+        """By the options of jit, which affect the call; then by context and by the form of the call."""
         self.traced: BoundedCache[Traced | _ByPlaces] = BoundedCache()
         # Not a method of this object: that would be a cycle, and programs would wait for the garbage collector.
         self.runners: BoundedCache[Run] = BoundedCache(dropped=functools.partial(_forget_fast_ways, self.fast))
@@ -111,7 +111,7 @@ class Programs:
 
 
 class _ByPlaces:
-    """The traced programs of a function that asks how its arguments are divided over a mesh: a program for each
+    """The traced programs of a function that reads how its arguments are divided over a mesh: a program for each
     answer."""
 
     def __init__(self, mesh: Any) -> None:
@@ -120,7 +120,7 @@ class _ByPlaces:
 
 
 class _NotCalled(FastTable[Run]):
-    """The table of a function that has not been called: it has nothing, whatever the context."""
+    """The table of a function that has not been called: it has nothing, in any context."""
 
     def __missing__(self, context: Any) -> dict[Any, Run]:
         return {}
@@ -278,7 +278,7 @@ class JitFunction(SharedValue, Generic[P, R]):
                 arrays.append(array)
                 avals.append(array.aval)
             key: Any = tuple(avals)
-        except AttributeError:  # something that no program takes: a float0 array, what is no array at all
+        except AttributeError:  # something that no program takes: a float0 array, or no array at all
             key = None
         else:
             if form is not None or treedef is not None:
@@ -289,12 +289,12 @@ class JitFunction(SharedValue, Generic[P, R]):
                 key = None
             except ValueError as error:
                 raise incomparable(error) from error
-        if key is None:  # here, since what is raised in a handler would show the error that was handled
+        if key is None:  # here, since raising in a handler would show the handled error, too
             return self._call(args, kwargs)
         return self._call(args, kwargs, table, key) if run is None else run(arrays)
 
     def _flattened(self, dynamic: Sequence[Any]) -> tuple[list[Any], Sequence[Any], Any]:
-        """The leaves of arguments as arrays, their types, and what stands for their structure in the key of a call.
+        """The leaves of arguments as arrays, their types, and a key for their structure in the key of a call.
 
         AttributeError if a leaf is nothing that a program takes."""
         pattern = self._pattern
@@ -329,7 +329,7 @@ class JitFunction(SharedValue, Generic[P, R]):
     # ---- copies: as with Python's functions, a copy is the function itself, and pickles name it
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """By its own name if it has one; else by its function, whatever the pickler can do with that, and options."""
+        """By its own name if it has one; else by its function, if the pickler can pickle that, and options."""
         if is_global(self):
             return self.__qualname__
         return JitFunction, (self._fun, self._static, self._donated, self._inline, self._shardings, self._options)
@@ -616,7 +616,7 @@ def _placed_leaves(result: Any, places: Sequence[Sharding | None]) -> Any:
 
 
 def _ask_for_places() -> None:
-    """From now on there are several devices: a call looks at the places of its arguments."""
+    """From now on there are several devices: a call reads the places of its arguments."""
     fast = JitFunction.__call__
 
     def __call__(self: JitFunction[Any, Any], *args: Any, **kwargs: Any) -> Any:  # the method's name

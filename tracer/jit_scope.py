@@ -2,8 +2,8 @@
 
 Within the block each operation is checked and recorded, and its result is an array like any other, with a deferred
 value (`pending.py`, `putting_off.py`). Reading the value (`float(x)`, ``if x > 0``, `print`, NumPy, a jitted function)
-computes it: what is recorded becomes one program, which is found again when the same operations come again (`steps.py`,
-`clusters.py`). The setting `hloom_jit_level` does this for the whole process.
+computes it: the recorded operations become one program, which is found again when the same operations come again
+(`steps.py`, `clusters.py`). The setting `hloom_jit_level` does this for the whole process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["JitScope", "jit_scope", "jit_scope_report"]
 
 _state = core.thread_state()
 _MAX_ENTRIES = 10_000
-"""Of a program that never ends, what came first is forgotten."""
+"""In a program that never ends, the oldest entries are dropped."""
 
 
 class Collected:
@@ -40,7 +40,7 @@ class Collected:
         self.forced: dict[Any, int] = {}
         """Why a batch was settled, and the user's file and line."""
         self.single: Counter[tuple[str, str]] = Counter()
-        """Operations that ran by themselves, and why."""
+        """Operations that ran alone, and why."""
         self.compiled = 0
 
     def saw(self, done: Settled, reason: str) -> None:
@@ -157,7 +157,7 @@ class JitScope(ContextDecorator):
             start()
             watchers = [*([] if outer is None else outer.watchers), self._collected]
             inner = Recorder(watchers, 1)
-            if outer is not None:  # what is pending stays where it is, and its arrays may be used here
+            if outer is not None:  # pending operations stay where they are, and their arrays may be used here
                 outer.watchers, outer.often, inner.watchers, inner.often = watchers, 1, outer.watchers, outer.often
                 self._entered.append((before, outer, inner.watchers, inner.often))
             else:
@@ -177,7 +177,7 @@ class JitScope(ContextDecorator):
                 if kind is None and _state.recorder is own:
                     own.flush("the end of the scope")
                 elif not often:
-                    own.drop()  # what is recorded is computed if somebody asks for it
+                    own.drop()  # recorded operations are computed when their results are read
         finally:
             if often:
                 own.watchers, own.often = watchers, often
@@ -189,7 +189,8 @@ class JitScope(ContextDecorator):
 
     @boundary
     def report(self) -> str:
-        """The programs and how often each ran, what forced values and where, what ran by itself and why.
+        """The programs and how often each ran, the reads that forced values, and the operations that ran alone, with
+        reasons.
 
         >>> import hloom, hloom.numpy as jnp
         >>> with hloom.jit_scope() as scope:
@@ -221,13 +222,13 @@ def jit_scope(compile_ops: bool = True) -> JitScope:
 
     They run when a value is needed, or at the end. The sequence of operations decides which program runs, so that a
     loop compiles its step once. Shapes and dtypes are checked at once, at the user's line; results equal those of the
-    same operations in jit. Some operations run by themselves: loops, callbacks, jitted functions, results that are
-    checked (`debug_nans`). `report()` of the scope says what ran, and why.
+    same operations in jit. Some operations run alone: loops, callbacks, jitted functions, results that are checked
+    (`debug_nans`). `report()` of the scope lists them, with reasons.
 
-    compile_ops: False: operations run at once, whatever is set around the block.
+    compile_ops: False: operations run at once, for all settings around the block.
 
-    A scope is of the thread that enters it. Scopes may be nested: what is collected is one whole, and the end of each
-    waits for it. Source: TensorFlow's `experimental_jit_scope`.
+    A scope is of the thread that enters it. Scopes may be nested: they share one record, and the end of each waits for
+    it. Source: TensorFlow's `experimental_jit_scope`.
 
     >>> import hloom, hloom.numpy as jnp
     >>> x = jnp.arange(4.0)
@@ -269,7 +270,7 @@ on_clear(lambda: _session.collected.clusters.clear())
 
 
 def change_level(level: int) -> None:
-    """Put operations off in the whole process: `hloom_jit_level`. 1: what comes again is compiled; 2: all is."""
+    """Put operations off in the whole process: `hloom_jit_level`. 1: a repeated structure is compiled; 2: all is."""
     with _lock:
         recorders = list(_session.recorders)
         _session.recorders.clear()

@@ -1,10 +1,9 @@
-"""Random keys that are used twice: what `debug_key_reuse` looks for. Imported when that is on for the first time.
+"""Random keys that are used twice: the check of `debug_key_reuse`. Imported when that is on for the first time.
 
 `uses_of` derives which keys a computation uses from its instructions: calls with declared uses (`key_uses.py`) are the
 source, and uses are followed through calls, loops and branches; a key that it uses twice is a KeyReuseError. Every
-jitted function is looked at when it is traced. Outside of jit, it is known of concrete keys what was used up: by
-operations and loops (`KeyEvalTrace`), and by calls of jitted functions (`watched`). The words that store the keys have
-the record.
+jitted function is checked when it is traced. Outside of jit, concrete keys record their consumption: by operations and
+loops (`KeyEvalTrace`), and by calls of jitted functions (`watched`). The words that store the keys have the record.
 
 Names and semantics follow jax.experimental.key_reuse.
 """
@@ -274,8 +273,8 @@ def _union(branches: Sequence[Uses]) -> Uses:
 
 
 def _repeated(uses: Uses, count: int) -> tuple[set[int], set[int], int | None]:
-    """For a body that is repeated on its own first `count` results: the operands that some turn uses, the results that
-    are used up in the end, and one that a turn uses although an earlier one did."""
+    """For a body that is repeated on its own first `count` results: the operands that some iteration uses, the results
+    that are consumed in the end, and one that an iteration uses although an earlier one did."""
     own = {k for k in uses.sinks if k < count}
     moved = {(n, f.operand) for n, f in uses.forwards.items() if n < count and f.operand < count}
     used, consumed = set(own), {n for n in uses.consumed if n < count}
@@ -370,7 +369,7 @@ def is_consumed(words: Array) -> Mask:
 
 
 class _Running:
-    """An operation on concrete keys: what it uses is used up before it runs, or not if it then fails."""
+    """An operation on concrete keys: its keys are consumed before it runs, or not if it then fails."""
 
     def __init__(self, name: str, uses: Uses, operands: Sequence[Any]) -> None:
         self._uses = uses

@@ -23,7 +23,7 @@ _MOST_NAMES = 3
 
 
 class _Way(NamedTuple):
-    """How an object leads to the value: what is written behind its name, as in ``['h'][0]``."""
+    """How an object leads to the value: the text behind its name, as in ``['h'][0]``."""
 
     object: Any
     text: str

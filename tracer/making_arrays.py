@@ -113,7 +113,7 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """The arrays (a pytree) made from this process's `local_data`: what its devices hold, in the order of the array.
+    """The arrays (a pytree) made from this process's `local_data`: the parts on its devices, in the order of the array.
 
     global_shape: the shape of the whole, or a tree of shapes; None (also for single dimensions): as follows from the
       sharding. `local_data` of that very shape is the whole, and this process takes its parts of it.
@@ -232,7 +232,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     True
     """
     devices(platform)
-    # `type`, since `isinstance` asks a weak proxy for the class of an object that may be gone
+    # `type`, since `isinstance` reads the class of a weak proxy's object, which may be gone
     return [x for x in gc.get_objects() if issubclass(type(x), Array) and not isinstance(x, DeletedArray)]
 
 

@@ -360,7 +360,7 @@ def make_mesh(
 
 class CurrentMesh:
     """Of a thread: the abstract mesh, the mesh that `set_mesh` set, and the mesh of a ``with mesh:`` block. They are a
-    part of the context, since what a function is traced to depends on them."""
+    part of the context, since traced programs depend on them."""
 
     @property
     def meshes(self) -> tuple[AbstractMesh, Mesh, Mesh]:

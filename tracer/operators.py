@@ -173,7 +173,7 @@ class ArrayBase:
         raise NotImplementedError
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """`hloom.numpy`: what the array API standard asks for."""
+        """`hloom.numpy`: a method of the array API standard."""
         return _np.array_namespace(api_version)
 
     def item(self, *args: int) -> Any:
@@ -870,7 +870,7 @@ class ArrayBase:
 
 
 boundaries(ArrayBase, "T", "mT", "real", "imag", *[n for n in vars(ArrayBase) if callable(vars(ArrayBase)[n])])
-ArrayBase.__module__ = __name__.partition(".")[0]  # what users see of it is `hloom.Array`
+ArrayBase.__module__ = __name__.partition(".")[0]  # users see it as `hloom.Array`
 ArrayBase.__name__ = ArrayBase.__qualname__ = "Array"
 if TYPE_CHECKING:
     ArrayLike: TypeAlias = ArrayBase | np.ndarray[Any, Any] | np.generic | bool | int | float | complex
@@ -887,7 +887,7 @@ class _Convertible(type):
 
 
 class _HasArray(metaclass=_Convertible):
-    """What has `__jax_array__`."""
+    """Objects with `__jax_array__`."""
 
 
 _ACCEPTED: Any = (*_OPERANDS, ArrayBase, _HasArray)

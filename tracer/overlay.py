@@ -1,8 +1,8 @@
 """Values of extended dtypes, and the storage under them.
 
 An array of keys overlays an array of words: it holds that array (`_storage`) and has another type. Traces,
-derivative rules and computations see only the storage. For an op on keys, `bind` looks up in `EXTENDED` what to do with
-their storage. Functions that run a computation give it the storage of their operands, and overlay its results.
+derivative rules and computations see only the storage. For an op on keys, `bind` looks up its rule on the storage in
+`EXTENDED`. Functions that run a computation give it the storage of their operands, and overlay its results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ExtendedRule: TypeAlias = Callable[[Opcode, tuple[Value, ...], Any, Shape | None
 extended dtype."""
 
 EXTENDED: RuleTable[ExtendedRule] = RuleTable("keys")
-"""For each op on elements of an extended dtype, what it does to their storage; `extended_ops.py` fills it."""
+"""For each op on elements of an extended dtype, its rule on their storage; `extended_ops.py` fills it."""
 
 
 def overlaid(value: Value, aval: ShapedArray) -> Value:

@@ -13,7 +13,7 @@ from .tree_nodes import register_pytree_node
 class Partial(functools.partial[Any]):
     """`functools.partial` as a pytree: the arguments are children, the function is part of the structure.
 
-    So the function must be hashable, and functions that compare equal share what is compiled for them.
+    So the function must be hashable, and functions that compare equal share compiled programs.
 
     >>> import hloom, hloom.numpy as jnp
     >>> scale = hloom.tree_util.Partial(jnp.multiply, jnp.array([1, 2]))
@@ -24,13 +24,13 @@ class Partial(functools.partial[Any]):
     """
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
-        # functools.partial would take another's arguments into its own. They stay where they are: what is in `func`
-        # is structure, what is given here are leaves.
+        # functools.partial would take another's arguments into its own. They stay where they are: the arguments in
+        # `func` are structure, the new ones are leaves.
         return super().__new__(cls, _Whole(func) if isinstance(func, functools.partial) else func, *args, **keywords)
 
 
 class _Whole:
-    """A functools.partial that functools.partial does not look into. Compared as what it holds."""
+    """A functools.partial that functools.partial does not look into. Compared by its contents."""
 
     def __init__(self, held: functools.partial[Any]) -> None:
         self.held = held

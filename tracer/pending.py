@@ -1,12 +1,12 @@
 """PendingArray: an array with a deferred value, and the record of the operations that will compute it.
 
 Within a `jit_scope`, an operation on arrays is not carried out. It becomes an entry of the thread's `Batch`, and its
-result is a PendingArray, which knows its number there. To whoever only looks at types it is an Array like any other.
-Reading its elements settles the batch (`clusters.py`), and the array becomes an ordinary one: its class changes, as a
-deleted array's does.
+result is a PendingArray, which knows its number there. Code that reads only types sees an Array like any other. Reading
+its elements settles the batch (`clusters.py`), and the array becomes an ordinary one: its class changes, as a deleted
+array's does.
 
 A batch keeps the operands from outside, and refers to results weakly: an array without a reference when the batch is
-settled is no result. A batch grows at its end only, so another thread may take what it finds there and settle that for
+settled is no result. A batch grows at its end only, so another thread may take the present entries and settle them for
 itself: everything here is without effects, and computing a value twice does no harm.
 """
 
@@ -34,7 +34,7 @@ class Batch(ABC):
     __slots__ = ("constants", "entries", "known")
 
     entries: list[tuple[Step, Any]]
-    """The values by number: the step that says what each is, and an Array for a value from outside, a weak reference to
+    """The values by number: the step that describes each, and an Array for a value from outside, a weak reference to
     the Handle for a result, or None."""
     known: dict[int, tuple[int, Array]]
     """By the id of an array from outside: its number, and the array, so that the id stays taken."""
@@ -116,7 +116,7 @@ class PendingArray(Array):
         return self
 
     def is_ready(self) -> bool:
-        """True: whoever asks waits for the value, since it would never be there otherwise."""
+        """True: reading waits for the value, since it would never be there otherwise."""
         return self.filled().is_ready()
 
     def copy_to_host_async(self) -> None:

@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 
 class AbsentFunction:
-    """Stands for the function of a program that was loaded: what messages say of it, and the names of its arguments."""
+    """Stands for the function of a program that was loaded: its description in messages, and the names of its
+    arguments."""
 
     def __init__(self, name: str, file: str, line: int, parameters: tuple[tuple[str, int], ...] | None) -> None:
         self.__name__ = self.__qualname__ = name
@@ -56,7 +57,7 @@ def picklable(value: T, otherwise: T) -> T:
     """`value`, if it can be pickled."""
     try:
         pickle.dumps(value)
-    except Exception:  # whatever the methods of its objects raise
+    except Exception:  # any error that the methods of its objects raise
         return otherwise
     return value
 

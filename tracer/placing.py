@@ -1,7 +1,7 @@
 """Putting arrays on devices: `device_put`, `reshard`, `with_sharding_constraint`, and the shardings of jit.
 
 Arguments are checked as in JAX. Devices of one process share its memory: putting an array on another device moves
-nothing by itself, and a part is copied when a program on its device first needs it.
+nothing at first, and a part is copied when a program on its device first needs it.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def check_layout(layout: Layout | None, where: str) -> None:
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """x (a pytree) with the shardings that the compiler must give its arrays inside of jit. `shardings` is a prefix of
-    x. Outside of jit arrays are put there. The values are what they were.
+    x. Outside of jit arrays are put there. The values do not change.
 
     ValueError if a sharding does not fit, or names an axis of the mesh that is not Auto: `hloom.reshard` is for those.
 

@@ -54,8 +54,8 @@ class Primitive(SharedValue):
     batch as an additional first dimension. `axis`: `autodiff.batching.Axis`. None: the primitive's other rules are
     batched."""
     axes: Callable[[Call], tuple[Any, ...]] | None = field(default=None)
-    """axes(call) -> the named axes that a call refers to. The rule of vmap for one of them is asked even if no operand
-    is batched."""
+    """axes(call) -> the named axes that a call refers to. The rule of vmap for one of them runs even if no operand is
+    batched."""
 
     key_uses: Callable[[Call], Any] | None = field(default=None)
     """key_uses(call) -> which keys it uses (`key_uses.Uses`), for `debug_key_reuse`. None, of the rule

@@ -1,8 +1,8 @@
 """Profiles: which part of a program ran when. A trace is a file in the Trace Event format, which Perfetto reads.
 
-Recorded are the user's annotations, jitted calls, and what the library and its programs do, down to each kernel in each
-thread: docs/profiling.md. While no trace is being recorded an annotation costs a test of one variable, and all else
-nothing. `profiling.py` has the recording itself.
+It records the user's annotations, jitted calls, and the events of the library and its programs, down to each kernel in
+each thread: docs/profiling.md. While no trace is being recorded an annotation costs a test of one variable, and all
+else nothing. `profiling.py` has the recording itself.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """Record what happens in the block, as `start_trace` and `stop_trace`.
+    """Record the events in the block, as `start_trace` and `stop_trace`.
 
     with hloom.profiler.trace("/tmp/profile"):
         with hloom.profiler.TraceAnnotation("step"):
@@ -145,7 +145,7 @@ def trace(
 
 
 class TraceAnnotation(ContextDecorator):
-    """A name for what happens in a block, or in a decorated function, in traces. Keywords are shown with it.
+    """A name for the events in a block, or in a decorated function, in traces. Keywords are shown with it.
 
     >>> from hloom import numpy as jnp, profiler
     >>> with profiler.TraceAnnotation("add"):
@@ -219,8 +219,8 @@ def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any)
 
 def device_memory_profile(backend: str | None = None) -> bytes:
     """The memory that arrays hold now, for pprof: a compressed protocol buffer with a sample for each type of arrays.
-    It looks through all objects. (Where an array was made is not kept; JAX's profile has that.) What a program needs
-    while it runs is in `compile().memory_analysis()`.
+    It looks through all objects. (Where an array was made is not kept; JAX's profile has that.) The memory of a running
+    program is in `compile().memory_analysis()`.
 
     >>> import gzip, hloom.numpy as jnp
     >>> from hloom import profiler

@@ -1,8 +1,8 @@
-"""The recording of a timeline: what is switched on at its beginning, and off at its end.
+"""The recording of a timeline: the switches at its beginning and its end.
 
-A recording is a `Recorder` (`hlo/timeline/spans.py`), and all layers report to it. This file adds what Python itself
-knows: jitted calls, what `monitoring` reports, and, if asked for, each call of the user's Python functions. Jitted
-calls have no test for it: while a recording runs, `JitFunction.__call__` is another method.
+A recording is a `Recorder` (`hlo/timeline/spans.py`), and all layers report to it. This file adds the events of Python:
+jitted calls, events that `monitoring` reports, and, on request, each call of the user's Python functions. Jitted calls
+have no test for it: while a recording runs, `JitFunction.__call__` is another method.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Session:
                 _listen(self._recorder)
 
     def stop(self) -> Timeline:
-        """End; what was recorded."""
+        """End; return the recorded timeline."""
         with _lock:
             ended = spans.stop(self._recorder)
             _restore()
@@ -134,7 +134,7 @@ _unregister: list[Callable[[], object]] = []
 
 
 def _listen(recorder: Recorder) -> None:
-    """To what `monitoring` reports; the library reports tracing and compiling there."""
+    """Listens to `monitoring`; the library reports tracing and compiling there."""
     tracks = {TRACE_EVENT: Track.TRACING, COMPILE_EVENT: Track.COMPILING}
 
     def duration(event: str, seconds: float, **about: Any) -> None:
@@ -188,7 +188,7 @@ class _PythonCalls:
         if self._is_on:
             self._is_on = False
             threading.setprofile(None)
-            if sys.getprofile() == self._heard:  # other threads find out by themselves
+            if sys.getprofile() == self._heard:  # other threads find out on their own
                 sys.setprofile(None)
 
     def _heard(self, frame: FrameType, event: str, _: object) -> None:

@@ -1,4 +1,4 @@
-"""Putting operations off: what the trace below all others does in a thread that has a Recorder.
+"""Putting operations off: the bottom trace in a thread that has a Recorder.
 
 `EVAL`, which computes at once, becomes a `DelayingTrace` when the first operation is deferred. From then on an
 operation that arrives there in a thread with a recorder is recorded, and its result is a PendingArray. Transformations
@@ -59,7 +59,7 @@ _BY_VALUE: dict[Opcode, tuple[int, ...]] = {
     Opcode.REDUCE: _HALF,
     Opcode.REDUCE_WINDOW: _HALF,
 }
-"""Operands that are constants of the program if they are known scalars: what is done depends on their value. All other
+"""Operands that are constants of the program if they are known scalars: the operation depends on their value. All other
 scalars are values from outside. Of reductions, the second half of the operands is."""
 _BY_THEMSELVES: dict[Opcode, str] = {
     Opcode.WHILE: "a loop is a program of its own",
@@ -83,7 +83,7 @@ class RecordedBatch(Batch):
 
     def settle_for(self, handle: Handle) -> None:
         recorder = self.recorder
-        if recorder.batch is not self:  # an exception has left the scope, or what settled it has failed
+        if recorder.batch is not self:  # an exception has left the scope, or settling the batch has failed
             entries = self.entries
             recorder.settle(entries, live_handles(entries), "a value")
         elif _state.recorder is recorder:
@@ -99,7 +99,7 @@ class Recorder:
 
     def __init__(self, watchers: list[Any], often: int) -> None:
         self.watchers = watchers
-        """The scopes that are told what happens, outermost first."""
+        """The scopes that receive the events, outermost first."""
         self.often = often
         self.made = self.runs = 0
         """Programs that were compiled here, and calls of programs that were there."""
@@ -227,14 +227,14 @@ class Recorder:
     # ---- settling
 
     def flush(self, reason: str) -> None:
-        """Settle what is recorded, and begin anew."""
+        """Settle the recorded operations, and start a new batch."""
         batch = self.batch
         if len(batch.entries) > 1:
             self.batch = RecordedBatch(self)
             self.settle(batch.entries, live_handles(batch.entries), reason)
 
     def drop(self) -> None:
-        """Begin anew; what is recorded is settled when it is asked for."""
+        """Begin anew; recorded operations are settled when their results are read."""
         self.batch = RecordedBatch(self)
 
     def settle(self, entries: Sequence[Any], handles: Sequence[Handle], reason: str) -> None:
@@ -254,12 +254,12 @@ class Recorder:
                 watcher.saw(done, reason)
 
     def ran(self, what: str, reason: str) -> None:
-        """Something ran by itself."""
+        """Report an operation that ran alone."""
         for watcher in self.watchers:
             watcher.saw_alone(what, reason)
 
     def follow(self, context: Context) -> Recorder | None:
-        """The recorder for other settings: itself, or what has come after it."""
+        """The recorder for other settings: itself, or its successor."""
         if self.context is None:
             del _state.recorder
             recorder = _state.recorder
@@ -278,7 +278,7 @@ class Recorder:
         self.context = None
 
     def begin(self) -> Recorder:
-        """Itself: what the class of threads' states has instead makes one."""
+        """Itself: the session, which threads have at first, makes one instead."""
         return self
 
 
@@ -338,7 +338,7 @@ def _with_dynamic_bounds(x: Any, attributes: Any) -> tuple[Opcode, Sequence[Any]
 
 
 def _run_op(opcode: Opcode, arrays: list[Any], attributes: Any, shape: Shape) -> Any:
-    """An operation by itself."""
+    """Run one operation alone."""
     if opcode is Opcode.CALL:
         try:
             return execution.run_call(attributes.to_apply, arrays)
@@ -424,7 +424,7 @@ def _can_be_put_off(computation: HloComputation) -> bool:
 
 
 def start() -> None:
-    """From now on EVAL asks each thread for its recorder."""
+    """From now on EVAL looks up each thread's recorder."""
     refine_eval(DelayingTrace)
     execution.put_off_calls(recorded_call)
 

@@ -110,11 +110,11 @@ class Row:
 
 
 class Places:
-    """Where the arguments of a function are while it is traced. Once somebody has asked, the result of tracing depends
-    on it."""
+    """Where the arguments of a function are while it is traced. Once they have been read, the result of tracing depends
+    on them."""
 
     def __init__(self, values: Callable[[], Sequence[Any]]) -> None:
-        """values: what is known of each argument: a value, a sharding, or None if it is on no device yet."""
+        """values: the known facts about each argument: a value, a sharding, or None if it is on no device yet."""
         self._find = values
         self.mesh: Any = None
         """The mesh with the axes in question."""
@@ -224,7 +224,7 @@ class HloTrace(Recorder):
         self.places: Places | None = None
         """Of the arguments that the first parameters stand for."""
         self.divisions: dict[Any, Any] = {}
-        """For `divisions.py`: by mesh, how instructions are divided over devices, as far as somebody has asked."""
+        """For `divisions.py`: by mesh, how instructions are divided over devices, as far as this was computed."""
         self._description = description
         self._known: dict[int, HloInstruction] = {}
         self._kept: list[Value] = []  # so that the ids in _known stay taken
@@ -358,7 +358,7 @@ def with_computation(call: Call, operands: Sequence[Value]) -> tuple[Call, list[
 
 
 class TracedComputation(NamedTuple):
-    """What `trace_to_computation` returns."""
+    """The result of `trace_to_computation`."""
 
     computation: HloComputation
     """Parameters: one for each given type, then one for each captured value. The root is a tuple of the results."""
@@ -393,9 +393,9 @@ def trace_to_computation(
 ) -> TracedComputation:
     """Record `fun`, which takes and returns a list of values, on parameters of the types `avals`.
 
-    `parameter_names`: for each parameter, its name in HLO and the user's name for it. `description` says in messages
-    what is being traced. `metadata`: carried by instructions instead of the user's lines.
-    `keep_references`: the caller gives references from outside their values, and takes what is written; otherwise a
+    `parameter_names`: for each parameter, its name in HLO and the user's name for it. `description` names the traced
+    function in messages. `metadata`: carried by instructions instead of the user's lines.
+    `keep_references`: the caller gives references from outside their values, and takes the written values; otherwise a
     write is an error, and the captured values are the current ones.
     `tracks_varying`: `fun` is a user's, not one that repeats a program (`varying.py`).
     `places`: of the arguments that the parameters stand for, if they are known.
@@ -444,7 +444,7 @@ def run_computation(computation: HloComputation, values: Sequence[Value]) -> lis
 
 
 def stand_in_for(aval: ShapedArray) -> Value | None:
-    """A value of a type without elements, where only types are asked for; None elsewhere.
+    """A value of a type without elements, while only types are computed; None elsewhere.
 
     It is a parameter of the outermost such computation, which is never called.
     """

@@ -1,7 +1,7 @@
 """Programs that read and write mutable arrays, run outside of any trace.
 
-A program takes the arrays that its references have now, and returns those that they have from then on. Of a reference
-that is written the program gets the memory, as of a donated argument, so that what it writes is written in place.
+A program takes the arrays that its references have now, and returns those that they have from then on. The program gets
+the memory of references that it writes, as of donated arguments, and writes it in place.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A reference holds the array that it has now, and traced programs have values only. So a computation that is being
 recorded keeps, for each reference from outside that it uses, the current value (`HloTrace.references`): the first use
-makes a hidden parameter, a write changes the entry, and what was written is a further result of the computation. The
+makes a hidden parameter, a write changes the entry, and the written value is a further result of the computation. The
 caller of the computation reads the parameter's value from the reference, and writes the result to it: jit, loops and
 branches do so, each for the trace around it. Reads and writes are thus in the order of the program.
 
@@ -42,7 +42,7 @@ _as_constant: Callable[[Value], Value]
 
 
 def constants_are_made_by(stop_gradient: Callable[[Value], Value]) -> None:
-    """`stop_gradient` gives what is written to references without derivatives."""
+    """`stop_gradient` makes the values for references without derivatives."""
     global _as_constant
     _as_constant = stop_gradient
 
@@ -130,7 +130,7 @@ class Ref:
         self._line = user_line()
         self._ended = ""
 
-    # ---- what it has of its array
+    # ---- attributes of its array
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -209,7 +209,7 @@ class Ref:
         set(self, idx, value)
 
     def swap(self, value: Any, idx: Any = ...) -> Any:
-        """Write `value` at `idx`; what was there before.
+        """Write `value` at `idx`; returns the old value.
 
         >>> import hloom, hloom.numpy as jnp
         >>> ref = hloom.new_ref(jnp.array([1.0, 2.0]))
@@ -320,7 +320,7 @@ class Ref:
 
 
 class _At:
-    """What `ref.at` is: it makes parts by indexing."""
+    """The type of `ref.at`: it makes parts by indexing."""
 
     __slots__ = ("_ref",)
 
@@ -537,8 +537,8 @@ def _fitting(given: Any, like: Value, what: str) -> Value:
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
     """A reference to a new mutable array with the elements of `init_val`.
 
-    kind: "no_grad_no_remat": what is written is a constant to derivatives, so that values that are differentiated may
-      be written to a reference from outside. A `checkpoint` writes once, whatever the kind.
+    kind: "no_grad_no_remat": a written value is a constant to derivatives, so that values that are differentiated may
+      be written to a reference from outside. A `checkpoint` writes once, for any kind.
     memory_space: accepted; all memory belongs to the process.
 
     >>> import hloom, hloom.numpy as jnp

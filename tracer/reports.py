@@ -1,7 +1,7 @@
-"""Log messages about traces and compilations and their causes: for who wants to know where the time goes.
+"""Log messages about traces and compilations and their causes: they show where the time goes.
 
-Two switches turn them on: `hloom.log_compiles()` and `hloom.explain_cache_misses()`. No program depends on them, so
-they are not in the context. A third one, `hloom.no_tracing()`, forbids to trace anew. The messages are warnings of the
+Two switches enable them: `hloom.log_compiles()` and `hloom.explain_cache_misses()`. No program depends on them, so they
+are not in the context. A third one, `hloom.no_tracing()`, forbids further traces. The messages are warnings of the
 logger "hloom", as in JAX. `cache_misses.py` writes the messages of the second switch.
 """
 

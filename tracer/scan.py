@@ -1,7 +1,7 @@
 """Loops that run a known number of times: scan, fori_loop, map.
 
 A scan is the primitive SCAN. Its meaning is a computation that holds a while loop. The parameters of its
-calls are a `Scan`, which tells transformations what the loop does.
+calls are a `Scan`, which describes the loop for transformations.
 
 Names, arguments and errors follow jax.lax.
 """
@@ -122,14 +122,15 @@ def scan(
 
 
 class _ByOperation(Signal):
-    """Rules of users in the body may write to references when gradients are known: the loop is differentiated turn by
-    turn, operation by operation, as jitted functions are."""
+    """Rules of users in the body may write to references when gradients are known: the loop is differentiated iteration
+    by iteration, operation by operation, as jitted functions are."""
 
 
 def _scan_references(
     f: Callable[[Any, Any], tuple[Any, Any]], init: Any, arrays: list[Any], xs_tree: Any, length: Any, reverse: bool
 ) -> tuple[Any, Any]:
-    """The loop over references, too: each turn has references to rows; what it writes there is a further result."""
+    """The loop over references, too: each iteration has references to rows; the values written there are a further
+    result."""
     check_aliases(arrays, leaf_names(xs_tree, "xs"), (), "scan")
     places = [k for k, x in enumerate(arrays) if isinstance(x, Ref)]
 

@@ -1,8 +1,8 @@
 """Programs over several devices: which devices a program runs on, its parts for each, and running them.
 
 A program for whole arrays, with the places of its arguments, is divided by `hlo/passes/partition` into one program that
-all devices run, each on its parts (`Spmd`). Until there are several devices none of this is asked: `when_several` then
-changes the classes of the objects that run programs (`PlacedEvalTrace`; `JitFunction` in `jit.py`).
+all devices run, each on its parts (`Spmd`). With one device, none of this code runs: `when_several` then changes the
+classes of the objects that run programs (`PlacedEvalTrace`; `JitFunction` in `jit.py`).
 """
 
 from __future__ import annotations

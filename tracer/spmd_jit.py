@@ -1,4 +1,4 @@
-"""jit over several devices: where a call's arguments are decides what program it runs."""
+"""jit over several devices: the places of a call's arguments select its program."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class ArgInfo:
 
 
 JaxprView: TypeAlias = Callable[[HloComputation, Sequence[Value], Sequence[ShapedArray], Sequence[ShapedArray]], Any]
-"""view(computation, what it captured, types of its arguments, types of its results) -> a ClosedJaxpr."""
+"""view(computation, its captured values, types of its arguments, types of its results) -> a ClosedJaxpr."""
 _load_view: Callable[[], JaxprView] | None = None
 
 
@@ -501,7 +501,7 @@ class Compiled(SharedValue):
     ) -> None:
         self.executable = executable
         self.made_from = lowered, compiler_options, target
-        """The arguments of `Lowered.compile`, and what it is a method of."""
+        """The arguments of `Lowered.compile`, and the object that it is a method of."""
         module, captured, signature = lowered.module, lowered.captured, lowered._signature
         self._module = module
         self._signature = signature
@@ -520,7 +520,7 @@ class Compiled(SharedValue):
             self._run = checked(self._run, module, arrays, bool(signature.donated), what)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._run(self._signature.leaves(args, kwargs))  # a tracer's _buffer explains what it is
+        return self._run(self._signature.leaves(args, kwargs))  # a tracer's _buffer raises an explanation
 
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
         """The module after all passes: fused, with layouts, scheduled. Options as for `Lowered.as_text`.

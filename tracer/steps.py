@@ -1,14 +1,14 @@
-"""Steps: what has been recorded so far, as a node of a tree of all sequences of operations that were recorded before.
+"""Steps: the record so far, as a node of a tree of all sequences of operations that were recorded before.
 
 A thread that records the same operations on the same types again walks along the same nodes: one look-up an operation,
 and no more is computed for it. The node keeps everything that the sequence alone determines: the user's line, whether
 to stop here, and, where a batch once ended, the programs that were made of it. Values from outside are nodes too, and
 only their type counts; so another learning rate is the same program.
 
-**Where a batch ends by itself.** A loop that never asks for a value would record for ever. So a batch ends where the
-user's program comes to a place, with all the calls around it, where it was before: the loop begins anew. Then one
-iteration (or a few, if it is short) is one program, made once. Without such a place it ends after `MAX_OPERATIONS`, or
-when it keeps much memory of others alive. All this depends on the sequence alone, so it is the same each time.
+**Where a batch ends.** A loop that reads no value would record without end. So a batch ends where the user's program
+comes to a place, with all the calls around it, where it was before: the next iteration begins. Then one iteration (or a
+few, if it is short) is one program, made once. Without such a place it ends after `MAX_OPERATIONS`, or when it keeps
+much memory of others alive. All this depends on the sequence alone, so it is the same each time.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Step:
         """Of the value: the root has number 0, and is no value."""
         self.children: dict[Any, Step] = {}
         self.plans: dict[tuple[int, ...], Any] = {}
-        """For a batch that ended here: what runs it, by the numbers of its results."""
+        """For a batch that ended here: its plan, by the numbers of its results."""
         self.runs: dict[tuple[int, ...], int] = {}
         """How often that was asked for, until there is a plan."""
         self.constants = self.slices = 0
@@ -90,7 +90,8 @@ class Step:
         self.largest = max(before.largest, own)
         self.operations = before.operations + (not is_value and opcode is not Opcode.CONSTANT)
         self.fresh: bool = before.fresh or (attributes is not NO_ATTRIBUTES and bool(_computations(attributes)))
-        """Whether an operation runs a computation. That may be traced anew each time, and so lead to another node."""
+        """Whether an operation runs a computation. Its computation may be traced again each time, and so lead to
+        another node."""
         self.header: Site = before.header
         """The first place of the batch that the program has come back to: where a loop begins."""
         self.ends_before = False

@@ -1,4 +1,4 @@
-"""Tokens: what JAX's older programs pass from effect to effect. Here they order nothing, since effects happen in the
+"""Tokens: JAX's older programs pass them from effect to effect. Here they order nothing, since effects happen in the
 order of the program."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Token:
     __slots__ = ()
 
     def block_until_ready(self) -> Token:
-        """The token itself: whatever came before it is done."""
+        """The token itself: everything before it is done."""
         return self
 
     def __eq__(self, other: object) -> bool:

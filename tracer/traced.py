@@ -36,7 +36,7 @@ class Traced:
 
     name: str
     computation: HloComputation
-    """Parameters: the leaves of the arguments, then what the function uses from outside."""
+    """Parameters: the leaves of the arguments, then the values that the function captures."""
     captured: tuple[Any, ...]
     """Values, and references to mutable arrays."""
     in_avals: tuple[Any, ...]
@@ -265,7 +265,7 @@ _NUMBERS = itertools.count()
 
 
 class _Table:
-    """For each source, what was made from it. It is held weakly.
+    """For each source, the objects made from it. It is held weakly.
 
     A computation holds it itself: objects made from a computation often refer to it, and a dictionary outside of it
     would then keep it alive for ever.

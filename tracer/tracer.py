@@ -77,7 +77,7 @@ class Trace(ABC):
         return other
 
     def staged(self, value: Value) -> Value:
-        """`value` as one of this trace, where a trace has values of its own for what it does not transform."""
+        """`value` as one of this trace, where a trace has separate values for operations that it does not transform."""
         return value
 
     def outward(self, value: Value, reference: Any) -> Value:
@@ -123,8 +123,8 @@ class Tracer(ArrayBase):
     def to_concrete_value(self) -> Array | None:
         """The value if it is known while tracing (as a JVP's primal outside of jit is), else None.
 
-        Only what has no derivative may depend on it: truth values, integers, the sizes of results. Anything else that
-        is computed from it would have a derivative that is zero, and wrong.
+        Only results without a derivative may depend on it: truth values, integers, the sizes of results. Anything else
+        that is computed from it would have a derivative that is zero, and wrong.
         """
         return None
 
@@ -165,7 +165,7 @@ class Tracer(ArrayBase):
     def unknown(
         self, need: str, advice: str, error: type[ConcretizationTypeError] = ConcretizationTypeError
     ) -> ConcretizationTypeError:
-        """The error where `need`, a clause, needs the value: which value, where, and what to do."""
+        """The error where `need`, a clause, needs the value: it names the value, the place and a remedy."""
         reason = "it has no value yet" if self.to_concrete_value() is None else "its value alone has no derivative"
         lines = [f"{need}, but {self.aval.str_short()} is traced{self._trace.described()}: {reason}."]
         if error is ConcretizationTypeError:
@@ -204,7 +204,7 @@ class Tracer(ArrayBase):
     def __int__(self) -> int:
         known = self.to_concrete_value()
         if known is not None:
-            return int(known)  # a whole number does not change with what it was rounded from
+            return int(known)  # an integer does not change with the float it was rounded from
         raise self._no_scalar(int)
 
     def __float__(self) -> float:
@@ -303,8 +303,8 @@ def shallow_copy(tracer: T) -> T:
 
 
 def check_for_leaks(trace: Trace) -> None:
-    """UnexpectedTracerError if the user's program still holds values of `trace`, which has ended. A setting asks for
-    it (`checking_leaks`)."""
+    """UnexpectedTracerError if the user's program still holds values of `trace`, which has ended. A setting enables it
+    (`checking_leaks`)."""
     lines = []
     for tracer in alive_of(trace, Tracer):
         names = names_of(tracer, Tracer)

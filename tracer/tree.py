@@ -1,7 +1,7 @@
 """`hloom.tree`: pytrees, by optree, with JAX's names and meaning. None is an empty node; leaves of dictionaries are
 in the order of sorted keys.
 
-Containers: list, tuple, namedtuple, dict, OrderedDict, defaultdict, deque, None, and what users register.
+Containers: list, tuple, namedtuple, dict, OrderedDict, defaultdict, deque, None, and classes that users register.
 
 The tracer works with optree's structures, which are fast, as `treedef`; users get a PyTreeDef (`treedef.py`).
 """
@@ -105,7 +105,7 @@ def ordered(treedef: PyTreeDef) -> PyTreeDef:
     """The same structure, equal to it, but with sorted keys in the dictionaries that it makes.
 
     A structure makes them in the order of the dictionary that was flattened. But programs are shared by all equal
-    structures, and what a program computes must not depend on the order of the first caller.
+    structures, and a program's result must not depend on the order of the first caller.
     """
     return treedef if treedef.num_nodes == treedef.num_leaves else treedef.transform(_with_sorted_keys)
 

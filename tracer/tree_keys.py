@@ -1,4 +1,4 @@
-"""The keys of a pytree's paths: what leads from a node to one of its children, with JAX's names and text.
+"""The keys of a pytree's paths: the steps from a node to one of its children, with JAX's names and text.
 
 A path is a tuple of keys: ``(DictKey('w'), SequenceKey(0))`` leads to ``tree['w'][0]``, and `keystr` writes it so.
 """

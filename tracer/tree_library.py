@@ -2,9 +2,9 @@
 
 optree registers a function with `atexit` that empties its tables. Functions that were registered before it run after
 it, and to them a dictionary would be a leaf. All that the tables hold goes with the process anyway, so that function is
-taken back. (`atexit` forgets what equals its argument; that is how it can be asked what it has.)
+taken back. (`atexit` forgets functions that equal its argument; comparing with them shows which functions it has.)
 
-Where optree was imported by somebody else, before hloom, its function stays: nothing tells it from others then.
+If optree was imported before hloom, its function stays: nothing tells it from others then.
 """
 
 from __future__ import annotations

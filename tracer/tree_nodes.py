@@ -1,4 +1,4 @@
-"""Which classes are containers of pytrees, how users register theirs, and what a node consists of.
+"""The container classes of pytrees, the registration of users' classes, and the parts of a node.
 
 optree flattens; it gets each registered class once. This module keeps what optree has no place for: the functions that
 give keys with the children, which only paths need.
@@ -119,7 +119,7 @@ def register_pytree_with_keys(
 ) -> None:
     """Make a class a container that knows its keys: ([(key, child), ...], auxiliary data) = flatten_with_keys(node).
 
-    flatten_func: the same without keys, where that is faster; used wherever no path is asked for.
+    flatten_func: the same without keys, where that is faster; used if no path is needed.
 
     >>> import hloom
     >>> from hloom.tree_util import GetAttrKey, keystr, register_pytree_with_keys
@@ -141,7 +141,7 @@ def register_pytree_with_keys(
 
 def register_pytree_with_keys_class(cls: C) -> C:
     """Class decorator for a class with `tree_flatten_with_keys(self)` and a class method `tree_unflatten(aux,
-    children)`; `tree_flatten(self)`, if there is one, is used where no path is asked for.
+    children)`; `tree_flatten(self)`, if there is one, is used if no path is needed.
 
     >>> import hloom
     >>> from hloom.tree_util import GetAttrKey, keystr, register_pytree_with_keys_class
@@ -298,7 +298,7 @@ def static_field(**kwargs: Any) -> Any:
 
 
 class OneLevel(NamedTuple):
-    """The parts of a node: the keys of its children, the children, and what else belongs to the structure."""
+    """The parts of a node: the keys of its children, the children, and the rest of the structure."""
 
     keys: tuple[Any, ...]
     children: tuple[Any, ...]
@@ -361,8 +361,8 @@ def _positions(count: int) -> tuple[SequenceKey, ...]:
 
 
 def structure_says_keys(node: Any) -> bool:
-    """Whether equal structures mean equal keys: not for what a user's function says about one object, nor where keys
-    are equal and not the same, as 1 and True are."""
+    """Whether equal structures mean equal keys: not for a structure that a user's function returned for one object, nor
+    where keys are equal and not the same, as 1 and True are."""
     kind = type(node)
     known = _registered.get(kind)
     if known is not None:

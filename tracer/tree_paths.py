@@ -25,7 +25,7 @@ KeyPath: TypeAlias = tuple[Any, ...]
 
 
 def leaf_paths(tree: Any, is_leaf: Callable[[KeyPath, Any], bool] | None = None) -> tuple[list[KeyPath], list[bool]]:
-    """The path of each leaf, and what `is_leaf` (if any) said about each node and leaf, parents first."""
+    """The path of each leaf, and the value of `is_leaf` (if any) for each node and leaf, parents first."""
     paths: list[KeyPath] = []
     answers: list[bool] = []
 
@@ -104,7 +104,7 @@ def first_difference(
 ) -> str | None:
     """Where `tree` does not have the structure `treedef`, and how; None if it has.
 
-    name: what the tree with the structure is called.
+    name: the name of the tree with the structure.
     exact: there must be leaves where `treedef` has some; else there may be any trees.
     place: how a path is written; by default `name`, then the keys.
     """

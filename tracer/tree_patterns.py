@@ -1,7 +1,7 @@
 """Flattening arguments again: a function for one structure of dictionaries, lists, tuples, named tuples, dataclasses
 and None, made after it has come a few times.
 
-optree looks at any tree: it asks of each node what it is, sorts the keys of dictionaries and builds the structure, 5 us
+optree handles any tree: it looks up each node's class, sorts the keys of dictionaries and builds the structure, 5 us
 for ten arrays in six dictionaries. A program that is called in a loop gets the same structure each time. A pattern is a
 function that takes such a tree apart and finds on the way whether it is one: about 1 us. The text for
 ``({"w": 0, "b": 0},)``; its keys are data beside the text:
@@ -53,7 +53,7 @@ def pattern_of(treedef: Any, root: Any, leaves: list[Any]) -> Pattern | None:
     """The pattern of a structure, which belongs to `root`, a list or a tuple with these `leaves`; None if it has none,
     or not yet.
 
-    Raises what hashing and comparing the structure raises.
+    Propagates errors from hashing and comparing the structure.
     """
     found = _found.get(treedef, 0)
     if type(found) is not int:

@@ -133,7 +133,7 @@ def _hash_of_node(kind: type, data: Any, children: tuple[int, ...]) -> int:
 
 
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """(leaves, structure). The leaves of a pytree are what stands in its lists, tuples, dictionaries and other
+    """(leaves, structure). The leaves of a pytree are the objects in its lists, tuples, dictionaries and other
     registered containers.
 
     >>> import hloom

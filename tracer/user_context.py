@@ -1,4 +1,4 @@
-"""Contexts of users: a value that is a part of the keys of traced programs, so that a function is traced anew for each
+"""Contexts of users: a value that is a part of the keys of traced programs, so that a function is traced again for each
 value. JAX's `make_user_context`."""
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Along which axes of a mesh a value varies: the types of values within a function that `shard_map` maps.
 
-A value that comes from parts of an array differs from device to device along the axes that divide the array; what
-`psum` returns is the same along its axes. Types say so (`ShapedArray.vma`), as in JAX, for two reasons. A result must
-not vary along an axis that its `out_specs` do not name. And where a value that does not vary meets one that does,
-`pvary` makes it one that does: nothing happens to it, but its cotangent is then summed over the devices, as it must be.
+A value that comes from parts of an array differs from device to device along the axes that divide the array; the result
+of `psum` is the same along its axes. Types say so (`ShapedArray.vma`), as in JAX, for two reasons. A result must not
+vary along an axis that its `out_specs` do not name. And where a value that does not vary meets one that does, `pvary`
+makes it one that does: nothing happens to it, but its cotangent is then summed over the devices, as it must be.
 
 `unified` inserts `pvary` before an operation; `result_vmas` says how results vary.
 """
@@ -63,7 +63,7 @@ def unified(
     operands: tuple[Any, ...], manual: Any, bind_call: Callable[[Call, Sequence[Any]], list[Any]], axes: Vma = NONE
 ) -> tuple[Any, ...]:
     """The operands of one operation, made to vary along the same axes: the axes of any of them, and `axes`. Concrete
-    arrays stay: nobody differentiates them."""
+    arrays stay: they are not differentiated."""
     union = axes.union(*[o.aval.vma for o in operands])
     if not union:
         return operands

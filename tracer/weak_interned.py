@@ -1,4 +1,4 @@
-"""Interning: equal immutable objects are one object, as long as somebody holds it."""
+"""Interning: equal immutable objects are one object, as long as it has references."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _lock = fork_lock(Order.LEAF)
 
 
 def interned(make: Callable[..., T], *key: Any) -> T:
-    """`make(*key)`, or what it made from an equal key before. 1, True and 1.0 are different keys."""
+    """`make(*key)`, or its earlier result for an equal key. 1, True and 1.0 are different keys."""
     full = (make, *key, *_types(key))
     found: T | None = _ALL.get(full)
     if found is None:

@@ -12,7 +12,7 @@ from ...tracer.ops import reshape, slice_
 
 
 class Bound(NamedTuple):
-    """A position, or an array of positions, that must lie in [0, last]."""
+    """A position, or an array of positions, that must be in [0, last]."""
 
     array: ShapedArray
     axis: int

@@ -46,7 +46,7 @@ def _nonzero(tangents: Sequence[Tangent]) -> list[Value]:
 
 
 def _branch(fun: Callable[[list[Value]], Sequence[Value]], avals: Sequence[ShapedArray], name: str) -> HloComputation:
-    """A computation of one tuple that does what `fun` does to its elements."""
+    """A computation of one tuple that applies `fun` to its elements."""
     traced = trace_to_computation(fun, avals, name)
     assert not traced.captured, "branches must not close over values: their operands are all there is"
     return takes_one_tuple(traced.computation)

@@ -1,6 +1,6 @@
 """Batches of while and conditional.
 
-The predicate may be the same for all elements: then the loop or branch remains what it is, on batches. Or each element
+The predicate may be the same for all elements: then the loop or branch keeps its form, on batches. Or each element
 decides for itself: a loop then runs until all elements are done, and those that are done keep their state; of a
 conditional all branches run, and each element selects its results.
 """

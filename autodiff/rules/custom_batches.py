@@ -46,7 +46,7 @@ def _custom_vjp_batch(
 ) -> tuple[list[Value], list[bool]]:
     """All results are batches: which results are batches may differ between the function and its forward pass.
 
-    Not so where collectives work along the axis: what they give is the same for all on purpose.
+    Not so where collectives work along the axis: their results are the same for all on purpose.
     """
     found = batch_computation(call.computation, axis, batched, not along_axis(axis, call.computation))
     own = tuple(batched[: len(batched) - call.captured])

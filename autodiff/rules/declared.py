@@ -1,5 +1,5 @@
-"""Batching rules that follow from declarations: what attributes say about dimensions (`hlo/ops/declare.py`) says how to
-add one in front.
+"""Batching rules that follow from declarations: an attribute that declares its dimensions (`hlo/ops/declare.py`)
+determines how to add one in front.
 
 Numbers that name dimensions are raised by one; a tuple with an entry for each dimension gets one more entry in front.
 An op along the last dimensions stays as it is. Ops that do more with dimensions have rules in their families.

@@ -1,7 +1,7 @@
 """Residuals within a `shard_map`: each device's own part of something, which no array outside can hold.
 
-A loop keeps its residuals in stacked arrays, and a branch returns them. Both are outside of the `shard_map`, so what is
-inside is computed again from the whole arrays that were cut. Both choices are made where loops and branches are.
+A loop keeps its residuals in stacked arrays, and a branch returns them. Both are outside of the `shard_map`, so values
+inside are computed again from the whole arrays that were cut. Both choices are made where loops and branches are.
 """
 
 from __future__ import annotations

@@ -281,7 +281,7 @@ def _dynamic_update_slice_batch(
     sizes = update.aval.shape[1:]
     moving = _moving(shape.dimensions, sizes)
     inside = []
-    for d in moving:  # a scatter leaves out what does not fit; dynamic-update-slice moves it inside
+    for d in moving:  # a scatter leaves out windows that do not fit; dynamic-update-slice moves it inside
         start = holding(starts[d], shape.dimensions[d])
         last = scalar_like(start, shape.dimensions[d] - sizes[d])
         inside.append(clamp(scalar_like(start, 0), start, last))

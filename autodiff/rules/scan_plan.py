@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Shifted:
-    """A part of the carry before an iteration, where what it is after each is stacked; or the other way round."""
+    """A part of the carry before an iteration, where its value after each is stacked; or the other way round."""
 
     array: int
     carry: int
@@ -80,7 +80,8 @@ class Plan:
     """The values that the forward loop keeps, and how the linear loop reads the residuals."""
 
     forward: HloComputation
-    """The body that the forward loop runs: results, then values to stack. Takes what the body takes, then captured."""
+    """The body that the forward loop runs: results, then values to stack. Takes the body's arguments, then captured
+    values."""
     hoisted: HloComputation
     """Computes values that are the same in all iterations, from the same parameters; it uses no others."""
     sources: list[Source]

@@ -110,7 +110,7 @@ def _make_linearize_scan(rule: Scan, moving: Mask) -> tuple[_LinearizedScan, boo
 
 
 class _Places:
-    """The known operands of the linear loop, as they are asked for."""
+    """The known operands of the linear loop, in the order of their first use."""
 
     def __init__(self, rule: Scan, plan: Plan) -> None:
         self.rule = rule
@@ -124,7 +124,7 @@ class _Places:
         return self.same.index((kind, index))
 
     def add(self, source: Source) -> None:
-        """Make room for what a source needs."""
+        """Make room for the operands of a source."""
         match source:
             case Outside(kind, index):
                 self._same(kind, index)
@@ -223,7 +223,7 @@ def _scan_linearize(call: Call, primals: Sequence[Value], tangents: Sequence[Tan
     if not any(masks):
         return Linearized(results, masks)
 
-    unused: list[Any] = [None] * (len(xs) + 1)  # what is hoisted uses neither slices nor the index
+    unused: list[Any] = [None] * (len(xs) + 1)  # hoisted instructions use neither slices nor the index
     given = [*consts, *carry, *unused, *derived.captured]
     if named_shardings(derived.hoisted):  # over several devices it runs as a whole
         avals = parameter_avals(derived.hoisted)

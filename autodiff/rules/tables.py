@@ -73,11 +73,11 @@ def _load(what: list[Callable[[], object]]) -> None:
 
 
 _loading: set[int] = set()
-"""The threads that import the families now: what these ask for while they are imported is what there is so far."""
+"""The threads that import the families now: a lookup during the import sees the rules that are there so far."""
 
 
 class _Rules(RuleTable[R]):
-    """A table of rules that are imported when the first one is asked for."""
+    """A table of rules that are imported at the first lookup."""
 
     def __init__(self, what: str, load: Callable[[], None] = load_rules) -> None:
         super().__init__(what)

@@ -1,7 +1,7 @@
 """Derivatives of reduce-window and select-and-scatter.
 
 A sum over windows is linear, and its transpose is such a sum too. Where an op chooses an element of each window, the
-flat index of the chosen one is computed first: tangents are then a gather, or what is scattered goes there.
+flat index of the chosen one is computed first: tangents are then gathered from there, or scattered to it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reducers on (value, index) pairs that keep the largest or smallest value: argmax and argmin, in any spelling.
 
 A reducer that consists of comparisons, logic and selections sees only how its values compare with each other, and its
-indices. So there are few cases, and a table of all of them says what it does: it is no matter how it is written.
+indices. So there are few cases, and a table of all of them determines its result: it is no matter how it is written.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _same(a: float, b: float) -> bool:
 
 def last_index(indices: HloInstruction, dimension: int) -> int | None:
     """The greatest number of an array of indices that grow along a dimension; None if they may not grow. These are
-    ranges of numbers, and what splitting a range gives.
+    ranges of numbers, and the results of splitting a range.
 
     >>> from hloom.hlo import ElementType, Opcode, Shape, make_instruction
     >>> from hloom.hlo.ops.movement import IotaAttributes

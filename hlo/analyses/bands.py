@@ -9,10 +9,10 @@ A *band* of an array has, of each of its matrices (the two most minor dimensions
 * `looked_at`: outside of it, no operation uses an array's elements: all that reads them is a select that takes the
   other operand there. So they are not computed.
 * `repeated_outside`: outside of it a row's elements all have one value, perhaps another one in each row and each run. A
-  softmax has 0 there, or NaN if its row has one; whoever wants to rely on the 0 looks at one element.
+  softmax has 0 there, or NaN if its row has one; code that relies on the 0 checks one element.
 
-Masks are comparisons of sums of iotas and constants, and what `and`, `or` and `not` make of them. Fusions that make
-operands of a fusion are looked into.
+Masks are comparisons of sums of iotas and constants, combined with `and`, `or` and `not`. Fusions that make operands of
+a fusion are looked into.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Band(NamedTuple):
         return Band(min(self.low, other.low), max(self.high, other.high))
 
     def both(self, other: Band) -> Band:
-        """What both have."""
+        """The intersection."""
         return Band(max(self.low, other.low), min(self.high, other.high))
 
     def size(self) -> tuple[int, float]:
@@ -187,8 +187,7 @@ def _before_broadcast(value: _Value) -> _Value | None:
 
 
 def _definition(value: _Value) -> _Value | None:
-    """The instruction that defines a fusion's result or a parameter of its body; None for what cannot be looked
-    into."""
+    """The instruction that defines a fusion's result or a parameter of its body; None for an opaque value."""
     instruction, index = value.instruction, None
     if instruction.opcode is Opcode.PARAMETER and value.fusions:
         *outer, fusion = value.fusions

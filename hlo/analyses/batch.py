@@ -7,8 +7,8 @@
 Dimension 0 of `x` is the batch: element b of each value that the body makes depends on element b of other values with a
 batch, and on values that all members of the batch share (`t`, `a`). So the loop may run for a part of the batch alone.
 
-A value is *shared* if it depends on nothing with a batch; its batch dimension is None. Anyone may read all of it. A
-value with a batch may be read at the member's own index only; an op that does otherwise (a sum over the batch, a
+A value is *shared* if it depends on nothing with a batch; its batch dimension is None. Every member may read all of it.
+A value with a batch may be read at the member's own index only; an op that does otherwise (a sum over the batch, a
 reversal, neighbours) ends the analysis, as does an op without a rule. Conditions must be shared.
 
 A body is fused and scheduled. Inside of a fusion values are expressions, made where they are needed. Results of a

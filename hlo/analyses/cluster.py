@@ -1,7 +1,7 @@
 """A simulated cluster: how long a step of a partitioned program takes on many devices, without having them.
 
-The model is small, and says what it leaves out. A device computes at a constant rate and sends nothing meanwhile. Each
-host has `devices_per_host` devices, which reach each other over their own ports; messages to other hosts go through the
+The model is small, and lists its omissions. A device computes at a constant rate and sends nothing meanwhile. Each host
+has `devices_per_host` devices, which reach each other over their own ports; messages to other hosts go through the
 host's one network card. A collective is the messages of its algorithm, round by round: a round ends when the slowest
 link has carried its messages, and begins with one latency. All groups of a collective run at once, so they share cards.
 Not in the model: overlap of computing and sending, noise, memory bandwidth, waiting for devices with more work.

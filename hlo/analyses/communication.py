@@ -110,7 +110,7 @@ class Communication(tuple[Collective, ...]):
         return sum(c.times * c.messages(algorithm) for c in self)
 
     def table(self) -> Table:
-        """A row for each collective, and one for all: bytes on each device, and what it sends."""
+        """A row for each collective, and one for all: bytes on each device, and bytes that it sends."""
         rows: list[tuple[str, ...]] = [
             (
                 *(c.name, c.opcode.value, str(c.devices), f"{c.byte_size:,}"),

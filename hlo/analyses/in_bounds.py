@@ -1,4 +1,5 @@
-"""Which start indices are known to be in range: what an instruction says about it, and how it is written.
+"""Which start indices are known to be in range: the form of the mark on an instruction, and functions that read and
+write it.
 
     dynamic-slice(x, i, j), dynamic_slice_sizes={1,2}, frontend_attributes={hloom.in_bounds="0,1"}
 

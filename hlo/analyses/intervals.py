@@ -346,7 +346,7 @@ def _sort(i: HloInstruction, operands: Sequence[Range]) -> Range | None:
 
 @_rule(Opcode.REDUCE)
 def _reduce(i: HloInstruction, operands: Sequence[Range]) -> Range | None:
-    """Sums, extrema, and what consists of one logical op; `start` may be used more than once where that is harmless."""
+    """Sums, extrema, and reducers of one logical op; `start` may be used more than once where that is harmless."""
     reducer = i.attributes.to_apply.root
     if len(operands) != 2 or reducer.opcode not in _REDUCERS or i.shape.element is ElementType.PRED:
         return None

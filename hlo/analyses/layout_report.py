@@ -1,7 +1,7 @@
 """The cost of the layouts of a module: each buffer's bytes with and without padding, the worst first.
 
-Two views. *As written*: the layouts of the module before any pass; `report_as_written` says what counts. *For a
-target*: the buffers of the program that comes out of all passes, from its `MemoryReport`.
+Two views. *As written*: the layouts of the module before any pass; `report_as_written` documents which buffers count.
+*For a target*: the buffers of the program after all passes, from its `MemoryReport`.
 
 For each buffer that wastes memory `layout_search.py` looks for a better order of its dimensions.
 """
@@ -200,7 +200,7 @@ def with_entry_on_device(module: HloModule, target: Target) -> HloModule:
 
 
 def report_of_program(assignment: BufferAssignment, target: Target) -> LayoutReport:
-    """The buffers of a program after all passes for a target: each buffer of the buffer assignment, whatever values
+    """The buffers of a program after all passes for a target: each buffer of the buffer assignment, for all values that
     share it, with the shape of the first. An order is better if the target needs fewer bytes for it; the target chooses
     new tiles for each order. The dimensions of a buffer are in the order of memory, which may differ from the
     source's."""

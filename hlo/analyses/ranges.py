@@ -1,4 +1,4 @@
-"""Between which two numbers the integers of a program lie: constants, loop counters, and what is computed from them.
+"""Between which two numbers the integers of a program lie: constants, loop counters, and values computed from them.
 
 A counter's range follows from the trip count, and the condition holds in a loop's body. `intervals.py` has the rules of
 single ops; this file goes through computations, loops and branches. The range of an instruction holds whenever the
@@ -22,13 +22,13 @@ from .trip_count import body_results, state_element
 Value = object
 """Of an array its Range, of a tuple the tuple of its elements' values; None: unknown."""
 Environment = dict[HloInstruction, Value]
-"""By instruction of a computation: what is known in one run of it."""
+"""By instruction of a computation: the ranges in one run of it."""
 Log = list[tuple[HloComputation, Environment]]
 
 _BUDGET = 20
-"""The analysis gives up precision when it has looked at each instruction so often on average."""
+"""The analysis gives up precision when it has visited each instruction so often on average."""
 _GUESSES = 4
-"""How often a loop's ranges are guessed before what still changes is taken to be unknown."""
+"""How often a loop's ranges are guessed before ranges that still change are taken to be unknown."""
 _PATIENCE = 10
 """The last guess but one takes everything that changes to be unknown, which is always right."""
 _TERMS = 6
@@ -126,7 +126,7 @@ class _Analysis:
         return tuple(state)
 
     def branches(self, i: HloInstruction, env: Environment, log: Log) -> Value:
-        """A conditional: what all branches that may run agree on. In a branch the predicate is known."""
+        """A conditional: the ranges that all branches that may run agree on. In a branch the predicate is known."""
         index, *operands = i.operands
         branches = i.attributes.branch_computations
         taken = _range(index, env)
@@ -314,8 +314,8 @@ def implied(
 
 
 def _assume(i: HloInstruction, known: Range, env: Environment, facts: Facts) -> None:
-    """Enter the range of an instruction, and what follows for its operand: for the sign of a number, and for a number
-    plus a constant if that does not wrap around."""
+    """Enter the range of an instruction, and the range of its operand that follows: for the sign of a number, and for a
+    number plus a constant if that does not wrap around."""
     facts[i] = known
     if i.opcode is Opcode.SIGN:
         (x,) = i.operands
@@ -382,7 +382,7 @@ class _Loop:
         return turn.after()
 
     def first_guess(self) -> list[Range | None]:
-        """The start, and for counters with a constant step what the trip count says."""
+        """The start, and for counters with a constant step the range from the trip count."""
         env = self.analysis.run(self.condition, [tuple(self.start)], [])
         trips = self.trips(env, self.constant_steps)
         head = list(self.start)
@@ -413,7 +413,7 @@ class _Loop:
         return env
 
     def trips(self, env: Environment, steps: Mapping[int, Range]) -> int | None:
-        """The most turns: how long a counter stays below a limit. `env`: what is known in the condition."""
+        """The most iterations: how long a counter stays below a limit. `env`: the ranges in the condition."""
         most: int | None = None
         for comparison in _conjuncts(self.condition.root):
             a, b = comparison.operands
@@ -432,7 +432,7 @@ class _Loop:
         env: Environment,
         steps: Mapping[int, Range],
     ) -> int | None:
-        """The most turns while `counter` is below `limit` (LT, LE) or above it; None if it might wrap around."""
+        """The most iterations while `counter` is below `limit` (LT, LE) or above it; None if it might wrap around."""
         k = state_element(counter)
         start = self.start[k] if k is not None else None
         whole, end, step = limits(counter.shape), _range(limit, env), None if k is None else steps.get(k)
@@ -447,7 +447,7 @@ class _Loop:
         return None
 
     def reached(self, k: int, step: Range, trips: int | None) -> Range | None:
-        """Element k, a sum, in up to `trips` turns; None if it might wrap around."""
+        """Element k, a sum, in up to `trips` iterations; None if it might wrap around."""
         start, whole = self.start[k], limits(self.results[k].shape)
         if start is None or whole is None or trips is None:
             return None
@@ -505,7 +505,8 @@ class _Turn:
 
     @property
     def is_right(self) -> bool:
-        """True if the state is in the guessed ranges before and after each turn: by induction over the turns."""
+        """True if the state is in the guessed ranges before and after each iteration: by induction over the
+        iterations."""
         return _contain(self.head, self.wanted) and all(
             k in self.steps and step.contains(self.steps[k]) for k, step in self.assumed.items()
         )
@@ -524,7 +525,7 @@ class _Turn:
         return state
 
     def narrowed(self, state: list[Range | None], trips: int | None) -> list[Range | None]:
-        """The state where the body starts, at most `trips` turns from the start."""
+        """The state where the body starts, at most `trips` iterations from the start."""
         for k, step in self.assumed.items():
             reached = self.loop.reached(k, step, trips)
             before = state[k]
@@ -533,7 +534,7 @@ class _Turn:
         return state
 
     def check(self, env: Environment) -> None:
-        """Compare the guess with what the body makes of it."""
+        """Compare the guess with the ranges that the body computes from it."""
         loop = self.loop
         self.steps = loop.steps_in(env)
         trips = loop.trips(self.env, self.steps)

@@ -1,10 +1,10 @@
 """How many bytes an instruction of an optimised module moves between memory and the core, as far as shapes say.
 
-Other than the "bytes accessed" of cost.py, which counts every operation inside a fusion, this counts what a fusion
-reads and writes as one kernel: each operand once, each result once. Of an operand that is only sliced it counts the
+Other than the "bytes accessed" of cost.py, which counts every operation inside a fusion, this counts the reads and
+writes of a fusion as one kernel: each operand once, each result once. Of an operand that is only sliced it counts the
 slices; of an array that is updated in place it counts the update. In loops, arrays that fit in registers count nothing.
 
-Source: what HloCostAnalysis of XLA does for fusions, with its treatment of dynamic-slice and dynamic-update-slice.
+Source: XLA's HloCostAnalysis for fusions, with its treatment of dynamic-slice and dynamic-update-slice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IN_REGISTERS = 64
 
 
 def traffic_of(instruction: HloInstruction, in_loop: bool = False) -> int:
-    """Bytes that are read and written, in all turns of loops. A loop of unknown length counts one turn."""
+    """Bytes that are read and written, in all iterations of loops. A loop of unknown length counts one iteration."""
     opcode = instruction.opcode
     if opcode in _NOTHING:
         return 0
@@ -55,7 +55,7 @@ def _of_computation(computation: HloComputation, in_loop: bool) -> int:
 def _of_fusion(fusion: HloInstruction, in_loop: bool) -> int:
     fused = fusion.called_computations()[0]
     loops = [i for i in fused.instructions if i.opcode is Opcode.WHILE]
-    if loops:  # it walks over its state, which the turns count
+    if loops:  # it walks over its state, which the iterations count
         return sum(traffic_of(loop, in_loop) for loop in loops)
     total = 0
     replaced = set()

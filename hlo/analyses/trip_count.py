@@ -56,8 +56,8 @@ def initial_value(loop: HloInstruction, index: int) -> HloInstruction | None:
 
 
 def induction_variable(loop: HloInstruction) -> InductionVariable | None:
-    """The counter of a WHILE; None if the text does not show it, if it would leave its type's range, or for more turns
-    than an s64 can count: such a loop may be in a program, but is not meant to run.
+    """The counter of a WHILE; None if the text does not show it, if it would leave its type's range, or if the loop has
+    more iterations than an s64 can count: such a loop may be in a program, but is not meant to run.
 
     The limit may be a constant in the condition, or an element of the state that starts constant and never changes.
     The comparison and the step may each be in a fusion.

@@ -1,1 +1,1 @@
-"""Finding what is wrong: the pass, the rule or the kernel, and the smallest program that shows it."""
+"""Finding a fault: the pass, the rule or the kernel, and the smallest program that shows it."""

@@ -84,7 +84,7 @@ class Bisection:
         return None if difference is None else self.in_backend(module, arguments, difference)
 
     def difference(self, module: HloModule, actual: Sequence[NDArray], expected: Sequence[NDArray]) -> str | None:
-        """In what two results of `module` differ, or None."""
+        """The difference between two results of `module`, as text, or None."""
         leaves = list(module.entry.root.shape.leaves())
         if len(actual) != len(expected):
             return f"{len(actual)} results, not {len(expected)}"
@@ -97,7 +97,7 @@ class Bisection:
         return None
 
     def differs(self, module: HloModule, arguments: Sequence[NDArray], expected: Sequence[NDArray]) -> str | None:
-        """In what the evaluator's result of a rewritten module differs; an error is a difference too."""
+        """The difference in the evaluator's result of a rewritten module; an error is a difference too."""
         try:
             return self.difference(module, evaluate(module, *arguments), expected)
         except HloError as error:
@@ -188,7 +188,8 @@ class Bisection:
     def wrong_kernel(
         self, computation: HloComputation, arguments: Sequence[Value]
     ) -> tuple[HloInstruction, Specimen, str] | None:
-        """The first instruction that the backend computes differently by itself; of loops and branches, one inside."""
+        """The first instruction that the backend computes differently when it runs alone; of loops and branches, one
+        inside."""
         values = evaluate_all(computation, arguments)
         for instruction in computation.instructions:
             if instruction.opcode in _NO_CODE or instruction not in values:

@@ -35,7 +35,7 @@ DEPTHS = (0, 1, 2, 3, 5, 8)
 MOST_STEPS = 50
 """The most steps of a loop in which the body is examined."""
 MOST_CALLS = 3
-"""Computations of one instruction that are tried as programs by themselves."""
+"""The computations of one instruction that are tried as separate programs."""
 MOST_PARAMETERS = 8
 """The most parameters that are tried in each other's place."""
 SECONDS = 20.0
@@ -60,7 +60,7 @@ class Specimen:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Instructions, then elements: what shrinking makes smaller."""
+        """Instructions, then elements: the size that shrinking reduces."""
         elements = sum(leaf.num_elements for i in self.module.instructions() for leaf in i.shape.leaves())
         return sum(1 for _ in self.module.instructions()), elements
 
@@ -102,7 +102,8 @@ def specimen_of(
 
 
 def _parts(specimen: Specimen) -> Iterator[Specimen]:
-    """Each instruction of the entry, with what it is computed from in a few steps: the smallest parts first."""
+    """Each instruction of the entry, with the instructions that compute its operands in a few steps: the smallest parts
+    first."""
     values = specimen.values()
     for depth in DEPTHS:
         for root in specimen.module.entry.instructions:

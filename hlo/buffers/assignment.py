@@ -53,7 +53,8 @@ ShapeIndex = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class BufferAssignment:
-    """The memory of the values of `module`: of the entry and what it reaches through while, conditional and call.
+    """The memory of the values of `module`: of the entry and the computations that it reaches through while,
+    conditional and call.
 
     The bodies of fusions, reducers and opaque control flow have no buffers.
 
@@ -132,7 +133,7 @@ class BufferAssignment:
         return [c.array if s.array_layout.is_row_major else to_physical(c.array, s) for c, s in pairs]
 
     def total_size(self, kind: AllocationKind) -> int:
-        """Bytes of all allocations of a kind: what MemoryAnalysis reports."""
+        """Bytes of all allocations of a kind: the numbers in MemoryAnalysis."""
         match kind:
             case AllocationKind.ARENA:
                 return self.arena_size

@@ -1,6 +1,6 @@
 """An independent check of a buffer assignment: runs the module symbolically and tracks the contents of memory.
 
-It shares no liveness or coalescing with what it checks. Memory holds *contents*: one number for each array that is
+It shares no liveness or coalescing with buffer assignment. Memory holds *contents*: one number for each array that is
 written. Loops run twice, conditionals once for each branch. Every read must find the contents that the dataflow
 requires.
 

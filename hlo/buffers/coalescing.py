@@ -72,7 +72,7 @@ class Coalescing:
     buffers: dict[int, Buffer]
     outputs: tuple[Buffer, ...]
     moves: list[tuple[Transfer, tuple[Move, ...]]] = field(default_factory=list)
-    """For each transfer, in schedule order, its copies, ordered so that none overwrites what a later one reads."""
+    """For each transfer, in schedule order, its copies, ordered so that none overwrites an operand of a later one."""
     scratch: list[Buffer] = field(default_factory=list)
     """Additional buffers for cyclic transfers."""
 
@@ -265,7 +265,7 @@ def _updates_a_slice(instruction: HloInstruction) -> bool:
 
 
 def _insert(intervals: list[Interval], new: Interval) -> None:
-    """Add `new` to sorted, disjoint intervals, joining what touches or overlaps."""
+    """Add `new` to sorted, disjoint intervals, joining intervals that touch or overlap."""
     position = bisect_left(intervals, new)
     first = position - 1 if position and intervals[position - 1][1] >= new[0] else position
     last = first

@@ -40,7 +40,7 @@ MOST_TIMES = 2**62
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Buffers that must lie in one memory. Compared by identity."""
+    """Buffers that must be in one memory space. Compared by identity."""
 
     buffers: list[Buffer]
     traffic: int

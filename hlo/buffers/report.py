@@ -1,6 +1,6 @@
 """The report on a program's memory: every buffer's offset and times, its padding, and the reason for its memory.
 
-`BufferAssignment.report()` makes one. It is data first; `to_text` is what `memory_analysis()` shows.
+`BufferAssignment.report()` makes one. It is data first; `to_text` is the text of `memory_analysis()`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SpaceUse:
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
-    """Every buffer of a program, and what each memory space holds."""
+    """Every buffer of a program, and the contents of each memory space."""
 
     module: str
     rows: tuple[MemoryMapRow, ...]

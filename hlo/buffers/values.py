@@ -8,7 +8,7 @@ one after the other. At position t operands are read in [2t, 2t+1) and results w
 in half-open intervals of these half steps. Blocks (loop bodies, branches, the entry) end at a separate position: their
 results are read in [2t, 2t+1) and transferred in [2t+1, 2t+2), all at once.
 
-Only liveness belongs here; who shares memory is decided in coalescing.py.
+Only liveness belongs here; coalescing.py decides which values share memory.
 """
 
 from __future__ import annotations
@@ -310,7 +310,7 @@ class _Liveness:
         return result
 
     def _block(self, block: _Block) -> None:
-        """Live intervals inside one computation, except inside what it calls."""
+        """Live intervals inside one computation, except inside the computations that it calls."""
         needs = _Needs()
         leaves, computing = self.result.leaves, self.result.computing
         for instruction, time in block.ends.items():

@@ -58,7 +58,7 @@ class Construction:
         return Handle(self, made)
 
     def finish(self, name: str) -> HloComputation:
-        """The computation of all that was enqueued; it returns the last expression, or what was chosen.
+        """The computation of all that was enqueued; it returns the last expression, or the chosen one.
 
         builder_c3: something was enqueued; builder_c4: the parameters are numbered 0 to n-1.
         """
@@ -133,5 +133,5 @@ def integers(values: Integers, what: str, count: int | None = None) -> tuple[int
 
 
 def refuse(why: str, label: str) -> NoReturn:
-    """Say what is wrong, and which rule it violates."""
+    """Raise the error with the reason and the violated rule."""
     raise ShapeError(why, label)

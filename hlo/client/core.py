@@ -139,7 +139,8 @@ class BuilderCore:
             self._construction.returned = self._construction.instruction(operand)
 
     def build(self) -> Computation:
-        """The computation of all that was enqueued; it returns the last expression, or what `set_return_value` says.
+        """The computation of all that was enqueued; it returns the last expression, or the one given to
+        `set_return_value`.
 
         Raises the first error that was noted. A computation with only effects returns an empty tuple. Afterwards the
         builder starts again: handles from before are no longer valid.

@@ -52,7 +52,7 @@ class GlobalData:
         return literal
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        """The contents of an array, read-only, without a copy unless one is asked for."""
+        """The contents of an array, read-only, without a copy unless `copy` is set."""
         if not self.shape.is_array:
             raise TypeError(f"data of shape {self.shape} is no array: take it apart with deconstruct_tuple")
         return self.buffers[0].__array__(dtype, copy)

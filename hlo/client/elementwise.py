@@ -4,7 +4,7 @@ Source: the sections "Element-wise binary arithmetic operations", "Element-wise 
 unary functions", "ConvertElementType", "ReducePrecision", "Clamp", "Select".
 
 Operations that are one op without attributes have a line in `builder.py` each; this file turns such a line into
-instructions, and has the operations that need more than that.
+instructions, and has the operations that need more.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from ..shape import Shape
 class BuildError(ShapeError):
     """A method of a ComputationBuilder got arguments that it cannot use.
 
-    The message says which method, the operands' shapes, what is wrong, and the user's line. `label` is the violated
+    The message names the method, the operands' shapes, the violated rule, and the user's line. `label` is the violated
     rule's: `<opcode>_c<N>` (see `hlo/ops`), `broadcasting_c<N>` (`hlo/broadcasting.py`), or `builder_c<N>`:
 
     * builder_c1: an operand is a ComputationDataHandle

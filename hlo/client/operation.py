@@ -96,7 +96,7 @@ class Operation(Generic[C]):
 
 
 class Effect(Operation[C]):
-    """A function without a value: the computation does not return what it enqueues."""
+    """A function without a value: the computation does not return its value."""
 
     def guarded(self, name: str) -> Callable[..., Any]:
         @functools.wraps(self.function)
@@ -154,7 +154,7 @@ def _of_two(opcode: Opcode, words: str, only: ElementType | None, attributes: At
 
 
 def array_of_rank(rank: int, words: str) -> Operation[ArrayMethod]:
-    """The method that makes a constant of `rank`; `words` say what it is."""
+    """The method that makes a constant of `rank`; `words` describe it."""
 
     def function(build: Construction, values: ArrayLike, dtype: ElementTypeLike = None) -> Handle:
         return constant(build, values, rank, dtype)

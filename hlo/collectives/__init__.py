@@ -1,4 +1,4 @@
-"""Several devices that run one program together: who they are, and what they do to exchange data. NumPy only.
+"""Several devices that run one program together: the devices, and the operations that exchange data. NumPy only.
 
     groups.py        which devices do a collective together
     communicator.py  what one device can do: exchange blocks of bytes with others

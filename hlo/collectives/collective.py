@@ -19,9 +19,9 @@ from .operations import Combine
 _O = Opcode
 
 class Collective:
-    """A collective instruction, as what a device does when it comes to it.
+    """A collective instruction, as seen by one device.
 
-    `combine`: what `attributes.to_apply` means. `name`: of the instruction, for messages.
+    `combine`: the function that `attributes.to_apply` computes. `name`: of the instruction, for messages.
     """
 
     def __init__(

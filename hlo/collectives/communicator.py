@@ -1,7 +1,7 @@
 """The operation that devices provide: exchange blocks of bytes with other devices. Every collective is made of that.
 
-`Communicator.exchange` is the one primitive. It is written for threads (`threads.py`) and for processes
-(`mpi.py`); what is above knows neither.
+`Communicator.exchange` is the one primitive. It is written for threads (`threads.py`) and for processes (`mpi.py`); the
+layers above know neither.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Meeting:
 
     opcode: str
     detail: str
-    """Types, channel and groups, as text: what a device that runs another program has different."""
+    """Types, channel and groups, as text: the difference if a device runs another program."""
     name: str = field(default="", compare=False)
     """The instruction's name, for people."""
     members: tuple[int, ...] = field(default=(), compare=False)
@@ -57,7 +57,7 @@ class Communicator(ABC):
         """Give `sends[other]` to each device `other` in it; get blocks of `receives[other]` bytes from each in that.
 
         Both are about other devices only, and each device that is sent to must receive. Inside of the `with` the
-        received blocks can be read; what is sent must not change before its end. Devices come to exchanges with each
+        received blocks can be read; the sent blocks must not change before its end. Devices come to exchanges with each
         other in the same order.
 
         CollectiveError if another device comes with another meeting or other sizes, has failed or finished, or does

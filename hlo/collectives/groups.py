@@ -93,7 +93,7 @@ def group_of(
     opcode: Opcode, attributes: _Attributes, device: int, num_replicas: int, num_partitions: int
 ) -> tuple[int, ...] | None:
     """The group of a device, as devices; None if it is in none. ExecutionError if it names one that does not exist; the
-    other groups are not looked at.
+    other groups are not checked.
 
     >>> from hloom.hlo.ops.collective import CollectiveAttributes
     >>> group_of(Opcode.ALL_TO_ALL, CollectiveAttributes(channel_id=1), 4, 2, 3)

@@ -1,9 +1,9 @@
-"""Devices in several processes that mpiexec has started: MPI carries what goes from one process to another.
+"""Devices in several processes that mpiexec has started: MPI carries the messages between processes.
 
 Within a process devices are threads that meet at a board. Data for other processes is sent as messages, without
 blocking: a device looks again and again whether its messages have arrived, and whether a process has failed or ended in
-the meantime. A message begins with what its sender runs: devices of different programs, or at different places of one,
-are told so.
+the meantime. A message begins with a description of the sender's program: devices of different programs, or at
+different places of one, are told so.
 
 The tag of a message names the sending device and the receiving device of a process; MPI keeps such messages in order.
 All calls of MPI are made under one lock, so that any level of thread support from MPI_THREAD_SERIALIZED on will do.
@@ -36,7 +36,8 @@ from .world import World, collective_timeout, local_device_count
 T = TypeVar("T")
 
 _HEADER = struct.Struct("<32s16sqh")
-"""The program's fingerprint, what the meeting is, the bytes of all blocks, and of the meeting's text, which follows."""
+"""The program's fingerprint, the meeting, the bytes of all blocks, and the bytes of the meeting's text, which
+follows."""
 _TEXT = 200
 _INLINE = 4096
 """So many bytes of blocks come in the same message."""
@@ -44,14 +45,14 @@ _LONGEST = 1 << 30
 """Bytes of one message."""
 _SPIN_SECONDS = 5e-4
 _EAGER_SECONDS = 5e-3
-"""So long a wait gives up its CPU, but does not sleep: MPI moves messages only while it is asked for them."""
+"""So long a wait gives up its CPU, but does not sleep: MPI moves messages only during calls."""
 _LONGEST_SLEEP = 1e-3
 _GRACE = 1.0
 """Seconds in which a message of a process that has ended may still arrive."""
 
 
 def load_mpi() -> Any:
-    """mpi4py's module MPI. UnsupportedError, which says what to install, if it is missing."""
+    """mpi4py's module MPI. UnsupportedError, with installation advice, if it is missing."""
     try:
         return import_module("mpi4py.MPI")
     except ImportError as error:
@@ -309,7 +310,7 @@ class _Announced:
 
     @classmethod
     def read(cls, data: bytes) -> tuple[_Announced, bytes]:
-        """And what follows it in the message."""
+        """The announcement, and the rest of the message."""
         program, meeting, nbytes, length = _HEADER.unpack_from(data)
         text, rest = data[_HEADER.size : _HEADER.size + length], data[_HEADER.size + length :]
         return cls(program.rstrip(b"\0").decode(), meeting, nbytes, text.decode("utf-8", "replace")), rest

@@ -1,9 +1,9 @@
-"""Each collective as what one device sends, receives, and does with what it received.
+"""Each collective as the blocks that one device sends and receives, and the computation on the received ones.
 
 The functions read the operands and fill the results, which do not overlap with them. A reduction combines the devices'
-values in the order of their ranks, element by element: the bits depend neither on who combines, nor on how arrays are
-cut. So a large array is cut into one part for each device of the group; each reduces its own part and gives it to the
-others.
+values in the order of their ranks, element by element: the bits depend neither on the device that combines, nor on the
+division of arrays. So a large array is cut into one part for each device of the group; each reduces its own part and
+gives it to the others.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def ragged_all_to_all(
 
 
 class _Exchange:
-    """`with`: gives `parts[k]` to member k; what is bound are the parts that each member gave to this device.
+    """`with`: gives `parts[k]` to member k; the bound value is the list of parts that each member gave to this device.
 
     They have the types and sizes of this device's part for itself, or of those in `like`.
     """

@@ -2,8 +2,8 @@
 
 A board belongs to one run of a program. A device puts its blocks on it and waits until those for it are there; it
 leaves when its own have been read. So large blocks are not copied on the way; small ones are, and the sender does not
-wait for their readers. All waits look at what the others do: a device that waits for one that has finished or failed,
-or devices that wait for each other at different places, are told so at once; only a device that runs on and on makes
+wait for their readers. All waits watch the other devices: a device that waits for one that has finished or failed, or
+devices that wait for each other at different places, are told so at once; only a device that runs on and on makes
 others wait until the timeout.
 """
 
@@ -46,7 +46,8 @@ class Board:
         self.num_devices, self.timeout = num_devices, timeout
         self._changed = threading.Condition(threading.Lock())
         self._posted: defaultdict[tuple[int, int], deque[_Posted]] = defaultdict(deque)
-        """From (source, target) to what the source has put there; the first is gone when the target has read it."""
+        """From (source, target) to the blocks that the source has put there; the first is gone when the target has read
+        it."""
         self._waits: dict[int, tuple[Meeting, Callable[[], list[int]]]] = {}
         """Of each device that waits: the place, and a function that returns the devices that it waits for."""
         self._finished: set[int] = set()
@@ -104,7 +105,7 @@ class Board:
         return {source: posted.blocks for source, posted in found.items()}
 
     def release(self, device: int, receives: Mapping[int, Sequence[int]]) -> None:
-        """The device does not read any more what was for it."""
+        """The device has finished reading the blocks for it."""
         with self._changed:
             waited_for = False
             for source in receives:
@@ -115,7 +116,7 @@ class Board:
                 self._changed.notify_all()
 
     def leave(self, device: int, meeting: Meeting, sends: Mapping[int, Blocks]) -> None:
-        """Wait until others have read what the device has put, if that is its own memory."""
+        """Wait until others have read the device's blocks, if these are its own memory."""
         with self._changed:
             self._wait(device, meeting, lambda: [t for t in sends if self._is_lent(device, t)])
 

@@ -72,7 +72,7 @@ def run_in_threads(
     """The results of `function` for each device: each is called in its own thread, with a copy of the caller's context;
     for one device in this thread.
 
-    If devices fail, raises the error of the first one that failed by itself. An exception that interrupts the caller
+    If devices fail, raises the error of the first one that failed on its own. An exception that interrupts the caller
     interrupts the threads, too.
     """
     if len(devices) == 1:

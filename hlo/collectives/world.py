@@ -86,8 +86,8 @@ def run_on_devices(
     """Call `function(communicator)` for each device of this process that takes part, each in a thread of its own.
 
     `assignment[replica * num_partitions + partition]` is the id of the device with that number; by default the first
-    devices of the world. `program`: what the devices run; processes make sure that they all run the same. Returns the
-    results of this process's devices, in the order of their numbers.
+    devices of the world. `program`: the program that the devices run; processes make sure that they all run the same.
+    Returns the results of this process's devices, in the order of their numbers.
 
     Inside of `function`, `current_communicator()` is its argument. If devices fail, the error of the first one is
     raised. ExecutionError if the assignment does not fit.

@@ -1,4 +1,4 @@
-"""The binding of custom calls: `Call` says what stands in the module, `bind` checks it against a target's types.
+"""The binding of custom calls: `Call` describes the call in the module, `bind` checks it against a target's types.
 
 A type signature is text such as
 
@@ -78,7 +78,8 @@ class Call:
 
 
 Target: TypeAlias = Callable[[Call], Run]
-"""Each file of this package defines such functions, one for each target: checks the call, returns what computes it."""
+"""Each file of this package defines such functions, one for each target: it checks the call, and returns the function
+that computes it."""
 
 
 def match(call: Call, signature: str, element_type: ElementType) -> Call:

@@ -1,7 +1,7 @@
 """Targets that are composed of others: XLA's names for factorisations, perturbed and sparse solves.
 
-XLA's CPU compiler expands `Qr`, `Eigh` and `ProductOfElementaryHouseholderReflectors` by itself; JAX lowers to them,
-and to `LuDecomposition`, for TPUs.
+XLA's CPU compiler expands `Qr`, `Eigh` and `ProductOfElementaryHouseholderReflectors`; JAX lowers to them, and to
+`LuDecomposition`, for TPUs.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def tridiagonal_solve_perturbed(call: Call) -> Run:
 
     Gaussian elimination that exchanges two rows where the lower one's element is larger relative to its row, as
     LAPACK's lagtf does; then back substitution with pivots that are moved away from zero where a quotient would be
-    infinite, by eps max |u_ij| and more, as in lagts with job -1. Sums and maxima are over what jaxlib's kernel takes,
-    so that singular systems have its solutions. All systems of the batch advance together, a row at a time. dl[0] and
-    du[n - 1] are not read.
+    infinite, by eps max |u_ij| and more, as in lagts with job -1. Sums and maxima are over the same elements as in
+    jaxlib's kernel, so that singular systems have its solutions. All systems of the batch advance together, a row at a
+    time. dl[0] and du[n - 1] are not read.
     """
     n = call.sizes["n"]
     info = np.finfo(call.element_type.real.dtype)

@@ -1,7 +1,8 @@
-"""LAPACK's factorisations and solvers as custom calls: what `lapack_<letter><routine>_ffi` does, a matrix at a time.
+"""LAPACK's factorisations and solvers as custom calls: the computation of `lapack_<letter><routine>_ffi`, a matrix at a
+time.
 
 The names of results, the letters in backend_config and the contents of the other triangle follow LAPACK's
-documentation. `info` is 0 for success; JAX's programs turn results with another one into NaN.
+documentation. `info` is 0 for success; JAX's programs turn results with another value into NaN.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def trsm(call: Call) -> Run:
 
 
 def gtsv(call: Call) -> Run:
-    """x of a tridiagonal system of the diagonals dl, d, du: (what is left of these; x; info). dl[0] is not read."""
+    """x of a tridiagonal system of the diagonals dl, d, du: (the overwritten diagonals; x; info). dl[0] is not read."""
     n, count_b = call.sizes["n"], call.sizes["b"]
 
     def run(dl: NDArray, d: NDArray, du: NDArray, b: NDArray) -> tuple[NDArray, ...]:

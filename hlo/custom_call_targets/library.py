@@ -60,7 +60,7 @@ _loop: Callable[[int, int, NDArray, NDArray, NDArray], None] = loop_in_python
 
 
 def use_loop(loop: Callable[[int, int, NDArray, NDArray, NDArray], None]) -> None:
-    """Let `each` call routines by `loop`, which does what `loop_in_python` does."""
+    """Let `each` call routines by `loop`, which is equivalent to `loop_in_python`."""
     global _loop
     _loop = loop
 
@@ -124,7 +124,7 @@ def work_lengths(
     kinds: Sequence[ElementType],
     after: Sequence[Argument],
 ) -> list[int]:
-    """How many elements the workspaces of `each_with_work` need: what the routine says for sizes like these."""
+    """How many elements the workspaces of `each_with_work` need: the routine's own answer for sizes like these."""
     sizes = [x.shape[1:] if isinstance(x, np.ndarray) else None if isinstance(x, Shared) else x for x in before]
     key = routine, element_type, tuple(sizes)
     found = _lengths.get(key)

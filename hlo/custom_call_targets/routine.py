@@ -1,4 +1,4 @@
-"""A LAPACK routine over a batch of matrices as data: what it takes and what a custom call returns of that.
+"""A LAPACK routine over a batch of matrices as data: its arguments, and the ones that a custom call returns.
 
 The evaluator runs it here; a backend may make code of it.
 """
@@ -36,8 +36,8 @@ Given: TypeAlias = "str | int | Buffer"
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """`name` is called with `before`, workspaces of `kinds` with their lengths, and `after`; `results` are what the
-    custom call returns, in its order."""
+    """`name` is called with `before`, workspaces of `kinds` with their lengths, and `after`; `results` are the results
+    of the custom call, in its order."""
 
     name: str
     element_type: ElementType

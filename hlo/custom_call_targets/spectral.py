@@ -20,7 +20,7 @@ def syevd(call: Call) -> Run:
 
 
 def syevd_routine(call: Call) -> Routine:
-    """What `syevd` calls."""
+    """The routine of `syevd`."""
     mode, uplo, n = call.letter("mode", "VN"), call.letter("uplo", "LU"), call.sizes["n"]
     element_type, real = call.element_type, call.element_type.real
     kinds = (element_type, *([real] if element_type.is_complex else []), ElementType.S32)
@@ -69,8 +69,8 @@ def gehrd(call: Call) -> Run:
 
 
 def gesdd(call: Call) -> Run:
-    """Singular values by divide and conquer: (what is left of a, s, u, vt, info). `mode`: A all of u and vt, S the
-    first min(m, n) columns and rows, N neither."""
+    """Singular values by divide and conquer: (a as overwritten, s, u, vt, info). `mode`: A all of u and vt, S the first
+    min(m, n) columns and rows, N neither."""
     return _svd(call, "gesdd")
 
 
@@ -97,7 +97,7 @@ def _svd(call: Call, name: str) -> Run:
 
 
 def gesdd_routine(call: Call) -> Routine:
-    """What `gesdd` calls."""
+    """The routine of `gesdd`."""
     return _svd_routine(call, "gesdd")
 
 

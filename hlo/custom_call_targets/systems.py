@@ -1,7 +1,7 @@
-"""Targets of whole linear systems: what the library's functions of LU factors compute, as one call each.
+"""Targets of whole linear systems: the library's functions of LU factors, as one call each.
 
 A composite call of the library says which of them computes the same (`known-composites`); a backend that has a kernel
-for it runs that in place of the composite's parts. Here they are what the parts are: LAPACK's getrf and trsm.
+for it runs that in place of the composite's parts. Here they have the definition of the parts: LAPACK's getrf and trsm.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class BuiltIn:
         return bool(parts) and set(parts) == {"*"}
 
     def bind(self, call: Call) -> Run:
-        """What computes `call`. ShapeError (`custom-call_target`) if the target cannot be called so."""
+        """The function that computes `call`. ShapeError (`custom-call_target`) if the target cannot be called so."""
         target: Target = getattr(import_module(f".{self.module}", __package__), self.function)
         call = self.typed(call)
         return target(call)
@@ -104,7 +104,7 @@ def _built_in() -> dict[str, BuiltIn]:
     table["hloom.trace"] = BuiltIn("trace", "trace")
     for name in UNWRITTEN:
         table[name] = BuiltIn("annotations", "unwritten")
-    table["dce_sink"] = BuiltIn("annotations", "identity")  # it stays: what computes its operand must not vanish
+    table["dce_sink"] = BuiltIn("annotations", "identity")  # it stays: the computation of its operand must not vanish
     for name in IDENTITIES:
         table[name] = BuiltIn("annotations", "identity")
     return table

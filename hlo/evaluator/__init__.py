@@ -1,4 +1,4 @@
-"""The evaluator: what each op means, in plain NumPy written to be read.
+"""The evaluator: the semantics of each op, in plain, readable NumPy.
 
 It is the reference for every backend, so it shares no helper with shape inference or code generation. `table` has the
 rule table and the interpreter; each family's rules are in the file of its name. NumPy's warnings are off: XLA computes

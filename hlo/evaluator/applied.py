@@ -45,8 +45,8 @@ def reduced_in(element_type: ElementType) -> np.dtype[Any]:
 class Applied:
     """`computation` as a function of arrays of equal dimensions, one for each parameter; returns a tuple.
 
-    An element-wise op's rule does to each element of an array what it does to a scalar, so a computation made of such
-    ops is interpreted once, on the arrays; any other is interpreted for each element.
+    An element-wise op's rule treats each element of an array like a scalar, so a computation of such ops is interpreted
+    once, on the arrays; any other is interpreted for each element.
     """
 
     def __init__(self, computation: HloComputation) -> None:

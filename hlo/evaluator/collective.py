@@ -1,4 +1,4 @@
-"""What collectives mean: each device gives its operands to the others of its group, and gets theirs.
+"""The semantics of collectives: each device gives its operands to the others of its group, and gets theirs.
 
 The current thread determines the device (`collectives.current_communicator`); outside of a run on several devices it is
 alone, replica 0 of partition 0. A reduction takes the devices' values one after the other, in the order of the group.
@@ -43,7 +43,7 @@ for _opcode in COLLECTIVES:
 
 
 def combination(reducer: HloComputation) -> Combine:
-    """`reducer` as what combines the devices' arrays, from the first to the last.
+    """`reducer` as a function that combines the devices' arrays, from the first to the last.
 
     f16, bf16 and smaller floats are combined in f32 and rounded once, as in a reduce, if the reducer is one op.
     """

@@ -1,4 +1,4 @@
-"""What convolution means: a sum over the kernel's elements of the input, shifted, times the kernel's value.
+"""The semantics of convolution: a sum over the kernel's elements of the input, shifted, times the kernel's value.
 
 Padding is zeros, which are multiplied: an infinity or NaN in the kernel makes NaN there. The holes of a dilation are
 nothing, in the input as in the kernel: they take no part. Padding continues the input, so that in a dilated dimension
@@ -41,7 +41,7 @@ def _convolution(shape: Shape, attributes: ConvolutionAttributes, lhs: NDArray, 
     groups = max(attributes.feature_group_count, attributes.batch_group_count)
     inputs = np.split(area, groups, axis=1 if attributes.feature_group_count > 1 else 0)
     outputs = np.split(total, groups, axis=1)
-    if source.size:  # padding alone adds nothing, as in XLA, whatever the kernel holds
+    if source.size:  # padding alone adds nothing, as in XLA, for any kernel
         for part, weights, result in zip(inputs, np.split(kernel, groups, axis=0), outputs, strict=True):
             _add_products(result, part, weights, attributes.window)
     return total.transpose(np.argsort(order)).astype(element_type.dtype, copy=False)

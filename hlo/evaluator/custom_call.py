@@ -18,7 +18,7 @@ from .table import EVALUATE, Value
 @EVALUATE.register(Opcode.CUSTOM_CALL)
 def _custom_call(shape: Shape, attributes: CustomCallAttributes, *operands: Value) -> Any:
     result = bind_custom_call(call_of(attributes, [_shape_of(o) for o in operands], shape))(*operands)
-    # The function may have kept what it returned, and may change it.
+    # The function may have kept its result, and may change it.
     return value_of(shape, iter([np.array(leaf) for leaf in leaves_of(result)]))
 
 

@@ -1,4 +1,4 @@
-"""What dot means."""
+"""The semantics of dot."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _dot(shape: Shape, attributes: DotAttributes, lhs: NDArray, rhs: NDArray) ->
 
 
 _BLOCK, _BLOCK_OF_VECTOR = 4096, 512
-"""How many products BLAS adds up in whatever order it has: one after the other, beside a vector."""
+"""The number of products that BLAS adds up in its own order: one after the other, beside a vector."""
 
 
 def _product(left: NDArray, right: NDArray) -> NDArray:

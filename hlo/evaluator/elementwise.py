@@ -343,7 +343,7 @@ def _total_order_key(x: NDArray) -> NDArray:
 @EVALUATE.register(Opcode.COMPARE)
 @_widening
 def _compare(shape: Shape, attributes: CompareAttributes, x: NDArray, y: NDArray) -> NDArray:
-    """By value, NaN unordered, unless the total order is asked for."""
+    """By value, with NaN unordered, unless the attributes say total order."""
     if attributes.type is ComparisonType.TOTALORDER:
         x, y = _total_order_key(x), _total_order_key(y)
     return np.asarray(_COMPARISONS[attributes.direction](x, y))
@@ -381,7 +381,7 @@ def converted(x: NDArray, target: ElementType) -> NDArray:
         x = _rounded_to_odd(x) if x.dtype == np.float64 else x.astype(np.float32)
         if target is ElementType.F4E2M1FN:
             x = np.where(np.isnan(x), np.float32(-0.0), x)
-    if x.dtype in (np.float64, np.bool_) and target in _NARROW:  # a pred is 1 whatever its byte
+    if x.dtype in (np.float64, np.bool_) and target in _NARROW:  # a pred is 1 for any nonzero byte
         x = x.astype(np.float32)
     if target.is_integral and x.dtype.kind not in "biu" and source is not target:
         return _saturated(x, target.dtype)

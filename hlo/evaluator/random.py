@@ -1,4 +1,4 @@
-"""The results of the random bit generators: Threefry-2x32 and Philox-4x32 as in XLA; and what rng draws.
+"""The results of the random bit generators: Threefry-2x32 and Philox-4x32 as in XLA; and the numbers that rng draws.
 
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), for the block functions; the mapping
 from counters to elements is from XLA's prng.cc. For rng only the distribution is defined.

@@ -1,4 +1,4 @@
-"""What reduce means: the init value and all elements along the reduced dimensions, combined by any computation.
+"""The semantics of reduce: the init value and all elements along the reduced dimensions, combined by any computation.
 
 XLA leaves the order open. Here sums and products of floats are combined in blocks, and the results of blocks in blocks
 again, so that rounding errors grow with the logarithm of the length. (NumPy does so along contiguous rows alone.) Other

@@ -59,7 +59,7 @@ def complex_quotient(x: NDArray, y: NDArray) -> Any:
 
 
 def complex_sign(x: NDArray) -> Any:
-    """x / |x|, each part by itself; zeros remain. In a wider type, because a subnormal |x| has few digits."""
+    """x / |x|, each part separately; zeros remain. In a wider type, because a subnormal |x| has few digits."""
     wide = x.astype(_wider(x.dtype))
     magnitude = complex_magnitude(wide)
     divisor = np.where(magnitude == 0, magnitude.dtype.type(1), magnitude)

@@ -63,7 +63,7 @@ def evaluate_computation(
     """The root's value of `computation`, for one argument for each parameter. Nothing is checked.
 
     `observer` is called after each instruction, in called computations too. A custom call that acts and returns nothing
-    is then left out: what is observed has run before.
+    is then left out: the computation before it has run.
     """
     context = _QUIET.copy()
     if observer is not None:

@@ -1,7 +1,7 @@
 """Helpers of the shape rules: sets of element types, and one way to report an error.
 
-A rule's labels are `<opcode>_c<N>`; its docstring says what each one requires. Only helpers that at least two families
-need belong here.
+A rule's labels are `<opcode>_c<N>`; its docstring states the requirement of each one. Only helpers that at least two
+families need belong here.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ parameters as its configuration."""
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """Marks a call as an operation that HLO has no opcode for: its name and what its derivative needs.
+    """Marks a call as an operation that HLO has no opcode for: its name and the data for its derivative.
 
     `parameters` are printed as the composite's attributes. `rule` is a Python object that the transformation of
     that name understands (a custom_jvp's rule, for example); it is compared by identity and not printed.

@@ -1,4 +1,4 @@
-"""The declaration of a field of an attribute class: how it is printed and parsed, and what it says about dimensions.
+"""The declaration of a field of an attribute class: its form in text, and its relation to dimensions.
 
     @dataclass(frozen=True, slots=True)
     class BroadcastAttributes(Attributes):
@@ -75,7 +75,7 @@ class OneByOne(NamedTuple):
 
 
 class Attr(NamedTuple):
-    """A field's form in text, `key=value`, and what it says about dimensions.
+    """A field's form in text, `key=value`, and its relation to dimensions.
 
     A field with a default may be missing in the text, and is not printed if it has that value. Fields that share a key
     are the columns of one list of tuples. A field without a codec is not printed among the attributes: it is in the

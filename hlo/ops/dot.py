@@ -55,7 +55,7 @@ DOT_ALGORITHMS = frozenset({
     "dot_bf16_bf16_bf16", "dot_bf16_bf16_f32", "dot_bf16_bf16_f32_x3", "dot_bf16_bf16_f32_x6", "dot_bf16_bf16_f32_x9",
     "dot_tf32_tf32_f32", "dot_tf32_tf32_f32_x3", "dot_f32_f32_f32", "dot_f64_f64_f64",
 })  # fmt: skip
-"""The least precision that a dot asks for. Products are computed in f32 or wider in any case, as on XLA's CPU, so only
+"""The least precision that a dot requests. Products are computed in f32 or wider in any case, as on XLA's CPU, so only
 the last one makes a difference."""
 
 

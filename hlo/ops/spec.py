@@ -1,4 +1,4 @@
-"""OpSpec: what is declared once about each opcode. They are in `ops/<family>.py`; `ops/__init__` collects them."""
+"""OpSpec: the declaration of each opcode. They are in `ops/<family>.py`; `ops/__init__` collects them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class PassOptionsError(HloError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PassOptions:
-    """How to run passes. `PassOptions.from_environment()` reads what a user sets from outside."""
+    """How to run passes. `PassOptions.from_environment()` reads the user's environment variables."""
 
     verify: bool = False
     """Run the verifier after each pass that changed something."""
@@ -77,7 +77,7 @@ Observer = Callable[[HloPass, HloModule, HloModule], None]
 
 @dataclass(frozen=True, slots=True)
 class FixedPoint:
-    """Passes that run in turn until a whole round changes nothing, at most `limit` rounds.
+    """Passes that run one after the other until a whole round changes nothing, at most `limit` rounds.
 
     A pass is skipped while the module is the one in which it found nothing to do. If the last round still changed
     something, an UnsettledWarning and the records of that round name the rules, and the passes without rules.
@@ -163,7 +163,7 @@ class _Run:
         return module
 
     def give_up(self, step: FixedPoint, rounds: list[int]) -> None:
-        """Report what changed in the last rounds. `rounds`: the index of the first record of each."""
+        """Report the changes of the last rounds. `rounds`: the index of the first record of each."""
         going_on: dict[str, dict[str, None]] = {}
         for record in self.records[rounds[-_LAST_ROUNDS:][0] :]:
             if record.changed:

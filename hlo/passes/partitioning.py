@@ -130,7 +130,7 @@ def _part(array: NDArray, sharding: HloSharding, device: int) -> NDArray:
 def compiled(
     module: HloModule, compile: Callable[[HloModule], Executable]
 ) -> tuple[HloModule, Executable | WholeArrays]:
-    """The module as its caller sees it, and what runs it. A program of whole arrays for several partitions is one
+    """The module as its caller sees it, and the executable. A program of whole arrays for several partitions is one
     program on one device for its caller."""
     if module.num_partitions > 1 and needs_partitioning(module):
         return replace(module, num_partitions=1), WholeArrays(module, compile)

@@ -29,8 +29,8 @@ class HloPass(Protocol):
 
 
 Visit = Callable[[HloInstruction, HloInstruction], HloInstruction]
-"""visit(old, moved): what replaces `old`. `moved` is `old` on the replacements of its operands (`old` itself if none
-changed). Returns `moved` to keep it, an existing instruction, or a new one, perhaps on new operands."""
+"""visit(old, moved): the replacement of `old`. `moved` is `old` on the replacements of its operands (`old` itself if
+none changed). Returns `moved` to keep it, an existing instruction, or a new one, perhaps on new operands."""
 
 
 Effects = dict[HloInstruction, Sequence[HloInstruction]]
@@ -40,7 +40,7 @@ Effects = dict[HloInstruction, Sequence[HloInstruction]]
 def rewrite_computation(
     computation: HloComputation, visit: Visit, effects: Effects | None = None
 ) -> HloComputation:
-    """`computation` with each instruction replaced by what `visit` says, operands before users.
+    """`computation` with each instruction replaced by the result of `visit`, operands before users.
 
     Program order is kept: a new instruction takes the position of the one that it replaces. Instructions that neither
     the root nor an instruction with side effects needs are dropped, except parameters. A replacement without metadata
@@ -150,13 +150,13 @@ def map_each_computation(
 
 
 def _is_new(instruction: HloInstruction) -> bool:
-    """True for what a rewrite has made: all others have names. Instructions that outlive a pass, such as a reducer that
-    is made once for all modules, must have them too."""
+    """True for instructions that a rewrite has made: all others have names. Instructions that outlive a pass, such as a
+    reducer that is made once for all modules, must have them too."""
     return not instruction.name
 
 
 def fused_computations(module: HloModule) -> set[HloComputation]:
-    """The bodies of the module's fusions (and what these call)."""
+    """The bodies of the module's fusions (and the computations that these call)."""
     found: set[HloComputation] = set()
     for computation in reversed(module.computations):  # callers first
         inside = computation in found

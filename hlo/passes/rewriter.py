@@ -1,7 +1,7 @@
 """The rewriter: applies a table of rules to a module, and records the applications.
 
 Simplification, expansion and control flow are three tables with this one driver. It always records how often each rule
-fired and, when asked, which instruction became what. It can call a check after each application, and stop after a given
+fired and, on request, the old and new instructions. It can call a check after each application, and stop after a given
 number of applications: `hloom bisect` finds a wrong one in this way.
 """
 
@@ -144,7 +144,7 @@ class _Walk:
         return rewrite_computation(self.computation, visit, self.effects)
 
     def apply(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        """What `moved` becomes: `Visit` of rewrite.py."""
+        """The replacement of `moved`: `Visit` of rewrite.py."""
         log, instruction = self.log, moved
         for _ in range(self.in_a_row):
             found = self.first(old, instruction)
@@ -167,7 +167,7 @@ class _Walk:
         return instruction
 
     def first(self, old: HloInstruction, instruction: HloInstruction) -> tuple[Rule, Replacement] | None:
-        """The first rule that has something to do, and what it does."""
+        """The first rule that applies, and its replacement."""
         for each in self.rules.for_instruction(instruction):
             if each.sees_users:
                 new = each.function(instruction, Site(self.computation, old, self.ranges))

@@ -1,7 +1,7 @@
 """Checks one application of a rule: evaluates the instruction before and its replacement on random inputs.
 
 Both are cut out of the program with the instructions that they are computed from, up to `DEPTH` steps back, which is
-more than any rule looks at. A cutout that is too large, has side effects, or may loop for long is not checked.
+more than any rule inspects. A cutout that is too large, has side effects, or may loop for long is not checked.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _keeps_specials(instruction: HloInstruction) -> bool:
 
 
 def before_and_after(application: Application) -> tuple[HloModule, HloModule] | None:
-    """The instruction and what replaced it as modules of the same parameters; None if they cannot be evaluated soon."""
+    """The instruction and its replacement as modules of the same parameters; None if they cannot be evaluated soon."""
     if application.replacement.effects or not application.is_local:
         return None
     if application.before.opcode in _RANDOM_INPUTS_MEAN_NOTHING:

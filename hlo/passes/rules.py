@@ -1,8 +1,8 @@
-"""Rules: what a rewrite rule is, and tables of rules. `rewriter.py` applies them; this file has no rules.
+"""Rules: the class of a rewrite rule, and tables of rules. `rewriter.py` applies them; this file has no rules.
 
 A rule is a function of a few lines from an instruction to its replacement, or to None if it does not apply. Its
 docstring says when it is valid. It depends only on the instruction and on the instructions that this is computed from:
-so an instruction without an applicable rule stays one, whatever else changes.
+so an instruction without an applicable rule stays one, even if other instructions change.
 """
 
 from __future__ import annotations

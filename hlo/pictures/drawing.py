@@ -49,7 +49,8 @@ class Text:
 
 @dataclass(slots=True)
 class Drawing:
-    """A sheet of `width` by `height`, and what is on it, from back to front. `title` is for readers who cannot see."""
+    """A sheet of `width` by `height`, and the objects on it, from back to front. `title` is for readers with screen
+    readers."""
 
     width: float
     height: float

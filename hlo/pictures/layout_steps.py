@@ -1,8 +1,8 @@
 """From an index to its position in memory and back, in words, one step after the other.
 
 The steps follow XLA's page "Tiled layout": order the dimensions, pad, divide by each tile (combining dimensions first
-where the tile has `*`), and read what comes out as one number. The arithmetic is done here anew, step by step, and must
-arrive where `PhysicalForm` does.
+where the tile has `*`), and read the result as one number. The arithmetic is independent of `PhysicalForm`, step by
+step, and must give the same result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .facts import dimension_names
 
 @dataclass(frozen=True, slots=True)
 class _Coordinate:
-    """One number of an index on its way to memory: what it is called, its value, and below what it stays."""
+    """One number of an index on its way to memory: its name, its value, and its upper bound."""
 
     name: str
     value: int

@@ -43,10 +43,10 @@ def coloured(text: str, cell: Cell | None) -> str:
 
 
 def layout_text(shape: Shape, width: int = 100, paint: Paint = plain) -> str:
-    """All that there is to see of an array shape, in lines of about `width` characters: what `hloom layout` prints.
+    """All that there is to see of an array shape, in lines of about `width` characters: the output of `hloom layout`.
 
-    `paint` gets each cell's text and what it shows: `plain`, or `coloured` for a terminal. ShapeError, index_c1:
-    `shape` is a tuple.
+    `paint` gets each cell's text and its meaning: `plain`, or `coloured` for a terminal. ShapeError, index_c1: `shape`
+    is a tuple.
     """
     check_array(shape)
     view = LayoutView(shape)

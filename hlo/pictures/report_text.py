@@ -1,4 +1,5 @@
-"""A layout report as tables: what each memory space holds, then the buffers that waste most, with better layouts."""
+"""A layout report as tables: the contents of each memory space, then the buffers that waste most, with better
+layouts."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ def _space_row(total: SpaceTotal) -> tuple[str, ...]:
 
 
 def _buffer_table(report: LayoutReport, buffers: tuple[BufferUse, ...]) -> Iterator[str]:
-    """A line a buffer, and one more for what would be better."""
+    """A line for each buffer, and one more for a better layout."""
     names = dict(report.names)
     titles = ("wasted", "in memory", "elements", "factor", "space", "shape", "buffer")
     rows = []
@@ -87,7 +88,7 @@ def _buffer_table(report: LayoutReport, buffers: tuple[BufferUse, ...]) -> Itera
 
 
 def _label(buffer: BufferUse) -> str:
-    """Its name, what it is for, and where in the user's source it comes from."""
+    """Its name, its purpose, and its line in the user's source."""
     parts = [buffer.name, buffer.where]
     if buffer.metadata and buffer.metadata.op_name not in ("", buffer.name):
         parts.append(buffer.metadata.op_name)

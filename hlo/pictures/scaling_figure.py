@@ -1,4 +1,4 @@
-"""The speedup of a program over the number of devices, as a figure: what `hlo.scaling` predicts."""
+"""The speedup of a program over the number of devices, as a figure: the prediction of `hlo.scaling`."""
 
 from __future__ import annotations
 

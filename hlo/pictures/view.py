@@ -73,7 +73,7 @@ class LayoutView:
     @lazy_property
     def tile_dimensions(self) -> tuple[PhysicalDimension, ...]:
         """The physical dimensions after the first tile that count tiles. Without tiles, all but the most minor
-        dimension that has more than one coordinate: each run of it is what is drawn in one colour."""
+        dimension that has more than one coordinate: each run of it is drawn in one colour."""
         form = self.shape.physical_form
         tiles = self.shape.array_layout.tiles
         if tiles:
@@ -116,7 +116,7 @@ class LayoutView:
         return (self.shape.array_layout.padded_dimensions or self.shape.dimensions)[dimension]
 
     def block(self, dimension: int) -> int:
-        """How many coordinates of a dimension lie in one tile, as far as this is one number."""
+        """How many coordinates of a dimension are in one tile, as far as this is one number."""
         tiles = self.shape.array_layout.tiles
         if not tiles:
             return self.extent(dimension)
@@ -132,7 +132,7 @@ class LayoutView:
         return self.extent(dimension)
 
     def unit(self, dimension: int) -> int:
-        """How many neighbours along a dimension lie in one second-level tile."""
+        """How many neighbours along a dimension are in one second-level tile."""
         found = [d.divisor for d in self.box_dimensions if d.source == dimension]
         return min(found, default=1)
 
@@ -143,7 +143,7 @@ class LayoutView:
         return Axis(self.names[dimension], size, extent, shown)
 
     def cell(self, index: Sequence[int]) -> Cell:
-        """The cell of a logical index, which may lie in a dimension's padding."""
+        """The cell of a logical index, which may be in a dimension's padding."""
         dimensions = self.shape.dimensions
         inside = all(i < n for i, n in zip(index, dimensions, strict=True))
         form = self.shape.physical_form

@@ -29,7 +29,7 @@ class Writing(NamedTuple):
 
 
 class Codec(NamedTuple, Generic[T]):
-    """One kind of value, for example numbers in braces. `read` reads what `write` returns."""
+    """One kind of value, for example numbers in braces. `read` reads the text that `write` returns."""
 
     read: Callable[[Scanner], Any]
     """read(scanner) -> the value; with a `ComputationName`, which the resolver replaces, for each computation."""

@@ -120,7 +120,7 @@ def _read_device_ids(scanner: Scanner, count: int, start: int) -> list[int]:
 
 
 def _read_axes_of_groups(scanner: Scanner, axes: Mapping[str, int], start: int) -> list[tuple[int, int]]:
-    """`{'x','y':(2)2}`: the size of each axis, or part of one, and how far apart its devices lie in the mesh."""
+    """`{'x','y':(2)2}`: the size of each axis, or part of one, and the distance of its devices in the mesh."""
     sizes = list(axes.values())
     strides = {name: math.prod(sizes[k + 1 :]) for k, name in enumerate(axes)}
     found: list[tuple[int, int]] = []

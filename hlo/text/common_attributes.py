@@ -14,7 +14,7 @@ from .syntax import FrontendAttributes
 
 ANNOTATIONS = frozenset(
     (
-        "backend_config",  # what XLA's own backends chose; loop trip counts too, which the passes find themselves
+        "backend_config",  # choices of XLA's own backends; loop trip counts too, which the passes find themselves
         "origin",  # which value of an earlier program this one was
         "original_value",
         "parameter_replication",

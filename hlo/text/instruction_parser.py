@@ -32,7 +32,7 @@ from .source_table import SourceTable
 from .syntax import ParsedComputation, ParsedInstruction, ParsedOperand
 
 MAX_NESTING = 64
-"""The deepest nesting of instructions in operands and computations in attributes: more than anyone writes, few enough
+"""The deepest nesting of instructions in operands and computations in attributes: more than any program has, few enough
 for recursion."""
 
 _ARRAY_SHAPE = re.compile(r"\s*+([a-z0-9]+\[[0-9,]*\](?:\{[0-9,:A-Z()*]*\}|(?!\{\s*[0-9:}])))")
@@ -167,7 +167,7 @@ class InstructionParser:
                 raise self.scanner.error(message, instruction.position)
 
     def _opcode(self, expected: str) -> tuple[Opcode, Opcode | None]:
-        """An opcode; for `negate-start` async-start, and what it wraps."""
+        """An opcode; for `negate-start` async-start, and the wrapped opcode."""
         position = self.scanner.skip()
         name = self.scanner.word(expected)
         opcode = OPCODE_NAMED.get(name)

@@ -137,7 +137,7 @@ class _Properties:
         self.padding_value = _PADDING_VALUES[name]
 
     def read_dense(self) -> None:
-        """`(D,D)`: what each dimension is, dense or one of the sparse kinds."""
+        """`(D,D)`: the kind of each dimension, dense or one of the sparse kinds."""
         scanner = self.scanner
         start = scanner.skip()
         scanner.expect("(")

@@ -29,8 +29,8 @@ from .syntax import ParsedComputation, ParsedModule
 def parse(text: str, file: str = "<hlo>") -> HloModule:
     """The module that `text` describes. `file`: its name in errors.
 
-    The entry is the computation marked ENTRY, else the last one. Computations that the entry does not reach are
-    checked and dropped. HloParseError for text that is not HLO, breaks an op's rule, or needs what hloom lacks.
+    The entry is the computation marked ENTRY, else the last one. Computations that the entry does not reach are checked
+    and dropped. HloParseError for text that is not HLO, breaks an op's rule, or needs a feature that hloom lacks.
     """
     scanner = Scanner(text, file)
     return resolve(_Parser(scanner).module(), scanner)

@@ -1,7 +1,7 @@
 """Scanner: a cursor over HLO text. Everything that reads text (shapes, layouts, literals, modules) reads through one.
 
-The tokens are XLA's (hlo_lexer.cc). Every method skips white space and comments first, and costs time linear in what
-it consumes. Nothing of the IR belongs here, so that `layout.py` and `shape.py` can import it.
+The tokens are XLA's (hlo_lexer.cc). Every method skips white space and comments first, and takes time linear in the
+text that it consumes. Nothing of the IR belongs here, so that `layout.py` and `shape.py` can import it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Scanner:
         return HloParseError(message, line, position - line_start + 1, source, self.file, label)
 
     def expected(self, what: str) -> HloParseError:
-        """An error at the next token: `what` was expected, and what was found. The caller raises it."""
+        """An error at the next token: `what` was expected, and the next token was found. The caller raises it."""
         position = self.skip()
         found = _FOUND.match(self.text, position)
         token = repr(found.group()[:_SHOWN]) if found else "the end of the text"

@@ -1,4 +1,4 @@
-"""Timelines: what ran when. `spans.py` is what all layers report to; the other files make something of it.
+"""Timelines: the events of a program over time. All layers report to `spans.py`; the other files make something of it.
 
     spans       the tracks of a timeline, and the recorder to which every layer reports what it did
     timeline    a finished recording: spans, numbers over time, names of threads

@@ -21,11 +21,12 @@ CATEGORIES = (
     "kernels and products", "libraries and callbacks", "transfers and copies", "waits", "dispatch", "tracing", "passes",
     "compiling", "Python",
 )  # fmt: skip
-"""Dispatch is what calls of jitted functions and of programs take besides all else; Python is what is in no span."""
+"""Dispatch is the rest of the time in calls of jitted functions and of programs; Python is the time outside of all
+spans."""
 
 
 def _category(span: Span) -> str | None:
-    """None for a span that says nothing about what was done."""
+    """None for a span without information on the work."""
     if span.track is Track.PYTHON and span.kind is Kind.CALL:
         return "dispatch"
     if span.kind is Kind.PIECE:  # its row has a span in the thread that called the program

@@ -1,7 +1,7 @@
 """Spans of time, which every layer reports here during a recording.
 
-    if RECORDERS: ...                                        is anybody recording?
-    with spanning(Track.COPIES, "device_put", bytes=4096):   what happens in the block is a span
+    if RECORDERS: ...                                        true during a recording
+    with spanning(Track.COPIES, "device_put", bytes=4096):   the block is recorded as a span
 
 Without a recorder, a report costs a test of an empty list. Native code cannot report by itself, so it is a `Source`: it
 is started and stopped with the recorder and hands over its spans at the end.
@@ -71,13 +71,13 @@ class Count(NamedTuple):
 
 
 class Source(Protocol):
-    """An object that records by itself, and hands over its spans when a recording ends."""
+    """An object that makes its own records, and hands over its spans when a recording ends."""
 
     def start(self, recorder: Recorder) -> None:
         """Record from now on. It may report to the recorder, too."""
 
     def stop(self, recorder: Recorder) -> Iterable[Span]:
-        """End, and give what was recorded."""
+        """End, and return the recorded spans."""
 
 
 class _OfThread(threading.local):
@@ -89,7 +89,7 @@ class _OfThread(threading.local):
 
 
 class Recorder:
-    """Takes what is reported, from any thread. `detail`: 0 to 3, as `ProfileOptions.host_tracer_level`."""
+    """Takes reports from any thread. `detail`: 0 to 3, as `ProfileOptions.host_tracer_level`."""
 
     def __init__(self, detail: int = 2, kernels: bool = True) -> None:
         self.detail = detail
@@ -128,7 +128,7 @@ def _name_of_this_thread() -> str:
 
 _NOTHING: Mapping[str, object] = {}
 RECORDERS: list[Recorder] = []
-"""The recorder, if somebody records: never more than one."""
+"""The recorder, during a recording: never more than one."""
 _SOURCES: list[Source] = []
 _started: list[Source] = []
 

@@ -1,7 +1,7 @@
 """A timeline in numbers: each kernel, product and call of a library, sorted by time, and where all time went.
 
-A row is compared with what the machine can do (`MachineSpeed`). Bytes are those that shapes say must move, once for
-each call (`hlo/analyses/traffic.py`); data that is still in a cache moves faster than memory, so more than 100 % of the
+A row is compared with the machine's speed (`MachineSpeed`). Bytes are those that shapes say must move, once for each
+call (`hlo/analyses/traffic.py`); data that is still in a cache moves faster than memory, so more than 100 % of the
 memory's bandwidth is possible. Operations are counted as in `cost_analysis`; each transcendental one counts as one.
 Names come from users and from files: in tables they are escaped, as terminals act on some characters.
 """
@@ -65,7 +65,7 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Summary:
     """`lines`: by time, the longest first. `accounts`: seconds of the main thread by category. `calls`: of annotated
-    steps, jitted functions and Python functions, by what they are: (name, how many, nanoseconds)."""
+    steps, jitted functions and Python functions, by kind: (name, how many, nanoseconds)."""
 
     seconds: float
     lines: Sequence[Line]

@@ -55,8 +55,8 @@ _LANES = 1 << 40
 
 
 def _put_into_lanes(spans: list[Span], threads: dict[int, str]) -> None:
-    """Compilations run in threads that live as long as one batch. So that not each of them has a row, what does not
-    overlap shares a lane. `spans` are in order."""
+    """Compilations run in threads that live as long as one batch. So that each does not need a row, spans that do not
+    overlap share a lane. `spans` are in order."""
     lanes: list[int] = []
     lane_of: dict[int, int] = {}
     ends: dict[int, int] = {}

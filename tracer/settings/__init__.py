@@ -1,2 +1,2 @@
-"""Settings: what one is (`setting.py`), all of them (`config.py`, `of_jax.py`), and how the environment and the command
-line set them."""
+"""Settings: the class (`setting.py`), all of them (`config.py`, `of_jax.py`), and setting them from the environment and
+the command line."""

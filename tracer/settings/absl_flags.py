@@ -18,7 +18,7 @@ def define(config: Any) -> None:
 
 
 def parse(config: Any) -> None:
-    """Read the arguments of the command line that begin with --jax, up to the first "--", and set what they say."""
+    """Read the arguments of the command line that begin with --jax, up to the first "--", and set their values."""
     if _done["parsed"]:
         return
     _done["parsed"] = True
@@ -50,7 +50,7 @@ def _define(config: Any) -> bool:
 
 
 def _take(config: Any) -> None:
-    """Set what the command line says."""
+    """Set the values of the command line."""
     flags = import_module("absl.flags").FLAGS
     for name in config.values:
         if name in flags and flags[name].present:

@@ -48,7 +48,7 @@ DOT_PRESETS = frozenset({
 })  # fmt: skip
 """The algorithms of products that both may name besides: `hloom.lax.DotAlgorithmPreset`."""
 GENERATORS = ("threefry2x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32")
-"""What `hloom/random` registers; the setting can be made before it is imported."""
+"""The generators that `hloom/random` registers; the setting can be made before it is imported."""
 
 
 def _check_target(target: str | Target) -> None:
@@ -337,7 +337,7 @@ class Config:
         absl_flags.define(self)
 
     def parse_flags_with_absl(self) -> None:
-        """Set what the command line says of settings, as flags of absl: ``--jax_enable_x64``."""
+        """Set the values of settings from the command line, as flags of absl: ``--jax_enable_x64``."""
         absl_flags.parse(self)
 
     def __reduce__(self) -> str:

@@ -23,8 +23,8 @@ _IGNORED = {
 
 
 def hear(settings: Mapping[str, Setting[Any]]) -> None:
-    """Set what the environment says. ValueError or TypeError for a value that a setting cannot have, a warning for a
-    variable that JAX hears and hloom does not."""
+    """Set the values of the environment. ValueError or TypeError for a value that a setting cannot have, a warning for
+    a variable that JAX hears and hloom does not."""
     for variable in sorted(_IGNORED.keys() & os.environ.keys()):
         if os.environ[variable]:
             warnings.warn(f"hloom ignores the environment variable {variable}: {_IGNORED[variable]}", stacklevel=2)

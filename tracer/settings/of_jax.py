@@ -72,7 +72,7 @@ OF_JAX = {
 
 
 def _more(reason: str, **defaults: Any) -> None:
-    """Settings on which nothing here depends, whatever they are; each with JAX's default."""
+    """Settings without effect here, for any value; each with JAX's default."""
     for name, default in defaults.items():
         types = (str, type(None)) if isinstance(default, str) else ()
         OF_JAX[name] = OfJax(default, reason, types=types)

@@ -1,6 +1,6 @@
 """Expansion of tokens, of pairs of start and done, and of sizes as values: nothing runs between start and done here.
 
-The call inliner inlines async-start; what remains of such pairs only takes tuples apart. Side effects keep the order
+The call inliner inlines async-start; the other parts of such pairs only take tuples apart. Side effects keep the order
 of the program, so nothing has to wait for tokens.
 """
 

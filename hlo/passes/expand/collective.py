@@ -1,8 +1,8 @@
 """Expansion of collectives: their halves in time for all programs, all of them for programs that one device runs.
 
 Nothing runs between a start and its done here, so that a start is the whole collective. In a program for one device,
-which is alone in its group, it gets back what it sends: what is left is no collective. There a collective that needs
-more devices is refused: UnsupportedError says how many.
+which is alone in its group, the device receives its own data: no collective is left. There a collective that needs more
+devices is refused: UnsupportedError says how many.
 """
 
 from __future__ import annotations

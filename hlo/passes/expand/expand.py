@@ -1,7 +1,7 @@
 """Expansion: it writes ops that a backend has no code for with ops that it has code for.
 
-The rules are in this folder, a file for each family; `../rewriter.py` applies them. A backend gives the pass its
-table: `EXPANSIONS`, with the backend's additions, without what it does itself. Source of the idea: XLA's
+The rules are in this folder, a file for each family; `../rewriter.py` applies them. A backend gives the pass its table:
+`EXPANSIONS`, with the backend's additions, without the ops that it implements. Source of the idea: XLA's
 float-normalization, dot-decomposer
 and rng-bit-generator-expander.
 """

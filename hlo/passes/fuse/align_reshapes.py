@@ -1,6 +1,6 @@
-"""align-reshapes: what is computed before a reshape and after it gets the same dimensions, where a reduction is near.
+"""align-reshapes: the computations before a reshape and after it get the same dimensions, where a reduction is near.
 
-A group normalisation looks at channels in groups, and scales each of them::
+A group normalisation treats channels in groups, and scales each of them::
 
     y = reshape(x: f32[16,64,784])                      f32[16,8,6272]
     n = (y - broadcast(reduce(y) / 6272)) / ...
@@ -9,7 +9,7 @@ A group normalisation looks at channels in groups, and scales each of them::
 One nest cannot run over f32[16,8,6272] and over f32[16,64,784]. So the dimensions on both sides are cut to those that
 they have in common, f32[16,8,8,784], in all instructions that have them (`regions.py`); the reshape is gone, and fusion
 makes one nest of both sides. Element-wise instructions without a reduction need no help: their nests are merged loops
-over few dimensions, and reading what another nest has written costs as much as an operand.
+over few dimensions, and reading another nest's result costs as much as an operand.
 """
 
 from __future__ import annotations

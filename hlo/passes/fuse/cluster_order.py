@@ -3,9 +3,9 @@
 Two clusters may become one nest unless a third one must run between them. To know this by sets of all that runs before
 each cluster takes space, and time at every merge, that grow with the square of the program. Here each cluster has a
 place in a list, after all that it waits for, and only those with a place between the two can run between them. These
-are searched from both ends in turn; the end that is exhausted first answers the question, and what it has found must
-move when the two are merged. A search has a limit (`MOST_STEPS`), beyond which the two are taken to be too far apart.
-So the time is linear; a program of a few hundred clusters never comes to that limit.
+are searched alternately from both ends; the end that is exhausted first gives the answer, and the clusters that it has
+found must move when the two are merged. A search has a limit (`MOST_STEPS`), beyond which the two are taken to be too
+far apart. So the time is linear; a program of a few hundred clusters never comes to that limit.
 
 The places are numbers with gaps between them. Where no gap is left, the places around it are spread out again, over the
 smallest range that is thinly populated (Bender, Cole, Demaine, Farach-Colton and Zito, "Two simplified algorithms for
@@ -24,7 +24,7 @@ MOST_STEPS = 1024
 """The most waits between clusters that one search follows."""
 
 _FEW = 8
-"""So many waits are looked at before a search begins."""
+"""The number of waits that are checked before a search begins."""
 
 _GAP = 1 << 32
 """Between the places of neighbours that are new."""

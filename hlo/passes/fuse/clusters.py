@@ -26,7 +26,7 @@ class FusionLimits:
     """The most results that one fusion writes to memory."""
     stages: int
     """The most reductions in one fusion that each wait for the one before. Each is one more loop, and every loop
-    computes again what it needs: without a limit, the work would grow with the square of their number."""
+    recomputes its operands: without a limit, the work would grow with the square of their number."""
     parts: int
     """A concatenation of more parts than this is a nest of its own, into which its parts may go, and nothing else."""
     serial_elements: int
@@ -52,10 +52,10 @@ class Space:
     reduced: Dimensions | None = None
     """The dimensions of the domain that are reduced; None if there is no reduction."""
     along: Dimensions | None = None
-    """Beside a reduction of rows: what other reductions, along columns, reduce. No member of the nest reads their
-    results."""
+    """Beside a reduction of rows: the dimensions that other reductions, along columns, reduce. No member of the nest
+    reads their results."""
     is_single: bool = True
-    """False when a reduction's result, or what is computed from one, is read inside."""
+    """False when a reduction's result, or a value computed from one, is read inside."""
 
     @property
     def kept(self) -> Dimensions:
@@ -155,8 +155,8 @@ def accessed(user: HloInstruction, operand: int) -> Dimensions:
 
 
 def joined_space(producer: Cluster, consumer: Cluster, edges: Sequence[Edge], limits: FusionLimits) -> Space | None:
-    """The space of a nest that runs both together at each index; None if there is none. `edges`: what the consumer
-    reads of the producer; without reads, the two run independently in one nest."""
+    """The space of a nest that runs both together at each index; None if there is none. `edges`: the producer's results
+    that the consumer reads; without reads, the two run independently in one nest."""
     space = _common(producer.space, consumer.space, limits)
     if space is None or not all(_fits(edge, space) for edge in edges):
         return None
@@ -175,7 +175,7 @@ def joined_space(producer: Cluster, consumer: Cluster, edges: Sequence[Edge], li
 
 
 def _common(a: Space, b: Space, limits: FusionLimits) -> Space | None:
-    """The space of both, without a look at what reads what."""
+    """The space of both, without a check of dependences."""
     if a.reduced is None and b.reduced is None:
         return a if a.domain == b.domain else None
     if a.reduced is None or b.reduced is None:

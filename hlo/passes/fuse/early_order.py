@@ -1,4 +1,4 @@
-"""The order in which fusion visits a long program: what is the last to read a value comes as early as it can.
+"""The order in which fusion visits a long program: the last reader of a value comes as early as it can.
 
 A kernel has a limit, so a long program is cut, and all values that cross a cut go through memory. A tracer's order, or
 one from the root up, may cross many. With `num = num + w * s` and `den = den + w` repeated, such an order computes all
@@ -34,7 +34,7 @@ def with_early_uses(computation: HloComputation) -> HloComputation:
             users = dict.fromkeys(computation.users[node])
             for user in users:
                 missing[user] -= 1
-            # The only reader of an operand that is left is now its last one. Each operand is looked at once.
+            # The only reader of an operand that is left is now its last one. Each operand is visited once.
             nearby = [
                 u for o in dict.fromkeys(node.operands) if _is_computed(o) and readers[o] == 1
                 for u in computation.users[o]

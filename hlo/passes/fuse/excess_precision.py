@@ -1,4 +1,4 @@
-"""excess-precision: what a fusion computes of bf16 and f16 is rounded where it is stored, and not after each operation.
+"""excess-precision: a fusion rounds bf16 and f16 values where it stores them, and not after each operation.
 
     multiply(bf16 x, bf16 y), add(that, x)  ->  convert(add(multiply(convert(x), convert(y)), convert(x)))
 
@@ -26,7 +26,7 @@ _OF_BITS = frozenset((Opcode.BITCAST_CONVERT, Opcode.REDUCE_PRECISION, Opcode.ST
 
 @dataclass(frozen=True, slots=True)
 class ExcessPrecision:
-    """Acts in fused computations: what is stored between them has the types that the program gives it."""
+    """Acts in fused computations: values stored between fusions have the types that the program gives them."""
 
     name: str = "excess-precision"
 
@@ -45,7 +45,7 @@ class ExcessPrecision:
 
 
 def _widen(moved: HloInstruction, widened: dict[HloInstruction, HloInstruction]) -> HloInstruction:
-    """The instruction in f32. `widened`: the conversions that there are, by what they convert."""
+    """The instruction in f32. `widened`: the existing conversions, by their operand."""
     if moved.opcode is Opcode.CONVERT:
         (x,) = moved.operands
         return x.operands[0] if moved.shape.element is ElementType.F32 and _is_narrowed(x) else moved

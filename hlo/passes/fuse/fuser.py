@@ -199,7 +199,7 @@ class Fuser:
 
     def _stages(self, consumer: Cluster, edges: list[Edge]) -> dict[HloInstruction, int] | None:
         """The members of the consumer that would wait for more reductions in their nest than now, and for how many, one
-        after the other; None if these are too many: each takes one more loop, which computes again what is before it.
+        after the other; None if these are too many: each takes one more loop, which recomputes the values before it.
         """
         raised: dict[HloInstruction, int] = {}
         stack = [(edge.user, edge.source) for edge in edges]
@@ -239,7 +239,7 @@ class Fuser:
 
     def _join_states(self, first: int, second: int) -> None:
         """Merge the clusters of two elements of a loop's next state if each reads the old value of the other, index by
-        index. One nest can write both in place; of two, the first would overwrite what the second needs."""
+        index. One nest can write both in place; of two nests, the first would overwrite operands of the second."""
         a, b = (self.of[self.computation.instructions[n]] for n in (first, second))
         if not self._can_be_side_by_side(a, b):
             return

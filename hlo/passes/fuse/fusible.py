@@ -1,6 +1,6 @@
 """The instructions that fusion can put into a loop nest: which instructions, which of them each user computes for
-itself, and at which index one instruction reads another. Facts about single instructions only; what is put together is
-in fusion.py.
+itself, and at which index one instruction reads another. Facts about single instructions only; fusion.py decides what
+is put together.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _MAYBE_FREE = frozenset((
 
 
 def is_free(instruction: HloInstruction) -> bool:
-    """True for what each user computes for itself: scalar constants, iota, broadcasts, changes of rank, copies from the
-    caller's tiled arrays."""
+    """True for instructions that each user recomputes: scalar constants, iota, broadcasts, changes of rank, copies from
+    the caller's tiled arrays."""
     opcode = instruction.opcode
     if opcode not in _MAYBE_FREE:
         return False

@@ -8,10 +8,10 @@ no cluster; they are copied into each cluster that uses them.
 
 A cluster has a space (`clusters.py`): a domain, the dimensions that its loops run over, and perhaps dimensions of it
 that are reduced. A member has an element for each element of the domain ("full") or for each kept index ("kept"), or it
-is read only by one member, at another index ("inlined"; what reads no array, by several). Beside reductions of rows
-there may be some along columns, if no member of the nest reads their results. A backend must have a nest for each such
-cluster: the Numba backend's nests are in `numba_backend/emit/nest.py`, `nest_rows.py`, `nest_columns.py` and
-`nest_mixed.py`.
+is read only by one member, at another index ("inlined"; an instruction that reads no array, by several). Beside
+reductions of rows there may be some along columns, if no member of the nest reads their results. A backend must have a
+nest for each such cluster: the Numba backend's nests are in `numba_backend/emit/nest.py`, `nest_rows.py`,
+`nest_columns.py` and `nest_mixed.py`.
 
 Cost model: fusing saves a write and a read of memory and never repeats expensive work; it must not take away the
 parallelism of a large computation. The backend chooses the limit for "large": `FusionLimits`.
@@ -179,8 +179,8 @@ class _Materialiser:
     def _outputs(self, cluster: Cluster) -> list[HloInstruction]:
         """Members that are used outside. For a reduction of several operands these are its elements.
 
-        A nest over columns also needs memory for its accumulators, and for what it computes once for each column and
-        reads for each element.
+        A nest over columns also needs memory for its accumulators, and for values that it computes once for each column
+        and reads for each element.
         """
         root = self.fuser.computation.root
         members = self.fuser.members(cluster)

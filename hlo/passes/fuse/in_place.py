@@ -21,7 +21,7 @@ class InPlace:
     apart: Collection[int] = frozenset()
     """The instructions that no user takes into its nest: see `temporaries.py`."""
     states: Collection[int] = frozenset()
-    """In the body of a loop: what computes a large element of the next state."""
+    """In the body of a loop: the instructions that compute a large element of the next state."""
     replaced: Mapping[int, Leaf] = field(default_factory=dict)
     """For two or more of these: the old value of each."""
     leaves: Mapping[int, tuple[Leaf, ...]] = field(default_factory=dict)
@@ -29,8 +29,8 @@ class InPlace:
 
 
 MANY_ELEMENTS = 64
-"""The readers of a smaller array may be fused with what runs after control flow that overwrites it: copying it once is
-cheaper than a nest."""
+"""The readers of a smaller array may be fused with instructions that run after control flow that overwrites it: copying
+it once is cheaper than a nest."""
 
 
 def in_place_of(

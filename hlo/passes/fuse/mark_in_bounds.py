@@ -3,7 +3,7 @@
 Every dynamic-slice, dynamic-update-slice, gather and scatter in a module with loops gets the frontend attribute
 `hloom.in_bounds`, with the dimensions along which its indices fit (`analyses/in_bounds.py`). The range of an index may
 depend on the loop around it, and on that loop running at all. So this comes after the last pass that moves instructions
-out of loops; what only merges or copies instructions within a computation may follow.
+out of loops; passes that only merge or copy instructions within a computation may follow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..rewrite import calling, map_each_computation, rewrite_computation
 
 @dataclass(frozen=True, slots=True)
 class MarkInBounds:
-    """Writes what is known now, and removes what earlier passes or the author of the module have claimed."""
+    """Writes the proven facts, and removes the claims of earlier passes or of the module's author."""
 
     name: str = "mark-in-bounds"
 

@@ -10,9 +10,9 @@ After, if the body returns `a` unchanged and nothing reads the counter::
     loop = f32[8] fusion(x, a), kind=kCustom, calls=native_loop
 
 The fused computation holds the loop, with its body as it was fused and scheduled. Operands are the initial values that
-are not scalar constants; results are the elements of the state that change and that somebody reads. So buffer
-assignment sees the loop as an instruction that may update its operands in place, and the backend decides about the
-memory inside. XLA's CPU compiler outlines small loops too (`small_while_loop_hoisting_pass.cc`).
+are not scalar constants; results are the elements of the state that change and that are read. So buffer assignment sees
+the loop as an instruction that may update its operands in place, and the backend decides about the memory inside. XLA's
+CPU compiler outlines small loops too (`small_while_loop_hoisting_pass.cc`).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _has_flat_state(loop: HloInstruction) -> bool:
 
 
 def _elements_read(computation: HloComputation, loop: HloInstruction) -> set[int]:
-    """The elements of the loop's result that somebody reads."""
+    """The elements of the loop's result that are read."""
     users = computation.users[loop]
     if loop is computation.root or any(u.opcode is not Opcode.GET_TUPLE_ELEMENT for u in users):
         return set(range(len(loop.shape.elements)))

@@ -4,8 +4,8 @@ An update writes a part of an array (dynamic-update-slice, scatter, control flow
 if the old array has no further use when it runs: then it costs its slice. Whether the old array may be overwritten
 depends on where it comes from (the caller's argument only if donated; an element of a loop's state only if the loop
 changes it; a branch's operand only if the conditional may overwrite it), and on its other readers: all of them must be
-able to run before the update. Fusion keeps them before the update and the scheduler orders them, both by what this file
-finds; buffer assignment then shares the memory.
+able to run before the update. Fusion keeps them before the update and the scheduler orders them, both by the results of
+this file; buffer assignment then shares the memory.
 
 Only the order of instructions is decided here. A *leaf* is one array among the results of an instruction.
 """
@@ -57,14 +57,14 @@ def find_overwriting(
     """For each computation in which something may be overwritten: how.
 
     `reads_through`: instructions that each user computes for itself, so that the user reads their operands. `states`:
-    whether what computes the next value of an element of a loop's state is an update of the old one, even if it writes
-    all of it.
+    whether the instruction that computes the next value of an element of a loop's state is an update of the old one,
+    even if it writes all of it.
     """
     return _Finder(module, reads_through, states).run()
 
 
 class _Arrays:
-    """Which arrays the values of one computation are, and who reads each of them."""
+    """The arrays that the values of one computation are, and the readers of each."""
 
     def __init__(self, finder: _Finder, computation: HloComputation) -> None:
         self.leaves: dict[HloInstruction, tuple[Leaf, ...]] = {}
@@ -118,7 +118,7 @@ class _Finder:
                    for a in self.module.input_output_aliases}  # fmt: skip
         allowed = {entry: {(entry.parameters[number], leaf) for number, leaf in donated}}
         found: dict[HloComputation, Overwriting] = {}
-        for computation in reversed(self.module.computations):  # callers before what they call
+        for computation in reversed(self.module.computations):  # callers before the computations that they call
             if computation in allowed and self._matters(computation):
                 found[computation] = self._decide(computation, allowed[computation])
                 self._allow_below(found[computation], computation, allowed)

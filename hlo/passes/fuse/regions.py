@@ -1,9 +1,9 @@
 """Regions: instructions that have one dimension in common, and how it is cut into parts in all of them.
 
-A region starts at a dimension of one instruction. It goes to what has the same dimension: through element-wise
-instructions, transposes, broadcasts and reductions of other dimensions, to operands and to users. When its dimension of
-size n is split into (parts, n / parts), every instruction of the region has one dimension more; at its borders there
-are reshapes, which need no code.
+A region starts at a dimension of one instruction. It extends to instructions with the same dimension: through
+element-wise instructions, transposes, broadcasts and reductions of other dimensions, to operands and to users. When its
+dimension of size n is split into (parts, n / parts), every instruction of the region has one dimension more; at its
+borders there are reshapes, which need no code.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Region:
     """By instruction: which of its dimensions it is."""
     parts: int
     is_alone: bool = False
-    """True for a region of one instruction, which keeps its dimensions; who reduces it reads it in parts."""
+    """True for a region of one instruction, which keeps its dimensions; its reductions read it in parts."""
 
     def split(self, instruction: HloInstruction) -> Dimensions:
         """The sizes of an instruction of the region after the split."""
@@ -53,8 +53,8 @@ class Region:
 
 
 Finish = Callable[[HloInstruction, Sequence[HloInstruction], int | None], HloInstruction | None]
-"""finish(reduce, operands, d): what replaces a reduction; None to keep it. Dimension d, over which it reduces, is now d
-and d + 1 of the operands; if d is None, there is no such dimension."""
+"""finish(reduce, operands, d): the replacement of a reduction; None to keep it. Dimension d, over which it reduces, is
+now d and d + 1 of the operands; if d is None, there is no such dimension."""
 
 
 def _is_elementwise(instruction: HloInstruction) -> bool:

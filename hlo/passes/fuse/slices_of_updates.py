@@ -1,4 +1,4 @@
-"""slices-of-updates: what an update reads of the region that it replaces is a dynamic-slice with the update's indices.
+"""slices-of-updates: an update's reads of the region that it replaces become a dynamic-slice with the update's indices.
 
 `x.at[1:].set(x[1:] - y)` reads a slice and writes, with constant indices, the same region. Simplification makes static
 slices where it can; but a comparison of the indices of reads and writes decides whether an update is computed in place,
@@ -48,8 +48,8 @@ def _rewritten(computation: HloComputation) -> HloComputation:
 
 
 def _slices_of_the_replaced(update: HloInstruction) -> list[HloInstruction]:
-    """The slices of exactly the region that `update` replaces, among what its new elements are computed from one by
-    one."""
+    """The slices of exactly the region that `update` replaces, among the values that its new elements are computed from
+    one by one."""
     array, new, *indices = update.operands
     sizes = new.shape.dimensions
     starts = tuple([splat_value(index) for index in indices])

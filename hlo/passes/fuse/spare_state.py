@@ -114,7 +114,7 @@ def _reads_elsewhere(new: HloInstruction, index: int, starts: tuple[object, ...]
 
 
 def _is_inside(instruction: HloInstruction) -> bool:
-    """True for what fusion may compute in the nest of the update."""
+    """True for instructions that fusion may compute in the nest of the update."""
     apart = instruction.opcode in (Opcode.REDUCE, Opcode.DYNAMIC_UPDATE_SLICE)
     return (is_fusible(instruction) or is_free(instruction)) and not apart
 

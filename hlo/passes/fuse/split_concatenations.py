@@ -1,7 +1,7 @@
 """split-concatenations: a concatenation of very many parts becomes one of concatenations.
 
-A nest has a limit for what it may compute and read (`FusionLimits`), because code takes longer to compile than its
-length says. A concatenation reads as many arrays as it has operands, so one with more than `most` is made in groups,
+A nest has a limit for its instructions and operands (`FusionLimits`), because compile time grows faster than the length
+of the code. A concatenation reads as many arrays as it has operands, so one with more than `most` is made in groups,
 with one nest for each; the groups are joined afterwards, which copies them once more.
 """
 

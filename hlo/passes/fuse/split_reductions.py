@@ -4,7 +4,7 @@ reduce(f32[4194304]) to f32[] becomes a reduction of f32[64,65536] to f32[64] an
 products begin their first step with 0 and 1; for maxima and the like the init value may enter twice.
 
 A dimension that is split is split wherever it comes from and goes to (`regions.py`): in the element-wise instructions
-before the reduction and in what else reads these, in other reductions over the same array. So all of them have the same
+before the reduction and in their other users, in other reductions over the same array. So all of them have the same
 dimensions, and fusion can put them into one nest.
 
 Argmax and argmin, on pairs of a value and its index, are split in the same way (`split_arg_reductions.py`), but alone.
@@ -31,7 +31,7 @@ LEAST_PARTS = 8
 """Fewer parts are not worth a second step."""
 
 _ROUNDS = 4
-"""How often a computation is looked at again: an array may have two dimensions that are split."""
+"""How often a computation is visited again: an array may have two dimensions that are split."""
 
 
 @dataclass(frozen=True)

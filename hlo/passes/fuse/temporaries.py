@@ -1,6 +1,6 @@
 """Which values fusion must leave in a temporary, so that an array can be overwritten in place.
 
-A loop nest that writes over an array may read of it only what it replaces in the same step, or what no step replaces
+A loop nest that overwrites an array may read only elements that it replaces in the same step, or that no step replaces
 (`reads_of_its_own`). Values of other places of the array that an update needs are therefore computed before, by a
 separate nest, into a temporary: of the slice's size, or of a smaller one if the values become fewer on their way to the
 update (a row that is then broadcast). An update of one element needs none: its nest has read everything before it
@@ -18,7 +18,8 @@ from .fusible import is_fusible, reads_at_its_own_index, reads_of_its_own, resol
 from .overwriting import Leaf, Overwriting
 
 LARGE_STATE_BYTES = 4096
-"""A smaller element of a loop's state that is computed anew as a whole is copied as fast as another kernel starts."""
+"""Copying a smaller element of a loop's state, if it is recomputed as a whole, takes no longer than starting another
+kernel."""
 
 
 def temporaries(found: Overwriting) -> set[HloInstruction]:
@@ -60,7 +61,7 @@ class _Readers:
         return chosen
 
     def of_whole(self) -> set[HloInstruction]:
-        """The temporaries of an element-wise computation, if they are much smaller than what it writes."""
+        """The temporaries of an element-wise computation, if they are much smaller than its result."""
         node = self.update, True
         below = self._below(node)
         if below is None or not self._conflicts(self.update):
@@ -73,7 +74,8 @@ class _Readers:
         return chosen
 
     def _is_inside(self, instruction: HloInstruction) -> bool:
-        """True for what fusion may compute again in the nest: not updates and reductions, which have their own."""
+        """True for instructions that fusion may recompute in the nest: not updates and reductions, which have their
+        own."""
         return is_fusible(instruction) and instruction.opcode not in _APART
 
     def _reads_array(self, instruction: HloInstruction) -> bool:
@@ -107,7 +109,7 @@ class _Readers:
         return found
 
     def _is_replaced(self, reader: HloInstruction, number: int, straight: bool) -> bool:
-        """True when what `reader` reads is overwritten in the same step or not at all."""
+        """True if the elements that `reader` reads are overwritten in the same step or not at all."""
         update = self.update
         if update.opcode is not Opcode.DYNAMIC_UPDATE_SLICE:
             return straight

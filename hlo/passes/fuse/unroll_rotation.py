@@ -1,7 +1,7 @@
 """unroll-rotating-state: a loop that permutes large arrays runs several steps at a time.
 
 A body that returns (f(a, b), a) for the state (a, b) hands an array from one element of the state to another. Each
-element has one buffer, so every step would copy the array. After two steps both are computed anew: (g, f(a, b)) with
+element has one buffer, so every step would copy the array. After two steps both are new: (g, f(a, b)) with
 g = f(f(a, b), a), where each is written over an array that is not needed any more. In general the steps are as many as
 an array takes to be replaced on its way, or to come back to its element.
 
@@ -178,7 +178,7 @@ def _with_second_step(loop: HloInstruction) -> HloInstruction:
     second = make_instruction(
         Opcode.CONDITIONAL, (again, operand, operand), ConditionalAttributes(branches), metadata=loop.metadata
     )
-    # what never changes is seen to be so
+    # this shows which elements never change
     results = [x if x is y else make_get_tuple_element(second, k) for k, (x, y) in enumerate(zip(before, after))]
     new_body = make_computation(body.name, make_tuple(results), (parameter,))
     return replace(loop, attributes=WhileAttributes(condition, new_body))

@@ -93,7 +93,7 @@ def _rewritten(computation: HloComputation, least: int) -> HloComputation:
 
 
 def _written(loop: HloInstruction, k: int, least: int) -> _Range | None:
-    """The rows of element k of the state that the loop writes whatever happens, if it does not read the element."""
+    """The rows of element k of the state that the loop writes in any case, if it does not read the element."""
     results = body_results(loop.attributes.body)
     assert results is not None
     update = results[k]
@@ -123,14 +123,14 @@ def _written(loop: HloInstruction, k: int, least: int) -> _Range | None:
 
 @dataclass(frozen=True, slots=True)
 class _Indices:
-    """Integer scalars of a loop's body that grow by the same number in each turn."""
+    """Integer scalars of a loop's body that grow by the same number in each iteration."""
 
     loop: HloInstruction
     counter: InductionVariable
     seen: dict[HloInstruction, tuple[int, int] | None] = field(default_factory=dict)
 
     def of(self, i: HloInstruction, depth: int = _DEPTH) -> tuple[int, int] | None:
-        """The values in the first and in the last turn; between them it goes in even steps. None if that is not
+        """The values in the first and in the last iteration; between them it goes in even steps. None if that is not
         known, or if a type could not hold one of the values."""
         if i not in self.seen:
             self.seen[i] = self._within_limits(i, depth)

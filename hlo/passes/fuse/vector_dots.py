@@ -143,7 +143,7 @@ def _spread(operand: HloInstruction, dimensions: Sequence[int], sizes: Sequence[
 
 
 def _in_loops(module: HloModule) -> Iterator[HloComputation]:
-    """The bodies and conditions of loops, and what they call."""
+    """The bodies and conditions of loops, and the computations that they call."""
     pending = [c for i in module.instructions() if i.opcode is Opcode.WHILE for c in i.called_computations()]
     seen = set()
     while pending:

@@ -43,7 +43,7 @@ class BufferLayouts:
 @dataclass(slots=True)
 class _Layouts:
     """The layouts that the target wants, asked once for each shape. An array that is not row-major has the layout that
-    it must have: a custom call asks for it."""
+    it must have: a custom call requires it."""
 
     target: Target
     _known: dict[Shape, Shape] = field(default_factory=dict)
@@ -87,7 +87,8 @@ class _Entry:
         return HloComputation(entry.name, (*parameters, *kept), root)
 
     def _on_converted(self, old: HloInstruction, moved: HloInstruction) -> HloInstruction:
-        """The instruction on tuples of the caller's in the layouts of the inside: a loop's state, what branches get."""
+        """The instruction on tuples of the caller's in the layouts of the inside: a loop's state, the operands of
+        branches."""
         if not any(o.shape.is_tuple and o in self._outside for o in old.operands):
             return moved
         operands = [

@@ -1,6 +1,6 @@
 """dot-canonicalization: afterwards the backend can multiply every dot's operands in the layout that they have.
 
-Where it cannot, the smallest set of operands is transposed first, by instructions that fuse with what computes the
+Where it cannot, the smallest set of operands is transposed first, by instructions that fuse with the computation of the
 operand. A dot of one term (without contracting dimensions, or with such of size 1) is not a matrix product but a
 multiplication of broadcasts, as in XLA: no sum makes -0.0 of it 0.0, and no BLAS makes infinite complex numbers NaN.
 Source of the idea: XLA's DotDecomposer and TransposeFolding.

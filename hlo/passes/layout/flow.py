@@ -2,7 +2,8 @@
 
 Every array of two dimensions or more is a variable. Instructions that only pass arrays on (tuples, the parameters and
 results of loops, branches and calls) share the variables of these arrays. The caller's layouts are fixed, and so are
-the layouts of custom calls and of ops that accept only row-major arrays; `order_rules.py` says what other ops accept.
+the layouts of custom calls and of ops that accept only row-major arrays; `order_rules.py` lists the requirements of
+other ops.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ class Flow:
                 return self._rows(computation, i) if rule is ROW_MAJOR else self._ruled(computation, i, rule)
 
     def _flow(self, computation: HloComputation, value: HloInstruction, targets: _Leaves) -> None:
-        """`value` becomes what the variables `targets` hold, leaf by leaf."""
+        """Make `value` flow into the variables `targets`, leaf by leaf."""
         for source, target, leaf in zip(self.leaves[value], targets, value.shape.leaves(), strict=True):
             if source is not None and target is not None and source != target:
                 cost = self._cost(computation, value, leaf)

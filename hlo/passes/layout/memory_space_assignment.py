@@ -5,7 +5,7 @@ share one get the same space); `hlo/buffers/memory_spaces.py` ranks and places t
 shapes of all instructions that the value passes: tuples, the state of loops, parameters of branches and of fusions, the
 roots of fusions. Values inside a fusion have no memory and keep space 0. The computed numbers do not change.
 
-Source: XLA's MemorySpaceAssignment; what it writes into fusions is XLA's MemorySpacePropagation.
+Source: XLA's MemorySpaceAssignment; fusions are annotated as in XLA's MemorySpacePropagation.
 """
 
 from __future__ import annotations

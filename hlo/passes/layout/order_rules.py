@@ -2,7 +2,7 @@
 
 For each opcode `rule_of` answers: which orders can the result have, and which order must each operand have for that,
 without a copy? A requirement is a list of dimensions, perhaps not all of them, that must come in this sequence; the
-others can be anywhere. Most rules follow from what the op declares in `hlo/ops/`; only the special ones are written by
+others can be anywhere. Most rules follow from the op's declaration in `hlo/ops/`; only the special ones are written by
 hand.
 
 `layout_assignment.py` chooses orders by these rules, and `layout_normalization.py` applies the choice by them.
@@ -112,7 +112,7 @@ def _ascending_allows(i: HloInstruction, order: Order) -> bool:
 
 
 ASCENDING = OrderRule(_same, _same_back, _ascending_allows)
-"""The dimensions along which a window slides keep their order among themselves: it visits elements in turn."""
+"""The dimensions along which a window slides keep their order among themselves: it visits elements in order."""
 
 
 # Some dimensions correspond
@@ -336,9 +336,9 @@ _ALIGNED = Trait.ELEMENTWISE | Trait.ALIGNED
 def rule_of(opcode: Opcode) -> OrderRule:
     """The rule of `opcode`: written by hand, or else derived from its declarations.
 
-    An op that declares nothing takes and returns row-major arrays: its function sees memory, it takes elements in turn,
-    or it is rewritten with other ops before. STRUCTURE ops have no rule: they take the layouts of the values that flow
-    through.
+    An op that declares nothing takes and returns row-major arrays: its function sees memory, it takes elements in
+    order, or it is rewritten with other ops before. STRUCTURE ops have no rule: they take the layouts of the values
+    that flow through.
     """
     assert opcode not in STRUCTURE, opcode
     if opcode in _BY_HAND:

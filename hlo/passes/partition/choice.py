@@ -1,9 +1,10 @@
 """How an instruction is shared among the devices: the cheapest of a few assignments of axes to its factors.
 
-The candidates follow the result's sharding first, or the operands' first, each in turn. The price is what the devices
-send: to bring the operands into the shape that the assignment needs, to add up terms, to bring the result into its own
-sharding. A little is added for what each device reads and writes, so that work is shared where that costs nothing, and
-much for what it multiplies: a product is not computed twice to save an exchange.
+The candidates follow the result's sharding first, or the operands' first, one after the other. The price is the number
+of bytes that the devices send: to bring the operands into the shape that the assignment needs, to add up terms, to
+bring the result into its own sharding. A little is added for the bytes that each device reads and writes, so that work
+is shared where that costs nothing, and much for its multiplications: a product is not computed twice to save an
+exchange.
 """
 
 from __future__ import annotations

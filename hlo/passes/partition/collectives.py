@@ -34,7 +34,7 @@ class Cause:
 
 @dataclass(slots=True)
 class Collectives:
-    """Makes the instructions of one module; `records` says of each what it moves."""
+    """Makes the instructions of one module; `records` describes the data that each one moves."""
 
     mesh: DeviceMesh
     records: list[PartitionRecord] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""How the dimensions of an op's operands and results belong together: what a cut of one means for the others.
+"""How the dimensions of an op's operands and results belong together: the effect of a cut of one on the others.
 
 A factor is a range of numbers that an op goes through: of `dot` the rows, the columns and the terms of the sums. Each
 dimension of an operand or result is a factor, or several, the slowest first (a reshape that merges dimensions). Cut a
@@ -200,7 +200,7 @@ def is_uniform(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _dynamic_update_slice(instruction: HloInstruction, table: _Table) -> None:
-    """A dimension that the update covers can be cut: its start is then 0, whatever the operand says."""
+    """A dimension that the update covers can be cut: its start is then 0, for any value of the operand."""
     array, update = (o.shape.dimensions for o in instruction.operands[:2])
     for d, (size, written) in enumerate(zip(array, update, strict=True)):
         if size == written:
@@ -269,7 +269,7 @@ def _reshape(instruction: HloInstruction, table: _Table) -> None:
             return
         common = math.gcd(rest[0], rest[1])
         if common == 1 or (rest[0] != common and rest[1] != common):
-            common = 1  # neither side ends here: what follows does not fit into dimensions of the other side
+            common = 1  # neither side ends here: the following sizes do not fit into dimensions of the other side
         if common == 1:
             _skip_to_common_border(sides, at, rest, table)
             continue
@@ -395,7 +395,7 @@ PASSED_ON = frozenset(
         "InspectSharding",
     }
 )
-"""Custom calls that give back their operands, whatever part of them a device has."""
+"""Custom calls that return their operands, for any part of them that a device has."""
 
 _O = Opcode
 _RULES: dict[Opcode, Rule] = {

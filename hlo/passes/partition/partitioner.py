@@ -48,9 +48,9 @@ def partition(
 ) -> Partitioned:
     """The program that each of `num_partitions` devices runs on its parts of the arrays of `module`.
 
-    parameter_shardings, result_shardings: one for each leaf of the entry's parameters and of its result; None: what the
-    module's text states, or else what the partitioner chooses. The text states shardings in the annotation `sharding`
-    of any instruction, and by the custom call `Sharding`.
+    parameter_shardings, result_shardings: one for each leaf of the entry's parameters and of its result; None: as
+    stated in the module's text, or else as the partitioner chooses. The text states shardings in the annotation
+    `sharding` of any instruction, and by the custom call `Sharding`.
 
     UnsupportedError if a parameter's or result's dimension does not divide, if shardings are for other devices or from
     meshes that do not fit together, or for collectives and queues outside of a shard_map. ShardingError for shardings
@@ -123,7 +123,7 @@ def partition(
 
 
 def partitions_of(module: HloModule) -> int:
-    """For how many devices the module is: what its header, its shardings and its meshes say; 1 if they say nothing."""
+    """For how many devices the module is: from its header, its shardings and its meshes; 1 if they say nothing."""
     return Statements.of(module).devices(module)
 
 

@@ -119,8 +119,8 @@ def has_border(computation: HloComputation) -> bool:
 
 
 def is_own(instruction: HloInstruction) -> bool:
-    """True for what only one device's own program has: its number, collectives, a call or an argument that is stated
-    to be its own, and calls and loops with one of these inside."""
+    """True for instructions that only one device's own program has: its number, collectives, a call or an argument that
+    is stated to be its own, and calls and loops with one of these inside."""
     if instruction.opcode in OF_DEVICES:
         return not region_named(instruction)
     if instruction.opcode is Opcode.CUSTOM_CALL:
@@ -151,7 +151,7 @@ def _expanded(computation: HloComputation) -> HloComputation:
 
 
 def _inlined(computation: HloComputation) -> HloComputation:
-    """Calls and fusions replaced by what they call."""
+    """Calls and fusions replaced by the bodies of their computations."""
     if all(i.opcode not in (Opcode.CALL, Opcode.FUSION) for i in computation.instructions):
         return computation
     manual = manual_instructions(computation)

@@ -1,4 +1,5 @@
-"""What partitioning did: a record of each collective, and of each instruction that every device computes whole."""
+"""The records of partitioning: a record of each collective, and of each instruction that every device computes
+whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From one sharding of an array to another: which steps, what they cost, and the instructions that do them.
+"""From one sharding of an array to another: the steps, their costs, and their instructions.
 
 A cut costs nothing, since the device has the elements already. Axes that move from one dimension to another are an
 all-to-all. Two shardings with equal numbers of parts differ by a permutation. The remaining differences are gathered.

@@ -245,7 +245,7 @@ class Rewriting:
             scope.effects.append(new)
 
     def own_value(self, scope: _Scope, old: HloInstruction) -> HloInstruction:
-        """A value for what is one device's own: an array of the whole program that it uses is whole."""
+        """A value of one device's own code: an array of the whole program that it uses is whole."""
         if old in scope.own:
             return scope.own[old]
         cause = Cause(old, "used whole by one device's own program")
@@ -419,7 +419,7 @@ class Rewriting:
         return found
 
     def iota(self, scope: _Scope, old: HloInstruction, shape: Shape, spec: Spec) -> HloInstruction:
-        """The device's numbers: an iota, and what comes before its part, added as integers."""
+        """The device's numbers: an iota, plus the offset of its part, as integers."""
         axes = spec[old.attributes.iota_dimension]
         size = shape.dimensions[old.attributes.iota_dimension]
         if not axes or not size:

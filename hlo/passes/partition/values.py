@@ -1,8 +1,8 @@
 """The values of a program, leaf by leaf, and the instructions that tie their shardings together.
 
 A loop's state is one value: the operand, the body's parameter and result, the condition's parameter, the result. So are
-a tuple's element and what reads it. All other instructions are nodes, and shardings are carried through their factors;
-an instruction that holds several independent values, such as a tuple, is a node for each.
+a tuple's element and the instruction that reads it. All other instructions are nodes, and shardings are carried through
+their factors; an instruction that holds several independent values, such as a tuple, is a node for each.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class Statements:
 
 
 def is_obeyed(stated: Stated) -> bool:
-    """False for what says nothing about parts: that one device computes an array (here all devices do), or that it is
-    one device's own (`prepare.py` has found those)."""
+    """False for a statement that does not divide: that one device computes an array (here all devices do), or that it
+    is one device's own (`prepare.py` has found those)."""
     return not stated.sharding.is_manual and not stated.sharding.is_maximal
 
 
@@ -203,9 +203,9 @@ class Values:
                     stack += reversed(caller.called_computations())
 
     def collect(self, given: dict[HloInstruction, Region]) -> None:
-        """Find what is manual, what is joined and what is stated. `given`: the regions of the program's arguments."""
+        """Collect the manual, the joined and the stated values. `given`: the regions of the program's arguments."""
         around: dict[HloComputation, Region] = {}
-        for computation in self.computations():  # the generator looks at `manual` of those before
+        for computation in self.computations():  # the generator reads `manual` of the computations before
             manual, regions = sorted_out(computation, around.get(computation, NOWHERE), given)
             self.manual |= manual
             self.regions |= regions
@@ -260,7 +260,7 @@ class Values:
                 self.stated.setdefault(self.find((i, k)), each)
 
     def state(self, instruction: HloInstruction, shardings: Sequence[HloSharding | None], first: int = 0) -> None:
-        """Shardings that the caller wants, whatever the text says."""
+        """Shardings that the caller wants; they override the text."""
         for k, sharding in enumerate(shardings):
             if sharding is not None:
                 self.stated[self.find((instruction, first + k))] = Stated(sharding)
@@ -327,8 +327,8 @@ class Values:
         return self.own.get(self.find(key), frozenset())
 
     def _own_values(self) -> None:
-        """Values for what is one device's own and leaves or enters the program: they are taken as they are. Devices
-        that share an array, in a region, each get it whole."""
+        """Values of one device's own code that leave or enter the program: they are taken as they are. Devices that
+        share an array, in a region, each get it whole."""
         root = self.module.entry.root
         for i in (*self.module.entry.parameters, *root.operands, root):
             if i in self.manual or i is root or (i.opcode is Opcode.PARAMETER and i in self.regions):
@@ -351,7 +351,7 @@ class Values:
 
     def _border(self, i: HloInstruction) -> None:
         """Between whole arrays and the parts of them that a shard_map over some axes takes: these axes cut first, and
-        what cuts the parts further cuts the arrays, too."""
+        further cuts of the parts cut the arrays, too."""
         begins = target_of(i) in TO_PARTS
         for k, (source, target) in enumerate(zip(self.of_operands(i), self.of(i), strict=True)):
             whole, part = (source, target) if begins else (target, source)

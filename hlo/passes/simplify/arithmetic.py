@@ -1,4 +1,4 @@
-"""Rules of the algebraic simplifier for what is computed element by element.
+"""Rules of the algebraic simplifier for element-wise operations.
 
 A rule takes an instruction of the opcodes it is listed for and returns its replacement, or None. Its docstring states
 the element types that it holds for; "floats" include f16 and bf16, NaN stays NaN but its payload may change.
@@ -526,7 +526,7 @@ def complex_of_parts(i: Instruction) -> Instruction | None:
 
 
 def compute_before_broadcast(i: Instruction) -> Instruction | None:
-    """f(broadcast(a), broadcast(b)) = broadcast(f(a, b)): what repeats is computed once.
+    """f(broadcast(a), broadcast(b)) = broadcast(f(a, b)): repeated values are computed once.
 
     For every element-wise op but copy and map, where the operands are all broadcast the same way, or broadcast scalars.
     """
@@ -564,9 +564,9 @@ def compute_before_broadcast(i: Instruction) -> Instruction | None:
 
 
 def compute_before_reshape(i: Instruction) -> Instruction | None:
-    """f(reshape(a), reshape(b)) = reshape(f(a, b)) where the reshapes only add or remove dimensions of size 1 and a
-    and b have the same dimensions, or are broadcast scalars. The reshapes meet others further down and fall away. Not
-    where f is a copy: there the result's layout is what counts. Not where it is a map, which lists its dimensions."""
+    """f(reshape(a), reshape(b)) = reshape(f(a, b)) where the reshapes only add or remove dimensions of size 1 and a and
+    b have the same dimensions, or are broadcast scalars. The reshapes meet others further down and fall away. Not where
+    f is a copy: there the result's layout counts. Not where it is a map, which lists its dimensions."""
     if i.opcode in (Opcode.COPY, Opcode.MAP):
         return None
     sizes: tuple[int, ...] | None = None
@@ -599,7 +599,7 @@ def _like(operand: Instruction, sizes: tuple[int, ...]) -> Shape:
 
 _O = Opcode
 SPLATS = frozenset({Opcode.CONSTANT, Opcode.BROADCAST})
-"""What `splat_value` knows."""
+"""The opcodes that `splat_value` handles."""
 
 ARITHMETIC_RULES = (
     rule(add_zero, _O.ADD, operands=SPLATS),

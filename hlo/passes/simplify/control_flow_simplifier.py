@@ -83,7 +83,7 @@ def _with_unchanged_root(body: HloComputation, known: dict[int, HloInstruction])
 
 
 def _copy_of(value: HloInstruction) -> HloInstruction:
-    """A constant, or what is computed from constants and iotas, for another computation."""
+    """A constant, or a value computed from constants and iotas, for another computation."""
     return replace(value, operands=tuple(_copy_of(o) for o in value.operands))
 
 
@@ -183,8 +183,8 @@ def known_branch(conditional: HloInstruction) -> Replacement | None:
 
 
 def repeated_operand(conditional: HloInstruction) -> HloInstruction | None:
-    """Where a branch gets one value as several elements of its operand, it reads the first of them: so that it is seen
-    to read what it updates."""
+    """Where a branch gets one value as several elements of its operand, it reads the first of them: so that later
+    passes see that it reads the array that it updates."""
     pairs = dict(zip(conditional.attributes.branch_computations, conditional.operands[1:], strict=False))
     if len(pairs) < len(conditional.operands) - 1:
         return None  # a computation that is several branches

@@ -1,8 +1,9 @@
-"""Rules of the control flow simplifier for what a loop carries twice: counters in step, and equal values.
+"""Rules of the control flow simplifier for values that a loop carries twice: counters in step, and equal values.
 
-A scan counts its turns beside a counter of the user's, and each of two nested loops may carry the same outer index.
+A scan counts its iterations beside a counter of the user's, and each of two nested loops may carry the same outer
+index.
 An element of the state that follows from another one can be left out of the state. All this holds for integers, which
-wrap around: t turns from `start` with step c give start + t c modulo 2^n, however large t is.
+wrap around: t iterations from `start` with step c give start + t c modulo 2^n, for every t.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Instruction = HloInstruction
 
 @dataclass(frozen=True, slots=True)
 class _Counter:
-    """An integer of the state that each turn adds a constant to."""
+    """An integer of the state that each iteration adds a constant to."""
 
     index: int
     start: HloInstruction
@@ -144,8 +145,8 @@ def _counted_by(loop: Instruction, known: InductionVariable, other: _Counter, la
 
 
 def equal_elements(loop: Instruction) -> Instruction | None:
-    """Two elements of the state that start with the same value, and that a turn leaves as they are or replaces by one
-    value, are equal: one is enough."""
+    """Two elements of the state are equal if they start with the same value, and if an iteration keeps both or replaces
+    both by one value: one is enough."""
     if not has_tuple_state(loop):
         return None
     results = body_results(loop.attributes.body) or ()

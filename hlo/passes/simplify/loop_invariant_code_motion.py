@@ -23,7 +23,7 @@ from ..rewrite import map_computations, rewrite_computation
 from .loops import has_tuple_state, initial_element, unchanged_elements, with_state
 
 _FREE = frozenset({Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONSTANT, Opcode.COPY})
-"""Not worth a buffer by themselves: fusion computes them where they are needed. Ranges of numbers are neither:
+"""Not worth separate buffers: fusion computes them where they are needed. Ranges of numbers are neither:
 `constant_state` brings them into loops."""
 
 _BOUND = frozenset(o for o, spec in SPECS.items() if spec.traits & (Trait.STRUCTURE | Trait.CONTROL_FLOW)) | {
@@ -51,7 +51,8 @@ class LoopInvariantCodeMotion:
         return map_computations(module, lambda computation: rewrite_computation(computation, visit))
 
     def hoisted(self, loop: HloInstruction) -> HloInstruction | None:
-        """The loop's result with what is invariant computed before it, or None if there is nothing to hoist."""
+        """The loop's result with its invariant instructions computed before it, or None if there is nothing to
+        hoist."""
         body = loop.attributes.body
         unchanged = unchanged_elements(loop)
         sources: dict[HloInstruction, int] = {}  # invariant instructions: bytes of the state that they come from

@@ -86,7 +86,8 @@ def _on_new_state(
     replaced: Mapping[HloInstruction, int],
     kept: Sequence[int] | None,
 ) -> HloComputation:
-    """A copy of a condition (`kept` is None) or of a body on the new state, without what needs dropped elements."""
+    """A copy of a condition (`kept` is None) or of a body on the new state, without instructions that need dropped
+    elements."""
     old_parameter = computation.parameters[0]
     parameter = make_parameter(0, state.shape, old_parameter.name)
     extra = [make_get_tuple_element(parameter, len(place) + n) for n in range(len(added))]

@@ -79,7 +79,7 @@ def _is_neutral(opcode: Opcode, init: Instruction) -> bool:
 
 
 def reduce_of_transpose(i: Instruction) -> Instruction | None:
-    """A reduction of a transpose reduces the operand; what must still be transposed then is smaller."""
+    """A reduction of a transpose reduces the operand; the array to transpose is then smaller."""
     if len(i.operands) != 2 or i.operands[0].opcode is not Opcode.TRANSPOSE:
         return None
     x, init = i.operands

@@ -1,4 +1,5 @@
-"""slices-of-loops: a loop reads of whole arrays what it would read of slices, and writes into what its results join.
+"""slices-of-loops: a loop reads windows of whole arrays instead of slices, and writes into the array that its results
+are joined to.
 
     rest = slice(x, 1:)                     # a copy of x but for a row
     ys = while(i, zeros, rest): ys[i] = f(rest[i])

@@ -41,7 +41,7 @@ def select_of_updates(i: Instruction) -> Instruction | None:
 
 
 def _updated(array: Instruction) -> list[Instruction]:
-    """The array, what it is an update of, and so on."""
+    """The array, the array that it is an update of, and so on."""
     found = [array]
     while array.opcode is Opcode.DYNAMIC_UPDATE_SLICE and len(found) <= _MAX_UPDATES:
         array = array.operands[0]
