@@ -194,7 +194,8 @@ def _split(
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
             f"pmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
-            f"passed to the function, but got {len(in_axes)=}, {len(args)=}\n  mapping {function_line(fun)}"
+            f"passed to the function, but got {len(in_axes)=}, {len(args)=}; each argument passed by keyword is "
+            f"mapped over its first axis\n  mapping {function_line(fun)}"
         )
     each = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
     axes: list[int | None] = []

@@ -107,6 +107,12 @@ def vmap(
             check_for_leaks(trace)
         return tree.unflatten(out_tree, found)
 
+    if getattr(fun, "__doc__", None):
+        name = getattr(fun, "__name__", "the function")
+        batched.__doc__ = (
+            f"Vectorized version of {name}. Takes similar arguments as {name} but with additional array axes over "
+            f"which {name} is mapped.\n\nOriginal documentation:\n\n{fun.__doc__}"
+        )
     return batched
 
 

@@ -10,6 +10,8 @@ import pytest
 
 import hloom
 import hloom.numpy as jnp
+from hloom import lax
+from hloom.scipy import linalg
 
 A = np.arange(6.0, dtype=np.float32).reshape(2, 3)
 HALF = np.arange(1.0, 4.0, dtype=np.float16)
@@ -161,6 +163,9 @@ def test_ufuncs_are_read_only(name: str) -> None:
 X = jnp.arange(6.0).reshape(2, 3)
 
 
+_COMPILED = hloom.jit(lambda x: x + 4).lower(1.0).compile()
+
+
 @pytest.mark.parametrize(
     "call, error, words",
     [
@@ -178,6 +183,15 @@ X = jnp.arange(6.0).reshape(2, 3)
         (lambda: hloom.jit(jnp.zeros)(2), TypeError, r"Shapes must be 1D sequences.*\nIf using `jit`"),
         (lambda: jnp.array([0, 2**70]), OverflowError, "Python int too large"),
         (lambda: jnp.argmin(jnp.zeros((2, 0)), 1), ValueError, "attempt to get argmin of an empty sequence"),
+        (lambda: lax.argmax(X, -1, jnp.int32), ValueError, "Invalid axis -1 for operand"),
+        (lambda: jnp.array(X, None, True, "K", 0, 1), TypeError, "takes at most 5 positional arguments but 6 were"),
+        (lambda: jnp.array(X, None, True, copy=False), TypeError, "multiple values for argument 'copy'"),
+        (lambda: hloom.vmap(_COMPILED)(jnp.ones(3)), TypeError, "Detected argument of Tracer type BatchTracer"),
+        (lambda: hloom.grad(lambda x: _COMPILED(x))(1.0), TypeError, "for a particular signature. Detected argument"),
+        (lambda: hloom.eval_shape(lambda x: (x, "a"), 1), TypeError, r"component \[1\], which is not a valid JAX type"),
+        (lambda: linalg.fiedler_companion(jnp.ones(0)), ValueError, "last axis must be nonzero"),
+        (lambda: lax.reduce_window(X, [0], lax.max, (2, 2)), TypeError, "reduce_window: operands are"),
+        (lambda: lax.reduce_window(X, X[0], lax.max, (2, 2)), TypeError, r"scalars but init_values have shapes \[\("),
         (lambda: jnp.rot90(X[0]), ValueError, "ndim at least two"),
         (lambda: jnp.trace(X, axis1=1, axis2=-1), ValueError, "axis1 and axis2 can not be same"),
         (lambda: jnp.broadcast_to(X, (3,)), ValueError, "fewer dimensions"),
@@ -197,3 +211,30 @@ def test_errors(call: Any, error: type[Exception], words: str) -> None:
 
 def test_dtypes_of_traced_sequences() -> None:
     assert hloom.jit(lambda x: (jnp.iscomplexobj([x, 1.0]), x)[0] and x)(1j) == 1j
+
+
+def test_arguments_of_array_by_position() -> None:
+    with pytest.warns(DeprecationWarning, match="Passing the copy, order, and ndmin arguments to jnp.array") as caught:
+        assert jnp.array(X, None, False) is X and jnp.array(1.0, None, True, "K", 2).shape == (1, 1)
+    assert {w.filename for w in caught} == {__file__}
+
+
+def test_dtypes_of_64_bits_that_are_asked_for() -> None:
+    with pytest.warns(UserWarning, match="will be truncated to dtype float32"):
+        jnp.zeros(2, "float64")
+    hloom.config.update("jax_explicit_x64_dtypes", "error")
+    try:
+        with pytest.raises(ValueError, match="Explicitly requested dtype float64 requested in zeros is not available"):
+            jnp.zeros(2, "float64")
+        assert jnp.zeros(2, float).dtype == jnp.float32
+    finally:
+        hloom.config.update("jax_explicit_x64_dtypes", "warn")
+
+
+def test_a_mapped_function_says_that_it_is() -> None:
+    def f(x: Any) -> Any:
+        """Twice."""
+        return 2 * x
+
+    assert str(hloom.vmap(f).__doc__).startswith("Vectorized version of f. Takes similar arguments")
+    assert str(hloom.vmap(f).__doc__).endswith("Original documentation:\n\nTwice.")

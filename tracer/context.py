@@ -65,6 +65,8 @@ class Context:
     """The meshes that complete a PartitionSpec (`current_mesh.py`); None: there is none."""
     user_contexts: tuple[tuple[int, Any], ...] = ()
     """Values of contexts that users make (`user_context.py`)."""
+    explicit_x64_dtypes: str = "warn"
+    """"error": a dtype of 64 bits that is asked for in vain is an error."""
     error_checking_behavior_nan: str = "ignore"
     error_checking_behavior_divide: str = "ignore"
     error_checking_behavior_oob: str = "ignore"

@@ -146,7 +146,8 @@ _MAX_SPECS = 1000
 def requested_dtype(dtype: DTypeLike, function: str) -> DType:
     """`canonical_dtype` of a dtype that the user requests of `function`, and float0, which no array of a program has.
 
-    UserWarning where it is narrowed; not for Python's int, float and complex, which mean the default types.
+    UserWarning where it is narrowed, or ValueError if the setting jax_explicit_x64_dtypes says so; not for Python's
+    int, float and complex, which mean the default types.
     """
     if isinstance(dtype, np.dtype) and dtype == float0:
         return float0
@@ -154,11 +155,15 @@ def requested_dtype(dtype: DTypeLike, function: str) -> DType:
     if found in _NARROWED and not thread.settings.context.enable_x64 and not any(dtype is t for t in _PYTHON_SCALARS):
         asked = np.dtype(dtype)
         if asked != found:
+            is_error = thread.settings.context.explicit_x64_dtypes == "error"
             message = (
-                f"Explicitly requested dtype {asked.name} requested in {function} is not available, and will be "
-                f"truncated to dtype {found.name}. To have 64-bit dtypes, set the jax_enable_x64 configuration option "
-                "or the JAX_ENABLE_X64 environment variable, or use `with hloom.enable_x64():`."
+                f"Explicitly requested dtype {asked.name} requested in {function} is not available"
+                f"{'' if is_error else f', and will be truncated to dtype {found.name}'}. To have 64-bit dtypes, set "
+                "the jax_enable_x64 configuration option or the JAX_ENABLE_X64 environment variable, or use "
+                "`with hloom.enable_x64():`."
             )
+            if is_error:
+                raise ValueError(message)
             warn_user(message)
     return found
 

@@ -36,7 +36,7 @@ from .aval import ShapedArray
 from .checks import checked, is_checking
 from .context import current_context
 from .core import Value
-from .errors import TreeStructureError
+from .errors import OperandError, TreeStructureError, UnexpectedTracerError
 from .execution import compile_module, runner
 from .float0 import hide_float0
 from .layouts import Format, row_major
@@ -46,6 +46,7 @@ from .refs import Ref
 from .shardings import default_sharding
 from .source import function_line, user_line
 from .spmd_jit import OverDevices
+from .tracer import Tracer
 from .treedef import PyTreeDef
 
 if TYPE_CHECKING:
@@ -520,7 +521,19 @@ class Compiled(SharedValue):
             self._run = checked(self._run, module, arrays, bool(signature.donated), what)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._run(self._signature.leaves(args, kwargs))  # a tracer's _buffer raises an explanation
+        leaves = self._signature.leaves(args, kwargs)
+        try:
+            return self._run(leaves)
+        except UnexpectedTracerError:
+            traced = next((x for x in leaves if isinstance(x, Tracer)), None)
+            if traced is None:
+                raise
+            raise OperandError(
+                "Cannot apply JAX transformations to a function lowered and compiled for a particular signature. "
+                f"Detected argument of Tracer type {type(traced).__name__}.\n  at {user_line()}\n"
+                "  Transform the jitted function itself, before it is lowered.",
+                "compiled",
+            ) from None
 
     def as_text(self, dialect: str | None = None, *, metadata: bool = False, debug_info: bool = False) -> str:
         """The module after all passes: fused, with layouts, scheduled. Options as for `Lowered.as_text`.

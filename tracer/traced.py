@@ -217,8 +217,9 @@ def _result(fun: Callable[..., Any], leaf: Any, position: int, out_tree: Any) ->
     except TypeError:
         path = tree.keystr(tree.paths_of_structure(out_tree)[position])
         raise NonArrayArgumentError(
-            f"{function_line(fun)} returned a {type(leaf).__name__}{path and f' at output component {path}'}, which is "
-            f"not an array or a number: {leaf!r}\n  Return arrays, numbers, None, or containers of them."
+            f"function {function_line(fun)} returned a value of type {type(leaf).__name__}"
+            f"{path and f' at output component {path}'}, which is not a valid JAX type, an array or a number: "
+            f"{leaf!r}\n  Return arrays, numbers, None, or containers of them."
         ) from None
 
 

@@ -50,7 +50,8 @@ def _lines_of(equation: JaxprEqn) -> AbstractContextManager[None]:
     info = equation.source_info
     if not info.file:
         return nullcontext()
-    return source_metadata(Metadata(f"{info.name_stack}/{equation.primitive.name}", info.file, info.line))
+    name = "/".join(filter(None, ("jaxpr", info.name_stack, equation.primitive.name)))
+    return source_metadata(Metadata(name, info.file, info.line))
 
 
 def literal_value(literal: Literal) -> Any:

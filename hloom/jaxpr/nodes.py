@@ -45,13 +45,14 @@ class SourceInfo(NamedTuple):
     file: str = ""
     line: int = 0
     name_stack: str = ""
-    """The scopes (`named_scope`) and functions around it, between slashes."""
+    """The scopes (`named_scope`) around it in its function, between slashes."""
 
     @staticmethod
     def of(metadata: Metadata | None) -> SourceInfo:
         if metadata is None:
             return SourceInfo()
-        return SourceInfo(metadata.source_file, metadata.source_line, metadata.op_name.rpartition("/")[0])
+        scopes = metadata.op_name.rpartition("/")[0].partition("/")[2]  # behind the name of the function
+        return SourceInfo(metadata.source_file, metadata.source_line, scopes)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.file else "<unknown>"

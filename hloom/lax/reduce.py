@@ -344,10 +344,14 @@ def _arg_reduce(opcode: Opcode, operand: Any, axis: int, index_dtype: DTypeLike)
     x, dtype = as_value(operand), dtypes.requested_dtype(index_dtype, "argmin or argmax")
     if not dtypes.is_integer(dtype):
         raise OperandError(f"index_dtype must be an integer type, but got {dtype.name}\n  at {user_line()}", "argmax")
-    axis = canonical_axis(axis, x.aval.ndim)
+    name = "argmax" if opcode is Opcode.MAXIMUM else "argmin"
+    if not 0 <= axis < x.aval.ndim:
+        raise ValueError(f"Invalid axis {axis} for operand of shape {x.aval.shape}\n  at {user_line()}")
     if x.aval.shape[axis] == 0:
-        name = "argmax" if opcode is Opcode.MAXIMUM else "argmin"
-        raise ValueError(f"attempt to get {name} of an empty sequence: axis {axis} has size 0\n  at {user_line()}")
+        raise ValueError(
+            f"attempt to get {name} of an empty sequence: lax.argmin and lax.argmax require non-empty reduced "
+            f"dimension, and axis {axis} has size 0\n  at {user_line()}"
+        )
     if dtypes.is_complex(x.aval.dtype):
         return _complex_arg_reduce(opcode, x, axis, dtype)
     worst = limits(x.aval.dtype)[0 if opcode is Opcode.MAXIMUM else 1]

@@ -129,6 +129,12 @@ def reduce_window(
     if not leaves:
         raise ValueError(f"reduce_window needs at least one operand\n  at {user_line()}")
     arrays = [as_value(a) for a in leaves]
+    if any(shapes := [as_value(i).aval.shape for i in inits]):
+        raise OperandError(
+            f"reduce_window expected init_values to be scalars but init_values have shapes {shapes}.\n"
+            f"  at {user_line()}",
+            "reduce-window_c3",
+        )
     starts = [convert(as_value(i), a.aval.dtype, a.aval.weak_type) for i, a in zip(inits, arrays, strict=True)]
     window = window_of(
         "reduce_window", arrays[0].aval.shape, window_dimensions, window_strides, padding, base_dilation,

@@ -32,7 +32,7 @@ from ..tracer.errors import OperandError, UnsupportedElementTypeError
 from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.pending import PendingArray
 from ..tracer.placing import in_asked_place
-from ..tracer.source import user_line
+from ..tracer.source import user_line, warn_user
 from ..tracer.tracer import Tracer
 from .known import known_array
 from .movement import diagonal_number, stack
@@ -113,10 +113,10 @@ def asarray(
 def array(
     object: Any,
     dtype: Any = None,
+    *args: Any,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
-    *,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Value:
@@ -131,6 +131,8 @@ def array(
     Array([[1., 2.],
            [3., 4.]], dtype=float16)
     """
+    if args:
+        copy, order, ndmin = _by_position(args, copy, order, ndmin)
     value = asarray(object, dtype)
     if copy and value is object and isinstance(value, PendingArray):
         value = value.with_aval(value.aval)
@@ -140,6 +142,21 @@ def array(
     return in_asked_place(
         lax.reshape(value, (*[1] * missing, *value.aval.shape)) if missing > 0 else value, device, out_sharding, "array"
     )
+
+
+def _by_position(args: tuple[Any, ...], *named: Any) -> tuple[Any, ...]:
+    """`copy`, `order` and `ndmin`, the first of which were given by their position."""
+    if len(args) > len(named):
+        raise TypeError(f"array() takes at most 5 positional arguments but {len(args) + 2} were given")
+    for name, given, default in list(zip(("copy", "order", "ndmin"), named, (True, "K", 0), strict=True))[: len(args)]:
+        if given != default:
+            raise TypeError(f"array() got multiple values for argument '{name}'")
+    warn_user(
+        "Passing the copy, order, and ndmin arguments to jnp.array positionally is deprecated. Use keyword arguments "
+        "instead.",
+        DeprecationWarning,
+    )
+    return (*args, *named[len(args) :])
 
 
 def _from_sequence(a: Sequence[Any], target: np.dtype[Any] | None) -> Value:

@@ -187,6 +187,21 @@ class Config:
     hloom.errors.KeyReuseError: normal: Previously-consumed key passed to ... at index 0 ...
     """,
     )
+    jax_explicit_x64_dtypes = InContext(
+        "warn",
+        """What happens where a function is asked for a dtype of 64 bits while x64 is off: "warn" (it becomes its 32-bit
+    counterpart, with a UserWarning), or "error" (a ValueError).
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.config.update("jax_explicit_x64_dtypes", "error")
+    >>> jnp.zeros(3, "float64")
+    Traceback (most recent call last):
+        ...
+    ValueError: zeros: Explicitly requested dtype float64 requested in zeros is not available. ...
+    >>> hloom.config.update("jax_explicit_x64_dtypes", "warn")
+    """,
+        values=("warn", "error"),
+    )
     jax_error_checking_behavior_nan = InContext(
         "ignore",
         """"raise": programs remember that an operation gave NaN, and go on; `experimental.error_check.raise_if_error`

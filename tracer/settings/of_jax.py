@@ -50,9 +50,6 @@ OF_JAX = {
     "jax_enable_custom_prng": _one_value(
         False, "hloom.random.key makes typed keys, hloom.random.PRNGKey raw ones"
     ),
-    "jax_explicit_x64_dtypes": _one_value(
-        "warn", "without x64 all types have 32 bits; a type that is asked for in vain is warned of"
-    ),
     "jax_high_dynamic_range_gumbel": _one_value(False, 'random.gumbel(mode="high") draws so'),
     "jax_legacy_prng_key": _one_value("allow", "raw keys are always accepted"),
     "jax_log_checkpoint_residuals": _one_value(

@@ -51,9 +51,8 @@ def _vector(name: str, a: ArrayLike, least: int, *, inexact: bool = True) -> Any
     (value,) = promote_dtypes_inexact(a) if inexact else promote_dtypes(a)
     found = atleast_1d(value)
     if found.shape[-1] < least:
-        fail(
-            name, [found], f"the length along the last axis must be at least {least}; got shape {found.shape}", "length"
-        )
+        wanted = "nonzero" if least == 1 else f"at least {least}"
+        fail(name, [found], f"the length along the last axis must be {wanted}; got shape {found.shape}", "length")
     return found
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from . import errors, general, key_reuse, references, sharding, sparse, trees, values
 
 PRIVATE: dict[tuple[str, str], Any] = {
-    **errors.PRIVATE, **general.PRIVATE, **references.PRIVATE, **sharding.PRIVATE, **trees.PRIVATE, **values.PRIVATE
+    **errors.PRIVATE, **general.PRIVATE, **key_reuse.PRIVATE, **references.PRIVATE, **sharding.PRIVATE,
+    **trees.PRIVATE, **values.PRIVATE,
 }  # fmt: skip
 
 PUBLIC: dict[tuple[str, str], Any] = {**general.PUBLIC, **key_reuse.PUBLIC, **sparse.PUBLIC}
