@@ -23,7 +23,7 @@ from ..tracer.key_uses import Sink, Uses, bind_use
 from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
 from ..tracer.overlay import overlaid, storage_of
-from ..tracer.source import user_line
+from ..tracer.source import user_line, warn_user
 from . import counter_based, rbg, threefry  # noqa: F401  # the generators are registered
 from .drawing import compound_draw
 from .implementations import KeyDType, PRNGImpl, implementation, spec_of
@@ -76,13 +76,15 @@ def _chosen(name: str, impl: Any, dtype: Any) -> PRNGImpl:
 def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
     """A key from an integer seed, as a plain array of words: uint32[2] for the default generator.
 
-    Functions take such an array for a key of the default generator.
+    Functions take such an array for a key of the default generator. With the setting jax_enable_custom_prng it is a
+    typed key.
 
     >>> from hloom import random
     >>> random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
-    return key_data(key(seed, impl=impl))
+    made = key(seed, impl=impl)
+    return made if current_context().enable_custom_prng else key_data(made)
 
 
 def _seed(seed: Any) -> Value:
@@ -159,7 +161,25 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
 def as_keys(keys: Any) -> Value:
     """An argument as an array of keys; OperandError (a TypeError) if it holds neither keys nor their words."""
     value = as_value(keys)
-    return value if value.aval.is_extended else wrap_key_data(value)
+    if value.aval.is_extended:
+        return value
+    made = wrap_key_data(value)
+    context = current_context()
+    if context.legacy_prng_key != "allow":
+        message = (
+            "Legacy uint32 key array passed as key to jax.random function. Please create keys using jax.random.key(). "
+            'If use of a raw key array was intended, set jax_legacy_prng_key="allow".'
+        )
+        if context.legacy_prng_key == "error":
+            raise ValueError(message)
+        warn_user(message)
+    elif context.enable_custom_prng:
+        warn_user(
+            "Raw arrays as random keys to jax.random functions are deprecated. Assuming valid "
+            f"{_impl_of(made).name} key for now.",
+            FutureWarning,
+        )
+    return made
 
 
 def single_key(name: str, key: Any) -> Value:
@@ -223,8 +243,9 @@ def clone(key: Any) -> Value:
 
 
 def _as_given(new: Value, old: Any) -> Value:
-    """Words if words were given, keys if keys were given."""
-    return new if dtypes.is_extended(as_value(old).aval.dtype) else storage_of(new)
+    """Words if words were given, unless the setting says otherwise; keys if keys were given."""
+    is_typed = current_context().enable_custom_prng or dtypes.is_extended(as_value(old).aval.dtype)
+    return new if is_typed else storage_of(new)
 
 
 @compound_draw(static=("num",), uses_keys=True)

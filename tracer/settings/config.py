@@ -148,6 +148,31 @@ class Config:
     """,
         values=GENERATORS,
     )
+    jax_enable_custom_prng = InContext(
+        False,
+        """`random.PRNGKey` makes typed keys, as `random.key` does, and so does `random.split` of a raw one, with a
+    FutureWarning.
+
+    >>> import hloom
+    >>> with hloom.enable_custom_prng():
+    ...     hloom.random.PRNGKey(0).dtype
+    key<fry>
+    """,
+    )
+    jax_legacy_prng_key = InContext(
+        "allow",
+        """What happens where a function of `random` is given a raw key, an array of words: "allow" it, "warn" (a
+    UserWarning), or "error" (a ValueError).
+
+    >>> import hloom
+    >>> with hloom.legacy_prng_key("error"):
+    ...     hloom.random.split(hloom.random.PRNGKey(0))
+    Traceback (most recent call last):
+        ...
+    ValueError: split: Legacy uint32 key array passed as key to jax.random function. ...
+    """,
+        values=("allow", "warn", "error"),
+    )
     jax_debug_nans = InContext(
         False,
         """A NaN in the result of an operation, or of a jitted function, is an error: FloatingPointError names the
@@ -389,11 +414,11 @@ default_matmul_precision = Config.jax_default_matmul_precision
 default_prng_impl = Config.jax_default_prng_impl
 disable_jit = Config.jax_disable_jit
 enable_checks = OF_JAX["jax_enable_checks"]
-enable_custom_prng = OF_JAX["jax_enable_custom_prng"]
+enable_custom_prng = Config.jax_enable_custom_prng
 enable_x64 = Config.jax_enable_x64
 explain_cache_misses = Config.jax_explain_cache_misses
 jax2tf_associative_scan_reductions = OF_JAX["jax2tf_associative_scan_reductions"]
-legacy_prng_key = OF_JAX["jax_legacy_prng_key"]
+legacy_prng_key = Config.jax_legacy_prng_key
 log_compiles = Config.jax_log_compiles
 no_tracing = Config.jax_no_tracing
 numpy_dtype_promotion = Config.jax_numpy_dtype_promotion

@@ -47,11 +47,7 @@ OF_JAX = {
         None, "arrays are made on the first device of the process", types=(object,), check=_device
     ),
     "jax_disable_bwd_checks": _one_value(False, "the checks stay"),
-    "jax_enable_custom_prng": _one_value(
-        False, "hloom.random.key makes typed keys, hloom.random.PRNGKey raw ones"
-    ),
     "jax_high_dynamic_range_gumbel": _one_value(False, 'random.gumbel(mode="high") draws so'),
-    "jax_legacy_prng_key": _one_value("allow", "raw keys are always accepted"),
     "jax_log_checkpoint_residuals": _one_value(
         False, "hloom.ad_checkpoint.print_saved_residuals shows them"
     ),

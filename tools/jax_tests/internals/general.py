@@ -155,7 +155,9 @@ PRIVATE: dict[tuple[str, str], Any] = {
     ("cloud_tpu_init", "running_in_cloud_tpu_vm"): False,
     ("compilation_cache", "is_persistent_cache_enabled"): _NO,
     ("config", "EffortLevel"): enum.Enum("EffortLevel", {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}),
-    ("config", "ExplicitX64Mode"): SimpleNamespace(ALLOW="allow", WARN="warn", ERROR="error"),
+    ("config", "ExplicitX64Mode"): enum.Enum(
+        "ExplicitX64Mode", {"ALLOW": "allow", "WARN": "warn", "ERROR": "error"}, type=str
+    ),
     ("core", "reset_trace_state"): core.trace_state_clean,
     ("debugging", "debug_callback"): hloom.debug.callback,
     ("debugging", "debug_print"): hloom.debug.print,
