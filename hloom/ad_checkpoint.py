@@ -1,4 +1,4 @@
-"""`hloom.ad_checkpoint`: names for values, policies and their answers, and what a backward pass keeps.
+"""`hloom.ad_checkpoint`: names for values, policies and their answers, and the residuals of a backward pass.
 
 `hloom.checkpoint` is the transformation.
 """

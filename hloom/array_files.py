@@ -16,7 +16,7 @@ class ArrayFileError(Exception):
 def read_arrays(path: str) -> dict[str, NDArray]:
     """The arrays of an ``.npz`` file by their names, or the array of an ``.npy`` file under "". No pickle is loaded.
 
-    Raises ArrayFileError whatever is wrong with the file, a lack of memory for what it claims to hold included.
+    Raises ArrayFileError for any fault of the file, also if memory is short for the contents that it claims.
     """
     try:
         with open(path, "rb") as file:  # NumPy leaves a damaged archive open

@@ -13,7 +13,7 @@ from .tracer.stages import jaxprs_come_from
 
 
 def load_when_used() -> None:
-    """Have `hloom.numpy` imported when an operator or a method of an array needs it, and `hloom.jaxpr` when somebody
-    asks for a jaxpr."""
+    """Have `hloom.numpy` imported when an operator or a method of an array needs it, and `hloom.jaxpr` when a jaxpr is
+    first made."""
     functions_come_from(lambda: import_module(".numpy", __package__))
     jaxprs_come_from(lambda: import_module(".jaxpr.view", __package__).view_of)

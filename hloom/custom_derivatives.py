@@ -1,4 +1,4 @@
-"""`hloom.custom_derivatives`: derivatives that users write, and what their rules get."""
+"""`hloom.custom_derivatives`: derivatives that users write, and the arguments of their rules."""
 
 from .autodiff.custom import custom_jvp, custom_vjp
 from .autodiff.functions import closure_convert, custom_gradient, linear_call

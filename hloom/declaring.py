@@ -4,7 +4,7 @@
     def exp(x: ArrayLike) -> Value:
         'e**x.'
 
-Editors and type checkers read the declaration; it has no body, and what runs is what the decorator made.
+Editors and type checkers read the declaration; it has no body, and calls run the function that the decorator made.
 """
 
 from __future__ import annotations

@@ -36,10 +36,10 @@ def initialize(
 
     Afterwards the devices of all processes are visible; process k's devices come after process k - 1's. Each process
     has as many as `HLOOM_NUM_DEVICES` says, or as `local_device_ids` has (0, 1, ...). A process that mpiexec has not
-    started is alone, and needs no MPI. `num_processes` and `process_id` may say what MPI knows; the address of a
+    started is alone, and needs no MPI. `num_processes` and `process_id` may repeat MPI's values; the address of a
     coordinator and other arguments of JAX's are not needed.
 
-    RuntimeError if it was called before; ValueError if `num_processes` or `process_id` is not what MPI says;
+    RuntimeError if it was called before; ValueError if `num_processes` or `process_id` differs from MPI's value;
     UnsupportedError if mpi4py is missing, or for several processes that mpiexec has not started; CollectiveError if
     other processes do not call it in time.
 
@@ -89,7 +89,7 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """End what `initialize` began: this process is alone again. Others that wait for it are told.
+    """Undo `initialize`: this process is alone again. Others that wait for it are told.
 
     >>> import hloom
     >>> hloom.distributed.initialize()

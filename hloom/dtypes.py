@@ -53,7 +53,7 @@ def canonicalize_dtype(dtype: _DTypeLike, allow_extended_dtype: bool = False) ->
 def itemsize_bits(dtype: _DTypeLike) -> int:
     """The number of bits of an element: 4 for int4, 8 for booleans.
 
-    ValueError for what is no dtype of numbers.
+    ValueError for anything but a dtype of numbers.
 
         >>> import hloom
         >>> hloom.dtypes.itemsize_bits("int4"), hloom.dtypes.itemsize_bits("complex64")

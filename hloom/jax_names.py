@@ -1,6 +1,7 @@
-"""The public names of JAX's namespaces, and what to use for those that hloom lacks. Read by messages and by tests only.
+"""The public names of JAX's namespaces, and replacements for those that hloom lacks. Read by messages and by tests
+only.
 
-`python tests/support/jax_names.py` records the names anew.
+`python tests/support/jax_names.py` records the names again.
 """
 
 from __future__ import annotations
@@ -456,8 +457,8 @@ ADVICE = {
     "profiler.ProfileData": "traces are JSON in the Trace Event format, which json.load reads",
     "profiler.register_subprocess": "a process writes its own trace",
 }
-"""Why a name is not there, or what to do without it: by namespace and name, and `NAMESPACE.*` for all others of one.
-The other messages follow from the lists of names."""
+"""Why a name is missing, or what to use instead: by namespace and name, and `NAMESPACE.*` for all others of one. The
+other messages follow from the lists of names."""
 
 
 def reason(space: str, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""`hloom.monitoring`: listening to what the library does, with the names of jax.monitoring."""
+"""`hloom.monitoring`: listening to events of the library, with the names of jax.monitoring."""
 
 from .namespaces import publish as _publish
 from .tracer.monitoring import (

@@ -1,10 +1,10 @@
-"""The common parts of all public namespaces: how they offer their functions, and what they say about a name they lack.
+"""The common parts of all public namespaces: publishing their functions, and errors for missing names.
 
     publish(__name__)      # the last line of a namespace's file
 
 makes each public function a boundary (`hlo/tracebacks.py`) that gives the namespace as its home: `numpy.sin.__module__`
 is "hloom.numpy", so that it can be pickled, and no file of the library is named. A name that is not there gets an
-AttributeError with the next step. The lists behind that message are read when the first such name is asked for.
+AttributeError with the next step. The lists behind that message are read at the first missing name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def publish(
     names of `later`, each with the module of the package that has it: ``{"eval_jaxpr": "jaxpr.evaluate"}``.
 
     A function becomes a boundary when it is first asked for: of the hundreds in a namespace, a program uses a few. But
-    code of the namespace's own file finds only what is among its names, so there all are boundaries at once.
+    code of the namespace's own file finds only its plain attributes, so there all are boundaries at once.
 
     Two names of one function are two functions, each with its own `__name__`, as in JAX; with `aliases_are_one` they
     are one object, as in `jax.nn`.
@@ -131,13 +131,13 @@ _listeners: list[Callable[[str, str], None]] = []
 
 
 def on_missing(listener: Callable[[str, str], None]) -> None:
-    """Call listener(module, name) from now on when a name is asked for that a namespace does not have."""
+    """Call listener(module, name) from now on when a namespace lacks a requested name."""
     if listener not in _listeners:
         _listeners.append(listener)
 
 
 def missing(module: str, name: str, *, silently: bool = False) -> AttributeError:
-    """The error for a name that the namespace `module` does not have: what the name would be, and what to use.
+    """The error for a name that the namespace `module` does not have: a description of the name, and a replacement.
 
     silently: the program did not ask for the name.
     """
@@ -150,7 +150,7 @@ def missing(module: str, name: str, *, silently: bool = False) -> AttributeError
 def _find(
     module: str, submodules: tuple[str, ...], homes: Mapping[str, str], waiting: Mapping[str, Any], name: str
 ) -> Any:
-    """A namespace's `__getattr__`: what is made or loaded when it is first used, or an error."""
+    """A namespace's `__getattr__`: an object that is made or loaded at its first use, or an error."""
     if name in submodules:
         return import_module(f".{name}", module)
     if name in waiting or name in homes:

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _Step = Callable[..., Any]
-"""step(function inside, *what is known at once, *arguments): a transformation as a function."""
+"""step(function inside, *static facts, *arguments): a transformation as a function."""
 
 
 class StoreException(Exception):
@@ -60,7 +60,7 @@ class Store:
 
 
 class WrappedFun:
-    """`f` with transformations around it, the outermost first, and what is known about its arguments.
+    """`f` with transformations around it, the outermost first, and the known facts about its arguments.
 
     >>> import hloom
     >>> from hloom.extend.linear_util import wrap_init
@@ -104,7 +104,7 @@ class WrappedFun:
     __call__ = call_wrapped
 
     def with_unknown_names(self) -> WrappedFun:
-        """The same without what is known about its arguments."""
+        """The same without the known facts about its arguments."""
         return WrappedFun(self.f, self.transforms, self.stores, self.params)
 
     def __repr__(self) -> str:
@@ -165,7 +165,7 @@ def transformation_with_aux2(step: _Step) -> Callable[..., tuple[WrappedFun, Cal
 
 
 def transformation(gen: Callable[..., Generator[Any, Any, None]]) -> Callable[..., WrappedFun]:
-    """A generator as a transformation: called with a WrappedFun and what is known at once.
+    """A generator as a transformation: called with a WrappedFun and the static facts.
 
     >>> import hloom
     >>> from hloom.extend.linear_util import transformation, wrap_init
@@ -187,7 +187,7 @@ def transformation(gen: Callable[..., Generator[Any, Any, None]]) -> Callable[..
 def transformation_with_aux(
     gen: Callable[..., Generator[Any, Any, None]],
 ) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
-    """As `transformation`; the generator's last value is a pair (result, what the call leaves).
+    """As `transformation`; the generator's last value is a pair (result, auxiliary output).
 
     >>> import hloom
     >>> from hloom.extend.linear_util import transformation_with_aux, wrap_init

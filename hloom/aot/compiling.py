@@ -74,8 +74,8 @@ def compile(
 
     Raises:
       FeedError: for feeds, fetches or frozen values that do not exist, do not fit, or are missing.
-      UnsupportedError: for what needs Python or a library: callbacks, some linear algebra, Fourier transforms.
-      IdentifierError, TargetError: for names that C++ does not take, and unknown targets.
+      UnsupportedError: for operations that need Python or a library: callbacks, some linear algebra, Fourier
+      transforms. IdentifierError, TargetError: for names that C++ does not take, and unknown targets.
 
     >>> import hloom, hloom.aot, hloom.numpy as jnp
     >>> program = hloom.aot.compile(lambda x, w: jnp.tanh(x @ w), (jnp.ones((4, 3)), jnp.ones((3, 2))), name="layer")

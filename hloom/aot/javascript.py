@@ -135,14 +135,14 @@ def _described(slots: list[Slot]) -> str:
 
 
 def package(name: str) -> str:
-    """package.json: what tells Node.js that the files are ES modules."""
+    """package.json: it tells Node.js that the files are ES modules."""
     described = {"name": name.lower(), "private": True, "type": "module", "exports": f"./{name}.js"}
     return json.dumps(described, indent=1) + "\n"
 
 
 def javascript_test(name: str, cpp_class: str, module: HloModule, arguments: list[Slot], results: list[Slot]) -> str:
-    """A program for Node.js that runs the computation on sample arguments, compares with what the reference computed,
-    and prints how long a run takes."""
+    """A program for Node.js that runs the computation on sample arguments, compares with the reference's results, and
+    prints the time of a run."""
     own = javascript_class(cpp_class)
     samples = [sample_argument(slot, k) for k, slot in enumerate(arguments)]
     expected = evaluate(module, *samples)

@@ -45,7 +45,7 @@ class Graph:
     """True if any instruction may be named, as in an HLO file."""
 
     def feeds(self, selectors: Sequence[Selector]) -> list[Input]:
-        """The inputs that the selectors mean, in their order. FeedError lists what there is."""
+        """The inputs that the selectors mean, in their order. FeedError lists the available ones."""
         return self._chosen(selectors, self.inputs, "feed")
 
     def fetches(self, selectors: Sequence[Selector]) -> list[Input]:

@@ -30,7 +30,7 @@ class SpecError(HloError, ValueError):
 
 @dataclass(frozen=True)
 class Spec:
-    """What `hloom aot` compiles; the fields are the arguments of `hloom.aot.compile`.
+    """The specification of a compilation by `hloom aot`; the fields are the arguments of `hloom.aot.compile`.
 
     `source`: an HLO file, or a function, ``module:function`` or ``file.py:function``, which is called without arguments
     and returns (function, arguments). Paths are relative to the specification. `shapes`: the shape of each feed, where

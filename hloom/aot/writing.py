@@ -12,8 +12,8 @@ from pathlib import Path
 def write_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     """Write files by name into a folder, which is made if it does not exist; their paths.
 
-    They are written beside the folder's files first, and then take their names. If one cannot be written, what was
-    there is there again, and the folders that were made are gone. OSError says why.
+    They are written beside the folder's files first, and then take their names. If one cannot be written, the old files
+    are restored, and new folders are removed. OSError says why.
     """
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     try:

@@ -97,7 +97,7 @@ def _checked(part: str, name: str, check: Callable[[], object]) -> Outcome:
         check()
     except UnsupportedError as error:
         return Outcome(part, name, "refused", _line(error))
-    except Exception as error:  # whatever it is, the report names the check, and the other checks go on
+    except Exception as error:  # for any error, the report names the check, and the other checks go on
         return Outcome(part, name, "failed", f"{type(error).__name__}: {_line(error)}")
     return Outcome(part, name, "passed")
 

@@ -203,7 +203,7 @@ def _large_calls() -> Iterator[OpCase]:
 
 
 def _columns(t: ElementType, dims: Dimensions) -> Shape:
-    """Matrices column by column, as JAX asks for."""
+    """Column-major matrices, as in JAX's programs."""
     order = list(reversed(range(len(dims))))
     order[:2] = reversed(order[:2])
     return Shape.array(t, dims, Layout(tuple(order)))

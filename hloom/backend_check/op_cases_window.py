@@ -216,7 +216,7 @@ def _select_and_scatter() -> Iterator[OpCase]:
         for direction in (ge, ComparisonDirection.LT):
             yield _select_case(E.F32, dims, window, direction, O.ADD, small_floats, ulps=64)
     for direction in ComparisonDirection:
-        # EQ and NE are no orders: what they select depends on where XLA begins.
+        # EQ and NE are no orders: their selection depends on where XLA begins.
         is_order = direction not in (ComparisonDirection.EQ, ComparisonDirection.NE)
         dims, window = ((11, 9), window_of((3, 2, 1, 1), (2, 2, 0, 1))) if is_order else ((11,), window_of((3,)))
         yield _select_case(E.F32, dims, window, direction, O.ADD, finite if is_order else small_floats, ulps=8)

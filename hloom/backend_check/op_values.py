@@ -131,7 +131,7 @@ def subnormal(
 def near_integer(
     element_type: ElementType, dimensions: tuple[int, ...], position: int, rng: np.random.Generator
 ) -> NDArray:
-    """Floats that integers of every width hold, and some that they do not: what conversions meet."""
+    """Floats that integers of every width hold, and some that they do not: typical operands of conversions."""
     count = math.prod(dimensions)
     limits = [2.0**k for k in (7, 8, 15, 16, 31, 32, 63, 64)]
     beside = [s * x + d for x in limits for s in (1, -1) for d in (-1.5, -1, -0.5, 0, 0.5, 1)]

@@ -1,4 +1,5 @@
-"""The interface of `hlo/backend.py` itself: what an executable takes, returns and leaves alone.
+"""The interface of `hlo/backend.py` itself: the arguments and results of an executable, and the data that it leaves
+alone.
 
 Each check is a function of a compiler that raises AssertionError.
 """
@@ -123,7 +124,7 @@ def donated_arguments(compiler: Compiler) -> None:
 
 
 def layouts_of_the_caller(compiler: Compiler) -> None:
-    """The layouts in a module's entry do not change what `execute` takes and returns."""
+    """The layouts in a module's entry do not change the arguments and results of `execute`."""
     lines = "  x = f32[2,3]{0,1} parameter(0)\n  ROOT r = f32[3,2]{0,1} transpose(x), dimensions={1,0}"
     (result,) = compiler.compile(_module(lines)).execute([X])
     assert np.array_equal(result, X.T)

@@ -15,7 +15,7 @@ STATES: tuple[State, State, State] = ("passed", "refused", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One check. `refused`: the backend raised UnsupportedError, which is allowed, and `text` is what it said."""
+    """One check. `refused`: the backend raised UnsupportedError, which is allowed, and `text` is its message."""
 
     part: str
     name: str
@@ -25,7 +25,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All checks of one backend, in order. `print` shows the numbers, then what failed, then what was refused.
+    """All checks of one backend, in order. `print` shows the numbers, then the failures, then the refusals.
 
     >>> from hloom.backend_check.report import Outcome, Report
     >>> print(Report("mine", (Outcome("ops", "add-f32x3", "passed"), Outcome("ops", "fft-c64x8", "refused", "no fft"))))

@@ -1,7 +1,8 @@
 """`python -m hloom`, or `hloom`: HLO files run, optimised and checked from a shell.
 
-`options.py` says what each subcommand takes, and a module named after the subcommand does it: its `execute(options)`
-returns one of the exit codes in `outcome.py`. Only results go to stdout; messages and timings go to stderr.
+`options.py` declares the options of each subcommand, and a module named after the subcommand runs it: its
+`execute(options)` returns one of the exit codes in `outcome.py`. Only results go to stdout; messages and timings go to
+stderr.
 """
 
 from __future__ import annotations

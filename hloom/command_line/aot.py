@@ -19,7 +19,7 @@ _OWN = ("name", "cpp_class", "feeds", "fetches", "freeze", "target", "cpu", "fea
 
 
 def execute(options: Namespace) -> int:
-    """Write the files of a program, and print their names and what the program takes."""
+    """Write the files of a program, and print their names and the program's inputs."""
     # Imported late: a wrong command line needs no compiler.
     from ..aot import compile
     from ..aot.spec import Spec, read_spec
@@ -62,7 +62,7 @@ def execute(options: Namespace) -> int:
 
 
 def _source(source: str, folder: Path) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """What to compile: a module, or a function with its arguments."""
+    """The source of a compilation: a module, or a function with its arguments."""
     place, colon, function = source.rpartition(":")
     if not colon or not function.isidentifier():
         return read_module("-" if source == "-" else str(folder / source)).module, (), {}

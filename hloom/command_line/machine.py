@@ -10,7 +10,7 @@ from .outcome import FINE
 
 
 def execute(options: Namespace) -> int:
-    """Print the fields of the machine and what was measured, in bytes and operations a second."""
+    """Print the fields of the machine and the measured rates, in bytes and operations a second."""
     from ..numba_backend.machine import this_machine
     from ..numba_backend.machine_speed import machine_speed
 

@@ -11,11 +11,11 @@ FINE, BAD, USAGE = 0, 1, 2
 
 
 class UsageError(Exception):
-    """The command line makes no sense; the message says what to do instead."""
+    """The command line makes no sense; the message gives advice."""
 
 
 class ModuleError(HloError):
-    """A module asks for more than there is: memory, devices, data. The message begins with a position in its file."""
+    """A module needs more than there is: memory, devices, data. The message begins with a position in its file."""
 
 
 def report(error: UsageError | HloError | MemoryError) -> int:

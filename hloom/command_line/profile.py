@@ -18,8 +18,8 @@ from .scripts import parts_of, run_script, show_error
 
 
 def execute(options: Namespace) -> int:
-    """Run the program while a timeline is recorded, then print the summary. The program's exit code, if it ended by
-    itself; with --json its output goes to stderr."""
+    """Run the program while a timeline is recorded, then print the summary. Returns the program's exit code, if it
+    ended normally; with --json its output goes to stderr."""
     # Imported here: help, and a wrong command line, need none of it.
     from ..tracer.profiling import ProfileOptions, Session
 
@@ -40,7 +40,7 @@ def execute(options: Namespace) -> int:
     try:
         with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
             run_script(*script)
-    except (SystemExit, KeyboardInterrupt) as exit:  # what was recorded until then is shown all the same
+    except (SystemExit, KeyboardInterrupt) as exit:  # the record until then is shown all the same
         exited = exit
     except Exception as error:
         show_error(error)

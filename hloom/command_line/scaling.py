@@ -1,4 +1,5 @@
-"""`hloom scaling`: what the devices of a partitioned module send, and how long a run takes on a simulated cluster."""
+"""`hloom scaling`: the data that the devices of a partitioned module send, and the time of a run on a simulated
+cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from .outcome import FINE, UsageError
 
 
 def execute(options: Namespace) -> int:
-    """Print a line for each number of devices; with --collectives, what each one sends."""
+    """Print a line for each number of devices; with --collectives, the data that each one sends."""
     cluster = Cluster(options.flops, Link(*options.inside), Link(*options.between), options.devices_per_host)
     with read_module(options.file).within_means() as module:
         programs = _programs(module, options)
@@ -30,7 +31,7 @@ def execute(options: Namespace) -> int:
 
 
 def _programs(module: HloModule, options: Namespace) -> dict[int, tuple[HloModule, PartitionRecords]]:
-    """One device's program, and what the partitioner did, for each number of devices."""
+    """One device's program, and the partitioner's records, for each number of devices."""
     if is_partitioned(module) or module.replica_count > 1:
         if options.devices or options.cut:
             raise UsageError(f"module {module.name} is one device's program already: leave out --devices and --cut")

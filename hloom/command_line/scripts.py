@@ -24,7 +24,7 @@ def parts_of(given: list[str], command: str) -> tuple[str, str, list[str]]:
 
 
 def run_script(kind: str, program: str, arguments: list[str]) -> None:
-    """Run what `parts_of` found. Its exceptions propagate, SystemExit too."""
+    """Run the result of `parts_of`. Its exceptions propagate, SystemExit too."""
     if kind == "-m":
         _first_on_path(os.getcwd())
         sys.argv = [program, *arguments]
@@ -38,7 +38,7 @@ def run_script(kind: str, program: str, arguments: list[str]) -> None:
 
 
 def show_error(error: Exception) -> None:
-    """Print what a program raised, with the traceback from the program's first frame on."""
+    """Print the error of a program, with the traceback from the program's first frame on."""
     error.__traceback__ = _from_program(error.__traceback__)
     sys.excepthook(type(error), error, error.__traceback__)
 

@@ -246,10 +246,12 @@ def pure_callback(
 
     callback: a function with a result that depends on nothing but its arguments: it may be called again, or not at all
     if the program does not need the result. It gets read-only arrays, which it may keep.
-    result_shape_dtypes: what the function returns: a tree of objects with `shape` and `dtype`, as ShapeDtypeStruct has.
-    vmap_method: what `vmap` does. "sequential" (or "sequential_unrolled"): a call for each element. The others make one
-    call with a further dimension in front of all batched arguments and results; the arguments without a batch have size
-    1 there ("expand_dims"), are repeated ("broadcast_all"), or stay as they are ("legacy_vectorized"). None: an error.
+    result_shape_dtypes: the result of the function: a tree of objects with `shape` and `dtype`, as ShapeDtypeStruct
+    has.
+    vmap_method: the rule of `vmap`. "sequential" (or "sequential_unrolled"): a call for each element. The others make
+    one call with a further dimension in front of all batched arguments and results; the arguments without a batch have
+    size 1 there ("expand_dims"), are repeated ("broadcast_all"), or stay as they are ("legacy_vectorized"). None: an
+    error.
     sharding: accepted: a program over several devices calls the function once, with whole arrays; within `shard_map`
     each device calls it with its parts (the first device does along axes that the mapped function does not know).
 

@@ -1,4 +1,4 @@
-"""A user's function as a custom call runs it: what it gets, and whether it returns what was promised."""
+"""A user's function as a custom call runs it: its arguments, and the check of its results."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class HostCallback(SharedValue):
         return self._checked(returned) if self.results else []
 
     def _checked(self, returned: Any) -> list[Array]:
-        """The leaves of the function's result; CustomCallError unless they are what was promised."""
+        """The leaves of the function's result; CustomCallError unless they are as declared."""
         leaves, found = tree.flatten(returned)
         if len(leaves) != len(self.results):
             self._refuse(f"{len(leaves)} arrays, {tree.shown(found)}, not {len(self.results)}: {self._promised()}")
@@ -115,7 +115,7 @@ def _named(treedef: Any) -> list[tuple[Any, ...]]:
 
 
 def _is_foreign(leaf: Any) -> bool:
-    """Whether it is an array of another library, which says with `__array__` what it holds."""
+    """Whether it is an array of another library, with `__array__`."""
     if isinstance(leaf, ArrayBase | np.ndarray | np.generic) or hasattr(leaf, "__jax_array__"):
         return False
     return hasattr(leaf, "__array__")

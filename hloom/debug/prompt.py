@@ -21,7 +21,7 @@ from ..tracer.source import is_users
 from .callbacks import call_debug, pure_callback
 
 _lock = fork_lock(Order.USER)
-"""One prompt at a time, whatever the threads do; code that is typed into one may open another."""
+"""One prompt at a time, for all threads; code that is typed into one may open another."""
 
 
 def breakpoint(

@@ -1,4 +1,4 @@
-"""`hloom.experimental.checkify`: what went wrong in a function. Names as in `jax.experimental.checkify`."""
+"""`hloom.experimental.checkify`: errors as values of a function. Names as in `jax.experimental.checkify`."""
 
 from ..autodiff.checkify import (
     Error,

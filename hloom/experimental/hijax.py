@@ -96,7 +96,7 @@ class MutableHiType(HiType):
 
 @_dataclass(frozen=True)
 class AvalQDD:
-    """A type, and what a value of the type holds at one time."""
+    """A type, and the contents of a value of the type at one time."""
 
     aval: _Any
     qdd: _Any
@@ -116,7 +116,7 @@ def register_hitype(val_cls: type, typeof_fn: _Any) -> None:
 
 
 class HiPrimitive:
-    """An operation of a library: a subclass says in `to_lojax(*operands, **params)` what it computes.
+    """An operation of a library: a subclass defines it in `to_lojax(*operands, **params)`.
 
     Its methods `jvp(primals, tangents, **params)` and `transpose(cotangent, *operands, **params)` are its derivative if
     the subclass has them. Without them its derivative is the derivative of `to_lojax`. `impl(*operands, **params)` is
@@ -166,7 +166,7 @@ class HiPrimitive:
         raise NotImplementedError(f"{type(self).__name__} does not say the types of its results: abstract_eval")
 
     def to_lojax(self, *operands: _Any, **params: _Any) -> _Any:
-        """What it computes. A subclass says it."""
+        """The definition in terms of arrays. A subclass says it."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it computes: to_lojax")
 
     def jvp(self, primals: _Any, tangents: _Any, **params: _Any) -> _Any:
@@ -194,7 +194,7 @@ class VJPHiPrimitive:
     """An operation of a library on arrays, an object for each use. A subclass sets in `__init__` `in_avals` (a tuple of
     trees of types), `out_aval` (a tree of types) and `params` (a dictionary), and then calls this one's.
 
-    `expand(*args)` says what it computes. It has the derivative of `expand`, unless the subclass defines another:
+    `expand(*args)` is its definition. It has the derivative of `expand`, unless the subclass defines another:
     `vjp_fwd(nzs_in, *args)` returns (result, residuals), and `vjp_bwd_retval(residuals, cotangent)` the cotangents of
     all arguments, or `vjp_bwd(residuals, cotangent, *accumulators)` adds them with `accum`. Without these,
     `jvp(primals, tangents)` returns (result, its tangent). It is batched as `expand` is.
@@ -236,7 +236,7 @@ class VJPHiPrimitive:
         """Raise an error for types that it is not for. A subclass may say so."""
 
     def expand(self, *args: _Any) -> _Any:
-        """What it computes. A subclass says it."""
+        """The definition. A subclass says it."""
         raise NotImplementedError(f"subclass {type(self)} must implement `expand`")
 
     def vjp_fwd(self, nzs_in: _Any, /, *args: _Any) -> _Any:

@@ -1,8 +1,8 @@
 """`hloom.experimental.key_reuse`: how random keys that are used twice are found. JAX's meaning of it.
 
-A key that is used twice gives the same numbers twice, which is seldom what was meant. The setting
-``jax_debug_key_reuse`` (`hloom.debug_key_reuse` for a block, the environment variable JAX_DEBUG_KEY_REUSE for a
-process) makes the second use a `hloom.errors.KeyReuseError`, which says where both are:
+A key that is used twice gives the same numbers twice, which is seldom intended. The setting ``jax_debug_key_reuse``
+(`hloom.debug_key_reuse` for a block, the environment variable JAX_DEBUG_KEY_REUSE for a process) makes the second use a
+`hloom.errors.KeyReuseError`, which says where both are:
 
 >>> import hloom
 >>> with hloom.debug_key_reuse(True):

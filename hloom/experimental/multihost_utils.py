@@ -84,7 +84,7 @@ def process_allgather(in_tree: _Any, tiled: bool = False) -> _Any:
 
 
 def assert_equal(in_tree: _Any, fail_message: str = "") -> None:
-    """AssertionError unless all processes have the same arrays; TypeError for what is no array.
+    """AssertionError unless all processes have the same arrays; TypeError for anything but arrays.
 
     >>> from hloom.experimental import multihost_utils
     >>> multihost_utils.assert_equal({"seed": 3})

@@ -61,7 +61,7 @@ class Primitive(SharedValue):
 
     Args:
       name: its name in HLO text (`composite.name`) and in messages.
-      meaning: a function of arrays, with parameters by keyword, that says what the operation computes. It may also be
+      meaning: a function of arrays, with parameters by keyword, that defines the operation. It may also be
         set later, by `def_meaning`.
 
     The operands of `bind` are arrays or numbers. Its parameters are Python values that can be hashed: sizes, flags,
@@ -93,20 +93,20 @@ class Primitive(SharedValue):
     hloom's own. A backend that has a kernel for it runs that; others run the meaning."""
 
     is_shown = False
-    """Whether jaxprs show a primitive of hloom's own library as itself, for functions that interpret them; else it is
-    shown as what JAX has in its place."""
+    """Whether jaxprs show a primitive of hloom's own library as itself, for functions that interpret them; else JAX's
+    equivalent is shown."""
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
 
     def uses_keys(self, *operands: int) -> None:
-        """It uses up the random keys that some of its operands are, whatever its meaning does with them."""
+        """It consumes the random keys among some of its operands, for any meaning."""
         uses = Uses({k: Sink() for k in operands})
         self._core.key_uses = lambda call: uses
 
     @property
     def has_meaning(self) -> bool:
-        """Whether a function of arrays says what it computes; else a lowering does."""
+        """Whether a function of arrays defines it; else a lowering does."""
         return self._meaning is not None
 
     @property
@@ -115,11 +115,11 @@ class Primitive(SharedValue):
         return str(getattr(self._meaning, "__module__", "")).partition(".")[0] == _PACKAGE
 
     def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """For interpreters of jaxprs: what `bind` takes before the operands, and as parameters."""
+        """For interpreters of jaxprs: the arguments that `bind` takes before the operands, and its parameters."""
         return [], dict(params)
 
     def bind(self, *operands: Any, **params: Any) -> Any:
-        """The operation on `operands`: what the meaning returns, an array or a container of arrays.
+        """The operation on `operands`: the results of the meaning, an array or a container of arrays.
 
         Raises:
           NotImplementedError: there is no meaning, as in JAX where no rule evaluates a primitive.
@@ -185,7 +185,8 @@ class Primitive(SharedValue):
         return self._definition
 
     def def_impl(self, impl: F) -> F:
-        """Set what runs outside of jit, as JAX's primitives do: impl(*arrays, **params). See `interpreters.mlir`."""
+        """Set the implementation outside of jit, as JAX's primitives do: impl(*arrays, **params). See
+        `interpreters.mlir`."""
         self.as_in_jax().impl = impl
         return impl
 
@@ -196,7 +197,7 @@ class Primitive(SharedValue):
         return abstract_eval
 
     def def_evaluate(self, evaluate: F) -> F:
-        """Set what runs outside of jit: evaluate(*arrays, **params), with results of the meaning's types."""
+        """Set the implementation outside of jit: evaluate(*arrays, **params), with results of the meaning's types."""
 
         def run(call: Call, arrays: Sequence[Array]) -> list[Value]:
             given: Given = call.params
@@ -273,7 +274,8 @@ class Primitive(SharedValue):
         return self.def_transpose(rule)
 
     def def_batch(self, rule: F) -> F:
-        """Set its rule of vmap: rule(axis_size, batched, *operands, **params) -> (result, what of it is batched).
+        """Set its rule of vmap: rule(axis_size, batched, *operands, **params) -> (result, which parts of it are
+        batched).
 
         `batched` has a bool for each operand: whether it has the batch, of `axis_size` elements, as a further first
         dimension. The second result has the structure of the first. Without a rule the meaning is batched, and so are

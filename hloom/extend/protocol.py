@@ -6,8 +6,8 @@
     ad.primitive_jvps[square_p] = lambda primals, tangents: ...
     mlir.register_lowering(square_p, mlir.lower_fun(lambda x: x * x, multiple_results=False))
 
-The lowering is the meaning: what is traced where a program is recorded. The implementation runs outside of jit. A rule
-in a table becomes the rule of the primitive in `tracer/primitive.py`; this module translates JAX's conventions into its
+The lowering is the meaning: it is traced when a program is recorded. The implementation runs outside of jit. A rule in
+a table becomes the rule of the primitive in `tracer/primitive.py`; this module translates JAX's conventions into its
 terms: lists if the primitive has `multiple_results`, `Zero` and `UndefinedPrimal`, the positions of batches.
 """
 
@@ -62,7 +62,7 @@ class AxisData:
 
 @dataclass(frozen=True, slots=True)
 class LoweredFunction:
-    """A lowering that is a function of arrays: what `mlir.lower_fun` makes."""
+    """A lowering that is a function of arrays: the result of `mlir.lower_fun`."""
 
     fun: Callable[..., Any]
     multiple_results: bool
@@ -148,7 +148,7 @@ class Definition:
         return results
 
     def result_types(self, use: Given) -> list[ShapedArray] | None:
-        """What `abstract_eval` says; None without one."""
+        """The result of `abstract_eval`; None without one."""
         if self.abstract_eval is None:
             return None
         return [a.aval if hasattr(a, "aval") else a for a in use.results(self.abstract_eval(*use.avals, **use.params))]

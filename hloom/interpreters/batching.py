@@ -1,4 +1,4 @@
-"""`hloom.interpreters.batching`: what vmap makes of primitives, with the names of jax.interpreters.batching."""
+"""`hloom.interpreters.batching`: batching rules for primitives, with the names of jax.interpreters.batching."""
 
 from ..namespaces import publish as _publish
 from .batches import (

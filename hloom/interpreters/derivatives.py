@@ -42,8 +42,8 @@ primitive_jvps = Rules("jvp rule", Definition.set_jvp)
 
 
 class _Transposes(Rules):
-    """Also takes a rule of `stop_gradient`, which libraries set: what a linear function with one in it is transposed
-    to."""
+    """Also takes a rule of `stop_gradient`, which libraries set: the transpose of a linear function that contains
+    one."""
 
     def __setitem__(self, primitive: Any, rule: Callable[..., Any]) -> None:
         if primitive is not primitive_named("stop_gradient"):

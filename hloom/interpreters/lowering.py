@@ -22,7 +22,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowered
 def register_lowering(
     prim: Any, rule: Any, platform: str | None = None, inline: bool = True, cacheable: bool = True
 ) -> Any:
-    """Say what a primitive is where a program is recorded: `rule` comes from `lower_fun`.
+    """Define a primitive in recorded programs: `rule` comes from `lower_fun`.
 
     A rule for another platform than "cpu" is not used. A rule that writes MLIR is kept, and using the primitive under
     jit then raises UnsupportedError.

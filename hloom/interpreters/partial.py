@@ -24,7 +24,7 @@ __all__ = ["PartialVal", "trace_to_jaxpr_nounits"]
 
 
 class PartialVal(tuple[ShapedArray | None, Any]):
-    """A pair: (None, value) for what is known, (type, None) for what is not."""
+    """A pair: (None, value) for a known value, (type, None) for an unknown one."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class PartialVal(tuple[ShapedArray | None, Any]):
 
 
 class PartialTrace(HloTrace):
-    """Records operations on what is unknown; what is known goes to the trace around."""
+    """Records operations on unknown values; operations on known values go to the trace around."""
 
     def owns(self, value: Value) -> bool:
         """Whether a value is unknown."""

@@ -29,7 +29,7 @@ class Misses:
     def record(self, module: str, name: str) -> None:
         """One more request for `name` of `module`. Names such as __wrapped__ are Python's, not JAX's.
 
-        `from m import x` asks twice, first for the attribute and then for a module; that is one request.
+        `from m import x` looks up twice, first the attribute and then a module; that is one request.
         """
         if name.startswith("__"):
             return
@@ -85,7 +85,7 @@ def _said(module: str, name: str) -> str:
 
 
 def _place() -> tuple[str, bool]:
-    """The line that asks, and whether it is an import statement; no line if a module of ours asks."""
+    """The line of the request, and whether it is an import statement; no line if a module of ours looks it up."""
     frame: FrameType | None = sys._getframe(2)
     by_import = False
     while frame is not None and _is_on_the_way(frame):

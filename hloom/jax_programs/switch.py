@@ -1,6 +1,6 @@
 """as_jax(): from now on, `jax`, `jax.numpy`, ... are hloom's modules in this process.
 
-Python asks the finders of `sys.meta_path` for each module that it has not imported yet. The first of them is now
+Python calls the finders of `sys.meta_path` for each module that it has not imported yet. The first of them is now
 `_Finder`: for `jax.numpy` it gives the module `hloom.numpy` itself. `jax` is a module of its own, since it has another
 version than hloom; all its names are hloom's. `jaxlib` has its version and nothing else.
 """
@@ -84,7 +84,7 @@ class _Jax(ModuleType):
 
 
 class _Finder(MetaPathFinder):
-    """Finds `jax`, `jaxlib` and what is in them."""
+    """Finds `jax`, `jaxlib` and their submodules."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         package, _, inner = name.partition(".")
@@ -97,8 +97,8 @@ class _Finder(MetaPathFinder):
 
 
 class _LastFinder(MetaPathFinder):
-    """Asked last for modules of hloom. `from jax.numpy import x` asks for the module `hloom.numpy.x` where
-    `hloom.numpy` has no `x`; the error of the import statement itself would not say what to do."""
+    """Asked last for modules of hloom. `from jax.numpy import x` looks for the module `hloom.numpy.x` where
+    `hloom.numpy` has no `x`; the error of the import statement itself would give no advice."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         package, _, inner = name.partition(".")
@@ -123,7 +123,7 @@ class _Loader(Loader):
         if self._spec is not None:
             module.__spec__ = self._spec  # the import system has set one that says `jax`
         if not hasattr(module, "__path__"):
-            module.__path__ = []  # `from jax.tree import x` now asks the finders for a module x: see _LastFinder
+            module.__path__ = []  # `from jax.tree import x` now calls the finders for a module x: see _LastFinder
 
 
 def _module(package: str, inner: str) -> ModuleType | None:

@@ -11,5 +11,5 @@
     evaluate    eval_jaxpr, jaxpr_as_fun: a jaxpr run, equation by equation
     make        make_jaxpr
 
-Nothing here is an IR. A Jaxpr is made when somebody asks for it, from the HLO that is compiled, and no pass reads it.
+Nothing here is an IR. A Jaxpr is made on request, from the HLO that is compiled, and no pass reads it.
 """

@@ -1,4 +1,4 @@
-"""Var, DropVar and Literal: what equations take and bind. Names and attributes follow jax.extend.core."""
+"""Var, DropVar and Literal: the inputs and outputs of equations. Names and attributes follow jax.extend.core."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Calls of Python functions: `pure_callback`, `io_callback`, `debug_callback` and `debug_print`, with JAX's parameters.
 
-`callback` is what the custom call runs: a function of flat arrays, which knows the user's function and the tree of its
+the custom call runs `callback`: a function of flat arrays, which knows the user's function and the tree of its
 arguments. So `bind` needs nothing but an equation's parameters.
 """
 

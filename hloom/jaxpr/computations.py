@@ -1,4 +1,4 @@
-"""From a jaxpr back to HLO: what an equation's primitive binds may need a computation."""
+"""From a jaxpr back to HLO: the function that a primitive binds may need a computation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""while and conditional. In HLO each takes one tuple; in a jaxpr they take their elements, and what a loop does not
-change is a constant of its condition or its body."""
+"""while and conditional. In HLO each takes one tuple; in a jaxpr they take their elements, and values that a loop does
+not change are constants of its condition or its body."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from .nodes import ClosedJaxpr, Jaxpr, JaxprEqn
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list[Any]:
     """The results of a jaxpr on arrays: each equation's primitive is bound to its operands.
 
-    `consts` are the values of its `constvars`. With `propagate_source_info`, what is recorded keeps the lines that the
-    equations come from. TypeError for a wrong number of values.
+    `consts` are the values of its `constvars`. With `propagate_source_info`, recorded instructions keep the lines of
+    the equations. TypeError for a wrong number of values.
 
     >>> import hloom, hloom.numpy as jnp
     >>> closed = hloom.make_jaxpr(lambda x: jnp.sin(2 * x))(jnp.ones(2))
@@ -46,7 +46,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
 
 
 def _lines_of(equation: JaxprEqn) -> AbstractContextManager[None]:
-    """Within it, what is recorded has the equation's line."""
+    """Within it, recorded instructions have the equation's line."""
     info = equation.source_info
     if not info.file:
         return nullcontext()

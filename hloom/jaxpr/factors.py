@@ -1,4 +1,5 @@
-"""The primitives of `hloom.lax.linalg`: how its functions are shown, and what JAX's primitives bind.
+"""The primitives of `hloom.lax.linalg`: the form of its functions in jaxprs, and the functions that JAX's primitives
+bind.
 
 The library's primitives have JAX's names, and parameters in the library's words: `_PARAMS` has JAX's. A primitive is
 shown with its meaning (`calls.py`) if JAX has none, or if its rule finds that JAX has no such use.

@@ -1,8 +1,8 @@
 """Which broadcasts are no equations.
 
 HLO's element-wise ops take operands of one shape, JAX's primitives also scalars, and sizes of 1 beside others. So where
-HLO has ``broadcast`` before ``multiply``, a jaxpr has ``mul a 2.0:f32[]``. This file says, for a computation, what each
-element-wise op takes in the jaxpr, and which instructions are needed then.
+HLO has ``broadcast`` before ``multiply``, a jaxpr has ``mul a 2.0:f32[]``. This file determines, for a computation, the
+inputs of each element-wise op in the jaxpr, and the instructions that these need.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Plan:
 
 
 def plan_of(computation: HloComputation) -> Plan:
-    """The plan; the last instructions first, since an operand is needed if somebody still takes it."""
+    """The plan; the last instructions first, since an operand is needed only if an equation takes it."""
     plan = Plan()
     plan.needed.update(Source(i) for i in (computation.root, *effects_of(computation)))
     for i in reversed(computation.instructions):
@@ -75,7 +75,7 @@ def _scalar(source: Source) -> Source:
 
 
 def _folded(i: HloInstruction) -> tuple[Source, ...]:
-    """What `i` takes; together, the operands still have the result's shape."""
+    """The inputs of `i`; together, the operands still have the result's shape."""
     sources = [_source(o) for o in i.operands]
     for k, operand in enumerate(i.operands):
         if _spread([_sizes(s) for s in sources]) == i.shape.dimensions:

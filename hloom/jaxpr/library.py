@@ -66,7 +66,7 @@ def _sharding_constraint(x: Value, *, sharding: Any, **params: Any) -> Any:
 
 @primitive("device_put", multiple_results=True)
 def _device_put(*operands: Value, devices: Sequence[Any], srcs: Any = (), copy_semantics: Any = ()) -> list[Any]:
-    """To the one device there is, whatever it comes from."""
+    """To the only device, from any place."""
     return [device_put(x, device) for x, device in zip(operands, devices, strict=True)]
 
 

@@ -38,7 +38,7 @@ def make_jaxpr(
     return_shape: also return the results' types, as ShapeDtypeStruct in the structure of the result.
     axis_env: names and sizes of axes that the function's collectives may use.
 
-    Of a reference to a mutable array the program takes the array, and what it writes there is a further result.
+    For a reference to a mutable array the program takes the array, and the written value is a further result.
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.make_jaxpr(lambda x: jnp.sin(2 * x))(jnp.ones(3))

@@ -46,7 +46,7 @@ def _product(sizes: Sequence[int]) -> int:
 
 @SHOWN.register(Opcode.RESHAPE)
 def _reshape(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
-    """Dimensions of size 1 that come or go are what JAX writes for them, other changes are a reshape."""
+    """Dimensions of size 1 that come or go are shown as JAX writes them, other changes as a reshape."""
     before, after = i.operands[0].shape.dimensions, i.shape.dimensions
     if len(after) < len(before) and (gone := _inserted(after, before)) is not None:
         return Shown("squeeze", operands, {"dimensions": gone})

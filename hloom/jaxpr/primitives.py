@@ -40,7 +40,7 @@ class JaxprPrimitive(SharedValue):
         return [], dict(params)
 
     def define(self, apply: Callable[..., Any], multiple_results: bool) -> None:
-        """Say what it binds."""
+        """Set the function that it binds."""
         assert self._apply is None, f"two primitives {self.name}"
         self._apply, self._multiple_results = apply, multiple_results
 
@@ -84,7 +84,7 @@ _known: dict[str, JaxprPrimitive] = {}
 
 
 def primitive(name: str, *, multiple_results: bool = False) -> Callable[[F], F]:
-    """A decorator: the function is what the primitive `name` binds. It takes values, and parameters by keyword."""
+    """A decorator: the primitive `name` binds the function. It takes values, and parameters by keyword."""
 
     def decorate(apply: F) -> F:
         primitive_named(name).define(apply, multiple_results)

@@ -24,7 +24,7 @@ LONG = 10
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `pretty_print` takes."""
+    """The options of `pretty_print`."""
 
     source_info: bool = False
     print_shapes: bool = True
@@ -87,7 +87,7 @@ def equation_text(equation: Any, options: Options) -> str:
     return formatted(_equation(equation, _Context(options, fresh=_letters())))
 
 
-# ---- what is found before printing
+# ---- search before printing
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Any]:

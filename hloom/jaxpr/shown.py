@@ -19,7 +19,7 @@ from .primitives import primitive
 
 
 class Shown(NamedTuple):
-    """An equation: a primitive by name, what it takes, its parameters."""
+    """An equation: a primitive by name, its inputs, its parameters."""
 
     primitive: Any
     """A name, or a primitive that a user has made."""
@@ -33,7 +33,7 @@ class Body(Protocol):
     """The jaxpr in the making, as rules see it."""
 
     def emit(self, shown: Shown, avals: Sequence[ShapedArray], instruction: HloInstruction) -> list[Var]:
-        """One more equation; what it binds."""
+        """One more equation; returns its outputs."""
 
     def tuple_atoms(self, instruction: HloInstruction) -> list[Atom]:
         """The elements of a tuple."""

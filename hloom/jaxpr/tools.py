@@ -1,4 +1,4 @@
-"""Small functions for those who build jaxprs or look into them. Names and arguments follow jax.extend.core."""
+"""Small functions for building and inspecting jaxprs. Names and arguments follow jax.extend.core."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def min_dim(d1: int, d2: int) -> int:
     return min(d1, d2)
 
 
-# ---- what is being traced
+# ---- the current traces
 
 
 def _traces() -> Iterator[Trace]:

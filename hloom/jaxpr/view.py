@@ -61,10 +61,10 @@ def view_of(
     in_avals: Sequence[ShapedArray | AbstractRef],
     out_avals: Sequence[ShapedArray],
 ) -> ClosedJaxpr:
-    """The jaxpr of a traced function. Its parameters are the arguments, then what the function used from outside, which
-    become constants. `in_avals` and `out_avals` say which types are weak.
+    """The jaxpr of a traced function. Its parameters are the arguments, then the captured values, which become
+    constants. `in_avals` and `out_avals` say which types are weak.
 
-    References to mutable arrays are the arrays that they have now; what is written to them follows the results.
+    References to mutable arrays are the arrays that they have now; the values written to them follow the results.
     """
     inside = [a.inner_aval if isinstance(a, AbstractRef) else a for a in in_avals]
     written = len(computation.root.shape.elements) - len(out_avals)
@@ -178,10 +178,10 @@ class _Body:
             used.update(id(a) for a in equation.invars)
         self._equations = kept[::-1]
 
-    # ---- what rules use
+    # ---- interface for rules
 
     def emit(self, shown: Shown, avals: Sequence[ShapedArray], instruction: HloInstruction) -> list[Var]:
-        """One more equation; what it binds."""
+        """One more equation; returns its outputs."""
         outvars = [Var(a) for a in avals]
         primitive = primitive_named(shown.primitive) if isinstance(shown.primitive, str) else shown.primitive
         info = SourceInfo.of(instruction.metadata)

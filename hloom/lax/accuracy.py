@@ -1,4 +1,4 @@
-"""`AccuracyMode` and `Tolerance`: what `accuracy=` of elementary functions may be. The names follow jax.lax.
+"""`AccuracyMode` and `Tolerance`: the values of `accuracy=` of elementary functions. The names follow jax.lax.
 
 Each function has one implementation here, which is within 4 units in the last place of its dtype: it serves every mode,
 and every tolerance that is not tighter.

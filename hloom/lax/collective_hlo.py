@@ -1,4 +1,4 @@
-"""Collectives over axes of a mesh, as HLO: what `psum` and the others mean within `shard_map` over several devices."""
+"""Collectives over axes of a mesh, as HLO: `psum` and the others within `shard_map` over several devices."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def collective_computation(kind: Collective, operands: tuple[ShapedArray, ...], 
 
 
 def _in_region(computation: HloComputation, region: str) -> HloComputation:
-    """The computation within a `shard_map` over some axes: what is about devices says so, for the partitioner."""
+    """The computation within a `shard_map` over some axes: instructions about devices carry its name, for the
+    partitioner."""
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         if moved.opcode is not Opcode.PARTITION_ID and not isinstance(moved.attributes, CollectiveAttributes):

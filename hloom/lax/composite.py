@@ -31,9 +31,9 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     None. The derivative and the batching come from the decomposition, which runs here in any case.
 
     Args:
-      decomposition: what it computes.
+      decomposition: the definition.
       name: such as ``my.tangent``.
-      version: a number in the text, for those who tell meanings of one name apart.
+      version: a number in the text, which distinguishes meanings of one name.
 
         >>> import hloom
         >>> from hloom import lax

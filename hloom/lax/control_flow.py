@@ -143,7 +143,7 @@ def _as_loop(
     fn: Callable[..., Any], treedef: Any, combine: _Combine, values: list[Value], axes: Sequence[int], reverse: bool
 ) -> list[Value]:
     """Prefixes by a loop along the axis. Its state is the slice that it has reached, with size 1 along the axis."""
-    moved = [_moved(v, d, 0) for v, d in zip(values, axes)]  # first: what slices whole arrays is part of the loop
+    moved = [_moved(v, d, 0) for v, d in zip(values, axes)]  # first: first: slicing whole arrays is part of the loop
     leading = [0] * len(moved)
     size = moved[0].aval.shape[0]
     first = size - 1 if reverse else 0

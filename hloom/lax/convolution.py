@@ -39,7 +39,7 @@ __all__ = [
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Which dimensions are what: (batch, feature, spatial...) of input and result, (output feature, input feature,
+    """The roles of dimensions: (batch, feature, spatial...) of input and result, (output feature, input feature,
     spatial...) of the kernel.
 
     >>> from hloom import lax
@@ -258,7 +258,7 @@ def conv_transpose(
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Value:
-    """A convolution with holes of `strides` between the input's elements: what a strided one is transposed to.
+    """A convolution with holes of `strides` between the input's elements: the transpose of a strided one.
 
     "SAME" and "VALID" are the padding of that strided convolution, and so are pairs with `use_consistent_padding`;
     pairs without it are the padding here. By default dimensions are (N, ..., C), (..., I, O). `transpose_kernel`
@@ -354,8 +354,8 @@ def conv_general_dilated_local(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
 ) -> Value:
-    """A convolution with a separate kernel at each position: rhs has the spatial sizes of the result, and as input
-    features what `conv_general_dilated_patches` has as features.
+    """A convolution with a separate kernel at each position: rhs has the spatial sizes of the result, and the features
+    of `conv_general_dilated_patches` as input features.
 
     >>> from hloom import lax, numpy as jnp
     >>> x, kernels = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[1.0, 2.0], [10.0, 20.0]]])

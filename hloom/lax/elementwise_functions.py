@@ -1,8 +1,8 @@
-"""Functions of real numbers that HLO has no opcode for, as primitives: what all of them have in common.
+"""Functions of real numbers that HLO has no opcode for, as primitives: the common base of all of them.
 
     _lgamma = ElementwiseFunction("lgamma", meaning, [lambda y, x: digamma(x)])
 
-A meaning gets float64 and gives float64, whatever the operands are: the result is rounded once, so that narrower types
+A meaning gets float64 and gives float64, for all types of operands: the result is rounded once, so that narrower types
 are right to their last place without coefficients, iteration counts and branches of their own.
 
 A derivative that is not given is itself such a function, named after its operand: its meaning is the derivative of the
@@ -114,7 +114,7 @@ class ElementwiseFunction:
         return self.primitive.bind(*rows), True
 
 
-# ---- what meanings are made of
+# ---- building blocks of meanings
 
 
 def horner(coefficients: Sequence[float], t: Any) -> Any:
@@ -151,8 +151,8 @@ _ATANH_TAIL = [1.0 / (2 * k + 3) for k in range(16)]
 def log1p_minus(u: Any) -> Any:
     """log(1 + u) - u, accurate near 0.
 
-    Near 0 by log(1 + u) = 2 atanh(r), where r = u / (2 + u): what is left of 2 r - u is -r u. Source: Loader, "Fast and
-    accurate computation of binomial probabilities" (2000), where the deviance needs it.
+    Near 0 by log(1 + u) = 2 atanh(r), where r = u / (2 + u): the remainder of 2 r - u is -r u. Source: Loader, "Fast
+    and accurate computation of binomial probabilities" (2000), where the deviance needs it.
     """
     r = u / (2.0 + u)
     z = r * r

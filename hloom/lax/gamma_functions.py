@@ -197,7 +197,7 @@ def _digamma_difference_meaning(a: Any, b: Any) -> Any:
     first = select(first_left, 1.0 - a, a)
     step = first_of(first_left & second_left, -b, first_left, (end - 1.0) + a, second_left, (1.0 - end) - a, b)
     difference = digamma_difference_of_positive(first, step)
-    # cot(pi a) - cot(pi (a + b)) from what is left of integers
+    # cot(pi a) - cot(pi (a + b)) from the fractional parts
     a_rest, b_rest = a - round_to_even(a), b - round_to_even(b)
     turn = a_rest + b_rest
     end_rest = turn - round_to_even(turn)

@@ -1,7 +1,7 @@
 """Gather and scatter: windows at computed indices, many at a time. Names and the meaning of arguments follow jax.lax.
 
-An index is a vector along the last dimension of the indices. `GatherScatterMode` says what becomes of windows that do
-not fit into the array.
+An index is a vector along the last dimension of the indices. `GatherScatterMode` selects the treatment of windows that
+do not fit into the array.
 """
 
 from __future__ import annotations

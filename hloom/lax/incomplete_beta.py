@@ -78,8 +78,8 @@ def log_of_beta_ratio(a: Any, b: Any, x: Any) -> Any:
 
 
 def _front(a: Any, b: Any, x: Any) -> Any:
-    """x**a (1 - x)**b / B(a, b), without cancellation between large exponents: what Stirling's formula lacks in B is
-    added (Loader 2000)."""
+    """x**a (1 - x)**b / B(a, b), without cancellation between large exponents: the remainder of Stirling's formula for
+    B is added (Loader 2000)."""
     exponent = log_of_beta_ratio(a, b, x)
     errors = stirling_error(a + b) - stirling_error(a) - stirling_error(b)
     scale = sqrt(a * (b / (a + b)) / (2.0 * math.pi))

@@ -112,11 +112,11 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
 
 
 def _iterator(shape: Any) -> Iterator[Any] | None:
-    """The sizes one by one; None for what cannot be iterated over, or has no order."""
+    """The sizes one by one; None for an object that is not iterable, or has no order."""
     if isinstance(shape, (set, frozenset, dict)):
         return None
     try:
-        return iter(np.asarray(shape) if isinstance(shape, Array) else shape)  # whatever is traced around
+        return iter(np.asarray(shape) if isinstance(shape, Array) else shape)  # independent of surrounding traces
     except TypeError:
         return None
 
@@ -591,7 +591,7 @@ def full_like(
 ) -> Value:
     """An array of one value with the shape, dtype and weak type of x, unless others are given.
 
-    x: an array, a number, or what only has a shape and a dtype, such as `hloom.ShapeDtypeStruct`.
+    x: an array, a number, or an object with only a shape and a dtype, such as `hloom.ShapeDtypeStruct`.
 
     >>> from hloom import lax, numpy as jnp
     >>> lax.full_like(jnp.zeros((2, 2)), 7)
@@ -615,7 +615,7 @@ def full_like(
 
 
 def is_described(x: Any) -> bool:
-    """True for what only has a shape and a dtype, such as `hloom.ShapeDtypeStruct`."""
+    """True for an object with only a shape and a dtype, such as `hloom.ShapeDtypeStruct`."""
     return not isinstance(x, (ArrayBase, np.ndarray, np.generic)) and hasattr(x, "shape") and hasattr(x, "dtype")
 
 

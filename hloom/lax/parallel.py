@@ -124,7 +124,7 @@ def groups_of_places(what: str, axis_name: AxisName, axis_index_groups: Any, is_
 
 
 def _together(axis_name: AxisName, groups: Groups) -> list[tuple[AxisName, ...]]:
-    """The axes of each collective, in turn: groups are of places along all of them."""
+    """The axes of each collective, one collective after the other: groups are of places along all of them."""
     names = _names(axis_name)
     return [names] if groups else [(name,) for name in names]
 

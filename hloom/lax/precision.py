@@ -1,4 +1,4 @@
-"""The precision of products: what `precision=` may be, and what it is in HLO. The names follow jax.lax."""
+"""The precision of products: the values of `precision=`, and their form in HLO. The names follow jax.lax."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class DotAlgorithmPreset(Enum):
     """Known algorithms of products: the types of both operands and of the sums.
 
     ``precision=DotAlgorithmPreset.F32_F32_F32``, or its name as a string. JAX refuses on a CPU those that its CPU does
-    not have; here each computes at least as precisely as it asks for: operands of types that it does not take are
-    converted to its own, and a type that it takes stays as it is (float32 where bfloat16 is asked for).
+    not have; here each computes at least as precisely as its name says: operands of other types are converted to its
+    own, and a type that it takes stays (float32 where the name says bfloat16).
 
     >>> import hloom.numpy as jnp
     >>> from hloom import lax
@@ -161,7 +161,7 @@ _Requested: TypeAlias = tuple[Precision, Precision] | DotAlgorithm | DotAlgorith
 
 
 def requested(precision: PrecisionLike) -> _Requested:
-    """What is meant: a pair of `Precision`, or an algorithm. ValueError for anything else."""
+    """The requested precision: a pair of `Precision`, or an algorithm. ValueError for anything else."""
     found: Any = precision
     if found is None:
         found = current_context().default_matmul_precision or Precision.DEFAULT

@@ -1,4 +1,4 @@
-"""Prefixes of arrays as a tree of slices: what derivatives of extrema and products are taken of.
+"""Prefixes of arrays as a tree of slices: derivatives of extrema and products use them.
 
 Source: Blelloch, Prefix Sums and Their Applications (1990).
 """

@@ -1,6 +1,6 @@
 """The primitives that equations of jaxprs name, as JAX's `lax` offers them: for interpreters that key on them.
 
-Each is one object (`hloom/jaxpr/primitives.py`); what it binds is loaded when it is first used.
+Each is one object (`hloom/jaxpr/primitives.py`); the function that it binds is loaded at its first use.
 """
 
 from __future__ import annotations

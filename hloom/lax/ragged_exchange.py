@@ -28,7 +28,8 @@ def ragged_all_to_all(
     axis_name: AxisName,
     axis_index_groups: Any = None,
 ) -> Value:
-    """Slices of the first dimension, each sent to an element along a named axis: `output` with what arrived in it.
+    """Slices of the first dimension, each sent to an element along a named axis: `output` with the received slices in
+    it.
 
     To element k goes ``operand[input_offsets[k]:][:send_sizes[k]]``, and comes to ``output_offsets[k]`` there. Sizes
     and offsets are integer vectors with an element for each element along the axis; `recv_sizes` say how many rows

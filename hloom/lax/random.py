@@ -1,4 +1,4 @@
-"""Random bits and numbers by HLO's own operations. `hloom.random` is made for programs; these are what HLO has."""
+"""Random bits and numbers by HLO's own operations. `hloom.random` is made for programs; these are HLO's own."""
 
 from __future__ import annotations
 

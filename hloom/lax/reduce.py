@@ -261,7 +261,7 @@ def reduce(
 ) -> Any:
     """Reduce arrays (a pytree, of equal shapes) over `dimensions` by `computation(accumulators, elements)`.
 
-    `init_values` and what `computation` returns have the same structure; it must be associative, and may not use
+    `init_values` and the results of `computation` have the same structure; it must be associative, and may not use
     traced values or arrays from outside (UnsupportedError).
 
     >>> from hloom import lax, numpy as jnp
@@ -525,7 +525,8 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
 
     def logaddexp(a: Value, b: Value) -> Value:
         top = ew.max(a, b)
-        if dtypes.is_complex(top.aval.dtype):  # what keeps exp from overflow is real; the log gives the angle
+        # the maximum that keeps exp from overflow is real; the log gives the angle
+        if dtypes.is_complex(top.aval.dtype):
             length = bind(Opcode.REAL, (top,))
             length = ew.select(ew.is_finite(length), length, full_like(length, 0))
             safe = bind(Opcode.COMPLEX, (length, full_like(length, 0)))

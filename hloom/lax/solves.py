@@ -22,7 +22,7 @@ def _primitives() -> Any:
 def custom_root(
     f: Function, initial_guess: Any, solve: Solver, tangent_solve: Solver, has_aux: bool = False
 ) -> Any:
-    """A root of `f` that ``solve(f, initial_guess)`` finds, differentiable in what `f` closes over. JAX's
+    """A root of `f` that ``solve(f, initial_guess)`` finds, differentiable in the variables that `f` closes over. JAX's
     `lax.custom_root`.
 
     Args:
@@ -34,7 +34,8 @@ def custom_root(
         root. For reverse mode x must be a transposable function of y: ``lambda g, y: y / g(1.0)`` for scalars.
 
     Raises:
-      TreeStructureError (a TypeError and a ValueError): a function returns what is not like the initial guess.
+      TreeStructureError (a TypeError and a ValueError): a function returns another structure or other types than the
+      initial guess has.
 
     >>> import hloom
     >>> from hloom import lax

@@ -1,4 +1,4 @@
-"""What computes nothing: barriers, marks, tokens, constants to differentiation, questions about types."""
+"""Functions without a computation: barriers, marks, tokens, constants to differentiation, questions about types."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     """Mark the arrays of `val` (a pytree) as used.
 
     Only with `prevent_mlir_dce` is the mark an instruction: a custom call with a side effect that does nothing, so that
-    no pass drops what computes its operand. Without it nothing is computed for the mark.
+    no pass drops the computation of its operand. Without it nothing is computed for the mark.
 
         >>> import hloom
         >>> def f(x):

@@ -155,7 +155,7 @@ class _Sum(NamedTuple):
 
 
 def _weighted_sum(x: Any, weights: Any, where: Any, axes: tuple[int, ...]) -> _Sum:
-    """An element of weight zero takes no part, whatever it is, as one that `where` leaves out.
+    """An element of weight zero takes no part, for any value, as one that `where` leaves out.
 
     A largest element that is infinite is not subtracted.
     """

@@ -48,7 +48,7 @@ def scaled_matmul(
     """``(lhs * lhs_scales) @ (rhs * rhs_scales)`` for batches of matrices, where a scale is for a block of elements.
 
     Args:
-      lhs: [B, M, K]. rhs: [B, N, K]: its rows too are what is contracted.
+      lhs: [B, M, K]. rhs: [B, N, K]: its rows are contracted, too.
       lhs_scales, rhs_scales: [B, M, K / n] and [B, N, K / n] for blocks of n neighbours in a row.
       preferred_element_type: of the result. Sums are float32.
 
@@ -101,7 +101,7 @@ def scaled_matmul(
 
 @dataclass(slots=True)
 class BlockScaleConfig:
-    """How an array becomes elements of a few bits: what `get_scaled_dot_general_config` returns."""
+    """How an array becomes elements of a few bits: the result of `get_scaled_dot_general_config`."""
 
     mode: str
     block_size: int
@@ -148,8 +148,8 @@ def scaled_dot_general(
       implementation: deprecated, without a meaning.
 
     Returns: The batch dimensions, then the other dimensions of lhs, then those of rhs. Its derivative rounds too: for
-      "mxfp8" the cotangent and the other operand, along what is then contracted; for "nvfp4" nothing, but it is 0 where
-      an element was clipped.
+      "mxfp8" the cotangent and the other operand, along the dimensions that are then contracted; for "nvfp4" nothing,
+      but it is 0 where an element was clipped.
 
     Raises:
       TypeError: a result type that is none of the three. ValueError: a row that is no multiple of a block.

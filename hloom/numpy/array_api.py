@@ -37,7 +37,7 @@ def array_namespace(api_version: str | None = None) -> Any:
 
 
 class ArrayNamespaceInfo:
-    """What `hloom.numpy.__array_namespace_info__()` returns."""
+    """The result of `hloom.numpy.__array_namespace_info__()`."""
 
     def capabilities(self) -> dict[str, Any]:
         """Features that depend on values: a mask is an index outside of jit, and shapes may depend on data there."""

@@ -30,7 +30,7 @@ from .promotion import broadcast_to_shape
 
 
 def check_static_index(item: Any, start: int, axis: int, size: int) -> None:
-    """IndexError where the setting jax_check_static_indices asks for it: a known integer is out of bounds."""
+    """IndexError, with the setting jax_check_static_indices: a known integer is out of bounds."""
     if not 0 <= start < size:
         raise IndexError(f"index {item} out of bounds for axis {axis} with size {size}\n  at {user_line()}")
 
@@ -174,7 +174,7 @@ Scatter = Callable[..., Value]
 def scattered(
     block: Value, index: ArrayIndex, new: Value, scatter: Scatter, wrap: bool, mode: GatherScatterMode | str | None
 ) -> Value:
-    """The block with `new`, of the shape of the result, at what the arrays choose."""
+    """The block with `new`, of the shape of the result, at the places that the arrays select."""
     shape = block.aval.shape
     if 0 in new.aval.shape or 0 in shape:
         return block

@@ -695,7 +695,7 @@ _logaddexp2 = Primitive("logaddexp2")
 
 @_logaddexp2.def_meaning
 def _logaddexp2_meaning(a: Any, b: Any) -> Any:
-    """The larger one and what the other adds: nothing is scaled that may be large."""
+    """The larger one plus the other's contribution: nothing is scaled that may be large."""
     difference = a - b
     smooth = maximum(a, b) + log1p(exp2(-abs(difference))) * (1 / math.log(2))
     return lax.select(isnan(difference), a + b, smooth)  # NaN, or both the same infinity

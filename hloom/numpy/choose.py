@@ -173,7 +173,7 @@ def copied(x: Value) -> Value:
 
 
 def byteswap(x: ArrayLike) -> Value:
-    """The same elements with their bytes in the opposite order; each part of a complex number by itself."""
+    """The same elements with their bytes in the opposite order; each part of a complex number separately."""
     value = as_value(x)
     dtype = value.aval.dtype
     if dtypes.is_complex(dtype):

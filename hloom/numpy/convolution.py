@@ -54,7 +54,7 @@ def correlate(
 
 
 def _pair(name: str, a: ArrayLike, v: ArrayLike, dtype: Any) -> tuple[Value, Value]:
-    """The sequences in one dtype: of floats, unless integers are asked for."""
+    """The sequences in one dtype: of floats, unless `dtype` is an integer type."""
     check_arraylike(name, a, v)
     in_integers = dtype is not None and dtypes.is_integer(dtypes.requested_dtype(dtype, name))
     x, y = promote_dtypes(a, v) if in_integers else promote_dtypes_inexact(a, v)

@@ -71,7 +71,8 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Value:
-    """An array of numbers, nested sequences or what has `__jax_array__` or `__array__`; itself if it is one already.
+    """An array of numbers, nested sequences or objects with `__jax_array__` or `__array__`; itself if it is one
+    already.
 
     The dtype, unless it is given, follows the data: int32 of Python integers and float32 of floats (64 bits wide with
     x64), and 64-bit NumPy data is narrowed too. Python numbers stay weakly typed, so that they adapt to other operands.

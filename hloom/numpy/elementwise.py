@@ -463,7 +463,7 @@ def negative(x: ArrayLike, /) -> Value:
 
 
 def positive(x: ArrayLike, /) -> Value:
-    """x itself: what the operator + makes of an array.
+    """x itself: the function of the operator +x.
 
     >>> import hloom.numpy as jnp
     >>> jnp.positive(jnp.array([1, -2]))
@@ -736,7 +736,8 @@ def logical_not(x: ArrayLike, /) -> Value:
 
 
 def bitwise_not(x: ArrayLike, /) -> Value:
-    """All bits of each integer inverted, so that x becomes -x - 1; of booleans the logical not. What ~x is.
+    """All bits of each integer inverted, so that x becomes -x - 1; of booleans the logical not. The function of the
+    operator ~x.
 
     `invert` and `bitwise_invert` are the same.
 

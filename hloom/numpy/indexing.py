@@ -170,7 +170,7 @@ def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index
 
 
 def _report_bounds(index: _Index, shape: tuple[int, ...]) -> None:
-    """For checkify: what is done with an integer out of bounds hides it from the operations."""
+    """For checkify: clamping or dropping an integer out of bounds hides it from the operations."""
     from ..autodiff.checks import check_index  # with it come transformations: only checkify needs them
 
     for axis, (entry, dropped) in enumerate(zip(index.entries, index.dropped, strict=True)):
@@ -518,11 +518,11 @@ class IndexUpdate:
 
     Options, for all methods:
 
-    mode: what becomes of integers out of bounds. "clip": moved into bounds. "drop" or "fill": nothing is written there,
-        and `fill_value` is read. "promise_in_bounds": as "clip" when reading, as "drop" when writing. Or a
+    mode: the treatment of integers out of bounds. "clip": moved into bounds. "drop" or "fill": nothing is written
+        there, and `fill_value` is read. "promise_in_bounds": as "clip" when reading, as "drop" when writing. Or a
         `hloom.lax.GatherScatterMode`. By default reading clips, writing drops.
     wrap_negative_indices: False makes negative integers out of bounds.
-    indices_are_sorted, unique_indices: what the user promises of indices that are arrays. Without effect here.
+    indices_are_sorted, unique_indices: promises of the user about indices that are arrays. Without effect here.
 
     >>> import hloom.numpy as jnp
     >>> x = jnp.zeros(3)
@@ -539,8 +539,8 @@ class IndexUpdate:
     def get(self, *, mode: Mode = None, fill_value: Any = None, **options: Unpack[Options]) -> Value:
         """x[index], with a choice of the value for an index out of bounds: `mode`, see the class.
 
-        `fill_value`: what is read out of bounds in mode "fill" (by default NaN, the least signed or largest unsigned
-        integer, True). x[index] itself clips.
+        `fill_value`: the value for places out of bounds in mode "fill" (by default NaN, the least signed or largest
+        unsigned integer, True). x[index] itself clips.
 
         >>> import hloom.numpy as jnp
         >>> x = jnp.array([1.0, 2.0, 3.0])
@@ -802,7 +802,7 @@ def _only_values(index: _Index, shape: tuple[int, ...]) -> _Index:
 
 
 def _only_ranges(index: _Index) -> _Index:
-    """The index into what `_only_values` leaves: computed integers have become 0."""
+    """The index into the result of `_only_values`: computed integers have become 0."""
     entries = [e if isinstance(e, _Range) else _Range(0, e.count, 1) for e in index.entries]
     return _Index(tuple(entries), index.dropped, index.result_shape)
 

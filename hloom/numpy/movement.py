@@ -162,7 +162,7 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Value:
 
 
 def matrix_transpose(x: ArrayLike, /) -> Value:
-    """The last two dimensions swapped: of [..., m, n] it is [..., n, m]. What x.mT is.
+    """The last two dimensions swapped: of [..., m, n] it is [..., n, m]. The property x.mT.
 
     >>> import hloom.numpy as jnp
     >>> jnp.matrix_transpose(jnp.array([[[1, 2], [3, 4]]]))

@@ -55,7 +55,7 @@ def quantile(
 
     Args:
       q: a number from 0 to 1, or a vector of them, which becomes the first dimension of the result.
-      method: what a quantile between two elements is: "linear", "lower", "higher", "midpoint", "nearest"; or
+      method: the rule for a quantile between two elements: "linear", "lower", "higher", "midpoint", "nearest"; or
         "inverted_cdf", the first element at which the cumulative weights reach q of their sum.
       weights: for "inverted_cdf", of the shape of `a` or one for each index of the axes.
 

@@ -52,7 +52,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     """Elements added before and after along each axis.
 
     pad_width: how many: an integer, (before, after), one pair for each axis, or a dict of axes with integers or pairs.
-    mode: what is added:
+    mode: the added elements:
         "constant": `constant_values`, by default 0. "empty": zeros, as no memory is without contents.
         "edge": the element at the edge. "linear_ramp": a ramp from it to `end_values`, by default 0.
         "maximum", "minimum", "mean", "median": of the `stat_length` elements nearest to the edge, by default all.

@@ -96,7 +96,7 @@ def compress(
 
 @compound(static=("axis", "size"))
 def _compressed(mask: Value, x: Value, fill: Value, axis: int, size: int) -> Value:
-    """The true ones first; what follows them is replaced."""
+    """The true ones first; the rest is replaced."""
     length = min(mask.aval.size, x.aval.shape[axis])
     mask = lax.slice_in_dim(mask, 0, length)
     order = lax.slice_in_dim(argsort(mask, stable=True, descending=True), 0, min(size, length))

@@ -1,4 +1,5 @@
-"""Where elements are not 0. Their number depends on values: outside of jit it is what it is, inside it is an argument.
+"""Where elements are not 0. Their number depends on values: outside of jit the result has that size, inside it is an
+argument.
 
 Names and semantics follow NumPy, and jax.numpy where they differ.
 """
@@ -30,7 +31,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
 
     Args:
       size: how many there are in the result: those above it are cut off.
-      fill_value: what takes their places if there are fewer, a scalar or one for each dimension; by default 0.
+      fill_value: the fill value if there are fewer, a scalar or one for each dimension; by default 0.
 
     >>> import hloom.numpy as jnp
     >>> jnp.nonzero(jnp.array([0, 5, 0, 7]))[0].tolist()

@@ -83,7 +83,7 @@ def isscalar(element: Any) -> bool:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """True if the dtype of an array, a number or a sequence is complex, whatever its imaginary parts are.
+    """True if the dtype of an array, a number or a sequence is complex, for any imaginary parts.
 
     >>> import hloom.numpy as jnp
     >>> jnp.iscomplexobj(jnp.array([1, 2], complex)), jnp.iscomplexobj(jnp.ones(2))

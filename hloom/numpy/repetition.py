@@ -1,4 +1,4 @@
-"""`repeat`, and what it needs: elements taken along an axis by sorted indices.
+"""`repeat`, and its implementation: elements taken along an axis by sorted indices.
 
 The derivative of taking is adding: each is a primitive with the other as its transpose, so that both are differentiable
 any number of times.

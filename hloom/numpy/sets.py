@@ -1,7 +1,7 @@
-"""Arrays as sets: their distinct elements, and what two have in common.
+"""Arrays as sets: distinct elements, intersections, unions and differences.
 
-How many these are depends on values. So outside of jit the size of a result is what it is; inside it is an argument,
-and `fill_value` takes the places of missing elements. Source: NumPy, and jax.numpy where they differ.
+How many these are depends on values. So outside of jit the result has the needed size; inside it is an argument, and
+`fill_value` takes the places of missing elements. Source: NumPy, and jax.numpy where they differ.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def unique(
       return_counts: also how often each occurs.
       equal_nan: all NaN are one.
       size: how many there are in the result: those above it are cut off.
-      fill_value: what takes the places of missing ones; by default the least element.
+      fill_value: the fill value for missing ones; by default the least element.
       sorted: without effect, they always are.
 
     >>> import hloom.numpy as jnp
@@ -164,7 +164,7 @@ def _filled_up(values: Value, first: Value, fill_value: Value) -> Value:
 
 
 class UniqueAllResult(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: Value
     indices: Value
@@ -173,14 +173,14 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What `unique_counts` returns."""
+    """The result of `unique_counts`."""
 
     values: Value
     counts: Value
 
 
 class UniqueInverseResult(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: Value
     inverse_indices: Value

@@ -1,4 +1,4 @@
-"""Sorting, and searching in what is sorted. Names and semantics follow NumPy, and jax.numpy where they differ.
+"""Sorting, and searching in sorted arrays. Names and semantics follow NumPy, and jax.numpy where they differ.
 
 NaN is last, -0.0 and 0.0 are equal, and complex numbers are ordered by their real and then their imaginary parts.
 """

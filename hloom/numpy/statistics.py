@@ -315,7 +315,7 @@ def histogram(
 
 
 def _bin_of(edges: Value, x: Value) -> Value:
-    """Its number, where 0 has what is below all edges; the last edge belongs to the last bin."""
+    """Its number; 0 is for values below all edges; the last edge belongs to the last bin."""
     size = edges.aval.shape[0]
     return where(lax.index_in_dim(edges, size - 1, 0, False) == x, size - 1, searchsorted(edges, x, "right"))
 

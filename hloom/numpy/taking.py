@@ -1,4 +1,4 @@
-"""Taking elements by indices, and putting them: what `x[...]` and `x.at[...]` do, by the names that NumPy has for it.
+"""Taking elements by indices, and putting them: `x[...]` and `x.at[...]` under NumPy's names.
 
 Names and semantics follow NumPy, and jax.numpy where they differ. The `mode` of each function determines the treatment
 of indices out of bounds.
@@ -65,7 +65,7 @@ def no_out_argument(name: str, out: None) -> None:
 
 
 def not_in_place(name: str, inplace: bool, error: type[Exception] = ValueError) -> None:
-    """An error unless a changed copy is asked for."""
+    """An error unless `inplace` is False."""
     if inplace:
         raise error(
             f"{name} cannot modify arrays in-place, because they are immutable\n  at {user_line()}\n"
@@ -86,10 +86,10 @@ def take(
 ) -> Value:
     """Elements at `indices` along an axis, or of the flattened array; the indices' dimensions take the axis' place.
 
-    mode: what becomes of indices out of bounds. "fill", the default: `fill_value` is read (by default NaN, the least
+    mode: the treatment of indices out of bounds. "fill", the default: `fill_value` is read (by default NaN, the least
         signed or largest unsigned integer, True). "clip": the nearest one; negative ones do not count from the end.
         "wrap": they count on from the start.
-    unique_indices, indices_are_sorted: what the user promises.
+    unique_indices, indices_are_sorted: promises of the user.
 
     >>> import hloom.numpy as jnp
     >>> jnp.take(jnp.array([10.0, 20.0, 30.0]), jnp.array([2, -1, 7]))
@@ -150,7 +150,7 @@ def take_along_axis(
 
     The other dimensions are broadcast. With axis None both are vectors, the array flattened.
 
-    mode, fill_value: what becomes of indices out of bounds, as for `x.at[...].get()`; by default "fill".
+    mode, fill_value: the treatment of indices out of bounds, as for `x.at[...].get()`; by default "fill".
     wrap_negative_indices: negative ones count from the end; false by default if mode is "promise_in_bounds".
 
     >>> import hloom.numpy as jnp
@@ -225,7 +225,7 @@ def put_along_axis(
 ) -> Value:
     """A copy of `arr` with `values` where `take_along_axis` would read. `inplace` must be False: arrays are immutable.
 
-    mode: what becomes of indices out of bounds, as for `x.at[...].set()`; by default they are dropped.
+    mode: the treatment of indices out of bounds, as for `x.at[...].set()`; by default they are dropped.
 
     >>> import hloom.numpy as jnp
     >>> jnp.put_along_axis(jnp.zeros((2, 2)), jnp.array([[1], [0]]), 7, axis=1, inplace=False)
@@ -328,7 +328,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Value:
     """For each element of `a`, the element of the choice of this number. All are broadcast.
 
-    mode: what becomes of numbers out of bounds: "clip", "wrap", or "raise", which is a ValueError: the values of `a`
+    mode: the treatment of numbers out of bounds: "clip", "wrap", or "raise", which is a ValueError: the values of `a`
         must be known for it.
 
     >>> import hloom.numpy as jnp
@@ -440,7 +440,7 @@ def ravel_multi_index(
     """An array of indices for each dimension of an array of sizes `dims`, as flat indices of the default integer type.
 
     Args:
-      mode: what becomes of indices out of bounds. "raise": ValueError, so their values must be known. "clip", "wrap";
+      mode: the treatment of indices out of bounds. "raise": ValueError, so their values must be known. "clip", "wrap";
         "ignore": nothing.
       order: "C" or "F", of the flat array.
       dtype: of the result.

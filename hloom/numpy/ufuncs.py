@@ -63,7 +63,7 @@ class ufunc:
 
     Args:
       func: of `nin` scalars, which returns `nout`.
-      identity: the value that changes nothing, if there is one: what a reduction of no elements is.
+      identity: the value that changes nothing, if there is one: it is the result of reducing no elements.
       call, reduce, accumulate, at, reduceat: better ways to do these than by `func`.
 
     >>> import hloom.numpy as jnp
@@ -195,8 +195,8 @@ class ufunc:
     ) -> Value:
         """The elements along an axis (None: all; or several), combined from the first to the last.
 
-        initial: what they are combined with at the start. where: the elements that take part; then there must be an
-        `initial` or an identity.
+        initial: a value that they are combined with at the start. where: the elements that take part; then there must
+        be an `initial` or an identity.
 
         >>> import hloom.numpy as jnp
         >>> jnp.bitwise_or.reduce(jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1).tolist()

@@ -81,8 +81,8 @@ def _taken(x: Value, indices: Value, axis: int) -> Value:
 
 
 def _shuffled(key: Value, x: Value, axis: int) -> Value:
-    """Sorted by random 32-bit numbers, again and again with new ones, until equal numbers at all turns are unlikely:
-    n elements need 3 log(n) / log(2**32) turns."""
+    """Sorted by random 32-bit numbers, repeatedly with new ones, until equal numbers in all rounds are unlikely:
+    n elements need 3 log(n) / log(2**32) rounds."""
     turns = math.ceil(3 * math.log(max(1, math.prod(x.aval.shape))) / math.log(2**32 - 1))
     for _ in range(turns):
         key, drawing = split(key)

@@ -1,9 +1,10 @@
 """Numbers of events: geometric, Poisson, binomial and multinomial.
 
 Poisson and binomial numbers come from one of two loops, whichever suits an element's parameters: counting waiting times
-where few events are expected, rejection for the rest. Each turn draws for all elements, until all are done; a loop that
-no element needs makes no turn. As in JAX, an element takes the last number that rejection accepts, so that it depends
-on the number of turns, and so on all elements; those that the other loop draws take part with a parameter of their own.
+where few events are expected, rejection for the rest. Each iteration draws for all elements, until all are done; a loop
+that no element needs makes no iteration. As in JAX, an element takes the last number that rejection accepts, so that it
+depends on the number of iterations, and so on all elements; those that the other loop draws take part with a parameter
+of their own.
 
 Names, parameters and the use of keys follow jax.random.
 """

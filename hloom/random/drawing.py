@@ -32,7 +32,7 @@ def compound_draw(
 ) -> Callable[[F], F]:
     """As `compound`, for functions (key, ...) in which element i depends only on the key, on i and on scalars.
 
-    The first argument of `static` is the shape, whatever its name. If its default is None, the parameters' shape is the
+    The first argument of `static` is the shape, under any name. If its default is None, the parameters' shape is the
     default. Elements of the result may be arrays, as the words of keys are.
     """
 

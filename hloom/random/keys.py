@@ -231,7 +231,7 @@ def clone(key: Any) -> Value:
     """
     value, watched = as_value(key), current_context().debug_key_reuse
     if not watched and not dtypes.is_extended(value.aval.dtype):
-        return value  # whatever it is, as in JAX
+        return value  # any object, as in JAX
     keys = as_keys(value)
     words = storage_of(keys)
     if watched:

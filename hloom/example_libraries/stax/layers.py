@@ -1,4 +1,4 @@
-"""Layers, and what puts them together. Names and meaning as in jax.example_libraries.stax.
+"""Layers, and their combinators. Names and meaning as in jax.example_libraries.stax.
 
     init, apply = serial(Dense(64), Relu, Dense(10), LogSoftmax)
     shape, params = init(random.key(0), (-1, 784))

@@ -44,7 +44,7 @@ _STAGES = np.array(
         [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0],
     ]
 )
-"""Row i: what of the slopes before it leads to the point of slope i. The last row is the step itself."""
+"""Row i: the weights of the earlier slopes that lead to the point of slope i. The last row is the step itself."""
 _FOURTH = np.array([1951 / 21600, 0, 22642 / 50085, 451 / 720, -12231 / 42400, 649 / 6300, 1 / 60])
 """The step by the method of order 4."""
 _MIDDLE = np.array(
@@ -76,7 +76,7 @@ def odeint(
     """The solution of dy/dt = func(y, t, *args) with y = y0 at t[0], at all times of t.
 
     Args:
-      func: a function of y, a time and `args`, that returns what is like y. It may close over arrays.
+      func: a function of y, a time and `args` that returns the same structure and types as y. It may close over arrays.
       y0: an array or a pytree of arrays.
       t: a vector of floats, ascending.
       args: pytrees of arrays.
@@ -84,10 +84,11 @@ def odeint(
       mxstep: how many steps there are between two times, at most. hmax: the longest step.
 
     Returns:
-      y at each time, along a new first dimension. It is differentiable in y0, t, args and what func closes over.
+      y at each time, along a new first dimension. It is differentiable in y0, t, args and the variables that func
+      closes over.
 
     Raises:
-      TypeError: t is not an array of floats, or args hold what is no array.
+      TypeError: t is not an array of floats, or args hold something else than arrays.
 
     >>> import hloom
     >>> from hloom import numpy as jnp

@@ -1,4 +1,4 @@
-"""The classes of sparse arrays: what they hold, their form as pytrees, and their operators.
+"""The classes of sparse arrays: their contents, their form as pytrees, and their operators.
 
 A BCOO array of shape (*batch, *sparse, *dense) has `data` [*batch, nse, *dense] and `indices` [*batch, nse, n_sparse]:
 `nse` specified elements, each with its place among the sparse dimensions. Places outside of the array are padding. The

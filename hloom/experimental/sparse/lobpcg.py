@@ -173,7 +173,7 @@ def _without(basis: Any, columns: Any) -> Any:
     for _ in range(2):
         columns = _orthonormal(columns - _times(basis, _times(_adjoint(basis), columns)))
     columns = columns - _times(basis, _times(_adjoint(basis), columns))
-    # A column that was rounding error has been scaled up, and what is in the span came back with it.
+    # A column that was rounding error has been scaled up, and its part in the span with it.
     return jnp.where(_lengths(columns) >= 0.99, columns, 0)
 
 

@@ -1,6 +1,7 @@
 """Operations on sparse arrays. Names and semantics follow jax.experimental.sparse.
 
-A product visits each specified element once: it reads what it meets in the other operand, and adds to the result.
+A product visits each specified element once: it reads the matching elements of the other operand, and adds to the
+result.
 """
 
 from __future__ import annotations
@@ -768,7 +769,7 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
     k, n = places.ndim - 2, places.shape[-1]
 
     def of_one(values: Any, places: Any) -> Any:
-        if not n:  # the one place, as often as it is asked for
+        if not n:  # the one place, repeated
             return jnp.broadcast_to(values, (places.shape[0], *values.shape))
         return values.at[tuple(places[:, d] for d in range(n))].get(mode="fill", fill_value=0)
 

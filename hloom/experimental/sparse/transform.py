@@ -37,9 +37,8 @@ def sparsify(f: Function, use_tracer: bool = False) -> Function:
     """The function for sparse arguments: where an operation of `f` meets a sparse array, it is the sparse operation.
 
     There are rules for products, element-wise products, sums and quotients, reductions by sum, functions that keep 0,
-    movement of dimensions, branches and loops. An operation without a rule raises UnsupportedError. A sparse array that
-    a loop carries has as many specified elements after a turn as before; it is not mapped over by scan. `use_tracer` is
-    ignored.
+    movement of dimensions, branches and loops. An operation without a rule raises UnsupportedError. A sparse array in
+    the state of a loop keeps its number of specified elements; it is not mapped over by scan. `use_tracer` is ignored.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.experimental import sparse
@@ -196,7 +195,7 @@ def _concatenate(*xs: Any, dimension: int, **_: Any) -> Any:
 
 
 def _called(closed: Any, *operands: Any) -> list[Any]:
-    """The results of a jaxpr, such that sparse arrays have one type whatever is known of their indices."""
+    """The results of a jaxpr, with one type for sparse arrays, for any properties of their indices."""
     return [_forgetful(x) for x in _evaluate(closed.jaxpr, closed.consts, operands)]
 
 

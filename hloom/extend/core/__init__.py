@@ -1,4 +1,4 @@
-"""`hloom.extend.core`: primitives that a library adds, and what jaxprs consist of. The names of jax.extend.core."""
+"""`hloom.extend.core`: primitives that a library adds, and the classes of jaxprs. The names of jax.extend.core."""
 
 import typing as _typing
 

@@ -173,7 +173,7 @@ def eig(
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
 ) -> list[Value]:
-    """[w, left vectors, right vectors] of square matrices [..., n, n], complex; those vectors that are asked for.
+    """[w, left vectors, right vectors] of square matrices [..., n, n], complex; only the requested vectors.
 
     x v = v w and u^H x = w u^H; each column of v and u has length 1, and its largest element is real. The derivative of
     w is correct for simple eigenvalues; vectors have one only with `enable_eigvec_derivs`, since it assumes that their

@@ -1,7 +1,7 @@
-"""How functions of this folder call LAPACK, and what they check of their operands.
+"""Calls of LAPACK for the functions of this folder, and checks of their operands.
 
 `lapack("getrf", [a], [...], ...)` is the custom call `lapack_sgetrf_ffi`, as in JAX's programs, for the element type of
-the first operand. `hlo/custom_call_targets/` says what each target does.
+the first operand. `hlo/custom_call_targets/` defines each target.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ _HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def fail(name: str, operands: Sequence[Value], why: str, rule: str) -> Any:
-    """Raise OperandError: what rule of the function `name` the operands violate."""
+    """Raise OperandError: the operands violate the rule of the function `name`."""
     types = " and ".join(o.aval.str_short() for o in operands)
     raise OperandError(f"{name} of {types}: {why}\n  at {user_line()}", f"{name}_{rule}")
 

@@ -134,8 +134,8 @@ def _svd_jvp(primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bo
 
         u^H du = F * (C s + s C^H),  v^H dv = F * (s C + C^H s),
 
-    and what dx moves out of the spaces of u and v is divided by s. Of complex matrices only the product of the phases
-    of a pair of vectors is determined: u takes all of its motion.
+    and the part of dx outside of the spaces of u and v is divided by s. Of complex matrices only the product of the
+    phases of a pair of vectors is determined: u takes all of its motion.
     """
     (x,), (dx,) = primals, tangents
     (m, n), k = sizes(x), min(sizes(x))

@@ -72,7 +72,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def _scaled(draws: Any, scale: Any) -> Value:
-    """In the dtype of the draws, whatever dtype the scale has."""
+    """In the dtype of the draws, for every dtype of the scale."""
     scaled: Value = draws * jnp.asarray(scale).astype(draws.dtype)
     return scaled
 

@@ -248,7 +248,7 @@ def _shifted(name: str, x: ArrayLike, axes: Any, direction: int) -> Value:
     return roll(value, tuple(direction * (shape[d] // 2) for d in places), tuple(places))
 
 
-# ---- what they have in common
+# ---- common parts
 
 
 def _checked(name: str, a: ArrayLike) -> Value:
@@ -329,7 +329,7 @@ def _places(kind: str, rank: int, s: tuple[int, ...] | None, axes: Any) -> tuple
 
 
 def _resized(x: Value, kind: str, lengths: Sequence[int]) -> Value:
-    """The last axes cut, or padded with zeros, to what transforms of `lengths` take."""
+    """The last axes cut, or padded with zeros, to the sizes for transforms of `lengths`."""
     wanted = list(lengths)
     if kind == "irfft" and wanted:
         wanted[-1] = wanted[-1] // 2 + 1 if wanted[-1] else 0

@@ -42,7 +42,7 @@ __all__ = [
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
+    """The result of `slogdet`."""
 
     sign: Value
     logabsdet: Value
@@ -117,7 +117,7 @@ def _det_meaning(x: Value) -> Value:
 
 
 def _signed(pivots: Any, exchanges: Any) -> Any:
-    """Pivots that multiply to the determinant: each exchange of rows turns the sign of one."""
+    """Pivots that multiply to the determinant: each exchange of rows changes the sign of one."""
     return where(exchanges != places(exchanges.aval.shape), -pivots, pivots)
 
 
@@ -217,9 +217,9 @@ def _det_by_blocks(x: Any) -> Any:
     """The determinant in a form with derivatives of any order, also at singular matrices of rank n - 4 and more; for
     lower ranks the first four derivatives are 0, which is right.
 
-    Near c = U diag(s) V^H, which is x without its derivatives, U^H x V = [A B; C D] is diag(s) and what moves; D has
-    the four smallest s. Then det x = det U det V^H det A det(D - C A^-1 B), where the last one is a polynomial, and A
-    is not singular. If it is, a factor of det A is 0, and it may have any inverse.
+    Near c = U diag(s) V^H, which is x without its derivatives, U^H x V = [A B; C D] is diag(s) plus the derivatives; D
+    has the four smallest s. Then det x = det U det V^H det A det(D - C A^-1 B), where the last one is a polynomial, and
+    A is not singular. If it is, a factor of det A is 0, and it may have any inverse.
     """
     c = lax.stop_gradient(x)
     u, s, vh = (lax.stop_gradient(v) for v in svd(c, full_matrices=False))
@@ -262,7 +262,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
 
 def _by_qr(x: Value) -> tuple[Any, Any]:
-    """Each reflection turns the sign, unless its tau is zero."""
+    """Each reflection changes the sign, unless its tau is zero."""
     _, r = linalg.qr(x)
     _, taus = geqrf(lax.stop_gradient(x))
     on_diagonal: Any = diagonal(r)

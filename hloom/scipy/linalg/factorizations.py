@@ -2,7 +2,7 @@
 jax.scipy.linalg where they differ.
 
 Leading dimensions are batch dimensions. `overwrite_a` and the like, `check_finite`, `lwork`, `turbo` and `debug` are
-accepted and ignored: arrays are immutable, and values are not looked at.
+accepted and ignored: arrays are immutable, and values are not checked.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Value, bool]:
-    """What `cho_solve` takes: (the factor of `cholesky`, lower).
+    """The argument of `cho_solve`: (the factor of `cholesky`, lower).
 
     a: [..., n, n], only one triangle is read; integers become floats. `overwrite_a` and `check_finite` are ignored.
 
@@ -251,7 +251,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> V
 
 @compound(static=("overwrite_a", "check_finite"))
 def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Value, Value]:
-    """What `lu_solve` takes: (factors in one matrix, pivots); row i was exchanged with row pivots[i].
+    """The argument of `lu_solve`: (factors in one matrix, pivots); row i was exchanged with row pivots[i].
 
     a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
 

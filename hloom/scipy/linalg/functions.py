@@ -208,7 +208,7 @@ def _by_columns(n: int, start: Any, column: Callable[[Any, Any, Any, Any], tuple
     """An upper triangular F with the diagonal of `start`: column j follows from those before it.
 
     column(F, j, is_j, is_before) -> (M, b): the elements of column j above the diagonal solve M f = b. Where the
-    diagonal of M is 0, the element is what is left of b there.
+    diagonal of M is 0, the element is the remaining element of b.
     """
     rows = places((n,))
 

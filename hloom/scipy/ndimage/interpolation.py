@@ -32,7 +32,7 @@ def map_coordinates(
       input: the array, of n dimensions.
       coordinates: for each dimension an array of places; all have the result's shape.
       order: 0 takes the nearest element, 1 interpolates between neighbours.
-      mode: what is outside: "constant" `cval`, "nearest" the nearest element, "wrap" the array again, "mirror" its
+      mode: the values outside: "constant" `cval`, "nearest" the nearest element, "wrap" the array again, "mirror" its
         mirror image about the centre of the last element, "reflect" about its edge.
 
     Raises:

@@ -22,7 +22,7 @@ class _State(NamedTuple):
     value: Any
     gradient: Any
     moved: Any
-    """The last steps, one in each row, in a ring; and what they changed the gradient by."""
+    """The last steps, one in each row, in a ring; and the changes of the gradient by them."""
     changed: Any
     factors: Any
     """1 / (change . step), 0 for rows that are not used yet."""

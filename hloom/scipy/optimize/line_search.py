@@ -1,9 +1,9 @@
 """A step along a line that satisfies the strong Wolfe conditions: Nocedal and Wright, algorithms 3.5 and 3.6.
 
-Both algorithms are one loop with one evaluation of the function in each turn, so that it is compiled once. The loop has
-two phases. In the first it doubles the step until an interval has a good step inside; in the second the interval
-shrinks around it. `low` is the best step so far: it satisfies the first condition, and is where the search ends. So a
-search that fails still goes down.
+Both algorithms are one loop with one evaluation of the function in each iteration, so that it is compiled once. The
+loop has two phases. In the first it doubles the step until an interval has a good step inside; in the second the
+interval shrinks around it. `low` is the best step so far: it satisfies the first condition, and is where the search
+ends. So a search that fails still goes down.
 """
 
 from __future__ import annotations

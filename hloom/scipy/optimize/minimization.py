@@ -16,7 +16,7 @@ __all__ = ["OptimizeResults", "minimize"]
 
 
 class OptimizeResults(NamedTuple):
-    """What `minimize` found.
+    """The result of `minimize`.
 
     x: where; fun, jac: value and gradient there; success: whether the gradient is small enough; status: 0 if so, else
     why not, by the method; hess_inv: an estimate of the inverse of the Hessian, or None; nfev, njev: how often the

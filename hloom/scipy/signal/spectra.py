@@ -298,7 +298,7 @@ def _window(window: Any, length: int, dtype: Any) -> Any:
     return found if jnp.iscomplexobj(found) else found.astype(dtype)
 
 
-# ---- what is computed
+# ---- the computations
 
 
 @compound(static=("form", "scaling", "is_power"))
@@ -394,8 +394,8 @@ def _inverse(
     boundary: bool,
     place: int,
 ) -> tuple[Any, Any]:
-    """z: [..., segments, frequencies]. The segments, windowed, are added where they belong, and divided by what their
-    windows add up to."""
+    """z: [..., segments, frequencies]. The segments, windowed, are added at their places, and divided by the sum of
+    their windows."""
     segments = (jnp.fft.irfft if one_sided else jnp.fft.ifft)(z, n=size)[..., :length]
     if one_sided:
         window = window.real

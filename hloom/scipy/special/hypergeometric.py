@@ -32,8 +32,8 @@ def _series(
 ) -> tuple[Any, Any]:
     """The sum of products of (above + j) x / ((below + j) (j + 1)), and x times its derivative.
 
-    It ends when terms no longer count and fall. For derivatives by a parameter of `above` that is asked of products
-    with `bounds` in the place of `above`: a finite sum has a derivative by such a parameter that is an infinite sum.
+    It ends when terms no longer count and fall. With `bounds`, products of `bounds` in the place of `above` decide, for
+    derivatives by a parameter of `above`: a finite sum has a derivative by such a parameter that is an infinite sum.
     """
 
     def ratio(k: Any, up: list[Any], down: list[Any]) -> Any:

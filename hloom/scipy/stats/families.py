@@ -84,7 +84,7 @@ class Continuous:
         assert self.isf_formula is not None
         return self._quantile("isf", self.isf_formula, q, parameters, True)
 
-    # ---- what they share
+    # ---- common parts
 
     def _cdf(self, y: Any, *shapes: Any) -> Any:
         if self.cdf_formula is not None:

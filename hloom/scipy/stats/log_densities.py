@@ -1,6 +1,6 @@
 """The logarithms of the gamma and the beta density, which other distributions consist of too.
 
-They are computed in float64 whatever the operands are, and so are their derivatives: for large parameters they are
+They are computed in float64 for all types of operands, and so are their derivatives: for large parameters they are
 small differences of large terms, which float32 would round away. For parameters above 8.5 the large terms are taken
 together before they are computed. Source of the form: Loader, "Fast and accurate computation of binomial probabilities"
 (2000).

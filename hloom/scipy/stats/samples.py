@@ -91,8 +91,8 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
 def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Value:
     """The ranks of elements, from 1, along an axis or of all elements (as a vector). NaN where a row has a NaN.
 
-    method: what equal elements get: "average", "min" or "max" of their ranks; "dense": as "min", but the next rank is
-      one higher; "ordinal": different ranks in the order of the elements.
+    method: the rank of equal elements: "average", "min" or "max" of their ranks; "dense": as "min", but the next rank
+      is one higher; "ordinal": different ranks in the order of the elements.
 
     >>> from hloom import numpy as jnp
     >>> from hloom.scipy import stats
@@ -130,7 +130,7 @@ def sem(
 ) -> Value:
     """The standard error of the mean along an axis, or of all elements.
 
-    ddof: what is subtracted from the number of elements in the variance.
+    ddof: the number that is subtracted from the number of elements in the variance.
     nan_policy: "propagate", or "omit" for the elements that are not NaN.
 
     >>> from hloom import numpy as jnp

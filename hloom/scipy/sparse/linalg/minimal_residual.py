@@ -1,7 +1,7 @@
-"""GMRES: the least residual in a Krylov space that grows, and begins anew. Source: jax.scipy.sparse.linalg.
+"""GMRES: the least residual in a growing Krylov space, with restarts. Source: jax.scipy.sparse.linalg.
 
 The space is spanned by orthonormal vectors, columns of V: for each leaf of b an array with a further last dimension.
-Row k of H has what the product of A with column k is made of: M A V[:, k] = V H[k]. Rows that are not yet known are
+Row k of H has the coefficients of the product of A with column k: M A V[:, k] = V H[k]. Rows that are not yet known are
 rows of the identity, so that the system of equations of the last step has one solution in any case.
 """
 

@@ -1,4 +1,4 @@
-"""Pytrees as vectors, and what the solvers have in common. Names and semantics follow jax.scipy.sparse.linalg."""
+"""Pytrees as vectors, and the common parts of the solvers. Names and semantics follow jax.scipy.sparse.linalg."""
 
 from __future__ import annotations
 
