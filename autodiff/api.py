@@ -16,17 +16,17 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
 from ..hlo.ir import HloComputation
 from ..hlo.loading import load
 from ..hlo.tracebacks import boundary
-from ..tracer import tree
 from ..tracer.arguments import NO_STATICS, check_function, leaf_names
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayBase
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Trace, Value, current_trace, eval_computation
 from ..tracer.execution import look_at_modules
-from ..tracer.operators import ArrayBase
 from ..tracer.ops import is_inexact, scalar, zeros
 from ..tracer.recording import is_recording
-from ..tracer.refs import Ref, check_aliases, replace_all
+from ..tracer.references.refs import Ref, check_aliases, replace_all
 from ..tracer.source import function_line
+from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
 from .custom import refuse_forward, refuse_forward_in
 from .grad_checks import (

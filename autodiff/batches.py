@@ -14,6 +14,7 @@ from ..hlo.ops.movement import IotaAttributes
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer import dtypes
+from ..tracer.arrays.overlay import overlaid
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind
 from ..tracer.ops import (
@@ -29,7 +30,6 @@ from ..tracer.ops import (
     select,
     zeros,
 )
-from ..tracer.overlay import overlaid
 
 
 @dataclass(frozen=True, slots=True)

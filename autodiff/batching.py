@@ -20,7 +20,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer.aval import ShapedArray
-from ..tracer.context import Override, current_context
+from ..tracer.control_flow.scan import map as map_rows
 from ..tracer.core import (
     Call,
     Primitive,
@@ -35,7 +35,7 @@ from ..tracer.core import (
     set_current_trace,
 )
 from ..tracer.recording import trace_to_computation, with_computation
-from ..tracer.scan import map as map_rows
+from ..tracer.settings.context import Override, current_context
 from ..tracer.source import user_line
 from ..tracer.traced import JIT, DerivedCache, jit_call
 from .batches import Axis, batched_avals, to_operand, with_batch

@@ -11,17 +11,17 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from ..hlo.tracebacks import boundary
-from ..tracer import tree
 from ..tracer.arguments import check_function
-from ..tracer.array import as_value
-from ..tracer.context import Override, current_context
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayBase
+from ..tracer.arrays.overlay import overlaid_all
 from ..tracer.core import Tracer, Value, current_trace, set_current_trace
 from ..tracer.execution import look_at_modules
-from ..tracer.operators import ArrayBase
 from ..tracer.ops import compare, full_like
-from ..tracer.overlay import overlaid_all
 from ..tracer.recording import is_recording
+from ..tracer.settings.context import Override, current_context
 from ..tracer.source import user_line
+from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
 from .batches import first_where
 from .checks import Checks, CheckTrace, JaxRuntimeError, Site, bind_check, message_of, refuse_checks

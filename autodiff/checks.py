@@ -20,9 +20,11 @@ from ..hlo.ops import Trait, has_trait
 from ..hlo.ops.custom_call import CustomCallAttributes
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
-from ..tracer import dtypes, tree
+from ..tracer import dtypes
+from ..tracer.arrays.overlay import overlaid_all
 from ..tracer.aval import ShapedArray
-from ..tracer.context import current_context
+from ..tracer.checks.error_state import set_error_if
+from ..tracer.control_flow.scan import SCAN
 from ..tracer.core import (
     Call,
     Primitive,
@@ -37,7 +39,6 @@ from ..tracer.core import (
     run_meaning,
     set_current_trace,
 )
-from ..tracer.error_state import set_error_if
 from ..tracer.ops import (
     compare,
     full_like,
@@ -47,11 +48,11 @@ from ..tracer.ops import (
     select,
     zeros,
 )
-from ..tracer.overlay import overlaid_all
 from ..tracer.recording import returns_element, takes_one_tuple, trace_to_computation, with_computation
-from ..tracer.scan import SCAN
+from ..tracer.settings.context import current_context
 from ..tracer.source import user_line
 from ..tracer.traced import jit_call
+from ..tracer.trees import tree
 from .batches import Axis, all_with_batch, first_where
 from .jvp import parameter_avals
 from .operations import jax_name

@@ -19,19 +19,18 @@ from ..hlo.ir import HloComputation, HloModule
 from ..hlo.opcode import Opcode
 from ..hlo.records import dataclass
 from ..hlo.tracebacks import boundaries
-from ..tracer import dtypes, tree
+from ..tracer import dtypes
 from ..tracer.arguments import StaticArguments, leaf_names
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.overlay import overlaid_all, storages
 from ..tracer.aval import ShapedArray
-from ..tracer.by_name import is_global
-from ..tracer.context import Override, current_context
 from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, call_of, current_trace, run_meaning
 from ..tracer.errors import UnexpectedTracerError, UnsupportedError
 from ..tracer.execution import look_at_modules
 from ..tracer.ops import convert, full, is_inexact
-from ..tracer.overlay import overlaid_all, storages
+from ..tracer.pickled_functions import is_global
 from ..tracer.recording import is_recording, trace_to_computation
-from ..tracer.refs import (
+from ..tracer.references.refs import (
     Ref,
     check_aliases,
     hide_references,
@@ -40,8 +39,10 @@ from ..tracer.refs import (
     show_references,
     values_of_references,
 )
+from ..tracer.settings.context import Override, current_context
 from ..tracer.source import function_line, user_line
-from ..tracer.tree_nodes import short_repr
+from ..tracer.trees import tree
+from ..tracer.trees.nodes import short_repr
 from ..tracer.wrapping import SignatureOfFunction
 from .jvp import JVPTracer, moving_mask
 from .linearize import Linearized, LinearTrace

@@ -16,14 +16,15 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from ..hlo.ir import HloComputation
 from ..hlo.tracebacks import boundaries
-from ..tracer import ops, tree
-from ..tracer.array import as_value
+from ..tracer import ops
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.overlay import overlaid, storage_of
 from ..tracer.aval import ShapedArray
+from ..tracer.control_flow.scan import map as map_rows
 from ..tracer.core import EVAL, Call, Primitive, Value, bind_call, current_trace, eval_computation, run_meaning
-from ..tracer.overlay import overlaid, storage_of
 from ..tracer.recording import trace_to_computation, with_computation
-from ..tracer.scan import map as map_rows
 from ..tracer.source import function_line, user_line
+from ..tracer.trees import tree
 from .batches import Axis
 from .batching import batch_flat
 from .custom import Arguments, OtherRules, Outputs, positional

@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..tracer import dtypes, tree
-from ..tracer.array import as_value
+from ..tracer import dtypes
+from ..tracer.arrays.array import as_value
 from ..tracer.errors import DerivativeMismatchError
 from ..tracer.ops import is_inexact
+from ..tracer.trees import tree
 from .api import jvp, linearize, vjp
 from .tangents import float0
 

@@ -9,17 +9,17 @@ from typing import Any
 from ..hlo.ir import HloComputation
 from ..hlo.records import dataclass
 from ..hlo.tracebacks import boundary
-from ..tracer import tree
 from ..tracer.arguments import abstract_example, check_function
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.overlay import overlaid_all
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, current_trace, eval_computation, run_meaning
 from ..tracer.jit import jit
 from ..tracer.ops import is_inexact, zeros
-from ..tracer.overlay import overlaid_all
-from ..tracer.partial import Partial
 from ..tracer.recording import TracedComputation, trace_to_computation
 from ..tracer.source import function_line, user_line
+from ..tracer.trees import tree
+from ..tracer.trees.partial import Partial
 from ..tracer.wrapping import wraps
 from .api import vjp
 from .custom import custom_vjp

@@ -10,13 +10,13 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..tracer import tree
 from ..tracer.arguments import NO_STATICS, leaf_names
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import is_inexact
 from ..tracer.source import function_line, user_line
+from ..tracer.trees import tree
 
 Function = Callable[..., Any]
 

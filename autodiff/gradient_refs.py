@@ -10,9 +10,9 @@ from typing import Any
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.records import dataclass
-from ..tracer import tree
-from ..tracer.refs import Ref, addupdate
+from ..tracer.references.refs import Ref, addupdate
 from ..tracer.source import user_line
+from ..tracer.trees import tree
 
 __all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]
 

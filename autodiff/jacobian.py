@@ -10,12 +10,12 @@ import numpy as np
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import IotaAttributes
 from ..hlo.tracebacks import boundary
-from ..tracer import tree
 from ..tracer.arguments import check_function
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind
 from ..tracer.ops import array_shape, compare, convert, is_inexact, reshape, shift, slice_, transpose
+from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
 from .api import linearize, vjp
 from .batches import Axis

@@ -13,7 +13,6 @@ from ..hlo.opcode import Opcode
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer.aval import ShapedArray, aval_of_shape
-from ..tracer.context import current_context
 from ..tracer.core import (
     Array,
     Call,
@@ -27,6 +26,7 @@ from ..tracer.core import (
     set_current_trace,
 )
 from ..tracer.recording import trace_to_computation
+from ..tracer.settings.context import current_context
 from ..tracer.source import user_line
 from ..tracer.traced import DerivedCache, jit_call
 from ..tracer.tracer import check_for_leaks

@@ -18,9 +18,8 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
-from ..tracer.array import Array, on_several
+from ..tracer.arrays.array import Array, on_several
 from ..tracer.aval import ShapedArray
-from ..tracer.context import current_context
 from ..tracer.core import (
     Call,
     Trace,
@@ -32,8 +31,9 @@ from ..tracer.core import (
     run_meaning,
     set_current_trace,
 )
-from ..tracer.pending import PendingArray
+from ..tracer.deferred.pending import PendingArray
 from ..tracer.recording import HloTracer, RecordedTracer, Recorder, trace_to_computation, with_computation
+from ..tracer.settings.context import current_context
 from ..tracer.traced import DerivedCache, jit_call
 from ..tracer.tracer import check_for_leaks
 from .jvp import FlatFunction, JVPTrace, JVPTracer, moving_mask, parameter_avals

@@ -12,18 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer import ops, tree
+from ..tracer import ops
 from ..tracer.arguments import check_function
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.overlay import overlaid, storage_of
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, current_trace
-from ..tracer.devices import CpuDevice, check_device, local_devices
-from ..tracer.devices import devices as known_devices
 from ..tracer.jit import jit
-from ..tracer.mesh import AxisType, Mesh
-from ..tracer.overlay import overlaid, storage_of
-from ..tracer.partition_spec import PartitionSpec
+from ..tracer.sharding.devices import CpuDevice, check_device, local_devices
+from ..tracer.sharding.devices import devices as known_devices
+from ..tracer.sharding.mesh import AxisType, Mesh
+from ..tracer.sharding.partition_spec import PartitionSpec
 from ..tracer.source import function_line
+from ..tracer.trees import tree
 from .sharded import call_over_mesh, call_with_axes
 
 __all__ = ["pmap"]

@@ -20,18 +20,18 @@ from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.records import dataclass
 from ..hlo.tracebacks import boundary
-from ..tracer import tree
 from ..tracer.arguments import check_function, signature_of
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.float0 import hide_float0
+from ..tracer.arrays.overlay import overlaid_all
+from ..tracer.checks.key_uses import Uses
 from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, current_trace, run_meaning
 from ..tracer.execution import run_call
-from ..tracer.float0 import hide_float0
-from ..tracer.key_uses import Uses
-from ..tracer.overlay import overlaid_all
 from ..tracer.recording import Places, TracedComputation, run_computation, trace_to_computation
-from ..tracer.refs import Ref, check_aliases, refuse_result, replace_all, values_of_references
+from ..tracer.references.refs import Ref, check_aliases, refuse_result, replace_all, values_of_references
 from ..tracer.source import function_line, user_line
 from ..tracer.traced import JIT, DerivedCache, with_avals
+from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
 from .jvp import jvp_computation, moving_mask, parameter_avals
 from .linearize import Linearized, LinearTrace, linearize_computation

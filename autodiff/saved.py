@@ -10,14 +10,14 @@ from typing import Any
 
 from ..hlo.instruction import HloInstruction
 from ..hlo.opcode import Opcode
-from ..tracer import tree
 from ..tracer.arguments import NO_STATICS, abstract, check_function, leaf_names
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.core import Value, call_of
 from ..tracer.ops import is_inexact
 from ..tracer.recording import HloTracer, trace_to_computation
 from ..tracer.traced import JIT
+from ..tracer.trees import tree
 from .linearize import linearize_flat
 from .operations import NAME, operation_of
 from .remat import CHECKPOINT

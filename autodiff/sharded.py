@@ -21,26 +21,27 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.tracebacks import boundary
-from ..tracer import ops, tree
+from ..tracer import ops
 from ..tracer.arguments import ArgumentSpec
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.overlay import overlaid, storage_of
 from ..tracer.aval import ShapedArray
-from ..tracer.context import Override, current_context
 from ..tracer.core import Value, current_trace, set_current_trace, thread_state, track_varying, varying
-from ..tracer.current_mesh import current_device_mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
-from ..tracer.divisions import division
 from ..tracer.jit import JitFunction, jit
-from ..tracer.manual import ManualAxes, current_manual_axes
-from ..tracer.mesh import AbstractMesh, AxisType, Mesh
-from ..tracer.overlay import overlaid, storage_of
-from ..tracer.partition_spec import PartitionSpec, axes_of
-from ..tracer.placing import check_runs_here, placed, reshard
 from ..tracer.recording import Places
-from ..tracer.sharding_calls import Border, full_to_shard, shard_to_full
-from ..tracer.shardings import NamedSharding
+from ..tracer.settings.context import Override, current_context
+from ..tracer.sharding.calls import Border, full_to_shard, shard_to_full
+from ..tracer.sharding.current_mesh import current_device_mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
+from ..tracer.sharding.divisions import division
+from ..tracer.sharding.manual_axes import ManualAxes, current_manual_axes
+from ..tracer.sharding.mesh import AbstractMesh, AxisType, Mesh
+from ..tracer.sharding.partition_spec import PartitionSpec, axes_of
+from ..tracer.sharding.placement import check_runs_here, placed, reshard
+from ..tracer.sharding.shardings import NamedSharding
 from ..tracer.source import function_line, user_line
 from ..tracer.traced import Traced
 from ..tracer.tracer import Tracer
+from ..tracer.trees import tree
 from .batches import Axis
 from .batching import BatchTrace, named
 

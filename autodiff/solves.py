@@ -11,16 +11,16 @@ from typing import Any
 
 from ..hlo.ir import HloComputation
 from ..hlo.records import dataclass
-from ..tracer import tree
 from ..tracer.arguments import check_function
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.overlay import overlaid_all
 from ..tracer.aval import ShapedArray
 from ..tracer.core import EVAL, Call, Primitive, Value, bind_call, current_trace, eval_computation, run_meaning
 from ..tracer.errors import TreeStructureError
 from ..tracer.ops import neg, sub, zeros
-from ..tracer.overlay import overlaid_all
 from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line, user_line
+from ..tracer.trees import tree
 from .api import linearize
 from .functions import linear_transpose
 from .jvp import jvp_computation, moving_mask

@@ -9,14 +9,15 @@ from typing import TypeVar, cast
 import numpy as np
 
 from ..hlo.ir import HloComputation
-from ..tracer import dtypes, tree
-from ..tracer.array import Array, as_value
+from ..tracer import dtypes
+from ..tracer.arrays.array import Array, as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.caches import on_clear
 from ..tracer.core import Call, Primitive, Value, bind_call, run_meaning
 from ..tracer.recording import trace_to_computation
-from ..tracer.refs import constants_are_made_by
+from ..tracer.references.refs import constants_are_made_by
 from ..tracer.traced import with_avals
+from ..tracer.trees import tree
 from .tangents import Tangent, Zero
 
 T = TypeVar("T")

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..hlo.records import dataclass
-from ..tracer import tree
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.aval import Float0Type, HasType, ShapedArray
 from ..tracer.core import Value
 from ..tracer.ops import is_inexact
+from ..tracer.trees import tree
 from .tangents import Tangent, Zero, float0_zeros, instantiate
 
 

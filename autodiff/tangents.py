@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..hlo.records import dataclass
+from ..tracer.arrays.float0 import float0 as float0
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value
-from ..tracer.float0 import float0 as float0
 from ..tracer.ops import add, zeros
 
 

@@ -10,18 +10,18 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from ..hlo.tracebacks import boundary
-from ..tracer import tree
 from ..tracer.arguments import NO_STATICS, check_function, leaf_names
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.float0 import float0, is_float0
+from ..tracer.arrays.overlay import overlaid, storage_of
 from ..tracer.aval import ShapedArray
-from ..tracer.context import current_context
 from ..tracer.core import Value, current_trace, set_current_trace
-from ..tracer.float0 import float0, is_float0
 from ..tracer.ops import transpose
-from ..tracer.overlay import overlaid, storage_of
-from ..tracer.refs import Ref, check_aliases, refuse_parts, refuse_result
+from ..tracer.references.refs import Ref, check_aliases, refuse_parts, refuse_result
+from ..tracer.settings.context import current_context
 from ..tracer.source import function_line, user_line
 from ..tracer.tracer import check_for_leaks
+from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
 from .batches import Axis, with_batch
 from .batching import BatchTrace, named

@@ -21,7 +21,7 @@ _sessions: list[Any] = []
 
 def _switched(run: Callable[[], Any], recorded: bool) -> Callable[[], Any]:
     """`run`, with a recording or without. The test is the same for both."""
-    profiling = importlib.import_module("hloom.tracer.profiling")
+    profiling = importlib.import_module("hloom.tracer.profiling.timeline")
 
     def call() -> Any:
         if bool(_sessions) is not recorded:

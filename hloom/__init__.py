@@ -104,9 +104,9 @@ if _typing.TYPE_CHECKING:
         transfer_guard_host_to_device,
     )
     from .tracer.inlining import Inline
-    from .tracer.current_mesh import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
-    from .tracer.devices import CpuDevice as Device
-    from .tracer.devices import (
+    from .tracer.sharding.current_mesh import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
+    from .tracer.sharding.devices import CpuDevice as Device
+    from .tracer.sharding.devices import (
         default_backend,
         device_count,
         devices,
@@ -119,7 +119,7 @@ if _typing.TYPE_CHECKING:
         process_index,
         process_indices,
     )
-    from .tracer.devices import environment_info as print_environment_info
+    from .tracer.sharding.devices import environment_info as print_environment_info
     from .tracer.jit import (
         block_until_ready,
         device_get,
@@ -127,25 +127,25 @@ if _typing.TYPE_CHECKING:
         jit,
         make_hlo,
     )
-    from .tracer.jit_scope import jit_scope, jit_scope_report
-    from .tracer.making_arrays import (
+    from .tracer.deferred.jit_scope import jit_scope, jit_scope_report
+    from .tracer.arrays.assembly import (
         copy_to_host_async,
         live_arrays,
         make_array_from_callback,
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
-    from .tracer.mesh import make_mesh
-    from .tracer.operators import ArrayBase as Array
-    from .tracer.partition_spec import PartitionSpec as P
-    from .tracer.placing import device_put, reshard
-    from .tracer.dslice import ds
-    from .tracer.refs import Ref, empty_ref, free_ref, freeze, new_ref
+    from .tracer.sharding.mesh import make_mesh
+    from .tracer.arrays.operators import ArrayBase as Array
+    from .tracer.sharding.partition_spec import PartitionSpec as P
+    from .tracer.sharding.placement import device_put, reshard
+    from .tracer.arrays.dslice import ds
+    from .tracer.references.refs import Ref, empty_ref, free_ref, freeze, new_ref
     from .tracer.run_hlo import run_hlo
     from .tracer.scopes import ensure_compile_time_eval, named_call, named_scope
-    from .tracer.shardings import NamedSharding, Shard
+    from .tracer.sharding.shardings import NamedSharding, Shard
     from .tracer.stages import Compiled, Lowered
-    from .tracer.user_context import make_user_context
+    from .tracer.settings.user_context import make_user_context
 
 if _os.path.isfile(_os.path.join(__path__[0], "hlo")):
     from importlib.util import find_spec as _find_spec
@@ -171,9 +171,9 @@ _MODULES = (
     "ad",
 )
 _RENAMED = {
-    "Device": (".tracer.devices", "CpuDevice"),
-    "P": (".tracer.partition_spec", "PartitionSpec"),
-    "print_environment_info": (".tracer.devices", "environment_info"),
+    "Device": (".tracer.sharding.devices", "CpuDevice"),
+    "P": (".tracer.sharding.partition_spec", "PartitionSpec"),
+    "print_environment_info": (".tracer.sharding.devices", "environment_info"),
 }
 """Names under which an object of another name is public."""
 _NAMES = {
@@ -221,26 +221,28 @@ _NAMES = {
             *("default_backend", "device_count", "devices", "host_count", "host_id", "host_ids"),
             *("local_device_count", "local_devices", "process_count", "process_index", "process_indices"),
         ),
-        ".tracer.devices",
+        ".tracer.sharding.devices",
     ),
     **dict.fromkeys(
         (
             *("copy_to_host_async", "live_arrays", "make_array_from_callback"),
             *("make_array_from_process_local_data", "make_array_from_single_device_arrays"),
         ),
-        ".tracer.making_arrays",
+        ".tracer.arrays.assembly",
     ),
-    "ds": ".tracer.dslice",
-    **dict.fromkeys(("Ref", "empty_ref", "free_ref", "freeze", "new_ref"), ".tracer.refs"),
+    "ds": ".tracer.arrays.dslice",
+    **dict.fromkeys(("Ref", "empty_ref", "free_ref", "freeze", "new_ref"), ".tracer.references.refs"),
     "Inline": ".tracer.inlining",
-    **dict.fromkeys(("get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh"), ".tracer.current_mesh"),
-    "make_mesh": ".tracer.mesh",
-    "make_user_context": ".tracer.user_context",
-    **dict.fromkeys(("NamedSharding", "Shard"), ".tracer.shardings"),
-    **dict.fromkeys(("device_put", "reshard"), ".tracer.placing"),
+    **dict.fromkeys(
+        ("get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh"), ".tracer.sharding.current_mesh"
+    ),
+    "make_mesh": ".tracer.sharding.mesh",
+    "make_user_context": ".tracer.settings.user_context",
+    **dict.fromkeys(("NamedSharding", "Shard"), ".tracer.sharding.shardings"),
+    **dict.fromkeys(("device_put", "reshard"), ".tracer.sharding.placement"),
     "pmap": ".autodiff.mapped",
     **dict.fromkeys(("shard_map", "smap"), ".autodiff.sharded"),
-    **dict.fromkeys(("jit_scope", "jit_scope_report"), ".tracer.jit_scope"),
+    **dict.fromkeys(("jit_scope", "jit_scope_report"), ".tracer.deferred.jit_scope"),
     "run_hlo": ".tracer.run_hlo",
     **dict.fromkeys(("ensure_compile_time_eval", "named_call", "named_scope"), ".tracer.scopes"),
     "Compiled": ".tracer.stages",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from .tracer.operators import functions_come_from
+from .tracer.arrays.operators import functions_come_from
 from .tracer.stages import jaxprs_come_from
 
 

@@ -15,7 +15,7 @@ from .hlo.collectives.world import set_local_device_count as _set_local_device_c
 from .hlo.collectives.world import set_world as _set_world
 from .hlo.errors import UnsupportedError as _UnsupportedError
 from .namespaces import publish as _publish
-from .tracer.devices import settle as _settle
+from .tracer.sharding.devices import settle as _settle
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
 

@@ -8,11 +8,11 @@ from numpy.typing import DTypeLike as _DTypeLike
 from .autodiff.tangents import float0
 from .hlo.element_type import element_type_of as _element_type_of
 from .namespaces import publish as _publish
+from .tracer.arrays.extended import extended, prng_key
 from .tracer.dtypes import bfloat16 as _bfloat16
 from .tracer.dtypes import canonical_dtype as _canonical_dtype
 from .tracer.dtypes import finfo, iinfo, issubdtype, result_type
 from .tracer.errors import TypePromotionError
-from .tracer.extended import extended, prng_key
 
 __all__ = [
     "TypePromotionError",

@@ -1,7 +1,7 @@
 """`hloom.memory`: kinds of memory, with the names of jax.memory. All are the memory of the process."""
 
 from .namespaces import publish as _publish
-from .tracer.layouts import Space
+from .tracer.arrays.layouts import Space
 
 __all__ = ["Space"]
 

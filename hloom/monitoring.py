@@ -1,7 +1,7 @@
 """`hloom.monitoring`: listening to events of the library, with the names of jax.monitoring."""
 
 from .namespaces import publish as _publish
-from .tracer.monitoring import (
+from .tracer.profiling.monitoring import (
     clear_event_listeners,
     record_event,
     record_event_duration_secs,

@@ -1,7 +1,7 @@
 """`hloom.profiler`: traces of the events in a program over time, with the names of jax.profiler."""
 
 from .namespaces import publish as _publish
-from .tracer.profiler import (
+from .tracer.profiling.profiler import (
     ProfileOptions,
     StepTraceAnnotation,
     TraceAnnotation,

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from . import numpy as jnp
-from .tracer.array import as_value
+from .tracer.arrays.array import as_value
 from .tracer.aval import ShapedArray
 from .tracer.errors import OperandError
 from .tracer.source import user_line
-from .tracer.treedef import PyTreeDef, flatten
+from .tracer.trees.treedef import PyTreeDef, flatten
 
 __all__ = ["ravel_pytree"]
 

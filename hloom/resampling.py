@@ -20,7 +20,7 @@ from .lax.movement import canonical_axis, canonical_shape
 from .lax.precision import Precision
 from .numpy.promotion import check_arraylike, promote_dtypes_inexact
 from .tracer import dtypes
-from .tracer.array import as_value, rank_of, shape_of
+from .tracer.arrays.array import as_value, rank_of, shape_of
 from .tracer.compound import compound
 from .tracer.core import Value
 from .tracer.errors import OperandError

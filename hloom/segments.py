@@ -14,7 +14,7 @@ from .lax.gather import ScatterDimensionNumbers
 from .lax.indexing import GatherScatterMode
 from .numpy.promotion import check_arraylike
 from .tracer import dtypes
-from .tracer.array import Array, as_value
+from .tracer.arrays.array import Array, as_value
 from .tracer.compound import compound
 from .tracer.core import Value
 from .tracer.errors import OperandError

@@ -1,8 +1,8 @@
 """`hloom.stages`: the stages of a jitted function, with the names of jax.stages."""
 
 from .namespaces import publish as _publish
+from .tracer.deferred.jit_scope import JitScope
 from .tracer.jit import JitFunction as Wrapped
-from .tracer.jit_scope import JitScope
 from .tracer.stages import ArgInfo, Compiled, Lowered, Traced
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "JitScope", "Lowered", "Traced", "Wrapped"]

@@ -1,7 +1,8 @@
 """`hloom.tree`: pytrees."""
 
 from .namespaces import publish as _publish
-from .tracer.tree import (
+from .tracer.trees.nodes import static_field as static
+from .tracer.trees.tree import (
     all,
     broadcast,
     leaves,
@@ -14,8 +15,7 @@ from .tracer.tree import (
     register_pytree_node,
     register_pytree_node_class,
 )
-from .tracer.tree_nodes import static_field as static
-from .tracer.treedef import PyTreeDef, flatten, flatten_with_path, structure, transpose, unflatten
+from .tracer.trees.treedef import PyTreeDef, flatten, flatten_with_path, structure, transpose, unflatten
 
 __all__ = [
     "PyTreeDef",

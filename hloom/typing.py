@@ -2,6 +2,6 @@
 
 from numpy.typing import DTypeLike
 
-from .tracer.operators import ArrayLike
+from .tracer.arrays.operators import ArrayLike
 
 __all__ = ["ArrayLike", "DTypeLike"]

@@ -16,8 +16,8 @@ import pytest
 from hloom.autodiff.residuals import plain, repeatable, values_to_keep
 from hloom.hlo import HloComputation, HloInstruction, HloModule, Opcode, optimize
 from hloom.hlo.passes.simplify.loops import unchanged_elements
+from hloom.tracer.control_flow.scan import Scan
 from hloom.tracer.recording import trace_to_computation
-from hloom.tracer.scan import Scan
 
 import hloom.numpy as jnp
 from hloom import clear_caches, config, grad, hessian, jit, jvp, lax, make_hlo

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.hlo import HloInstruction, Opcode
+from hloom.tracer.control_flow.scan import Scan, fori_loop, scan
 from hloom.tracer.core import Value
 from hloom.tracer.ops import sum_all
-from hloom.tracer.scan import Scan, fori_loop, scan
 
 from hloom import config, custom_jvp, custom_vjp, grad, jit, jvp, lax, make_hlo, vjp
 from support.grad_check import check_derivatives, concrete

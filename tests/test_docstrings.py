@@ -21,7 +21,7 @@ import pytest
 import hloom
 
 NAMESPACES = [
-    "hloom", "hloom:Array", "hloom.tracer.array:Array",
+    "hloom", "hloom:Array", "hloom.tracer.arrays.array:Array",
     "hloom.ad_checkpoint", "hloom.custom_batching", "hloom.custom_derivatives", "hloom.dlpack", "hloom.dtypes",
     "hloom.flatten_util", "hloom.ops", "hloom.test_util", "hloom.tree", "hloom.tree_util",
     "hloom.numpy", "hloom.numpy.fft", "hloom.numpy.linalg", "hloom.numpy:ufunc", "hloom.numpy.indexing:IndexUpdate",
@@ -50,7 +50,7 @@ WITHOUT: dict[str, str] = {
     "hloom.scipy.spatial.transform:Rotation": "count index",
     "hloom.scipy.spatial.transform:Slerp": "count index",
     "hloom.scipy.stats:gaussian_kde": "integrate_box set_bandwidth tree_flatten tree_unflatten",
-    "hloom.tracer.array:Array": """
+    "hloom.tracer.arrays.array:Array": """
         from_buffer from_shards given_up moved put with_aval
     """,
 }

@@ -9,8 +9,8 @@ import json
 import sys
 
 import pytest
-from hloom.tracer.context import thread
 from hloom.tracer.core import EVAL, current_trace
+from hloom.tracer.settings.context import thread
 
 import hloom
 from support.interrupted import START

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.tracer import steps
-from hloom.tracer.pending import PendingArray
+from hloom.tracer.deferred import steps
+from hloom.tracer.deferred.pending import PendingArray
 
 import hloom
 import hloom.numpy as jnp
@@ -179,7 +179,7 @@ def test_a_loop_that_asks_for_nothing_is_cut_where_it_repeats() -> None:
         most = 0
         for _ in range(200):
             x, v = step(x, v, 0.01)
-            most = max(most, len(hloom.tracer.putting_off.recorder().batch.entries))
+            most = max(most, len(hloom.tracer.deferred.deferral.recorder().batch.entries))
     assert len(scope.programs()) <= 4
     assert most < 2 * steps.MAX_OPERATIONS
     same((x, v), expected)
@@ -273,7 +273,7 @@ def test_arrays_from_outside_are_not_kept_without_bound(monkeypatch: pytest.Monk
 
 
 def kept_arrays() -> Iterator[Any]:
-    batch = hloom.tracer.putting_off.recorder().batch
+    batch = hloom.tracer.deferred.deferral.recorder().batch
     return (leaf for _, leaf in batch.entries if isinstance(leaf, hloom.Array))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.ops.indexing import GatherAttributes, ScatterAttributes
-from hloom.tracer.array import as_value
+from hloom.tracer.arrays.array import as_value
 from hloom.tracer.aval import ShapedArray
 from hloom.tracer.core import bind
 from hloom.tracer.recording import returns_element, trace_to_computation

@@ -21,7 +21,7 @@ from hloom.numba_backend.emit.element import ELEMENT
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
 from hloom.numba_backend.lowering import LOWERED
 from hloom.numba_backend.rows import ROWS, load_all
-from hloom.tracer.overlay import EXTENDED
+from hloom.tracer.arrays.overlay import EXTENDED
 
 from hloom.backend_check.op_table import CASES, WITHOUT_CASES
 from hloom.jaxpr.shown import SHOWN
@@ -29,7 +29,7 @@ from hloom.jaxpr.shown import SHOWN
 import hloom.autodiff.api  # isort: skip
 import hloom.jaxpr.view  # isort: skip
 import hloom.numba_backend.emit  # isort: skip
-import hloom.tracer.extended_ops  # noqa: F401  # isort: skip
+import hloom.tracer.arrays.extended_ops  # noqa: F401  # isort: skip
 
 load_all()
 TABLES: list[RuleTable] = [EVALUATE, ELEMENT, JVP, TRANSPOSE, BATCH, EXTENDED, SHOWN]
@@ -58,7 +58,7 @@ LAYERS: dict[str, Callable[[Opcode], object]] = {
     "jvp (autodiff/rules)": says(JVP),
     "transpose (autodiff/rules)": says(TRANSPOSE),
     "batching (autodiff/rules)": says(BATCH),
-    "keys (tracer/extended_ops.py)": says(EXTENDED),
+    "keys (tracer/arrays/extended_ops.py)": says(EXTENDED),
     "jaxprs (hloom/jaxpr)": says(SHOWN),
     "test cases (tests/support)": lambda opcode: opcode in TESTED or opcode in WITHOUT_CASES,
 }

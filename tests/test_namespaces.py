@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 
 import pytest
-from hloom.tracer import operators
+from hloom.tracer.arrays import operators
 
 import hloom
 import hloom.numpy as jnp

@@ -18,7 +18,7 @@ from hloom.hlo.timeline.summary import MachineSpeed, summarize
 from hloom.hlo.timeline.timeline import Timeline
 from hloom.numba_backend import machine_speed
 from hloom.numba_backend.timeline import Work
-from hloom.tracer.profiling import ProfileOptions, Session
+from hloom.tracer.profiling.timeline import ProfileOptions, Session
 
 import hloom
 import hloom.numpy as jnp

@@ -203,7 +203,7 @@ def test_a_forked_child_does_not_record(tmp_path: Path) -> None:
 
 def test_nothing_of_it_is_left_afterwards(tmp_path: Path) -> None:
     usual = JitFunction.__call__
-    listeners = [list(known) for known in hloom.tracer.monitoring.LISTENERS]
+    listeners = [list(known) for known in hloom.tracer.profiling.monitoring.LISTENERS]
     f = hloom.jit(lambda x: jnp.cos(x).sum())
     x = jnp.linspace(0, 1, 70_000)
     before = f(x)
@@ -214,7 +214,7 @@ def test_nothing_of_it_is_left_afterwards(tmp_path: Path) -> None:
         raise KeyError("mine")
     assert JitFunction.__call__ is usual and not RECORDERS
     assert recorder._recorder._board[EXECUTE] == default_store().get(EXECUTOR)
-    assert [list(known) for known in hloom.tracer.monitoring.LISTENERS] == listeners
+    assert [list(known) for known in hloom.tracer.profiling.monitoring.LISTENERS] == listeners
     assert "hloom-recorder" not in [thread.name for thread in threading.enumerate()]
 
 

@@ -19,7 +19,7 @@ from support.source_tree import copy_of_the_package, environment, pip
 
 pytestmark = pytest.mark.slow
 
-ARRAY = "hloom.tracer.operators.ArrayBase"
+ARRAY = "hloom.tracer.arrays.operators.ArrayBase"
 HEAD = """\
 import functools
 from typing import Any

@@ -449,7 +449,7 @@ def test_fields_that_init_does_not_take() -> None:
 
 def test_paths_of_a_structure() -> None:
     """Also where the class of a node refuses what is no array."""
-    from hloom.tracer import tree as internal
+    from hloom.tracer.trees import tree as internal
 
     class Refusing:
         def __init__(self, x: Any) -> None:
@@ -469,7 +469,7 @@ def test_paths_of_a_structure() -> None:
 
 
 def test_broadcast_prefix_names_the_tree() -> None:
-    from hloom.tracer import tree as internal
+    from hloom.tracer.trees import tree as internal
 
     spread = functools.partial(internal.broadcast_prefix, is_leaf=lambda x: x is None, name="in_axes")
     assert spread((None, {"a": 0}), ({"x": 1, "y": (2,)}, {"a": [3, 4]})) == [None, None, 0, 0]

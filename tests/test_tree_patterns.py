@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.tracer import tree_patterns
-from hloom.tracer.tree_patterns import Pattern, pattern_of
+from hloom.tracer.trees import patterns as tree_patterns
+from hloom.tracer.trees.patterns import Pattern, pattern_of
 
 import hloom
 import hloom.numpy as jnp

@@ -21,11 +21,13 @@ import numpy as np
 
 from ..hlo.array_address import DATA_POINTERS, WORD_SHIFT
 from ..hlo.host_buffers import USABLE, HostBuffer, bytes_buffer
-from . import dtypes, tree
-from .array import Array, array_from_scalar, as_value, refuse_masked
+from . import dtypes
+from .arrays.array import Array, array_from_scalar, as_value, refuse_masked
+from .arrays.float0 import is_float0
+from .arrays.layouts import Format
+from .arrays.operators import ArrayBase
 from .aval import HasType, ShapedArray
 from .caches import on_clear
-from .context import thread
 from .core import Value, thread_state
 from .errors import (
     CompileOptionError,
@@ -34,11 +36,10 @@ from .errors import (
     OperandError,
     UnsupportedElementTypeError,
 )
-from .float0 import is_float0
-from .layouts import Format
-from .operators import ArrayBase
-from .shardings import Sharding
+from .settings.context import thread
+from .sharding.shardings import Sharding
 from .source import function_line, user_line
+from .trees import tree
 
 
 class ShapeDtypeStruct(HasType):

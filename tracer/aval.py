@@ -15,10 +15,10 @@ from ..hlo.errors import ShapeError, UnsupportedError
 from ..hlo.forking import Order, fork_lock
 from ..hlo.layout import row_major
 from ..hlo.shape import Shape
+from .arrays.extended import ExtendedDType
 from .caches import on_clear
 from .errors import OperandError
-from .extended import ExtendedDType
-from .shardings import undivided
+from .sharding.shardings import undivided
 from .source import user_line
 
 FLOAT0 = np.dtype([("float0", np.void, 0)])

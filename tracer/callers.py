@@ -27,7 +27,7 @@ __all__ = ["is_call_of_user", "leads_on"]
 _PACKAGE = __name__.removesuffix(".tracer.callers")
 _LAYERS = frozenset({"autodiff", "hlo", "numba_backend", "tracer"})
 """The folders below the library of functions."""
-_OPERATORS = f"{_PACKAGE}.tracer.operators"
+_OPERATORS = f"{_PACKAGE}.tracer.arrays.operators"
 _BOUNDARIES = f"{_PACKAGE}.hlo.tracebacks"
 _LEADING_ON: set[CodeType] = set()
 

@@ -24,10 +24,10 @@ from ..hlo.tracebacks import Signal, hide
 from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
 from .callers import is_call_of_user
-from .context import current_context, is_lenient, lenient, when_on
 from .errors import KeyReuseError
 from .jit import JitFunction, Run
 from .recording import is_recording
+from .settings.context import current_context, is_lenient, lenient, when_on
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NONE = ArgumentSpec(frozenset(), frozenset())

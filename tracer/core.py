@@ -29,20 +29,20 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
 from ..hlo.ops.structure import ConstantAttributes
 from ..hlo.shape import Shape
-from .array import Array, detached
+from .arrays.array import Array, detached
+from .arrays.operators import Value
+from .arrays.overlay import EXTENDED, overlaid, storage_of, storages
 from .aval import ShapedArray, aval_of_shape
 from .caches import on_clear
-from .checks import blame, check_results, fault, is_checking
-from .context import current_context, thread, when_checking
+from .checks.nan_checks import blame, check_results, fault, is_checking
 from .errors import OperandError
 from .execution import run_branch, run_op, run_while
 from .functions import run_function
-from .operators import Value
-from .overlay import EXTENDED, overlaid, storage_of, storages
 from .primitive import Call, Primitive
+from .settings.context import current_context, thread, when_checking
+from .sharding.varying import result_vmas, unified
 from .source import user_line, user_metadata
 from .tracer import Trace, Tracer, leaked
-from .varying import result_vmas, unified
 
 __all__ = [
     "EVAL",
@@ -245,7 +245,7 @@ class _ThreadState(threading.local):
         """The names of the `named_scope` blocks around, each with a slash after it."""
 
     recorder: Any = None
-    """The object that defers operations in this thread (`putting_off.py`): None, as in most threads, where nothing
+    """The object that defers operations in this thread (`deferral.py`): None, as in most threads, where nothing
     does. An attribute of the class while the whole process defers."""
 
 

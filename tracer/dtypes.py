@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
+from .arrays.extended import ExtendedDType, extended
+from .arrays.operators import ArrayBase
 from .aval import FLOAT0
 from .callers import is_call_of_user
-from .context import thread
 from .errors import OperandError, TypePromotionError, UnsupportedElementTypeError
-from .extended import ExtendedDType, extended
-from .operators import ArrayBase
+from .settings.context import thread
 from .source import warn_user
 
 DType: TypeAlias = np.dtype[Any]

@@ -29,13 +29,13 @@ from ..hlo.stream_executor import StreamExecutor
 from ..hlo.structural_key import structural_key
 from ..hlo.target import Target
 from ..hlo.timeline.spans import Track, spanning
-from . import tree
-from .array import Array
+from .arrays.array import Array
 from .aval import ShapedArray, aval_of_shape
 from .caches import BoundedCache, on_clear
-from .context import Context, current_context
-from .monitoring import COMPILE_EVENT, DURATIONS
-from .reports import LOG_COMPILES, compiling, timed
+from .profiling.logs import LOG_COMPILES, compiling, timed
+from .profiling.monitoring import COMPILE_EVENT, DURATIONS
+from .settings.context import Context, current_context
+from .trees import tree
 
 _buffers = attrgetter("_buffer")
 T = TypeVar("T")

@@ -21,12 +21,12 @@ from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import BroadcastAttributes
 from ..hlo.shape import Shape
-from . import tree
-from .array import Array
+from .arrays.array import Array
 from .aval import ShapedArray
 from .caches import MAX_PROGRAMS, on_clear
-from .context import current_context
 from .execution import compile_module, module_of, runner
+from .settings.context import current_context
+from .trees import tree
 
 _O = Opcode
 _Run = Callable[[Sequence[Array]], Any]

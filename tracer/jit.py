@@ -26,7 +26,6 @@ from ..hlo.ir import HloModule
 from ..hlo.loading import load
 from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundary, hide
-from . import tree
 from .arguments import (
     ArgumentSpec,
     ShapeDtypeStruct,
@@ -42,41 +41,42 @@ from .arguments import (
     temporary,
     without_elements,
 )
-from .array import Array, as_value
-from .by_name import is_global
-from .cache_misses import explain_miss
+from .arrays.array import Array, as_value
+from .arrays.float0 import hide_float0
+from .arrays.operators import ArrayBase
+from .arrays.overlay import storages
 from .caches import BoundedCache, FastTable, belonging_to, register_cache
-from .checks import checked, is_checking
-from .context import Override, current_context, thread
+from .checks.nan_checks import checked, is_checking
 from .core import thread_state
-from .devices import check_device, devices, when_several
-from .devices import devices as known_devices
-from .divisions import divisions
+from .deferred.deferral import recorded_call
+from .deferred.pending import PendingArray
 from .errors import NonArrayArgumentError
 from .execution import compile_module, runner
-from .float0 import hide_float0
 from .inlining import Inline
-from .jit_shardings import JitShardings, placing, shardings_of
-from .monitoring import TRACE_EVENT
-from .operators import ArrayBase
-from .overlay import storages
-from .pending import PendingArray
-from .placing import placed
-from .putting_off import recorded_call
+from .pickled_functions import is_global
+from .profiling.cache_misses import explain_miss
+from .profiling.logs import EXPLAIN_CACHE_MISSES, NO_TRACING, timed
+from .profiling.monitoring import TRACE_EVENT
 from .recording import Places, stand_in_for
-from .ref_programs import module_with_references, running_on_references
-from .refs import Ref, check_aliases
-from .reports import EXPLAIN_CACHE_MISSES, NO_TRACING, timed
-from .shardings import UNSPECIFIED, Sharding
+from .references.programs import module_with_references, running_on_references
+from .references.refs import Ref, check_aliases
+from .settings.context import Override, current_context, thread
+from .sharding.devices import check_device, devices, when_several
+from .sharding.devices import devices as known_devices
+from .sharding.divisions import divisions
+from .sharding.jit_shardings import JitShardings, placing, shardings_of
+from .sharding.placement import placed
+from .sharding.shardings import UNSPECIFIED, Sharding
+from .sharding.spmd import is_placed, on_the_device_of, places_of
+from .sharding.spmd_jit import OverDevices, compiled_over_devices, runner_over_devices
 from .source import function_line, user_line
-from .spmd import is_placed, on_the_device_of, places_of
-from .spmd_jit import OverDevices, compiled_over_devices, runner_over_devices
 from .stages import Lowered, Signature
 from .stages import Traced as TracedStage
 from .traced import Traced, trace_function, with_avals
 from .tracer import Tracer, leaked
-from .tree_nodes import incomparable
-from .tree_patterns import Pattern, pattern_of
+from .trees import tree
+from .trees.nodes import incomparable
+from .trees.patterns import Pattern, pattern_of
 from .wrapping import SignatureOfFunction, wraps
 
 P = ParamSpec("P")
@@ -384,7 +384,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         if run is None:
             run = self._compiled(key, dynamic, keywords, known, places)
         if context.debug_key_reuse:
-            run = load(".key_reuse", __package__).watched(run, self._trace(key, dynamic, keywords, known))
+            run = load(".checks.key_reuse", __package__).watched(run, self._trace(key, dynamic, keywords, known))
         if table is not None:
             table[fast_key] = run
         return run(values)
@@ -498,7 +498,7 @@ class JitFunction(SharedValue, Generic[P, R]):
                     self._fun, treedef, avals, statics, labels, float0_results=True, places=places
                 )
             if key[3].debug_key_reuse:
-                load(".key_reuse", __package__).check(traced)
+                load(".checks.key_reuse", __package__).check(traced)
             if traced.is_closed:
                 self._keep(key, traced, places)
         return replace(traced, donated=self._donated_leaves(args, kwargs, statics)) if self._donated else traced

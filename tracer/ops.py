@@ -29,11 +29,11 @@ from ..hlo.ops.movement import (
 from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
 from . import dtypes
-from .array import Array, array_from_scalar, is_elsewhere
+from .arrays.array import Array, array_from_scalar, is_elsewhere
 from .aval import ShapedArray
 from .core import Tracer, Value, bind
+from .deferred.pending import PendingArray
 from .errors import OperandError
-from .pending import PendingArray
 from .source import user_line
 
 

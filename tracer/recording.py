@@ -21,9 +21,10 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops import SPECS, Trait
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
-from .array import Array, on_several
+from .arrays.array import Array, on_several
+from .arrays.overlay import overlaid_all, storage_of
 from .aval import ShapedArray, aval_of_shape
-from .context import current_context
+from .checks.key_uses import uses_keys_up
 from .core import (
     Trace,
     Value,
@@ -35,12 +36,11 @@ from .core import (
     set_current_trace,
     source_metadata,
 )
-from .key_uses import uses_keys_up
-from .overlay import overlaid_all, storage_of
 from .primitive import Call
+from .settings.context import current_context
+from .sharding.varying import NONE, result_vmas, vmas_of
 from .source import user_line
 from .tracer import Tracer, check_for_leaks
-from .varying import NONE, result_vmas, vmas_of
 
 __all__ = [
     "HloTrace",

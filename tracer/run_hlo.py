@@ -18,7 +18,7 @@ from ..hlo.passes.partitioning import WholeArrays, compiled, with_partitions
 from ..hlo.target import Target
 from ..hlo.text.parser import parse
 from .caches import on_clear
-from .context import current_context
+from .settings.context import current_context
 
 
 def run_hlo(

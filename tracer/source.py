@@ -8,7 +8,7 @@ import sysconfig
 import warnings
 
 from ..hlo.source import add_internal_folders, function_line, is_users, user_frame, user_line, user_metadata
-from .tree_library import optree
+from .trees.library import optree
 
 __all__ = ["function_line", "is_users", "user_frame", "user_line", "user_metadata", "warn_user"]
 

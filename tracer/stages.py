@@ -17,7 +17,6 @@ from ..hlo.records import dataclass
 from ..hlo.shared_value import SharedValue
 from ..hlo.target import Target
 from ..hlo.tracebacks import boundaries
-from . import tree
 from .arguments import (
     NO_STATICS,
     ArgumentSpec,
@@ -31,23 +30,24 @@ from .arguments import (
     temporary,
     values_of,
 )
-from .array import Array
+from .arrays.array import Array
+from .arrays.float0 import hide_float0
+from .arrays.layouts import Format, row_major
 from .aval import ShapedArray
-from .checks import checked, is_checking
-from .context import current_context
+from .checks.nan_checks import checked, is_checking
 from .core import Value
 from .errors import OperandError, TreeStructureError, UnexpectedTracerError
 from .execution import compile_module, runner
-from .float0 import hide_float0
-from .layouts import Format, row_major
 from .pickled_stages import absent, check_text_is_all, picklable
-from .ref_programs import module_with_references, running_on_references
-from .refs import Ref
-from .shardings import default_sharding
+from .references.programs import module_with_references, running_on_references
+from .references.refs import Ref
+from .settings.context import current_context
+from .sharding.shardings import default_sharding
+from .sharding.spmd_jit import OverDevices
 from .source import function_line, user_line
-from .spmd_jit import OverDevices
 from .tracer import Tracer
-from .treedef import PyTreeDef
+from .trees import tree
+from .trees.treedef import PyTreeDef
 
 if TYPE_CHECKING:
     from ..hlo.analyses.communication import Communication
@@ -66,7 +66,7 @@ class Signature:
     out_avals: tuple[ShapedArray, ...]
     donated: tuple[int, ...]
     with_references: Any = None
-    """The traced function, if it reads or writes references to mutable arrays (`ref_programs.py`)."""
+    """The traced function, if it reads or writes references to mutable arrays (`programs.py`)."""
     options: frozenset[str] = frozenset()
     """The settings that its program is compiled with."""
     over_devices: Callable[[], OverDevices | None] | None = None

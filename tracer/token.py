@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import tree
+from .trees import tree
 
 
 class Token:

@@ -10,21 +10,21 @@ from typing import Any, TypeVar
 
 from ..hlo.ir import HloComputation, HloModule
 from ..hlo.records import dataclass
-from . import tree
 from .arguments import NO_STATICS, ShapeDtypeStruct, StaticArguments, identifier, merge_static
-from .array import as_value
+from .arrays.array import as_value
+from .arrays.float0 import hide_float0
+from .arrays.overlay import overlaid
 from .aval import ShapedArray
 from .caches import register_cache
-from .context import current_context
 from .core import Call, Primitive, Value, bind_call, current_trace, eval_computation
 from .errors import NonArrayArgumentError
 from .execution import module_of, run_call
-from .float0 import hide_float0
-from .overlay import overlaid
 from .recording import Places, run_computation, stand_in_for, trace_to_computation
-from .refs import AbstractRef, Ref, refuse_result, replace_all, values_of_references
+from .references.refs import AbstractRef, Ref, refuse_result, replace_all, values_of_references
+from .settings.context import current_context
 from .source import function_line
 from .tracer import Tracer
+from .trees import tree
 from .wrapping import name_of
 
 T = TypeVar("T")

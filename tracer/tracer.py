@@ -16,8 +16,10 @@ import numpy as np
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from ..hlo.tracebacks import boundaries
-from .array import READERS, Array
+from .arrays.array import READERS, Array
+from .arrays.operators import ArrayBase, Value
 from .aval import ShapedArray
+from .checks.leaks import alive_of, as_text, names_of
 from .errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -25,8 +27,6 @@ from .errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
-from .leaks import alive_of, as_text, names_of
-from .operators import ArrayBase, Value
 from .primitive import Call
 from .source import user_line
 

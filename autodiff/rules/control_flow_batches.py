@@ -19,10 +19,10 @@ from ...hlo.records import dataclass
 from ...hlo.shape import Shape
 from ...tracer import dtypes
 from ...tracer.aval import ShapedArray, aval_of_shape
-from ...tracer.context import current_context
 from ...tracer.core import Tracer, Value, bind, bind_conditional, bind_while, call_of
 from ...tracer.ops import broadcast, compare, full_like, reduce_with, scalar, select, zeros
 from ...tracer.recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
+from ...tracer.settings.context import current_context
 from ...tracer.source import user_line
 from ...tracer.traced import DerivedCache
 from ..batches import Axis, batched_avals, first_where, with_batch

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ...hlo.records import dataclass
+from ...tracer.checks.key_uses import batches_are_made_by
 from ...tracer.core import Call, Value, bind_call
-from ...tracer.key_uses import batches_are_made_by
 from ...tracer.source import user_line
 from ..batches import Axis, to_operand
 from ..batching import BatchTrace, Mask, along_axis, batch_computation, batch_flat

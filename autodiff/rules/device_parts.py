@@ -14,8 +14,8 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...tracer.core import Value, call_of
 from ...tracer.recording import run_computation, trace_to_computation
-from ...tracer.sharding_calls import FULL_TO_SHARD, SHARD_TO_FULL
-from ...tracer.spmd import named_shardings
+from ...tracer.sharding.calls import FULL_TO_SHARD, SHARD_TO_FULL
+from ...tracer.sharding.spmd import named_shardings
 from ...tracer.traced import DerivedCache
 from ..jvp import parameter_avals
 from ..linearize import LinearizedComputation, Residual

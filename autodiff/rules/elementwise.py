@@ -13,6 +13,7 @@ from typing import Any
 from ...hlo.ir import Attributes
 from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
+from ...tracer.arrays.plane import direction, inversion
 from ...tracer.core import Value, bind
 from ...tracer.ops import (
     add,
@@ -34,7 +35,6 @@ from ...tracer.ops import (
     unary,
     zeros,
 )
-from ...tracer.plane import direction, inversion
 from ..tangents import Linear, Operand, Tangent, Zero, add_tangents, instantiate
 from .tables import JVP, TRANSPOSE, not_linear, zero_derivative
 

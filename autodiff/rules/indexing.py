@@ -20,9 +20,10 @@ from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ...hlo.shape import Shape
+from ...tracer.arrays.indices import clamped, fits, gather_of, index_dtype, iota, scatter_of, starts, where_fits
 from ...tracer.aval import ShapedArray
+from ...tracer.control_flow.scan import scan
 from ...tracer.core import Value, bind, bind_multi
-from ...tracer.indices import clamped, fits, gather_of, index_dtype, iota, scatter_of, starts, where_fits
 from ...tracer.ops import (
     broadcast,
     compare,
@@ -42,7 +43,6 @@ from ...tracer.ops import (
     write_block,
     zeros,
 )
-from ...tracer.scan import scan
 from ..batches import Axis, all_with_batch
 from ..jvp import FlatFunction, jvp_flat, moving_mask
 from ..linearize import LINEARIZE, Linearized, linearized

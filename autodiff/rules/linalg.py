@@ -17,8 +17,7 @@ from ...hlo.ops.linalg import CholeskyAttributes, FftAttributes, FftType, Triang
 from ...hlo.ops.movement import IotaAttributes
 from ...hlo.shape import Shape
 from ...tracer import dtypes
-from ...tracer.core import Value, bind
-from ...tracer.matrices import (
+from ...tracer.arrays.matrices import (
     ADJOINT,
     NO_TRANSPOSE,
     applied,
@@ -29,9 +28,10 @@ from ...tracer.matrices import (
     solve_triangular,
     triangle,
 )
-from ...tracer.matrices import (
+from ...tracer.arrays.matrices import (
     TRANSPOSE as TRANSPOSED,
 )
+from ...tracer.core import Value, bind
 from ...tracer.ops import add, array_shape, compare, conjugate, full_like, mul, neg, scale, select, sub, zeros
 from ..batches import Axis, all_with_batch
 from ..tangents import Linear, Operand, Tangent, Zero, instantiate

@@ -20,9 +20,9 @@ from ...hlo.ops.movement import (
     TransposeAttributes,
 )
 from ...hlo.shape import Shape
+from ...tracer.arrays.indices import holding
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value, bind
-from ...tracer.indices import holding
 from ...tracer.ops import (
     add,
     clamp,

@@ -17,7 +17,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.opcode import Opcode
 from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
-from ...tracer.array import Array
+from ...tracer.arrays.array import Array
 from ...tracer.core import Value, bind, bind_multi
 from ...tracer.ops import (
     add,

@@ -13,9 +13,9 @@ from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from ...hlo.records import dataclass
 from ...tracer.aval import ShapedArray
+from ...tracer.control_flow.scan import INDEX, SCAN, Scan, run_scan
 from ...tracer.core import Call, Tracer, Value, bind_call
 from ...tracer.recording import TracedComputation, run_computation, trace_to_computation
-from ...tracer.scan import INDEX, SCAN, Scan, run_scan
 from ...tracer.traced import DerivedCache
 from ..jvp import jvp_computation, moving_mask, parameter_avals
 from ..tangents import Tangent, Zero, instantiate

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...hlo.records import dataclass
+from ...tracer.control_flow.scan import SCAN, Scan
 from ...tracer.core import Call, Value
 from ...tracer.ops import transpose
-from ...tracer.scan import SCAN, Scan
 from ..batches import Axis, with_batch
 from ..batching import Mask, batch_computation
 from .scan import Loop, is_closed, key_of, loop_of, made, parts_of, rule_of

@@ -16,7 +16,7 @@ from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.records import dataclass
-from ...tracer.scan import Scan
+from ...tracer.control_flow.scan import Scan
 from ..linearize import LinearizedComputation
 from ..residuals import (
     INFINITE,

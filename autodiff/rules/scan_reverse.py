@@ -13,6 +13,7 @@ from typing import Any
 from ...hlo.ir import HloComputation
 from ...hlo.records import dataclass
 from ...tracer.aval import ShapedArray, aval_of_shape
+from ...tracer.control_flow.scan import SCAN, Scan
 from ...tracer.core import Call, Tracer, Value, bind_call, repeat_instruction
 from ...tracer.ops import (
     add,
@@ -28,8 +29,7 @@ from ...tracer.ops import (
     zeros,
 )
 from ...tracer.recording import run_computation
-from ...tracer.scan import SCAN, Scan
-from ...tracer.spmd import named_shardings
+from ...tracer.sharding.spmd import named_shardings
 from ...tracer.traced import jit_call
 from ..jvp import moving_mask, parameter_avals
 from ..linearize import Linearized, LinearizedComputation, LinearTrace, linearize_computation

@@ -12,8 +12,8 @@ from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
 from ...hlo.ops.sort import SortAttributes, TopKAttributes
 from ...hlo.shape import Shape
+from ...tracer.arrays.indices import index_dtype, iota, take_along
 from ...tracer.core import Value, bind_multi
-from ...tracer.indices import index_dtype, iota, take_along
 from ..tangents import Tangent, Zero
 from .computations import in_other_ops
 from .tables import JVP

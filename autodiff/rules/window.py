@@ -18,9 +18,9 @@ from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ...hlo.ops.window import ReduceWindowAttributes, SelectAndScatterAttributes
 from ...hlo.shape import Shape
 from ...hlo.window import Window, WindowDimension, dilated, is_plain
+from ...tracer.arrays.indices import index_dtype, iota, take_elements
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value, bind, bind_multi, eval_computation
-from ...tracer.indices import index_dtype, iota, take_elements
 from ...tracer.ops import (
     add,
     broadcast,

@@ -24,9 +24,9 @@ from ..numba_backend.ahead.blas import Blas
 from ..numba_backend.ahead.compiling import standalone
 from ..numba_backend.ahead.standalone import StandaloneProgram
 from ..numba_backend.ahead.targets import TargetError, TargetMachine
-from ..tracer import tree
 from ..tracer.jit import JitFunction, jit
 from ..tracer.stages import Lowered
+from ..tracer.trees import tree
 from .generated import benchmark_source, build_files, test_source
 from .headers import Slot, c_header, checked_class, checked_name, cpp_header
 from .javascript import javascript, javascript_class, javascript_test, package

@@ -17,9 +17,9 @@ from ..hlo.literal import Literal
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..hlo.subgraph import FeedError, Place
-from ..tracer import tree
-from ..tracer.array import Array
+from ..tracer.arrays.array import Array
 from ..tracer.stages import Lowered
+from ..tracer.trees import tree
 
 Selector = str | int
 

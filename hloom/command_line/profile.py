@@ -21,7 +21,7 @@ def execute(options: Namespace) -> int:
     """Run the program while a timeline is recorded, then print the summary. Returns the program's exit code, if it
     ended normally; with --json its output goes to stderr."""
     # Imported here: help, and a wrong command line, need none of it.
-    from ..tracer.profiling import ProfileOptions, Session
+    from ..tracer.profiling.timeline import ProfileOptions, Session
 
     script = parts_of(options.program, "hloom profile")
     if options.timeline:

@@ -24,17 +24,18 @@ from ..hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ..hlo.passes.rewrite import rewrite_computation
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
-from ..tracer import ops, tree
-from ..tracer.array import Array
+from ..tracer import ops
+from ..tracer.arrays.array import Array
+from ..tracer.arrays.extended import ExtendedDType
 from ..tracer.aval import ShapedArray
+from ..tracer.control_flow.scan import scan
 from ..tracer.core import Call, Primitive, Value, bind_call, bind_declared
 from ..tracer.dtypes import canonical_dtype
 from ..tracer.errors import OperandError
-from ..tracer.extended import ExtendedDType
-from ..tracer.manual import ManualAxes, current_manual_axes
 from ..tracer.recording import trace_to_computation
-from ..tracer.scan import scan
+from ..tracer.sharding.manual_axes import ManualAxes, current_manual_axes
 from ..tracer.source import function_line, user_line
+from ..tracer.trees import tree
 from .host import HostCallback, given, strong_array
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")

@@ -11,15 +11,15 @@ import numpy as np
 from ..hlo.errors import CustomCallError
 from ..hlo.records import dataclass
 from ..hlo.shared_value import SharedValue
-from ..tracer import tree
-from ..tracer.array import Array, as_value, with_storage
+from ..tracer.arrays.array import Array, as_value, with_storage
+from ..tracer.arrays.extended import ExtendedDType
+from ..tracer.arrays.operators import ArrayBase
 from ..tracer.aval import ShapedArray
 from ..tracer.core import EVAL, Value, set_current_trace, source_metadata
-from ..tracer.extended import ExtendedDType
-from ..tracer.operators import ArrayBase
 from ..tracer.source import function_line
-from ..tracer.tree_keys import SequenceKey
-from ..tracer.tree_paths import paths_of_structure
+from ..tracer.trees import tree
+from ..tracer.trees.keys import SequenceKey
+from ..tracer.trees.paths import paths_of_structure
 
 NDArray = np.ndarray[Any, Any]
 _INDICES = itertools.count()

@@ -15,9 +15,9 @@ from typing import IO, Any
 from ..hlo.forking import Order, fork_lock
 from ..hlo.records import dataclass
 from ..lax.structure import stop_gradient
-from ..tracer import tree
 from ..tracer.core import Trace, Tracer, current_trace
 from ..tracer.source import is_users
+from ..tracer.trees import tree
 from .callbacks import call_debug, pure_callback
 
 _lock = fork_lock(Order.USER)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..tracer import tree
-from ..tracer.array import Array, as_value
+from ..tracer.arrays.array import Array, as_value
 from ..tracer.errors import OperandError
-from ..tracer.shardings import Sharding, default_sharding
+from ..tracer.sharding.shardings import Sharding, default_sharding
 from ..tracer.source import user_line
+from ..tracer.trees import tree
 
 
 def visualize_sharding(

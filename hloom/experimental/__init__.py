@@ -6,7 +6,7 @@ from ..debug.callbacks import io_callback
 from ..hlo.errors import UnsupportedError as _UnsupportedError
 from ..namespaces import publish as _publish
 from ..tracer.settings.config import enable_x64
-from ..tracer.context import Override as _Override
+from ..tracer.settings.context import Override as _Override
 from ..tracer.settings.setting import Block as _Block
 from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from ..namespaces import publish as _publish
-from ..tracer.context import Override as _Override
-from ..tracer.error_state import NO_ERROR as _NO_ERROR
-from ..tracer.error_state import JaxValueError, set_error_if
-from ..tracer.error_state import exchange_code as _exchange_code
-from ..tracer.error_state import take_error as _take_error
+from ..tracer.checks.error_state import NO_ERROR as _NO_ERROR
+from ..tracer.checks.error_state import JaxValueError, set_error_if
+from ..tracer.checks.error_state import exchange_code as _exchange_code
+from ..tracer.checks.error_state import take_error as _take_error
 from ..tracer.settings.config import Config as _Config
+from ..tracer.settings.context import Override as _Override
 
 if _TYPE_CHECKING:
     from collections.abc import Iterator as _Iterator

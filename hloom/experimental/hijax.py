@@ -31,7 +31,7 @@ from ..tracer.arguments import OWN_TYPES as _OWN_TYPES
 from ..tracer.arguments import typeof as _typeof
 from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
-from ..tracer.refs import AbstractRef
+from ..tracer.references.refs import AbstractRef
 from ..tracer.source import user_line as _user_line
 
 __all__ = [

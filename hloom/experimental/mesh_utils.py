@@ -7,8 +7,8 @@ from typing import Any as _Any
 import numpy as _np
 
 from ..namespaces import publish as _publish
-from ..tracer.devices import devices as _known_devices
-from ..tracer.mesh import make_mesh as _make_mesh
+from ..tracer.sharding.devices import devices as _known_devices
+from ..tracer.sharding.mesh import make_mesh as _make_mesh
 
 __all__ = ["create_device_mesh"]
 

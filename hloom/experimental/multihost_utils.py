@@ -6,16 +6,16 @@ from typing import Any as _Any
 import numpy as _np
 
 from ..namespaces import publish as _publish
-from ..tracer import tree as _tree
-from ..tracer.array import Array as _Array
-from ..tracer.devices import devices as _devices
-from ..tracer.devices import process_count as _process_count
-from ..tracer.devices import process_index as _process_index
-from ..tracer.making_arrays import make_array_from_callback as _make_array_from_callback
-from ..tracer.mesh import Mesh as _Mesh
-from ..tracer.partition_spec import PartitionSpec as _PartitionSpec
-from ..tracer.placing import device_put as _device_put
-from ..tracer.shardings import NamedSharding as _NamedSharding
+from ..tracer.arrays.array import Array as _Array
+from ..tracer.arrays.assembly import make_array_from_callback as _make_array_from_callback
+from ..tracer.sharding.devices import devices as _devices
+from ..tracer.sharding.devices import process_count as _process_count
+from ..tracer.sharding.devices import process_index as _process_index
+from ..tracer.sharding.mesh import Mesh as _Mesh
+from ..tracer.sharding.partition_spec import PartitionSpec as _PartitionSpec
+from ..tracer.sharding.placement import device_put as _device_put
+from ..tracer.sharding.shardings import NamedSharding as _NamedSharding
+from ..tracer.trees import tree as _tree
 
 __all__ = [
     "assert_equal",

@@ -16,9 +16,9 @@ from .. import random as _random
 from ..namespaces import publish as _publish
 from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
-from ..tracer.refs import new_ref as _new_ref
+from ..tracer.references.refs import new_ref as _new_ref
 from ..tracer.source import user_line as _user_line
-from ..tracer.tree_nodes import register_dataclass as _register_dataclass
+from ..tracer.trees.nodes import register_dataclass as _register_dataclass
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
 

@@ -15,14 +15,14 @@ from ..hlo.ir import HloInstruction as _HloInstruction
 from ..hlo.opcode import Opcode as _Opcode
 from ..hlo.shape import Shape as _Shape
 from ..namespaces import publish as _publish
-from ..tracer.array import as_value as _as_value
-from ..tracer.context import Override as _Override
-from ..tracer.context import current_context as _current_context
+from ..tracer.arrays.array import as_value as _as_value
+from ..tracer.arrays.overlay import overlaid as _overlaid
 from ..tracer.core import Call as _Call
 from ..tracer.core import Primitive as _Primitive
 from ..tracer.core import bind_call as _bind_call
 from ..tracer.core import current_trace as _current_trace
-from ..tracer.overlay import overlaid as _overlaid
+from ..tracer.settings.context import Override as _Override
+from ..tracer.settings.context import current_context as _current_context
 
 __all__ = ["set_xla_metadata"]
 

@@ -26,17 +26,18 @@ from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundaries
-from ..tracer import core, tree
-from ..tracer.array import Array, as_value
+from ..tracer import core
+from ..tracer.arrays.array import Array, as_value
+from ..tracer.arrays.overlay import storages
 from ..tracer.aval import ShapedArray
+from ..tracer.checks.key_uses import Sink, Uses
 from ..tracer.core import Call, Value, bind_call
 from ..tracer.execution import run_call
-from ..tracer.key_uses import Sink, Uses
 from ..tracer.ops import is_inexact
-from ..tracer.overlay import storages
 from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line
 from ..tracer.traced import DerivedCache, with_avals
+from ..tracer.trees import tree
 from .protocol import Definition, Given
 
 __all__ = ["Linear", "Primitive"]

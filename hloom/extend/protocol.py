@@ -20,12 +20,12 @@ from ..autodiff.batches import Axis
 from ..autodiff.tangents import Linear, Operand, Tangent, Zero
 from ..hlo.errors import UnsupportedError
 from ..hlo.records import dataclass
-from ..tracer import tree
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.overlay import overlaid, storages
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.core import Call, Primitive, Value
 from ..tracer.ops import is_inexact, transpose
-from ..tracer.overlay import overlaid, storages
+from ..tracer.trees import tree
 
 
 class UndefinedPrimal:

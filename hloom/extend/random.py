@@ -13,7 +13,7 @@ from ..random.rbg import RBG as rbg_prng_impl
 from ..random.rbg import UNSAFE_RBG as unsafe_rbg_prng_impl
 from ..random.threefry import THREEFRY as threefry_prng_impl
 from ..random.threefry import threefry_2x32 as _cipher
-from ..tracer.array import as_value as _as_value
+from ..tracer.arrays.array import as_value as _as_value
 from ..tracer.core import Value as _Value
 from ..tracer.source import user_line as _user_line
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..autodiff.batches import Axis, with_batch
 from ..extend.protocol import Definition, to_front
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.ops import reshape
 from .rules import Rule, Rules

@@ -11,7 +11,7 @@ from ..autodiff.tangents import Operand, Tangent, Zero, add_tangents
 from ..autodiff.tangents import instantiate as instantiate_zeros
 from ..extend.protocol import Definition, UndefinedPrimal, transposed
 from ..jaxpr.primitives import primitive_named
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Value
 from ..tracer.ops import add, zeros

@@ -13,10 +13,10 @@ from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from ..jaxpr.nodes import Jaxpr
 from ..jaxpr.view import view_of
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.overlay import overlaid_all, storage_of
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Value, current_trace, run_meaning, set_current_trace
-from ..tracer.overlay import overlaid_all, storage_of
 from ..tracer.recording import HloTrace, HloTracer, with_computation
 from ..wrapped_functions import WrappedFun
 

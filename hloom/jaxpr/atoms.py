@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..hlo.shared_value import SharedValue
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.overlay import storage_of
 from ..tracer.aval import ShapedArray
-from ..tracer.overlay import storage_of
 
 
 class Var(SharedValue):

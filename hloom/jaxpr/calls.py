@@ -22,8 +22,8 @@ from ..jax_names import names
 from ..lax.composite import CompositeUse
 from ..tracer import core, dtypes
 from ..tracer.aval import ShapedArray, aval_of_shape
+from ..tracer.control_flow.scan import SCAN, Scan, scan
 from ..tracer.core import PLAIN_CALL, Call, Value, bind_call, call_of
-from ..tracer.scan import SCAN, Scan, scan
 from ..tracer.traced import JIT, jit_call
 from .atoms import Atom, Literal, Var
 from .computations import traced

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
+from ..tracer.arrays.overlay import storages
 from ..tracer.core import Value
-from ..tracer.overlay import storages
 from ..tracer.recording import TracedComputation, returns_element, trace_to_computation
 from .evaluate import eval_jaxpr
 from .nodes import ClosedJaxpr, Jaxpr

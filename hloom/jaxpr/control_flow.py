@@ -11,7 +11,7 @@ from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..tracer import dtypes
 from ..tracer.aval import ShapedArray, aval_of_shape
-from ..tracer.control_flow import while_loop
+from ..tracer.control_flow.branches import while_loop
 from ..tracer.core import Value, bind_conditional
 from ..tracer.recording import TracedComputation, run_computation, takes_one_tuple, trace_to_computation
 from .atoms import Atom, Var

@@ -7,10 +7,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ..hlo.ir import Metadata
-from ..tracer import ops, tree
-from ..tracer.array import as_value
+from ..tracer import ops
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.overlay import storages
 from ..tracer.core import source_metadata
-from ..tracer.overlay import storages
+from ..tracer.trees import tree
 from .atoms import Literal, Var
 from .nodes import ClosedJaxpr, Jaxpr, JaxprEqn
 

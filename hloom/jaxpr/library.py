@@ -13,7 +13,7 @@ from ..autodiff.api import jvp, vjp
 from ..autodiff.vmap import vmap
 from ..tracer import dtypes, ops
 from ..tracer.core import Value
-from ..tracer.placing import device_put
+from ..tracer.sharding.placement import device_put
 from .primitives import primitive
 
 

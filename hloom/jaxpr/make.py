@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..hlo.tracebacks import boundary
-from ..tracer import tree
 from ..tracer.arguments import (
     ShapeDtypeStruct,
     abstract_example,
@@ -17,10 +16,11 @@ from ..tracer.arguments import (
     leaf_describer,
     split_static,
 )
-from ..tracer.context import Override, current_context
-from ..tracer.float0 import hide_float0
-from ..tracer.refs import Ref
+from ..tracer.arrays.float0 import hide_float0
+from ..tracer.references.refs import Ref
+from ..tracer.settings.context import Override, current_context
 from ..tracer.traced import trace_function
+from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
 from .view import view_of
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ..hlo.errors import UnsupportedError
 from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundaries
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.token import Token
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -12,14 +12,14 @@ from numpy.typing import DTypeLike
 from ..autodiff.batching import BatchTrace
 from ..tracer import dtypes
 from ..tracer.arguments import ShapeDtypeStruct, abstract
+from ..tracer.arrays.float0 import float0
 from ..tracer.aval import ShapedArray
-from ..tracer.context import current_context
 from ..tracer.core import EVAL, current_trace
 from ..tracer.core import set_current_trace as set_current_trace
 from ..tracer.errors import JaxprTypeError, NonArrayArgumentError
-from ..tracer.float0 import float0
 from ..tracer.jit import eval_shape
 from ..tracer.recording import HloTrace
+from ..tracer.settings.context import current_context
 from ..tracer.tracer import Trace, Tracer
 from . import printing
 from .atoms import Atom, DropVar, Var

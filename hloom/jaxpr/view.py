@@ -13,9 +13,9 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
-from ..tracer.array import Array
+from ..tracer.arrays.array import Array
 from ..tracer.aval import ShapedArray, aval_of_shape
-from ..tracer.refs import AbstractRef, values_of_references
+from ..tracer.references.refs import AbstractRef, values_of_references
 from . import (  # each registers its rules
     callbacks,
     calls,

@@ -7,9 +7,9 @@ import typing as _typing
 
 from .. import array_functions as _array_functions
 from ..namespaces import publish as _publish
-from ..tracer.control_flow import cond, platform_dependent, switch, while_loop
-from ..tracer.placing import with_sharding_constraint
-from ..tracer.scan import fori_loop, scan
+from ..tracer.control_flow.branches import cond, platform_dependent, switch, while_loop
+from ..tracer.sharding.placement import with_sharding_constraint
+from ..tracer.control_flow.scan import fori_loop, scan
 from . import (
     accuracy,
     collective_hlo,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.operators import ArrayLike
 from .elementwise import sign
 from .elementwise_functions import ElementwiseFunction, clenshaw, first_of
 from .instructions import abs, select, sqrt

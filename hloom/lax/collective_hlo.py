@@ -19,8 +19,8 @@ from ..tracer import dtypes, ops
 from ..tracer.aval import ShapedArray
 from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind
-from ..tracer.manual import ManualAxes
 from ..tracer.recording import trace_to_computation
+from ..tracer.sharding.manual_axes import ManualAxes
 
 __all__ = ["Collective", "collective_computation"]
 

@@ -11,14 +11,14 @@ import numpy as np
 from ..hlo.element_type import element_type_of
 from ..hlo.records import dataclass
 from ..hlo.text.mlir_dictionary import Bare, write_dictionary
-from ..tracer import tree
-from ..tracer.array import Array, as_value
+from ..tracer.arrays.array import Array, as_value
+from ..tracer.arrays.overlay import overlaid_all
 from ..tracer.caches import on_clear
 from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, run_meaning
 from ..tracer.errors import UnexpectedTracerError
-from ..tracer.overlay import overlaid_all
 from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line, user_line
+from ..tracer.trees import tree
 
 __all__ = ["composite"]
 

@@ -11,17 +11,18 @@ from typing import Any
 
 from ..autodiff.vmap import vmap
 from ..hlo.opcode import Opcode
-from ..tracer import dtypes, ops, tree
-from ..tracer import scan as _loops
-from ..tracer.array import as_value
+from ..tracer import dtypes, ops
+from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray
-from ..tracer.body_types import differ, leaf_names, require_functions
-from ..tracer.context import current_context
+from ..tracer.control_flow import scan as _loops
+from ..tracer.control_flow.scan import states
+from ..tracer.control_flow.types import differ, leaf_names, require_functions
 from ..tracer.core import Value
 from ..tracer.errors import AxisError, TreeStructureError
 from ..tracer.recording import trace_to_computation
-from ..tracer.scan import states
+from ..tracer.settings.context import current_context
 from ..tracer.source import function_line, user_line
+from ..tracer.trees import tree
 from .prefixes import part_of, prefixes
 from .reduce import cummax, cummin, cumprod, cumsum
 

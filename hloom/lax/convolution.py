@@ -15,7 +15,7 @@ from ..hlo.ops.convolution import ConvolutionAttributes
 from ..hlo.shape import Shape
 from ..hlo.window import ConvolutionDimensionNumbers, dilated, places
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line

@@ -15,11 +15,11 @@ from ..hlo.ops.dot import DotAttributes, RaggedDotAttributes
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, TypePromotionError, UnsupportedError
 from ..tracer.ops import convert
-from ..tracer.placing import asked_place
+from ..tracer.sharding.placement import asked_place
 from ..tracer.source import user_line
 from .instructions import all_weak
 from .precision import Algorithm, PrecisionLike, algorithm_of, operand_precision

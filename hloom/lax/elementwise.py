@@ -21,7 +21,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import ReducePrecisionAttributes
 from ..hlo.shape import Shape
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert, make_complex, scalar_like

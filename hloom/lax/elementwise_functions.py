@@ -18,8 +18,8 @@ from typing import Any
 from ..autodiff.api import jvp
 from ..extend.primitive import Primitive
 from ..tracer import dtypes
-from ..tracer.array import as_value
-from ..tracer.control_flow import while_loop
+from ..tracer.arrays.array import as_value
+from ..tracer.control_flow.branches import while_loop
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert

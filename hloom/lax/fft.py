@@ -8,7 +8,7 @@ from typing import Any
 from ..hlo.opcode import Opcode
 from ..hlo.ops.linalg import FftAttributes, FftType
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert, is_complex

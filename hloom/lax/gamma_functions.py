@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import UnsupportedError
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from .elementwise import pow
 from .elementwise_functions import (

@@ -22,15 +22,15 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ..hlo.shape import Shape
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.extended_ops import filled
+from ..tracer.arrays.indices import clamped, gather_of, holding, where_fits
 from ..tracer.aval import ShapedArray
+from ..tracer.control_flow.scan import scan
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, UnsupportedError
-from ..tracer.extended_ops import filled
-from ..tracer.indices import clamped, gather_of, holding, where_fits
 from ..tracer.ops import convert, full, last_of_two, reinterpret_weak
 from ..tracer.recording import returns_element, trace_to_computation
-from ..tracer.scan import scan
 from ..tracer.source import function_line, user_line
 from .indexing import GatherScatterMode
 from .instructions import add, lt, rem, select

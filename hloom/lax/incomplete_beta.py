@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.operators import ArrayLike
 from .elementwise import reduce_precision
 from .elementwise_functions import (
     ElementwiseFunction,

@@ -16,9 +16,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.operators import ArrayLike
 from ..tracer.ops import reinterpret_weak
 from .elementwise_functions import (
     ElementwiseFunction,

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..tracer import dtypes
-from ..tracer.array import array_from_scalar, as_value
+from ..tracer.arrays.array import array_from_scalar, as_value
+from ..tracer.arrays.indices import as_index, index_dtype_of
+from ..tracer.arrays.operators import ArrayBase
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.indices import as_index, index_dtype_of
-from ..tracer.operators import ArrayBase
 from ..tracer.ops import read_block, write_block
 from ..tracer.source import user_line
 from .instructions import add, lt, select

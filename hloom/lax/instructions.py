@@ -17,11 +17,11 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ..hlo.ops.movement import BroadcastAttributes
 from ..tracer import dtypes
-from ..tracer.array import Array, as_value, is_elsewhere
+from ..tracer.arrays.array import Array, as_value, is_elsewhere
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind, eager_with_scalar, thread_state
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayLike
 from ..tracer.ops import compare, convert
 from ..tracer.source import user_line
 from .accuracy import AccuracyMode, Tolerance, check_accuracy

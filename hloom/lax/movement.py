@@ -28,16 +28,24 @@ from ..hlo.ops.movement import (
     TransposeAttributes,
 )
 from ..tracer import dtypes
-from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, is_elsewhere, refuse_masked, shape_of
+from ..tracer.arrays.array import (
+    Array,
+    array_from_numpy,
+    array_from_scalar,
+    as_value,
+    is_elsewhere,
+    refuse_masked,
+    shape_of,
+)
+from ..tracer.arrays.extended_ops import filled
+from ..tracer.arrays.float0 import is_float0
+from ..tracer.arrays.operators import ArrayBase
 from ..tracer.aval import ShapedArray
 from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
+from ..tracer.deferred.pending import PendingArray
 from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
-from ..tracer.extended_ops import filled
-from ..tracer.float0 import is_float0
-from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
-from ..tracer.pending import PendingArray
 from ..tracer.source import user_line
 
 __all__ = [

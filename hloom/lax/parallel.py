@@ -25,17 +25,18 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.records import dataclass
-from ..tracer import dtypes, ops, tree
-from ..tracer.array import as_value
+from ..tracer import dtypes, ops
+from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.caches import on_clear
-from ..tracer.context import current_context
 from ..tracer.core import Call, Primitive, Value, bind_call, varying
 from ..tracer.errors import UnboundAxisError
-from ..tracer.manual import ManualAxes, current_manual_axes
 from ..tracer.recording import trace_to_computation
+from ..tracer.settings.context import current_context
+from ..tracer.sharding.manual_axes import ManualAxes, current_manual_axes
+from ..tracer.sharding.varying import PVARY, Pvary, pvary_call
 from ..tracer.source import user_line
-from ..tracer.varying import PVARY, Pvary, pvary_call
+from ..tracer.trees import tree
 from .collective_hlo import Collective, collective_computation
 from .movement import canonical_axis, iota
 from .reduce import limits

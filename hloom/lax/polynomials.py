@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..autodiff.custom import custom_jvp
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.control_flow.scan import scan
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
-from ..tracer.scan import scan
 from ..tracer.source import user_line
 from .instructions import add, mul, neg, sub
 from .movement import broadcast_in_dim, broadcast_shapes, full_like, stack

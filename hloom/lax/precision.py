@@ -11,8 +11,8 @@ from numpy.typing import DTypeLike
 
 from ..hlo.ops.dot import DotAttributes
 from ..tracer import dtypes
-from ..tracer.context import current_context
 from ..tracer.settings.config import DOT_PRESETS, MATMUL_PRECISIONS
+from ..tracer.settings.context import current_context
 from ..tracer.source import user_line
 
 __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer import ops
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line

@@ -12,7 +12,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops import random as _ops
 from ..hlo.shape import Shape
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value, bind, bind_multi
 from ..tracer.errors import OperandError

@@ -23,16 +23,17 @@ from ..hlo.ops.window import ReduceWindowAttributes
 from ..hlo.shape import Shape
 from ..hlo.tracebacks import inner
 from ..hlo.window import WindowDimension
-from ..tracer import dtypes, tree
-from ..tracer.array import array_from_scalar, as_value
+from ..tracer import dtypes
+from ..tracer.arrays.array import array_from_scalar, as_value
 from ..tracer.callers import is_call_of_user
 from ..tracer.compound import compound
-from ..tracer.context import current_context
 from ..tracer.core import ShapedArray, Value, bind, bind_multi
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, scalar_like, unary
 from ..tracer.recording import returns_element, trace_to_computation
+from ..tracer.settings.context import current_context
 from ..tracer.source import function_line, user_line
+from ..tracer.trees import tree
 from . import instructions as ew
 from .movement import broadcast_in_dim, broadcasted_iota, canonical_axis, full_like, reshape, rev
 from .prefixes import prefixes

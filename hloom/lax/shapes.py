@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..tracer.arguments import ShapeDtypeStruct
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.jit import eval_shape
 from ..tracer.source import user_line

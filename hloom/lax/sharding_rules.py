@@ -16,10 +16,7 @@ from ..autodiff.batches import Axis
 from ..autodiff.tangents import Operand, Tangent, instantiate
 from ..tracer import ops
 from ..tracer.core import Call, Primitive, Value, bind_call
-from ..tracer.manual import ManualAxes
-from ..tracer.mesh import AxisType, Mesh
-from ..tracer.partition_spec import UNCONSTRAINED, PartitionSpec
-from ..tracer.sharding_calls import (
+from ..tracer.sharding.calls import (
     CONSTRAINT,
     FULL_TO_SHARD,
     SHARD_TO_FULL,
@@ -28,7 +25,10 @@ from ..tracer.sharding_calls import (
     full_to_shard,
     shard_to_full,
 )
-from ..tracer.shardings import NamedSharding, Sharding
+from ..tracer.sharding.manual_axes import ManualAxes
+from ..tracer.sharding.mesh import AxisType, Mesh
+from ..tracer.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
+from ..tracer.sharding.shardings import NamedSharding, Sharding
 from .parallel import psum_over_mesh
 
 __all__: list[str] = []

@@ -15,7 +15,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
 from ..hlo.ops.sort import SortAttributes, TopKAttributes
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.compound import compound
 from ..tracer.core import Value, bind, bind_multi

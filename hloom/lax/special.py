@@ -9,7 +9,7 @@ import numpy as np
 
 from ..extend.primitive import Primitive
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError

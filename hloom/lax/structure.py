@@ -11,13 +11,14 @@ from ..autodiff.stopping import stop_gradient
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ..hlo.shape import Shape
-from ..tracer import dtypes, tree
-from ..tracer.array import as_value
+from ..tracer import dtypes
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.float0 import is_float0
+from ..tracer.arrays.operators import ArrayBase
 from ..tracer.core import Call, Primitive, Value, bind, bind_call, bind_declared, current_trace
-from ..tracer.float0 import is_float0
-from ..tracer.operators import ArrayBase
 from ..tracer.source import user_line
 from ..tracer.token import Token
+from ..tracer.trees import tree
 
 __all__ = [
     "after_all",

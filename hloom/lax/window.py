@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 from ..hlo.opcode import Opcode
 from ..hlo.ops.window import ReduceWindowAttributes
 from ..hlo.window import Window, WindowDimension, dilated
-from ..tracer import tree
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.core import bind, bind_multi
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
 from ..tracer.source import user_line
+from ..tracer.trees import tree
 from .reduce import reducer_of
 
 __all__ = [

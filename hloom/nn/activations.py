@@ -14,7 +14,7 @@ from ..extend.primitive import Primitive
 from ..lax.movement import canonical_axis
 from ..numpy.promotion import promote_inexact, strong, strong_array
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 

@@ -12,7 +12,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..numpy.promotion import check_arraylike
 from ..tracer import dtypes
-from ..tracer.array import as_value, rank_of, shape_of
+from ..tracer.arrays.array import as_value, rank_of, shape_of
 from ..tracer.compound import compound
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.source import user_line

@@ -12,9 +12,9 @@ from .. import lax
 from .. import numpy as jnp
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
+from ..tracer.arrays.indices import holding
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.indices import holding
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer

@@ -10,10 +10,10 @@ from .. import numpy as jnp
 from ..extend.primitive import Primitive
 from ..numpy.promotion import Axis, canonical_axes, check_arraylike, promote_inexact
 from ..tracer import dtypes
-from ..tracer.array import shape_of
+from ..tracer.arrays.array import shape_of
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 
 __all__ = [

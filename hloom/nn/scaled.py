@@ -24,11 +24,11 @@ from ..hlo.records import dataclass
 from ..lax.shapes import scaled_dot
 from ..numpy.promotion import check_arraylike
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.jit import jit
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]

@@ -10,7 +10,7 @@ from .. import layers_below as _layers_below  # noqa: F401  # before all else
 from ..lax import broadcast_shapes
 from ..namespaces import publish as _publish
 from ..tracer.dtypes import finfo, iinfo, issubdtype, promote_types, result_type
-from ..tracer.operators import ArrayBase as ndarray
+from ..tracer.arrays.operators import ArrayBase as ndarray
 from . import (
     array_api,
     array_indexing,

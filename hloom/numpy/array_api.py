@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..tracer import dtypes
-from ..tracer.context import current_context
 from ..tracer.errors import OperandError
+from ..tracer.settings.context import current_context
 from ..tracer.source import user_line
 from .queries import isdtype
 

@@ -17,13 +17,13 @@ from .. import lax
 from ..hlo.records import dataclass
 from ..lax.gather import out_of_bounds
 from ..lax.indexing import GatherScatterMode, start_index
-from ..tracer.array import Array, as_value, shape_of
-from ..tracer.context import current_context
+from ..tracer.arrays.array import Array, as_value, shape_of
+from ..tracer.arrays.dslice import Slice
+from ..tracer.arrays.indices import index_dtype
+from ..tracer.arrays.operators import ArrayBase
 from ..tracer.core import Value
-from ..tracer.dslice import Slice
 from ..tracer.errors import OperandError
-from ..tracer.indices import index_dtype
-from ..tracer.operators import ArrayBase
+from ..tracer.settings.context import current_context
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .promotion import broadcast_to_shape

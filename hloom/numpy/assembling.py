@@ -12,13 +12,14 @@ from typing import Any
 
 from .. import lax
 from ..lax.movement import canonical_axis, canonical_shape
-from ..tracer import dtypes, tree
-from ..tracer.array import as_value
+from ..tracer import dtypes
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
+from ..tracer.trees import tree
 from .binary import power
 from .movement import concatenate, moveaxis, ravel, split, tile
 from .promotion import check_arraylike, strong_array, to_dtype

@@ -15,13 +15,13 @@ from .. import lax
 from ..declaring import F, declared
 from ..extend.primitive import Primitive
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayBase, ArrayLike
+from ..tracer.arrays.plane import direction
+from ..tracer.checks.error_state import look_at_divisor
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.error_state import look_at_divisor
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayBase, ArrayLike
-from ..tracer.plane import direction
 from ..tracer.source import user_line
 from .elementwise import abs, exp, exp2, isfinite, isinf, isnan, log1p, numbers, real_only, signbit, to_bool
 from .promotion import (

@@ -13,11 +13,11 @@ import numpy as np
 from .. import lax
 from ..hlo.element_type import element_type_of
 from ..tracer import dtypes
-from ..tracer.array import Array, as_value, resolved
+from ..tracer.arrays.array import Array, as_value, resolved
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from .binary import equal, maximum, minimum
 from .elementwise import abs, isfinite, isnan, isneginf, isposinf, to_bool

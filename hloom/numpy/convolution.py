@@ -6,9 +6,9 @@ from typing import Any
 
 from .. import lax
 from ..tracer import dtypes
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from .elementwise import conj
 from .promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact

@@ -16,7 +16,7 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis, canonical_shape, is_described
 from ..tracer import dtypes
-from ..tracer.array import (
+from ..tracer.arrays.array import (
     Array,
     array_from_numpy,
     array_from_scalar,
@@ -26,12 +26,12 @@ from ..tracer.array import (
     resolved,
     shape_of,
 )
+from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
+from ..tracer.deferred.pending import PendingArray
 from ..tracer.errors import OperandError, UnsupportedElementTypeError
-from ..tracer.operators import ArrayBase, ArrayLike
-from ..tracer.pending import PendingArray
-from ..tracer.placing import in_asked_place
+from ..tracer.sharding.placement import in_asked_place
 from ..tracer.source import user_line, warn_user
 from ..tracer.tracer import Tracer
 from .known import known_array

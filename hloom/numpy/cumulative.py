@@ -8,10 +8,10 @@ from typing import Any
 from .. import lax
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from . import elementwise as ew
 from .choose import where

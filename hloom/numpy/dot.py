@@ -8,11 +8,11 @@ from typing import Any
 
 from .. import lax
 from ..lax.movement import broadcast_shapes, canonical_axis
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayLike
-from ..tracer.placing import asked_place
+from ..tracer.sharding.placement import asked_place
 from ..tracer.source import user_line
 from .binary import multiply
 from .elementwise import conj

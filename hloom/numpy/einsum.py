@@ -9,10 +9,10 @@ from typing import Any
 
 from .. import lax
 from ..hlo.records import dataclass
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.placing import asked_place
+from ..tracer.sharding.placement import asked_place
 from ..tracer.source import user_line
 from .movement import diagonal
 from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes

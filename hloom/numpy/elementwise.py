@@ -16,11 +16,11 @@ from .. import lax
 from ..declaring import F, declared
 from ..extend.primitive import Primitive
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 from .promotion import check_arraylike, no_out, promote_inexact, strong, strong_array

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..hlo.element_type import element_type_of
 from ..hlo.errors import UnsupportedElementTypeError
-from ..tracer.array import resolved
+from ..tracer.arrays.array import resolved
 from ..tracer.core import Value
 from .creation import asarray
 

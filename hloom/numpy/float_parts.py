@@ -13,11 +13,11 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from .binary import copysign
 from .elementwise import abs, isinf, isnan, numbers_only, real_only

@@ -15,10 +15,10 @@ import numpy as np
 from .. import lax
 from ..hlo.tracebacks import boundaries
 from ..tracer import dtypes
-from ..tracer.array import array_from_numpy, as_value, shape_of
+from ..tracer.arrays.array import array_from_numpy, as_value, shape_of
+from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
-from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .creation import arange, asarray, linspace, meshgrid, ones

@@ -22,7 +22,7 @@ from ..hlo.tracebacks import boundaries
 from ..lax.gather import out_of_bounds
 from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer import dtypes
-from ..tracer.array import (
+from ..tracer.arrays.array import (
     MAX_KEPT_ALIVE,
     Array,
     array_from_scalar,
@@ -32,23 +32,23 @@ from ..tracer.array import (
     rank_of,
     resolved,
 )
+from ..tracer.arrays.dslice import Slice
+from ..tracer.arrays.indices import index_dtype, index_dtype_of
+from ..tracer.arrays.operators import ArrayBase
+from ..tracer.arrays.overlay import overlaid
 from ..tracer.aval import ShapedArray
-from ..tracer.context import current_context
 from ..tracer.core import Value, bind, thread_state
-from ..tracer.dslice import Slice
+from ..tracer.deferred.pending import PendingArray
 from ..tracer.errors import (
     IndexKindError,
     NonConcreteBooleanIndexError,
     NonConcreteSliceError,
     OperandError,
 )
-from ..tracer.indices import index_dtype, index_dtype_of
-from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert, read_block, write_block
-from ..tracer.overlay import overlaid
-from ..tracer.partition_spec import PartitionSpec
-from ..tracer.pending import PendingArray
-from ..tracer.shardings import Sharding
+from ..tracer.settings.context import current_context
+from ..tracer.sharding.partition_spec import PartitionSpec
+from ..tracer.sharding.shardings import Sharding
 from ..tracer.source import user_line, warn_user
 from ..tracer.tracer import Tracer
 from .array_indexing import (

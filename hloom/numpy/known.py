@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.tracer import Tracer
 
 

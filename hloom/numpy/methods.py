@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..tracer.operators import use_functions
+from ..tracer.arrays.operators import use_functions
 from .array_api import array_namespace
 from .binary import (
     add,

@@ -16,13 +16,13 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis, canonical_shape
 from ..tracer import dtypes
-from ..tracer.array import as_value, rank_of, resolved, shape_of
+from ..tracer.arrays.array import as_value, rank_of, resolved, shape_of
+from ..tracer.arrays.indices import as_index, holding
+from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.indices import as_index, holding
-from ..tracer.operators import ArrayBase, ArrayLike
-from ..tracer.placing import asked_place
+from ..tracer.sharding.placement import asked_place
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .binary import mod

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.operators import ArrayLike
 from . import elementwise as ew
 from .choose import where as select
 from .promotion import Axis, broadcast_to_shape, check_arraylike, mask, no_out

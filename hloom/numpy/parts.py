@@ -15,11 +15,11 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.indices import as_index
+from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.indices import as_index
-from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 from .choose import where

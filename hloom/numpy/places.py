@@ -13,10 +13,10 @@ import numpy as np
 
 from .. import lax
 from ..tracer import dtypes
-from ..tracer.array import array_from_numpy, as_value, rank_of
+from ..tracer.arrays.array import array_from_numpy, as_value, rank_of
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .elementwise import to_bool

@@ -13,11 +13,11 @@ import numpy as np
 
 from .. import lax
 from ..tracer import dtypes
-from ..tracer.array import as_value, rank_of
+from ..tracer.arrays.array import as_value, rank_of
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from .assembling import vander
 from .binary import add, subtract

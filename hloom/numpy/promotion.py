@@ -10,14 +10,14 @@ import numpy as np
 
 from ..lax.movement import broadcast_in_dim, broadcast_shapes, canonical_axis
 from ..tracer import dtypes
-from ..tracer.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
+from ..tracer.arrays.array import Array, array_from_numpy, array_from_scalar, as_value, refuse_masked
+from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.aval import ShapedArray
 from ..tracer.callers import is_call_of_user
-from ..tracer.context import current_context
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
-from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.ops import convert
+from ..tracer.settings.context import current_context
 from ..tracer.source import user_line, warn_user
 
 Axis = Any

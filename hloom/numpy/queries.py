@@ -11,11 +11,11 @@ import numpy as np
 
 from .. import lax
 from ..tracer import dtypes
-from ..tracer.array import as_value, resolved, shape_of
+from ..tracer.arrays.array import as_value, resolved, shape_of
+from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.source import user_line
 from .binary import equal
 from .creation import asarray

@@ -17,11 +17,11 @@ from ..hlo.records import dataclass
 from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
 from ..tracer import dtypes
-from ..tracer.array import as_value, rank_of, shape_of
+from ..tracer.arrays.array import as_value, rank_of, shape_of
+from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.source import user_line
 from . import binary as bi
 from . import elementwise as ew

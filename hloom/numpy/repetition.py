@@ -18,10 +18,10 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayLike
 from ..tracer.ops import scalar_reducer
 from ..tracer.source import user_line
 from .known import known_array

@@ -14,10 +14,10 @@ import numpy as np
 from .. import lax
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.array import as_value, shape_of
+from ..tracer.arrays.array import as_value, shape_of
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.operators import ArrayLike
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 from .choose import where

@@ -15,11 +15,11 @@ from .. import lax
 from ..lax.movement import canonical_axis
 from ..lax.sort import ordered_before
 from ..tracer import dtypes
-from ..tracer.array import as_value, rank_of, resolved
+from ..tracer.arrays.array import as_value, rank_of, resolved
+from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayBase, ArrayLike
 from ..tracer.ops import reinterpret_weak
 from ..tracer.source import user_line
 from .choose import where

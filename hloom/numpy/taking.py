@@ -18,12 +18,12 @@ from ..hlo.element_type import element_type_of
 from ..lax.indexing import GatherScatterMode, start_index
 from ..lax.movement import canonical_axis
 from ..tracer import dtypes
-from ..tracer.array import as_value, rank_of, resolved
+from ..tracer.arrays.array import as_value, rank_of, resolved
+from ..tracer.arrays.indices import holding, index_dtype_of
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import UnsupportedError
-from ..tracer.indices import holding, index_dtype_of
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .binary import floor_divide, mod

@@ -18,12 +18,12 @@ from ..hlo.tracebacks import boundaries, hide
 from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.callers import leads_on
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from ..tracer.wrapping import SignatureOfCall
 from . import binary as bi

@@ -12,11 +12,11 @@ from typing import Any
 
 from ..hlo.tracebacks import boundary
 from ..lax import broadcast_shapes
-from ..tracer import tree
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.ops import reshape
 from ..tracer.source import function_line, user_line
+from ..tracer.trees import tree
 from .creation import asarray
 from .promotion import check_ranks
 

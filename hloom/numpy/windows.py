@@ -15,11 +15,11 @@ import numpy as np
 from .. import lax
 from ..extend.primitive import Primitive
 from ..tracer import dtypes
-from ..tracer.array import array_from_numpy
+from ..tracer.arrays.array import array_from_numpy
+from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
-from ..tracer.operators import ArrayLike
 from ..tracer.source import user_line
 from .elementwise import real_only
 from .promotion import check_arraylike, promote_inexact, to_dtype

@@ -16,7 +16,7 @@ from .. import numpy as jnp
 from ..lax.movement import canonical_axis, canonical_shape
 from ..numpy.promotion import check_arraylike, promote_inexact
 from ..tracer import dtypes
-from ..tracer.array import as_value, rank_of, resolved, shape_of
+from ..tracer.arrays.array import as_value, rank_of, resolved, shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError

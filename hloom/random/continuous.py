@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 from .. import lax
 from ..lax.movement import canonical_shape
 from ..tracer import dtypes
-from ..tracer.array import array_from_scalar
+from ..tracer.arrays.array import array_from_scalar
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert, scalar_like

@@ -20,7 +20,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..numpy.promotion import check_arraylike, promote_dtypes_inexact, promote_inexact
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert

@@ -15,7 +15,7 @@ from ..lax.movement import canonical_shape
 from ..lax.reduce import limits
 from ..numpy.promotion import broadcast_to_shape
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError

@@ -16,7 +16,7 @@ from ..hlo.called import names_call
 from ..hlo.memory_pressure import allocating
 from ..hlo.tracebacks import hide
 from ..tracer.arguments import ArgumentSpec
-from ..tracer.array import Array, with_storage
+from ..tracer.arrays.array import Array, with_storage
 from ..tracer.aval import ShapedArray
 from ..tracer.compound import Compound, argument_names, watch_keys
 from .implementations import KeyDType, implementation

@@ -24,7 +24,7 @@ from ..extend.primitive import Primitive
 from ..lax.movement import canonical_shape
 from ..numpy.promotion import check_arraylike
 from ..tracer import dtypes
-from ..tracer.array import as_value
+from ..tracer.arrays.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..hlo.records import dataclass
-from ..tracer.context import thread
+from ..tracer.arrays.extended import ExtendedDType, prng_key
 from ..tracer.core import Value
-from ..tracer.extended import ExtendedDType, prng_key
+from ..tracer.settings.context import thread
 
 __all__ = ["KeyDType", "PRNGImpl", "implementation", "register_implementation"]
 

@@ -13,16 +13,16 @@ import numpy as np
 from ..hlo.loading import load
 from ..lax.movement import canonical_shape
 from ..tracer import dtypes
-from ..tracer.array import array_from_scalar, as_value
+from ..tracer.arrays.array import array_from_scalar, as_value
+from ..tracer.arrays.operators import ArrayBase
+from ..tracer.arrays.overlay import overlaid, storage_of
 from ..tracer.aval import ShapedArray
+from ..tracer.checks.key_uses import Sink, Uses, bind_use
 from ..tracer.compound import compound
-from ..tracer.context import current_context, when_on
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.key_uses import Sink, Uses, bind_use
-from ..tracer.operators import ArrayBase
 from ..tracer.ops import convert
-from ..tracer.overlay import overlaid, storage_of
+from ..tracer.settings.context import current_context, when_on
 from ..tracer.source import user_line, warn_user
 from . import counter_based, rbg, threefry  # noqa: F401  # the generators are registered
 from .drawing import compound_draw
@@ -288,7 +288,7 @@ def fold_in(key: Any, data: Any) -> Value:
 
 def _watch_keys() -> None:
     """From now on it is known of concrete keys whether they were used."""
-    load("..tracer.key_reuse", __package__)
+    load("..tracer.checks.key_reuse", __package__)
 
 
 when_on("debug_key_reuse", _watch_keys)

@@ -11,7 +11,7 @@ from .. import lax
 from ..lax.movement import canonical_shape
 from ..numpy.promotion import broadcast_to_shape
 from ..tracer import dtypes
-from ..tracer.array import shape_of
+from ..tracer.arrays.array import shape_of
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line

@@ -15,7 +15,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..lax.movement import canonical_shape
 from ..tracer import dtypes
-from ..tracer.array import shape_of
+from ..tracer.arrays.array import shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError

@@ -18,7 +18,7 @@ from hloom.hlo import ElementType, HloComputation, HloInstruction, Literal, Shap
 from hloom.hlo.ir import NO_ATTRIBUTES
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.ops.structure import ConstantAttributes
-from hloom.tracer.array import Array, as_value
+from hloom.tracer.arrays.array import Array, as_value
 from hloom.tracer.aval import ShapedArray
 
 import hloom

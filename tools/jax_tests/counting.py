@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from hloom.tracer.monitoring import COMPILE_EVENT, DURATIONS, TRACE_EVENT
+from hloom.tracer.profiling.monitoring import COMPILE_EVENT, DURATIONS, TRACE_EVENT
 
 NAMES = {
     TRACE_EVENT: ("trace_to_jaxpr", "jit_cpp_cache_miss"),

@@ -27,9 +27,9 @@ from ...hlo.ops.dot import DOT_ALGORITHMS
 from ...hlo.target import Target
 from ...hlo.targets import target_named
 from ...hlo.tracebacks import boundary
-from ..context import Context, current_context, start
-from ..reports import EXPLAIN_CACHE_MISSES, LOG_COMPILES, NO_TRACING
+from ..profiling.logs import EXPLAIN_CACHE_MISSES, LOG_COMPILES, NO_TRACING
 from . import absl_flags, environment
+from .context import Context, current_context, start
 from .of_jax import OF_JAX
 from .setting import InContext, OfJax, OfProcess, Setting
 
@@ -65,7 +65,7 @@ def _check_seconds(value: float) -> None:
 
 
 def _change_jit_level(level: int) -> None:
-    import_module("..jit_scope", __package__).change_level(level)
+    import_module("..deferred.jit_scope", __package__).change_level(level)
 
 
 class Config:
@@ -347,6 +347,7 @@ class Config:
         """The setting jax_enable_x64, by another name of JAX's."""
         return current_context().enable_x64
 
+    @boundary
     def __getattr__(self, name: str) -> Any:
         """A setting of `of_jax.py`, to type checkers. AttributeError: there is none of that name."""
         raise _unknown(name)

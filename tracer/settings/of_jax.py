@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..devices import check_default_device, check_platform, set_device_count
+from ..sharding.devices import check_default_device, check_platform, set_device_count
 from .setting import OfJax
 
 _NO_TRANSFERS = "arrays are in the memory of the process: nothing is transferred"

@@ -20,7 +20,8 @@ from contextlib import ContextDecorator
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from ...hlo.errors import UnsupportedError
-from ..context import Override, current_context, update_process
+from ...hlo.tracebacks import boundary
+from .context import Override, current_context, update_process
 
 T = TypeVar("T")
 
@@ -96,6 +97,7 @@ class Setting(Generic[T]):
         self.check(value)
         self.of_process = value
 
+    @boundary
     def __call__(self, new_val: T = _REQUIRED) -> Block | Override:
         """Within the block, or the decorated function, this thread's value is `new_val`: by default True."""
         if new_val is _REQUIRED:

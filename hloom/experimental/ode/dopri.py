@@ -22,9 +22,9 @@ from ...autodiff.functions import closure_convert
 from ...numpy.promotion import promote_dtypes_inexact
 from ...ravel import ravel_pytree
 from ...tracer import dtypes
-from ...tracer.array import as_value
+from ...tracer.arrays.array import as_value
+from ...tracer.arrays.operators import ArrayBase
 from ...tracer.jit import jit
-from ...tracer.operators import ArrayBase
 from ...tracer.source import user_line
 
 __all__ = ["odeint"]

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from ... import numpy as jnp
-from ...tracer.array import as_value
+from ...tracer.arrays.array import as_value
 from ...tracer.errors import OperandError
 from ...tracer.source import user_line
 from ...tree_util import register_pytree_node

@@ -12,8 +12,8 @@ from ... import lax
 from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
 from ...tracer.arguments import ShapeDtypeStruct
+from ...tracer.arrays.operators import ArrayBase
 from ...tracer.jit import eval_shape
-from ...tracer.operators import ArrayBase
 from ...tracer.source import user_line
 from .arrays import BCOO
 from .layout import bcoo_update_layout

@@ -10,9 +10,9 @@ import numpy as np
 from ... import numpy as jnp
 from ...debug.callbacks import pure_callback
 from ...extend.primitive import Linear, Primitive
-from ...tracer.array import as_value
+from ...tracer.arrays.array import as_value
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 
 __all__ = ["spsolve"]

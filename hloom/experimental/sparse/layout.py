@@ -12,7 +12,7 @@ import numpy as np
 from ... import lax
 from ... import numpy as jnp
 from ...autodiff.vmap import vmap
-from ...tracer.array import Array
+from ...tracer.arrays.array import Array
 from ...tracer.compound import compound
 from ...tracer.errors import OperandError
 from ...tracer.source import user_line

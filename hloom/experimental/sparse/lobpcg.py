@@ -16,10 +16,10 @@ import numpy as np
 
 from ... import lax
 from ... import numpy as jnp
-from ...tracer.array import as_value
+from ...tracer.arrays.array import as_value
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
 from ...tracer.jit import jit
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 
 __all__ = ["lobpcg_standard"]

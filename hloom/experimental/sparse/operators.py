@@ -20,10 +20,10 @@ from ...extend.primitive import Primitive
 from ...hlo.errors import UnsupportedError
 from ...lax.movement import canonical_axis
 from ...numpy.array_indexing import ArrayIndex, split_index
+from ...tracer.arrays.operators import ArrayBase
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
-from ...tracer.operators import ArrayBase
 from ...tracer.source import user_line
 from ...tracer.tracer import Tracer
 from .arrays import BCOO, BCSR, JAXSparse

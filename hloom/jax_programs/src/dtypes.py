@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike as _DTypeLike
 
 from ...dtypes import TypePromotionError, canonicalize_dtype, extended, finfo, iinfo, issubdtype, result_type
 from ...namespaces import publish as _publish
-from ...tracer.extended import ExtendedDType
+from ...tracer.arrays.extended import ExtendedDType
 
 __all__ = [
     "DType",

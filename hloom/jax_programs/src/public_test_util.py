@@ -7,7 +7,7 @@ import numpy as _np
 from ...autodiff.finite_differences import check_grads, check_jvp, check_vjp
 from ...dtypes import canonicalize_dtype as _canonicalize_dtype
 from ...namespaces import publish as _publish
-from ...tracer import tree as _tree
+from ...tracer.trees import tree as _tree
 
 __all__ = ["check_close", "check_grads", "check_jvp", "check_vjp", "default_tolerance"]
 

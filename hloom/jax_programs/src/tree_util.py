@@ -7,9 +7,9 @@ from typing import Any as _Any
 from typing import NamedTuple as _NamedTuple
 
 from ...namespaces import publish as _publish
-from ...tracer.tree_nodes import container_classes as _container_classes
-from ...tracer.tree_nodes import flatten_one_level as _flatten_one_level
-from ...tracer.tree_nodes import is_container_class as _is_container_class
+from ...tracer.trees.nodes import container_classes as _container_classes
+from ...tracer.trees.nodes import flatten_one_level as _flatten_one_level
+from ...tracer.trees.nodes import is_container_class as _is_container_class
 
 __all__ = ["_registry"]
 

@@ -1,7 +1,7 @@
 """jax._src.xla_bridge: which backends run. There is one, and it always does."""
 
 from ...namespaces import publish as _publish
-from ...tracer.devices import devices as _devices
+from ...tracer.sharding.devices import devices as _devices
 
 __all__ = ["_backends"]
 

@@ -10,8 +10,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.opcode import Opcode
 from ...hlo.ops.movement import IotaAttributes
 from ...tracer import dtypes
-from ...tracer.core import Value, bind
-from ...tracer.matrices import (
+from ...tracer.arrays.matrices import (
     adjoint,
     as_complex,
     batch_of,
@@ -24,6 +23,7 @@ from ...tracer.matrices import (
     real_part,
     symmetrized,
 )
+from ...tracer.core import Value, bind
 from ...tracer.ops import (
     array_shape,
     broadcast,

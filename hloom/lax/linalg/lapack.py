@@ -18,12 +18,13 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.opcode import Opcode
 from ...hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ...hlo.shape import Shape
-from ...tracer import dtypes, tree
-from ...tracer.array import as_value
+from ...tracer import dtypes
+from ...tracer.arrays.array import as_value
 from ...tracer.core import Value, bind, bind_multi
 from ...tracer.errors import OperandError
 from ...tracer.ops import array_shape, broadcast, compare, convert, full_like, select, zeros
 from ...tracer.source import user_line
+from ...tracer.trees import tree
 
 _LETTERS = {ElementType.F32: "s", ElementType.F64: "d", ElementType.C64: "c", ElementType.C128: "z"}
 _COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}

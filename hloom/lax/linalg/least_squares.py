@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...extend.primitive import Linear, Primitive
+from ...tracer.arrays.matrices import adjoint, as_complex, matmul, rows_scaled, transposed
 from ...tracer.core import Value
-from ...tracer.matrices import adjoint, as_complex, matmul, rows_scaled, transposed
 from ...tracer.ops import add, neg, sub, zeros
 from ..structure import stop_gradient
 from .lapack import takes_batches

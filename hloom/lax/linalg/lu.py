@@ -13,9 +13,8 @@ from ...hlo.element_type import element_type_of
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ...tracer import dtypes
-from ...tracer.array import as_value
-from ...tracer.core import Value, bind
-from ...tracer.matrices import (
+from ...tracer.arrays.array import as_value
+from ...tracer.arrays.matrices import (
     ADJOINT,
     NO_TRANSPOSE,
     TRANSPOSE,
@@ -30,6 +29,8 @@ from ...tracer.matrices import (
     solve_triangular,
     upper_part,
 )
+from ...tracer.control_flow.scan import fori_loop
+from ...tracer.core import Value, bind
 from ...tracer.ops import (
     add,
     broadcast,
@@ -48,7 +49,6 @@ from ...tracer.ops import (
     write_block,
     zeros,
 )
-from ...tracer.scan import fori_loop
 from ..structure import stop_gradient
 from .lapack import fail, half_of, lapack, matrices, nan_unless, rounded, takes_batches, widened
 

@@ -7,9 +7,9 @@ import math
 from typing import Any
 
 from ...tracer import dtypes
-from ...tracer.control_flow import while_loop
+from ...tracer.arrays.matrices import ADJOINT, adjoint, identity, matmul, sizes, solve_triangular
+from ...tracer.control_flow.branches import while_loop
 from ...tracer.core import Value
-from ...tracer.matrices import ADJOINT, adjoint, identity, matmul, sizes, solve_triangular
 from ...tracer.ops import concatenate, full_like, select, slice_
 from ...tracer.source import user_line
 from ..instructions import sqrt

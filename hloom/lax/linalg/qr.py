@@ -6,8 +6,7 @@ from typing import Any
 
 from ...extend.primitive import Primitive
 from ...tracer import dtypes
-from ...tracer.core import Value
-from ...tracer.matrices import (
+from ...tracer.arrays.matrices import (
     adjoint,
     as_complex,
     batch_of,
@@ -22,6 +21,7 @@ from ...tracer.matrices import (
     transposed,
     upper_part,
 )
+from ...tracer.core import Value
 from ...tracer.ops import (
     add,
     concatenate,

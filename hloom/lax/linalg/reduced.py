@@ -10,9 +10,9 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.opcode import Opcode
 from ...hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ...tracer import dtypes
+from ...tracer.arrays.matrices import batch_of, rows_scaled, sizes
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value, bind
-from ...tracer.matrices import batch_of, rows_scaled, sizes
 from ...tracer.ops import array_shape, concatenate, is_complex, neg, slice_, sub, zeros
 from ...tracer.source import user_line
 from .lapack import fail, inexact, lapack, matrices, nan_unless, no_derivative, succeeded, takes_batches

@@ -8,8 +8,7 @@ from typing import Any
 from ...extend.primitive import Primitive
 from ...hlo.errors import UnsupportedError
 from ...tracer import dtypes
-from ...tracer.core import Value
-from ...tracer.matrices import (
+from ...tracer.arrays.matrices import (
     adjoint,
     as_complex,
     batch_of,
@@ -21,6 +20,7 @@ from ...tracer.matrices import (
     rows_scaled,
     sizes,
 )
+from ...tracer.core import Value
 from ...tracer.ops import (
     add,
     broadcast,

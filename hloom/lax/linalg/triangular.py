@@ -6,10 +6,8 @@ from typing import Any, cast
 
 from ...hlo.opcode import Opcode
 from ...hlo.ops.linalg import CholeskyAttributes
-from ...tracer.array import as_value
-from ...tracer.compound import compound
-from ...tracer.core import Value, bind
-from ...tracer.matrices import (
+from ...tracer.arrays.array import as_value
+from ...tracer.arrays.matrices import (
     ADJOINT,
     NO_TRANSPOSE,
     TRANSPOSE,
@@ -23,6 +21,8 @@ from ...tracer.matrices import (
     transposed,
     upper_part,
 )
+from ...tracer.compound import compound
+from ...tracer.core import Value, bind
 from ...tracer.ops import add, convert, reshape, select
 from .lapack import fail, half_of, inexact, matrices, rounded, widened
 

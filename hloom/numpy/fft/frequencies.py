@@ -7,8 +7,8 @@ from typing import Any
 
 from ... import lax
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from ..creation import arange
 from ..promotion import to_dtype

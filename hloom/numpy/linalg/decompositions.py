@@ -11,10 +11,10 @@ from ...lax.linalg.lapack import fail, matrices
 from ...lax.linalg.lu import permuted
 from ...lax.linalg.qr import geqrf
 from ...tracer import dtypes
+from ...tracer.arrays.matrices import adjoint, compare_places, symmetrized, transposed
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.matrices import adjoint, compare_places, symmetrized, transposed
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import elementwise as ew
 from ..choose import where

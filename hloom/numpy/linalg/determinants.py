@@ -13,9 +13,7 @@ from ...lax.linalg.lapack import fail, takes_batches
 from ...lax.linalg.lu import permuted, solve
 from ...lax.linalg.qr import geqrf
 from ...tracer import dtypes
-from ...tracer.compound import compound
-from ...tracer.core import Value
-from ...tracer.matrices import (
+from ...tracer.arrays.matrices import (
     adjoint,
     diagonal,
     identity,
@@ -26,7 +24,9 @@ from ...tracer.matrices import (
     transposed,
     with_diagonal,
 )
-from ...tracer.operators import ArrayLike
+from ...tracer.arrays.operators import ArrayLike
+from ...tracer.compound import compound
+from ...tracer.core import Value
 from ...tracer.source import user_line
 from .. import elementwise as ew
 from .. import reduce as red

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...tracer.array import as_value
+from ...tracer.arrays.array import as_value
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import movement
 from ..dot import matmul as any_matmul

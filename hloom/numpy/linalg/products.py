@@ -9,11 +9,11 @@ from typing import Any
 
 from ...lax.linalg.lapack import fail
 from ...lax.movement import canonical_axis
-from ...tracer.array import as_value
+from ...tracer.arrays.array import as_value
+from ...tracer.arrays.matrices import identity
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.matrices import identity
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from ..dot import cross as any_cross
 from ..dot import matmul

@@ -13,12 +13,12 @@ from ...lax.linalg.least_squares import least_squares
 from ...lax.linalg.lu import solve as solve_matrices
 from ...lax.movement import broadcast_shapes, canonical_axis
 from ...tracer import dtypes
-from ...tracer.array import as_value
+from ...tracer.arrays.array import as_value
+from ...tracer.arrays.matrices import adjoint, batch_of, identity, sizes
+from ...tracer.arrays.matrices import matmul as product
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.matrices import adjoint, batch_of, identity, sizes
-from ...tracer.matrices import matmul as product
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .. import elementwise as ew
 from .. import reduce as red

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ... import numpy as jnp
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 
 __all__ = ["trapezoid"]
 

@@ -12,8 +12,8 @@ from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from ...tree_util import register_pytree_node
 

@@ -12,8 +12,8 @@ from ...numpy.movement import concatenate, flip, reshape, tile
 from ...numpy.padding import pad
 from ...numpy.promotion import broadcast_to_shape, check_arraylike, promote_dtypes
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 
 __all__ = [
     "block_diag",

@@ -24,9 +24,7 @@ from ...numpy.choose import where
 from ...numpy.movement import reshape
 from ...numpy.promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact
 from ...tracer import dtypes
-from ...tracer.compound import compound
-from ...tracer.core import Value
-from ...tracer.matrices import (
+from ...tracer.arrays.matrices import (
     ADJOINT,
     NO_TRANSPOSE,
     TRANSPOSE,
@@ -41,10 +39,12 @@ from ...tracer.matrices import (
     symmetrized,
     upper_part,
 )
-from ...tracer.matrices import (
+from ...tracer.arrays.matrices import (
     solve_triangular as solve_with_triangle,
 )
-from ...tracer.operators import ArrayLike
+from ...tracer.arrays.operators import ArrayLike
+from ...tracer.compound import compound
+from ...tracer.core import Value
 from ...tracer.source import user_line
 
 __all__ = [

@@ -22,9 +22,7 @@ from ...numpy.movement import stack
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
 from ...numpy.vectorizing import vectorize
 from ...tracer import dtypes
-from ...tracer.compound import compound
-from ...tracer.core import Value
-from ...tracer.matrices import (
+from ...tracer.arrays.matrices import (
     adjoint,
     as_complex,
     compare_places,
@@ -36,7 +34,9 @@ from ...tracer.matrices import (
     upper_part,
     with_diagonal,
 )
-from ...tracer.operators import ArrayLike
+from ...tracer.arrays.operators import ArrayLike
+from ...tracer.compound import compound
+from ...tracer.core import Value
 from ...tracer.source import user_line
 
 __all__ = [

@@ -14,9 +14,7 @@ from ...lax.linalg.lapack import matrices, takes_batches
 from ...lax.linalg.least_squares import least_squares
 from ...lax.structure import stop_gradient
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
-from ...tracer.compound import compound
-from ...tracer.core import Value
-from ...tracer.matrices import (
+from ...tracer.arrays.matrices import (
     adjoint,
     as_complex,
     columns_scaled,
@@ -25,7 +23,9 @@ from ...tracer.matrices import (
     matmul,
     sizes,
 )
-from ...tracer.operators import ArrayLike
+from ...tracer.arrays.operators import ArrayLike
+from ...tracer.compound import compound
+from ...tracer.core import Value
 from ...tracer.ops import add, broadcast, div, full_like, is_complex, select, sub, zeros
 from ...tracer.source import user_line
 

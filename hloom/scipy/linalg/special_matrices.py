@@ -20,9 +20,9 @@ from ...numpy.movement import atleast_1d, concatenate, expand_dims, flip
 from ...numpy.padding import pad
 from ...numpy.promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .construction import toeplitz
 

@@ -12,8 +12,8 @@ from ...numpy.elementwise import conj
 from ...numpy.movement import diag
 from ...numpy.promotion import check_arraylike
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 
 __all__ = ["eigh_tridiagonal"]

@@ -12,9 +12,9 @@ from ... import lax
 from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 
 __all__ = ["map_coordinates"]

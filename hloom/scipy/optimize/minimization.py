@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.errors import OperandError
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .bfgs import bfgs
 from .lbfgs import lbfgs

@@ -14,10 +14,10 @@ from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
 from ...lax.movement import canonical_axis
 from ...numpy.promotion import check_arraylike, index_tuple, promote_dtypes_inexact
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]

@@ -15,10 +15,10 @@ from ... import numpy as jnp
 from ...lax.movement import canonical_axis
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 from .trends import detrend as _detrend
 

@@ -11,9 +11,9 @@ from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
 from ...lax.movement import canonical_axis
 from ...numpy.promotion import promote_dtypes_inexact
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ...tracer.source import user_line
 
 __all__ = ["detrend"]

@@ -13,10 +13,10 @@ from ...extend.primitive import Primitive
 from ...lax.elementwise_functions import ElementwiseFunction
 from ...numpy.promotion import strong
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
-from ...tracer.control_flow import while_loop
+from ...tracer.control_flow.branches import while_loop
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ...tracer.ops import convert
 from ...tracer.settings.config import enable_x64
 from .promoting import real

@@ -15,9 +15,9 @@ from ...lax.error_functions import erfc_meaning, exp_of_square, scaled_erfc_posi
 from ...lax.special_tables import FRESNEL_F, FRESNEL_G
 from ...numpy.promotion import promote_inexact, strong
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ...tracer.ops import convert
 from ...tracer.settings.config import enable_x64
 from .promoting import real

@@ -10,9 +10,9 @@ from ...lax.elementwise_functions import ElementwiseFunction, clenshaw, first_of
 from ...lax.gamma_functions import digamma_positive
 from ...lax.special_tables import SICI_F, SICI_G
 from ...numpy.promotion import strong
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from .promoting import real
 
 __all__ = ["exp1", "expi", "expn", "sici", "spence"]

@@ -25,9 +25,9 @@ from ...lax.gamma_functions import digamma_difference, hurwitz_zeta, log_gamma, 
 from ...lax.special_tables import LOG_GAMMA, STIRLING
 from ...numpy.promotion import promote_inexact, strong
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ...tracer.ops import convert
 from ...tracer.settings.config import enable_x64
 from .promoting import real

@@ -12,10 +12,10 @@ from ... import lax
 from ... import numpy as jnp
 from ...lax import fori_loop
 from ...numpy.promotion import broadcast_values, check_arraylike, promote_dtypes_inexact
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import ConcretizationTypeError
-from ...tracer.operators import ArrayLike
 
 __all__ = ["sph_harm_y"]
 

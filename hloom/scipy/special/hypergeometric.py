@@ -10,10 +10,10 @@ from ... import lax
 from ...lax.elementwise_functions import ElementwiseFunction, first_of, repeat_while, scalar_value
 from ...lax.gamma_functions import log_gamma
 from ...numpy.promotion import strong
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
-from ...tracer.control_flow import while_loop
+from ...tracer.control_flow.branches import while_loop
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from .gamma_functions import _sign as sign_of_gamma
 from .promoting import real
 

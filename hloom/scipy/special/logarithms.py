@@ -13,9 +13,9 @@ from ...nn import normalization
 from ...nn.normalization import logsumexp
 from ...numpy.promotion import Axis, promote_inexact, strong
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from .promoting import real
 
 __all__ = [

@@ -6,9 +6,9 @@ import math
 
 from ... import numpy as jnp
 from ...namespaces import publish as _publish
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ..special import xlog1py, xlogy
 from ..special.promoting import real
 from .families import Discrete

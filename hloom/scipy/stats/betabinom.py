@@ -5,9 +5,9 @@ from __future__ import annotations
 from ... import lax
 from ...lax.elementwise_functions import ElementwiseFunction
 from ...namespaces import publish as _publish
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ..special import betaln
 from .families import Discrete
 

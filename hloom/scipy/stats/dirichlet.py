@@ -8,9 +8,9 @@ from typing import Any
 from ... import numpy as jnp
 from ...namespaces import publish as _publish
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ..special import gammaln, xlogy
 from ..special.promoting import in_double
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ... import numpy as jnp
 from ...lax.elementwise_functions import complement_of_exp
 from ...namespaces import publish as _publish
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from .families import Continuous, log_of_complement
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...namespaces import publish as _publish
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ..special import gammainc, gammaincc
 from .families import Continuous
 from .log_densities import gamma_log_density

@@ -6,9 +6,9 @@ import math
 
 from ... import numpy as jnp
 from ...namespaces import publish as _publish
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from .families import Continuous
 
 __all__ = ["cdf", "logpdf", "pdf"]

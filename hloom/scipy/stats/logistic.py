@@ -8,9 +8,9 @@ from ... import lax
 from ... import numpy as jnp
 from ...extend.primitive import Primitive
 from ...namespaces import publish as _publish
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ..special import logit
 from .families import Continuous
 

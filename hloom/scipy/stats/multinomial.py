@@ -9,9 +9,9 @@ from ... import numpy as jnp
 from ...namespaces import publish as _publish
 from ...numpy.promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ..special import gammaln, xlogy
 from ..special.promoting import in_double
 

@@ -7,9 +7,9 @@ import math
 from ... import numpy as jnp
 from ...namespaces import publish as _publish
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ..linalg import solve_triangular
 
 __all__ = ["logpdf", "pdf"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ... import numpy as jnp
 from ...namespaces import publish as _publish
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from .families import Discrete
 from .log_densities import beta_log_density
 

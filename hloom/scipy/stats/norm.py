@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from ...namespaces import publish as _publish
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ..special import log_ndtr, ndtr, ndtri
 from .families import Continuous
 

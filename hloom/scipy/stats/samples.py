@@ -10,9 +10,9 @@ from ... import numpy as jnp
 from ...lax.movement import canonical_axis
 from ...numpy.promotion import check_arraylike, promote_inexact
 from ...tracer import dtypes
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 
 __all__ = ["mode", "rankdata", "sem"]
 

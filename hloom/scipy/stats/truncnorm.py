@@ -8,9 +8,9 @@ from typing import Any
 from ... import numpy as jnp
 from ...lax.elementwise_functions import ElementwiseFunction
 from ...namespaces import publish as _publish
+from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.operators import ArrayLike
 from ..special import log_ndtr, ndtr
 from .families import Continuous, log_of_complement
 

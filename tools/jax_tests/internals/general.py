@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 from hloom.autodiff.saved import saved_residuals
-from hloom.tracer import dtypes, monitoring
+from hloom.tracer import dtypes
+from hloom.tracer.profiling import monitoring
 
 import hloom
 from hloom.extend.core import Primitive

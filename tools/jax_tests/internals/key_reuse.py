@@ -1,5 +1,5 @@
-"""The private module of `jax.experimental.key_reuse`: signatures say what the library's analysis (`tracer/key_uses.py`)
-finds, and assertions are looked at while that analysis comes to them."""
+"""The private module of `jax.experimental.key_reuse`: signatures say what the library's analysis finds
+(`tracer/checks/key_uses.py`), and assertions are looked at while that analysis comes to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from hloom.tracer import key_uses
-from hloom.tracer.overlay import overlaid
+from hloom.tracer.arrays.overlay import overlaid
 
 import hloom
 from hloom import dtypes
@@ -114,7 +114,7 @@ def _of_uses(uses: key_uses.Uses, takes: Iterable[Any], returns: Iterable[Any]) 
 
 
 def _function_type_signature(fun: Callable[..., Any], *args: Any) -> KeyReuseSignature:
-    from hloom.tracer.key_reuse import uses_of
+    from hloom.tracer.checks.key_reuse import uses_of
 
     with hloom.debug_key_reuse(True):
         lowered = hloom.jit(lambda *args: fun(*args)).trace(*args)

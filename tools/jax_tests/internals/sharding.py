@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from hloom.hlo.sharding import HloSharding, ShardingError
-from hloom.tracer.hlo_shardings import GSPMDSharding, assignment_of, to_hlo
-from hloom.tracer.shardings import DuplicateSpecError, Sharding
+from hloom.tracer.sharding.hlo_shardings import GSPMDSharding, assignment_of, to_hlo
+from hloom.tracer.sharding.shardings import DuplicateSpecError, Sharding
 
 import hloom
 

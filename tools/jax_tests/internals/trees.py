@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hloom.tracer import tree
-from hloom.tracer.tree_paths import differences
+from hloom.tracer.trees import tree
+from hloom.tracer.trees.paths import differences
 
 import hloom
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from hloom.tracer import dtypes
-from hloom.tracer.array import as_value
-from hloom.tracer.dslice import Slice
-from hloom.tracer.extended import ExtendedDType
+from hloom.tracer.arrays.array import as_value
+from hloom.tracer.arrays.dslice import Slice
+from hloom.tracer.arrays.extended import ExtendedDType
 from hloom.tracer.ops import convert
 
 import hloom

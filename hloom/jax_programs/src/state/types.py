@@ -1,7 +1,7 @@
 """jax._src.state.types."""
 
 from ....namespaces import publish as _publish
-from ....tracer.refs import AbstractRef
+from ....tracer.references.refs import AbstractRef
 
 __all__ = ["AbstractRef"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from .... import numpy as jnp
 from ....numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ....tracer.arrays.operators import ArrayLike
 from ....tracer.compound import compound
 from ....tracer.core import Value
 from ....tracer.errors import OperandError
-from ....tracer.operators import ArrayLike
 from ....tracer.source import user_line
 
 __all__ = ["vq"]

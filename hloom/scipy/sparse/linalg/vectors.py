@@ -13,7 +13,7 @@ from .... import numpy as jnp
 from .... import tree
 from ....lax import Precision
 from ....numpy.promotion import promote_dtypes_inexact, to_dtype
-from ....tracer.operators import ArrayBase
+from ....tracer.arrays.operators import ArrayBase
 from ....tracer.source import user_line
 
 Function = Callable[[Any], Any]

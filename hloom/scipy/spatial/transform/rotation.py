@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from .... import numpy as jnp
 from ....numpy.promotion import check_arraylike, promote_dtypes_inexact
+from ....tracer.arrays.operators import ArrayLike
 from ....tracer.errors import OperandError
-from ....tracer.operators import ArrayLike
 from ....tracer.source import user_line
 from . import quaternions
 

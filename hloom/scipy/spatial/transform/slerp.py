@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .... import numpy as jnp
-from ....tracer.operators import ArrayLike
+from ....tracer.arrays.operators import ArrayLike
 from ....tracer.source import user_line
 from ...interpolate.grids import interval_of
 from . import quaternions

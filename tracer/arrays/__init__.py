@@ -1,0 +1,1 @@
+"""Arrays: concrete ones and their operators, indices, layouts, and dtypes that HLO lacks."""

@@ -1,0 +1,808 @@
+"""Array: a concrete, immutable array. Its elements are in a read-only NumPy array, in a backend's buffer, or in shards:
+a buffer for each device of this process that holds a part (`shards.py`).
+
+Each form is made from another only on request. So a chain of compiled calls never makes NumPy arrays, a chain of eager
+operations never makes buffers, and arrays that were computed on several devices stay divided.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...hlo.backend import DeviceBuffer
+from ...hlo.host_buffers import HostBuffer, locked
+from ...hlo.memory_pressure import allocating
+from ...hlo.timeline.spans import RECORDERS, Track, spanning
+from ...hlo.tracebacks import boundaries, hide
+from ..aval import ShapedArray
+from ..dtypes import canonical_dtype, python_scalar_dtype
+from ..errors import DeletedArrayError, OperandError, UnsupportedElementTypeError
+from ..settings.context import thread
+from ..sharding.devices import CpuDevice, default_device, when_several
+from ..sharding.shardings import ManualSharding, Shard, Sharding, SingleDeviceSharding, default_sharding
+from ..sharding.shards import assembled, cut, shards_of
+from ..source import user_line
+from .layouts import Format, row_major
+from .operators import ArrayBase, Value
+
+NDArray = np.ndarray[Any, Any]
+READERS = (
+    *("__bool__", "__int__", "__float__", "__complex__", "__index__", "__format__", "__dlpack__"),
+    *("item", "tolist"),
+)
+"""Methods that give an array's elements to Python: users meet their errors."""
+
+
+class Array(ArrayBase):
+    """A concrete array, with its elements. Made by `hloom.numpy` functions, never directly by users.
+
+    >>> import numpy as np, hloom.numpy as jnp
+    >>> x = jnp.array([1.5, 2.5])
+    >>> np.asarray(x), float(x[0])
+    (array([1.5, 2.5], dtype=float32), 1.5)
+    """
+
+    __slots__ = ("__weakref__", "_buffer", "_numpy", "_pending", "_placed", "_shards", "_storage", "_view", "aval")
+
+    aval: ShapedArray
+    _buffer: DeviceBuffer
+    """For backends: dense and row-major."""
+    _numpy: NDArray
+    """For users: the elements as a NumPy array that cannot be made writeable."""
+    _view: NDArray
+    """For the library, which does not write to it. Arrays of extended dtypes have none."""
+    _storage: Array
+    """Only for an extended dtype: the array that stores the elements (`overlay.py`)."""
+    _pending: Any
+    """Only while its value is deferred (`pending.py`)."""
+    _placed: Sharding
+    """Where the user has put it, or where it was computed from such arrays; empty for all other arrays."""
+    _shards: list[DeviceBuffer]
+    """Only where `_placed` has several devices, or one of another process: the parts on devices of this process."""
+
+    def __init__(self, aval: ShapedArray, view: NDArray) -> None:
+        """An array of type `aval` over `view`, which must not be written any more."""
+        self.aval = aval
+        self._view = view
+
+    @classmethod
+    def from_buffer(cls, aval: ShapedArray, buffer: DeviceBuffer) -> Self:
+        """An array of type `aval` over a backend's buffer."""
+        self = cls.__new__(cls)
+        self.aval = aval
+        self._buffer = buffer
+        return self
+
+    @classmethod
+    def from_shards(cls, aval: ShapedArray, shards: list[DeviceBuffer], sharding: Sharding) -> Self:
+        """An array of type `aval` with `shards` on the devices of this process, in the order of `sharding`."""
+        self = cls.__new__(cls)
+        self.aval = aval
+        self._shards = shards
+        self._placed = sharding
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only when a slot is empty (or for names that do not exist).
+        if name in _NOT_OFFERED:
+            raise AttributeError(name)
+        if name == "_view":
+            if self.aval.is_extended:
+                raise TypeError(_no_numbers(self))
+            if slot_is_set(self, "_shards"):
+                view = assembled(self._shards, self._placed, self.aval.shape, self.aval.hlo)
+            else:
+                view = self._buffer.__array__()
+            self._view = view
+            return view
+        if name == "_numpy":
+            view = locked(self._view)
+            self._numpy = view
+            return view
+        if name == "_buffer":
+            buffer = self._storage._buffer if self.aval.is_extended else HostBuffer(self._view, self.aval.hlo)
+            self._buffer = buffer
+            return buffer
+        if name == "_storage" and self.aval.is_extended:
+            if slot_is_set(self, "_shards"):
+                storage = Array.from_shards(self.aval.storage, self._shards, self._placed)
+            else:
+                storage = Array.from_buffer(self.aval.storage, self._buffer)
+            self._storage = storage
+            return storage
+        if name == "_shards" and slot_is_set(self, "_placed"):
+            stored = self._storage if self.aval.is_extended else self
+            shards = stored._shards if stored is not self and slot_is_set(stored, "_shards") else None
+            self._shards = shards or cut(stored._view, self._placed, self.aval.shape)
+            return self._shards
+        error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name.startswith("__"):  # NumPy looks up some, and does not show the error
+            raise error
+        try:
+            raise error
+        except AttributeError:
+            hide(error)
+            raise
+
+    def with_aval(self, aval: ShapedArray) -> Array:
+        """The same elements with a type that differs in its weak type only."""
+        other = Array.__new__(Array)
+        other.aval = aval
+        for slot in _ELEMENTS:
+            if slot_is_set(self, slot):
+                setattr(other, slot, getattr(self, slot))
+        if slot_is_set(self, "_placed"):
+            other._placed = self._placed
+        return other
+
+    def moved(self, sharding: Sharding) -> Array:
+        """The same elements in another place. It is an error if this process lacks some of them.
+
+        Nothing is copied until it is used there, unless the place has devices of other processes: then only the parts
+        on devices of this one stay.
+        """
+        stored = self._storage if self.aval.is_extended else self
+        if sharding.is_fully_addressable:
+            is_whole = len(sharding.device_assignment) == 1 and not slot_is_set(stored, "_shards")
+            if is_whole or sharding.is_equivalent_to(self.sharding, self.aval.ndim):
+                other = self.with_aval(self.aval)
+            elif self.aval.is_extended:
+                inner = Array(stored.aval, stored._view)
+                inner._placed = sharding
+                other = with_storage(self.aval, inner)
+            else:
+                other = Array(self.aval, self._view)
+            other._placed = sharding
+            return other
+        return Array.from_shards(self.aval, cut(stored._view, sharding, self.aval.shape), sharding)
+
+    # ---- to NumPy and Python
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray:
+        try:
+            view = self._numpy
+            if dtype is not None and np.dtype(dtype) != view.dtype:
+                if copy is False:
+                    raise ValueError(f"an array of {view.dtype} cannot be a {np.dtype(dtype)} array without a copy")
+                return allocating(view.astype, dtype)
+            if copy and RECORDERS:
+                with spanning(Track.COPIES, "to NumPy", bytes=view.nbytes):
+                    return allocating(view.copy)
+            return allocating(view.copy) if copy else view
+        except BaseException as error:
+            hide(error)
+            raise
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """A DLPack capsule over the same memory, marked as read-only. Arguments as for NumPy's `__dlpack__`.
+
+        DLPack before version 1 has no such mark: older consumers get a copy, or BufferError if `copy` is False.
+        """
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        if max_version is not None and max_version[0] >= 1:
+            return self._numpy.__dlpack__(**options)
+        if copy is False:
+            raise BufferError(
+                "an immutable array is exported without a copy only by DLPack 1.0 or later, which can say that the "
+                "memory is read-only: pass max_version=(1, 0), or allow a copy"
+            )
+        return self._view.copy().__dlpack__(stream=stream, dl_device=dl_device)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # kDLCPU
+
+    def item(self, *args: int) -> Any:
+        """The only element (or the one at `args`) as a Python number.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([7]).item(), jnp.array([[1, 2], [3, 4]]).item(1, 0)
+        (7, 3)
+        """
+        return self._view.item(*args)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
+        return self._view.tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        r"""The elements in memory, in row-major order unless `order` is "F".
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.array([1, 256], jnp.int16).tobytes()
+        b'\x01\x00\x00\x01'
+        """
+        return self._view.tobytes(order)
+
+    def _scalar(self, convert: Callable[[Any], Any]) -> Any:
+        if self.aval.shape:
+            raise TypeError(
+                f"Only scalar arrays can be converted to Python scalars. This is {self.aval.str_short()}: "
+                "use x.item() for the only element, or an index"
+            )
+        return convert(self._view[()])
+
+    def __bool__(self) -> bool:
+        if self.size > 1 and not self.aval.is_extended:
+            raise ValueError(
+                f"the truth value of {self.aval.str_short()} is ambiguous: use hloom.numpy.any or hloom.numpy.all"
+            )
+        if self.size == 0:
+            raise ValueError(f"the truth value of {self.aval.str_short()}, which is empty, is ambiguous: test x.size")
+        return bool(self._view.reshape(())[()])
+
+    def __int__(self) -> int:
+        return int(self._scalar(int))
+
+    def __float__(self) -> float:
+        return float(self._scalar(float))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar(complex))
+
+    def __index__(self) -> int:
+        if self.aval.dtype.kind not in "iu" or self.aval.shape:
+            raise TypeError(
+                f"Only integer scalar arrays can be converted to a scalar index. This is {self.aval.str_short()}"
+            )
+        return int(self._view)
+
+    def __format__(self, spec: str) -> str:
+        if self.aval.is_extended:
+            return format(repr(self), spec)
+        return format(self._view[()] if not self.aval.shape else self._view, spec)
+
+    def __repr__(self) -> str:
+        if not (self.is_fully_addressable or self.is_fully_replicated):
+            return f"Array({self.aval.shape}, dtype={self.aval.dtype.name})"
+        if self.aval.is_extended:
+            return f"Array({self.aval.shape}, dtype={self.aval.dtype.name}) overlaying:\n{self._storage._view}"
+        if slot_is_set(self, "_placed") and isinstance(self._placed, ManualSharding):
+            return f"<{self.aval.str_short()} of each device of {self._placed.mesh}>"
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        suffix = f"dtype={self.aval.dtype.name}{weak})"
+        if self.size == 0:
+            return f"Array([], shape={self.aval.shape}, {suffix}"
+        text = np.array2string(self._view, prefix="Array(", separator=", ", suffix=",")
+        last_line = len(text) - text.rfind("\n") - 1 + (len("Array(") if "\n" not in text else 0)
+        join = ", " if last_line + len(suffix) + 2 <= np.get_printoptions()["linewidth"] else ",\n      "
+        return f"Array({text}{join}{suffix}"
+
+    def __str__(self) -> str:
+        if self.aval.is_extended or not (self.is_fully_addressable or self.is_fully_replicated):
+            return repr(self)
+        return str(self._view)
+
+    # ---- life
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.aval.is_extended:
+            return with_storage, (self.aval, self._storage)
+        return _unpickle, (np.array(self._view), self.aval.weak_type)
+
+    def __copy__(self) -> Array:
+        """Not the same memory: one may be deleted or donated, and the other stays."""
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        if slot_is_set(self, "_shards"):
+            same: dict[int, DeviceBuffer] = {}
+            for s in self._shards:
+                same[id(s)] = same.get(id(s)) or HostBuffer(s.__array__(copy=True), s.shape)
+            return Array.from_shards(self.aval, [same[id(s)] for s in self._shards], self._placed)
+        if self.aval.is_extended:
+            other = with_storage(self.aval, self._storage.__deepcopy__(memo))
+        else:
+            other = Array(self.aval, _frozen(allocating(np.array, self._view)))
+        if slot_is_set(self, "_placed"):
+            other._placed = self._placed
+        return other
+
+    def block_until_ready(self) -> Self:
+        """Itself, when its elements are there. On the CPU calls return when they are done; a backend for a device may
+        return before (`HLOOM_BACKEND`). Raises the error of the program that computes it.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).block_until_ready()
+        Array([1., 1.], dtype=float32)
+        """
+        try:
+            buffer: DeviceBuffer = object.__getattribute__(self, "_buffer")
+        except AttributeError:  # see `slot_is_set`
+            return self
+        buffer.block_until_ready()
+        return self
+
+    def is_ready(self) -> bool:
+        """False while a device has still to compute the elements. On the CPU calls return when they are done.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).is_ready()
+        True
+        """
+        self._refuse_deleted()
+        return not slot_is_set(self, "_buffer") or self._buffer.is_ready()
+
+    def is_deleted(self) -> bool:
+        """True once the memory was given away (`donate_argnums`) or `delete` was called.
+
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.ones(2)
+        >>> x.delete()
+        >>> x.is_deleted()
+        True
+        """
+        return False
+
+    def delete(self) -> None:
+        """Give up the memory now; using the array afterwards raises DeletedArrayError.
+
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.ones(2)
+        >>> x.delete()
+        >>> x.is_deleted()
+        True
+        """
+        self._clear()
+
+    def given_up(self) -> DeviceBuffer:
+        """The buffer, which the array gives up: it is deleted from now on.
+
+        One caller gets the buffer, for any timing of other threads; all others get DeletedArrayError. A thread that is
+        reading the array holds a reference to the buffer or to its memory.
+        """
+        buffer = self._buffer
+        if not self._clear():
+            raise DeletedArrayError(_deleted(self))
+        return buffer
+
+    def _clear(self) -> bool:
+        """Make the array a deleted one; False if it had no buffer, perhaps because another thread cleared it first.
+
+        First the class changes: from then on a thread that is just making a view or a buffer can no longer keep it
+        here. Then the slots are emptied; that can happen only once.
+        """
+        self.__class__ = DeletedArray
+        for slot in _SLOTS[1:]:
+            with suppress(AttributeError):
+                slot.__delete__(self)
+        try:
+            _SLOTS[0].__delete__(self)
+        except AttributeError:
+            return False
+        return True
+
+    # ---- places
+
+    @property
+    def addressable_data_pointer(self) -> int:
+        """The address of the first element (dense, row-major).
+
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.array([1.5, 2.5])
+        >>> x.addressable_data_pointer == x.unsafe_buffer_pointer()
+        True
+        """
+        return self._buffer.address
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the first element, for foreign functions. The memory must not be written, and is freed with
+        the array.
+
+        >>> import ctypes
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.array([1.5, 2.5])
+        >>> ctypes.c_float.from_address(x.unsafe_buffer_pointer()).value
+        1.5
+        """
+        return self._buffer.address
+
+    def put(self, sharding: Sharding | None) -> None:
+        """Make `sharding`, which has one device or the devices of this process only, the place of an array that has
+        none. For the library: an array of users does not change."""
+        if sharding is not None:
+            self._placed = sharding
+
+    @property
+    def sharding(self) -> Sharding:
+        """Where the array was put (`device_put`, `out_shardings`), or computed; else all of it on the first device.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).sharding
+        SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+        """
+        return self._placed if slot_is_set(self, "_placed") else default_sharding()
+
+    @property
+    def committed(self) -> bool:
+        """Whether the user has put the array somewhere.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> jnp.ones(2).committed, hloom.device_put(jnp.ones(2), hloom.devices()[0]).committed
+        (False, True)
+        """
+        return slot_is_set(self, "_placed")
+
+    @property
+    def device(self) -> CpuDevice | Sharding:
+        """The device that holds the array; the sharding, if there are several.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).device
+        CpuDevice(id=0)
+        """
+        assignment = self._placed.device_assignment if slot_is_set(self, "_placed") else (default_device(),)
+        return assignment[0] if len(assignment) == 1 else self._placed
+
+    def devices(self) -> set[CpuDevice]:
+        """The devices that hold the array.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).devices()
+        {CpuDevice(id=0)}
+        """
+        return self.sharding.device_set
+
+    def to_device(self, device: Any, *, stream: Any = None) -> Array:
+        """The array on a device, or sharded: the same elements.
+
+        >>> import hloom, hloom.numpy as jnp
+        >>> jnp.ones(2).to_device(hloom.devices()[0])
+        Array([1., 1.], dtype=float32)
+        """
+        if stream is not None:
+            raise NotImplementedError("x.to_device: stream must be None, the CPU has no streams")
+        return self.moved(device if isinstance(device, Sharding) else SingleDeviceSharding(device))
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all of it is in this process.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).is_fully_addressable
+        True
+        """
+        return not slot_is_set(self, "_placed") or self._placed.is_fully_addressable
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each of its devices has all of it.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).is_fully_replicated
+        True
+        """
+        return not slot_is_set(self, "_placed") or self._placed.is_fully_replicated
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts of the array on devices of this process.
+
+        >>> import hloom.numpy as jnp
+        >>> [shard.data.shape for shard in jnp.ones((2, 3)).addressable_shards]
+        [(2, 3)]
+        """
+        return [s for s in self.global_shards if s.data is not None]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The parts of the array on all devices. Parts in other processes have no `data`.
+
+        >>> import hloom.numpy as jnp
+        >>> [shard.index for shard in jnp.ones((2, 3)).global_shards]
+        [(slice(None, None, None), slice(None, None, None))]
+        """
+        self._refuse_deleted()
+        place = self.sharding
+        if len(place.device_assignment) == 1 and place.is_fully_addressable:
+            whole = self.with_aval(self.aval)
+            whole._placed = SingleDeviceSharding(place.device_assignment[0])
+            return [Shard(place.device_assignment[0], (slice(None),) * self.aval.ndim, 0, whole)]
+        part = ShapedArray(place.shard_shape(self.aval.shape), self.aval.dtype, self.aval.weak_type)
+
+        def on_device(buffer: DeviceBuffer, where: SingleDeviceSharding) -> Array:
+            data = Array.from_buffer(part, buffer)
+            data._placed = where
+            return data
+
+        return shards_of(place, self.aval.shape, on_device, self._shards)
+
+    def addressable_data(self, index: int) -> Array:
+        """The part on device number `index` of this process. IndexError if there is none.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones(2).addressable_data(0)
+        Array([1., 1.], dtype=float32)
+        """
+        part: Array = [shard.data for shard in self.addressable_shards][index]
+        return part
+
+    @property
+    def format(self) -> Format:
+        """The layout, which is dense and row-major, and the sharding.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones((2, 3)).format.layout
+        Layout(major_to_minor=(0, 1), tiling=(), sub_byte_element_size_in_bits=0)
+        """
+        return Format(row_major(len(self.aval.shape)), self.sharding)
+
+    def on_device_size_in_bytes(self) -> int:
+        """The size of the elements in memory, in bytes.
+
+        >>> import hloom.numpy as jnp
+        >>> jnp.ones((2, 3)).on_device_size_in_bytes()
+        24
+        """
+        return self.aval.storage.size * self.aval.storage.dtype.itemsize
+
+    def copy_to_host_async(self) -> None:
+        """Nothing: the elements are in the memory of the process.
+
+        >>> import hloom.numpy as jnp
+        >>> x = jnp.ones(2)
+        >>> x.copy_to_host_async()
+        """
+        self._refuse_deleted()
+
+    def _refuse_deleted(self) -> None:
+        if self.is_deleted():
+            raise DeletedArrayError(_deleted(self))
+
+boundaries(Array, *READERS)
+
+
+_NOT_OFFERED = frozenset({"__array_struct__", "__array_interface__"})
+"""Attributes that NumPy looks up before it calls `__array__`."""
+_ELEMENTS = ("_buffer", "_numpy", "_shards", "_storage", "_view")
+"""The slots that hold the elements in one form or another."""
+_SLOTS = [Array.__dict__[name] for name in _ELEMENTS]
+
+
+_places_matter: list[bool] = []
+"""Not empty once there are several devices."""
+when_several(lambda: _places_matter.append(True))
+
+
+def is_elsewhere(array: Array) -> bool:
+    """Whether an operation must ask where the array is. Functions that compute with NumPy arrays directly leave such
+    arrays to `bind`."""
+    return bool(_places_matter) and slot_is_set(array, "_placed")
+
+
+def on_several(array: Array) -> bool:
+    """Whether the array is on several devices, or on one of another process: programs take its shards then."""
+    if not slot_is_set(array, "_placed"):
+        return False
+    place = array._placed
+    return len(place.device_assignment) > 1 or not place.is_fully_addressable
+
+
+def _deleted(array: Array) -> str:
+    return (
+        f"Array has been deleted with shape={array.aval.str_short()}: its memory was donated to a jitted call "
+        f"(donate_argnums) or delete() was called.\n  used at {user_line() or '<unknown>'}\n"
+        "  Use the call's results instead, or do not donate this argument."
+    )
+
+
+class _Gone:
+    """A slot of a deleted array: reading raises. A thread that read the array as it was deleted may still want to
+    keep a view or a buffer in it, in vain."""
+
+    def __get__(self, array: Array, owner: type) -> Any:
+        raise DeletedArrayError(_deleted(array))
+
+    def __set__(self, array: Array, value: object) -> None:
+        return
+
+
+class DeletedArray(Array):
+    """The class of a deleted array: every use of its elements, printing too, raises DeletedArrayError."""
+
+    __slots__ = ()
+    _buffer = _Gone()
+    _numpy = _Gone()
+    _shards = _Gone()
+    _storage = _Gone()
+    _view = _Gone()
+
+    def is_deleted(self) -> bool:
+        return True
+
+    def delete(self) -> None:
+        return
+
+    def __repr__(self) -> str:
+        raise DeletedArrayError(_deleted(self))
+
+    __str__ = __repr__
+
+
+def _no_numbers(array: Array) -> str:
+    return (
+        f"{array.aval.str_short()} cannot be converted to NumPy or to Python numbers: its elements are no numbers.\n"
+        f"  at {user_line() or '<unknown>'}\n"
+        "  hloom.random.key_data(keys) is the uint32 array that holds keys."
+    )
+
+
+def slot_is_set(array: Array, slot: str) -> bool:
+    """True if `slot` holds something; unlike getattr, does not fill it."""
+    try:
+        object.__getattribute__(array, slot)
+    except AttributeError:
+        return False
+    return True
+
+
+# ---- making arrays
+
+
+def _frozen(array: NDArray) -> NDArray:
+    array.flags.writeable = False
+    return array
+
+
+def detached(view: NDArray) -> NDArray:
+    """`view`, copied if it is a small part of a large array, which it would keep alive."""
+    owner = view.base
+    while type(owner) is np.ndarray and owner.base is not None:
+        owner = owner.base
+    size = getattr(owner, "nbytes", 0)
+    return _frozen(view.copy()) if size > MAX_KEPT_ALIVE and view.nbytes * 4 < size else view
+
+
+MAX_KEPT_ALIVE = 4096
+"""Bytes that a view may keep alive, however small it is itself."""
+
+
+def _read_only(array: NDArray) -> NDArray:
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def array_from_numpy(value: NDArray | np.generic, *, copy: bool = True) -> Array:
+    """An Array of NumPy data: 64-bit dtypes become 32-bit unless x64 is on; copied unless told otherwise.
+
+    UnsupportedElementTypeError for strings, objects and other dtypes that HLO lacks.
+    """
+    if type(value) is not np.ndarray:
+        refuse_masked(value)
+    dtype = canonical_dtype(value.dtype)
+    aval = ShapedArray(value.shape, dtype)
+    if not copy:
+        return Array(aval, _alias(value, dtype))
+    if RECORDERS:
+        with spanning(Track.COPIES, "from NumPy", bytes=value.nbytes):
+            return Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
+    return Array(aval, _frozen(allocating(np.array, value, dtype=dtype, order="C")))
+
+
+def refuse_masked(value: object) -> None:
+    """OperandError (a ValueError) for NumPy's masked arrays: an Array would forget the mask."""
+    masked = sys.modules.get("numpy.ma")  # it is imported where there are masked arrays
+    if masked is not None and isinstance(value, masked.MaskedArray):
+        raise OperandError(
+            "numpy masked arrays are not supported: "
+            f"a masked array of {value.dtype} and shape {value.shape} cannot become an array: its mask would be lost\n"
+            f"  at {user_line() or '<unknown>'}\n  Replace what is masked first, as in x.filled(0).",
+            "masked_array",
+        )
+
+
+def _alias(value: NDArray | np.generic, dtype: np.dtype[Any]) -> NDArray:
+    array = np.asarray(value)
+    return _read_only(array) if array.dtype == dtype else _frozen(allocating(array.astype, dtype))
+
+
+def array_from_scalar(value: bool | int | float | complex, dtype: np.dtype[Any] | None = None) -> Array:
+    """A weakly typed Array of a Python scalar; strongly typed if `dtype` is given. OverflowError if it does not fit."""
+    if dtype is None:
+        key = type(value), thread.settings.context.enable_x64
+        aval = _SCALARS.get(key) or _SCALARS.setdefault(
+            key, ShapedArray((), python_scalar_dtype(key[0]), key[0] is not bool)
+        )
+    else:
+        aval = ShapedArray((), dtype, False)
+    exact = type(value) is int or value * 0 != 0  # infinite or NaN
+    if exact or (type(value) is float and -3e38 < value < 3e38 and aval.dtype.itemsize >= 4):
+        return Array(aval, np.array(value, aval.dtype))
+    with np.errstate(over="ignore", invalid="ignore"):  # a float beyond the dtype's range is infinite, silently
+        return Array(aval, np.array(value, aval.dtype))
+
+
+_SCALARS: dict[tuple[type, bool], ShapedArray] = {}
+"""The types of Python scalars, with and without 64-bit dtypes."""
+
+
+def as_value(value: Any) -> Value:
+    """`value` as an Array or Tracer: Python scalars (weakly typed), NumPy scalars and arrays are converted.
+
+    OperandError (a TypeError) for anything else, lists included, as in JAX.
+    """
+    if isinstance(value, ArrayBase):
+        return value
+    if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
+        return array_from_scalar(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return array_from_numpy(value)
+    if (array := resolved(value)) is not value:
+        return as_value(array)
+    raise OperandError(
+        f"an array or a number is needed, not {type(value).__name__} ({_short(value)})\n"
+        f"  at {user_line() or '<unknown>'}\n"
+        "  Lists, tuples and other sequences become arrays with hloom.numpy.asarray."
+    )
+
+
+def resolved(value: Any) -> Any:
+    """The array that an object with `__jax_array__` stands for; anything else is itself."""
+    return value.__jax_array__() if hasattr(value, "__jax_array__") else value
+
+
+_NUMBERS = frozenset({bool, int, float, complex})
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of a value that can become an array: of an array, a number, an object with `__jax_array__`, or a
+    sequence, which may hold traced values."""
+    if isinstance(value, ArrayBase):
+        return value.aval.shape
+    if type(value) in _NUMBERS:
+        return ()
+    if isinstance(value, list | tuple):
+        return (len(value), *(shape_of(value[0]) if value else ()))
+    return np.shape(resolved(value))
+
+
+def rank_of(value: Any) -> int:
+    """The number of dimensions of a value that can become an array."""
+    return len(shape_of(value))
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def with_storage(aval: ShapedArray, storage: Array) -> Array:
+    """The array of an extended dtype that overlays `storage`."""
+    array = Array.__new__(Array)
+    array.aval, array._storage = aval, storage
+    if slot_is_set(storage, "_placed"):
+        array._placed = storage._placed
+    return array
+
+
+def _unpickle(array: NDArray, weak_type: bool) -> Array:
+    aval = ShapedArray(array.shape, array.dtype, weak_type)
+    return Array(aval, _frozen(array))
+
+
+__all__ = [
+    "Array",
+    "DeletedArray",
+    "UnsupportedElementTypeError",
+    "array_from_numpy",
+    "array_from_scalar",
+    "as_value",
+    "rank_of",
+    "resolved",
+    "shape_of",
+]

@@ -1,0 +1,65 @@
+"""Layouts and memories as users ask for them: JAX's `Layout`, `Format`, `memory.Space`. Arrays of users are dense,
+row-major, and in the memory of the process."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from ...hlo.records import dataclass
+
+__all__ = ["Format", "Layout", "Space"]
+
+
+class Space(enum.Enum):
+    """A kind of memory. Both are the memory of the process here.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.device_put(jnp.ones(2), hloom.memory.Space.Host)
+    Array([1., 1.], dtype=float32)
+    """
+
+    Device = enum.auto()
+    Host = enum.auto()
+    Any = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Layout:
+    """The order of dimensions in memory, the slowest first, and tiles."""
+
+    major_to_minor: tuple[int, ...]
+    tiling: tuple[tuple[int, ...], ...] | None = None
+    sub_byte_element_size_in_bits: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "major_to_minor", tuple(self.major_to_minor))
+
+    @property
+    def is_row_major(self) -> bool:
+        return self.major_to_minor == tuple(range(len(self.major_to_minor)))
+
+    def __repr__(self) -> str:
+        return (
+            f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
+            f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})"
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Format:
+    """A layout and a sharding."""
+
+    layout: Layout | None = None
+    sharding: Any = None
+
+    def __repr__(self) -> str:
+        return f"Format(layout={self.layout}, sharding={self.sharding})"
+
+
+def row_major(ndim: int) -> Layout:
+    """The layout of users' arrays."""
+    return Layout(tuple(range(ndim)), ())

@@ -1,0 +1,1 @@
+"""Control flow on traced values: loops and branches."""

@@ -1,0 +1,1 @@
+"""Devices, meshes and shardings: where arrays and programs are, and programs over several devices."""

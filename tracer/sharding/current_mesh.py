@@ -1,0 +1,132 @@
+"""The current mesh of a thread: the functions that set it and read it. A PartitionSpec alone means this mesh."""
+
+from __future__ import annotations
+
+from ..core import thread_state
+from ..settings.context import current_context
+from .mesh import CURRENT, EMPTY, AbstractMesh, Mesh
+
+__all__ = ["current_device_mesh", "current_mesh", "get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh"]
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The current mesh without its devices; an empty one if none is current.
+
+    >>> import hloom
+    >>> from hloom import sharding
+    >>> with hloom.set_mesh(hloom.make_mesh((1,), ("x",))):
+    ...     print(sharding.get_abstract_mesh().axis_names)
+    ('x',)
+    """
+    return CURRENT.meshes[0]
+
+
+def get_mesh() -> Mesh:
+    """The mesh that `set_mesh` has made current; an empty one if there is none. ValueError while a function is traced:
+    `get_abstract_mesh` works there.
+
+    >>> import hloom
+    >>> from hloom import sharding
+    >>> with hloom.set_mesh(hloom.make_mesh((1,), ("x",))):
+    ...     print(sharding.get_mesh().axis_names)
+    ('x',)
+    """
+    if not thread_state().direct:
+        raise ValueError(
+            "`get_mesh` can only be used outside of `hloom.jit`. Maybe you want `hloom.sharding.get_abstract_mesh()`?"
+        )
+    return CURRENT.meshes[1]
+
+
+def current_mesh() -> Mesh | AbstractMesh:
+    """The mesh that completes a PartitionSpec: the mesh of `set_mesh`, of a ``with mesh:`` block, or an abstract one.
+
+    Where `use_abstract_mesh` has given the axes of a mesh with devices other types, it is that mesh with these types.
+    """
+    abstract, mesh, block = CURRENT.meshes
+    found = mesh if not mesh.empty else block
+    if found.empty:
+        return abstract
+    if abstract.empty or found.abstract_mesh.axis_types == abstract.axis_types:
+        return found
+    if (found.axis_names, found.axis_sizes) != (abstract.axis_names, abstract.axis_sizes):
+        return abstract
+    return Mesh(found.devices, found.axis_names, abstract.axis_types)
+
+
+def current_device_mesh(mesh: AbstractMesh) -> Mesh | None:
+    """The current mesh with devices, or the mesh of an enclosing `shard_map`, if it has the axes of `mesh`; with the
+    types of these."""
+    manual = current_context().manual_axes
+    for found in (*CURRENT.meshes[1:], *([] if manual is None else [manual.mesh])):
+        if found.shape_tuple == mesh.shape_tuple and not found.empty:
+            return Mesh(found.devices, found.axis_names, mesh.axis_types)
+    return None
+
+
+class set_mesh:  # JAX's name
+    """Make a mesh current in this thread: at once and for good, or within a ``with`` block. None: no mesh.
+
+    Functions that take shardings then take a PartitionSpec alone. ValueError while a function is traced.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> mesh = hloom.make_mesh((1,), ("x",))
+    >>> with hloom.set_mesh(mesh):
+    ...     hloom.device_put(jnp.ones(2), hloom.P("x")).sharding.spec
+    P('x',)
+    """
+
+    __slots__ = ("_before",)
+
+    def __init__(self, mesh: Mesh | None) -> None:
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise ValueError(f"Expected mesh of type `hloom.sharding.Mesh`. Got {type(mesh)}")
+        if not thread_state().direct:
+            raise ValueError("`set_mesh` can only be used outside of `hloom.jit`.")
+        if mesh is not None and mesh.manual_axes:
+            raise ValueError(
+                f"mesh {mesh} contains manual axes which is not allowed when using `hloom.set_mesh`. Please use "
+                "`hloom.shard_map` to enter into `Manual` mode instead."
+            )
+        self._before = before = CURRENT.meshes
+        mesh = EMPTY if mesh is None else mesh
+        CURRENT.meshes = (mesh.abstract_mesh, mesh, before[2])
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        CURRENT.meshes = self._before
+
+
+class use_abstract_mesh:  # JAX's name
+    """Within the block, in this thread, an abstract mesh is current.
+
+    >>> from hloom import sharding
+    >>> with sharding.use_abstract_mesh(sharding.AbstractMesh((4,), ("x",))):
+    ...     print(sharding.get_abstract_mesh().shape["x"])
+    4
+    """
+
+    __slots__ = ("_before", "mesh")
+
+    def __init__(self, mesh: AbstractMesh) -> None:
+        if not isinstance(mesh, AbstractMesh):
+            raise ValueError(f"Expected mesh of type `hloom.sharding.AbstractMesh`. Got type: {type(mesh)}")
+        self.mesh = mesh
+
+    def __enter__(self) -> None:
+        before = CURRENT.meshes
+        if not before[0].empty and not self.mesh.empty and before[0].size != self.mesh.size:
+            raise ValueError(
+                f"use_abstract_mesh cannot change the size of the mesh. Got new mesh: {self.mesh} with "
+                f"size={self.mesh.size} and prev mesh: {before[0]} with size={before[0].size}"
+            )
+        self._before = before
+        CURRENT.meshes = (self.mesh, *before[1:])
+
+    def __exit__(self, *_: object) -> None:
+        CURRENT.meshes = self._before
+
+
+use_abstract_mesh.__module__ = f"{__name__.partition('.')[0]}.sharding"

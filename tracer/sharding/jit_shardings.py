@@ -1,0 +1,155 @@
+"""`in_shardings` and `out_shardings` of jit: checked against the types of a call; results are put where they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..arrays.array import Array
+from ..arrays.layouts import Format, Layout
+from ..aval import ShapedArray
+from ..traced import Traced
+from ..trees import tree
+from .current_mesh import current_mesh
+from .devices import CpuDevice
+from .partition_spec import UNCONSTRAINED, PartitionSpec
+from .placement import PLACES, check_fits, completed
+from .shardings import UNSPECIFIED, Sharding, check_duplicates
+
+__all__ = ["JitShardings", "check_specification", "placing", "shardings_of"]
+
+
+class JitShardings:
+    """The shardings that a function is jitted with. Equal ones are equal keys."""
+
+    __slots__ = ("_key", "inputs", "outputs")
+
+    def __init__(self, inputs: Any, outputs: Any) -> None:
+        self.inputs = inputs
+        self.outputs = outputs
+        flat = [tree.flatten(x, is_leaf=lambda leaf: leaf is None) for x in (inputs, outputs)]
+        self._key = tuple([(tuple(leaves), structure) for leaves, structure in flat])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JitShardings) and other._key == self._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JitShardings, (self.inputs, self.outputs)
+
+    def of_arguments(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], avals: Sequence[ShapedArray]
+    ) -> list[Sharding | None]:
+        """The shardings of the arguments' leaves, checked against the types; None where nothing was said."""
+        if self.inputs is UNSPECIFIED:
+            return [None] * len(avals)
+        if kwargs:
+            raise ValueError(
+                f"jit: in_shardings is for positional arguments, but {', '.join(sorted(kwargs))} came by keyword"
+            )
+        full = tuple(args)
+        shapes = [a.shape for a in avals]
+        paths = tree.paths_of_structure(tree.structure(full))
+        return _for_leaves(self.inputs, "in_shardings", full, paths, shapes)
+
+    def check(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], avals: Sequence[ShapedArray], traced: Traced
+    ) -> tuple[list[Sharding | None], list[Sharding | None]]:
+        """The shardings of the arguments' leaves and of the results', checked against the types."""
+        given = self.of_arguments(args, kwargs, avals)
+        if self.outputs is UNSPECIFIED:
+            return given, [None] * len(traced.out_avals)
+        structure = traced.out_tree
+        full = tree.unflatten(structure, list(traced.out_avals))
+        shapes = [a.shape for a in traced.out_avals]
+        return given, _for_leaves(self.outputs, "out_shardings", full, tree.paths_of_structure(structure), shapes)
+
+
+def placing(run: Callable[[Any], Any], places: Sequence[Sharding | None]) -> Callable[[Any], Any]:
+    """`run`, with its results put in `places`."""
+
+    def placed_results(arrays: Any) -> Any:
+        result = run(arrays)
+        for leaf, place in zip(tree.leaves(result), places, strict=True):
+            if isinstance(leaf, Array) and place is not None:
+                leaf.put(place)
+        return result
+
+    return placed_results
+
+
+def shardings_of(in_shardings: Any, out_shardings: Any) -> JitShardings | None:
+    """The shardings in jit's arguments, checked; None if nothing."""
+    inputs = check_specification(in_shardings, "in_shardings")
+    outputs = check_specification(out_shardings, "out_shardings")
+    return None if inputs is UNSPECIFIED and outputs is UNSPECIFIED else JitShardings(inputs, outputs)
+
+
+def check_specification(given: Any, what: str) -> Any:
+    """A pytree of shardings, specs and None, checked; UNSPECIFIED if it leaves all open."""
+    if isinstance(given, list):
+        given = tuple(given)
+    leaves = tree.leaves(given, is_leaf=lambda x: x is None)
+    for leaf in leaves:
+        if leaf is None or leaf is UNSPECIFIED:
+            continue
+        if isinstance(leaf, CpuDevice) or not isinstance(leaf, PartitionSpec | Sharding | Format | Layout):
+            raise TypeError(
+                f"{what} leaf specifications are expected to be PartitionSpec instances or None, but got {leaf}"
+            )
+        spec = leaf if isinstance(leaf, PartitionSpec) else getattr(leaf, "spec", None)
+        mesh = getattr(leaf, "mesh", None)
+        if mesh is not None and mesh.empty:
+            raise ValueError(
+                f"One of {what} leaf specifications got an empty NamedSharding: {leaf} which is not allowed."
+            )
+        if spec is not None:
+            check_duplicates(spec, what)
+            if UNCONSTRAINED in spec.partitions and what != "shardings":
+                raise ValueError(f"Unconstrained dims are not allowed when passed to {what}: {leaf}")
+    return given if any(x is not None and x is not UNSPECIFIED for x in leaves) else UNSPECIFIED
+
+
+def _for_leaves(
+    given: Any, what: str, full: Any, paths: Sequence[Any], shapes: Sequence[tuple[int, ...]]
+) -> list[Sharding | None]:
+    """The sharding of each leaf of `full`, checked against its shape; `given` is a prefix tree of `full`; None if
+    open."""
+    spread = [given] * len(shapes) if isinstance(given, PLACES) else _prefix_of(given, what, full)
+    found: list[Sharding | None] = []
+    for entry, path, shape in zip(spread, paths, shapes, strict=True):
+        if entry is None or entry is UNSPECIFIED:
+            found.append(None)
+            continue
+        if isinstance(entry, PartitionSpec) and current_mesh().empty:
+            raise RuntimeError(
+                f"jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to {what}. You can "
+                "define a context mesh via `hloom.set_mesh(mesh)`. Alternatively, provide `Sharding`s to "
+                f"{what} and then the mesh context manager is not required."
+            )
+        sharding = completed(Format(entry) if isinstance(entry, Layout) else entry, f"jit {what}")
+        if sharding is not None:
+            at = tree.keystr(path)
+            which = "arguments" if what == "in_shardings" else "outputs"
+            where = f"One of jit {which}{f' with pytree key path {at}' if at else ''} is incompatible with its sharding"
+            check_fits(sharding, shape, f"{where} annotation {entry}")
+        found.append(sharding)
+    return found
+
+
+def _prefix_of(given: Any, what: str, full: Any) -> list[Any]:
+    is_inputs = what == "in_shardings"
+    if is_inputs and isinstance(given, tuple) and len(given) != len(full):
+        raise ValueError(
+            "jit in_shardings specification must be a tree prefix of the positional arguments tuple. In particular, "
+            "in_shardings must either be a Sharding, a PartitionSpec, or a tuple of length equal to the number of "
+            "positional arguments. But in_shardings is the wrong length: got a tuple or list of length "
+            f"{len(given)} for an args tuple of length {len(full)}."
+        )
+    try:
+        return tree.broadcast_prefix(given, full, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        whole = "positional arguments tuple" if is_inputs else "corresponding value"
+        raise ValueError(f"jit {what} specification must be a tree prefix of the {whole}: {error}") from None

@@ -1,0 +1,298 @@
+"""Putting arrays on devices: `device_put`, `reshard`, `with_sharding_constraint`, and the shardings of jit.
+
+Arguments are checked as in JAX. Devices of one process share its memory: putting an array on another device moves
+nothing at first, and a part is copied when a program on its device first needs it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from ...hlo.errors import UnsupportedError
+from ...hlo.timeline.spans import RECORDERS, Track, spanning
+from ..arrays.array import Array, as_value
+from ..arrays.layouts import Format, Layout, Space
+from ..arrays.operators import Value
+from ..arrays.overlay import overlaid, storage_of
+from ..core import current_trace
+from ..errors import DeletedArrayError
+from ..source import user_line
+from ..trees import tree
+from .calls import constrain
+from .current_mesh import current_device_mesh, current_mesh
+from .devices import CpuDevice
+from .manual_axes import current_manual_axes
+from .mesh import AbstractMesh, AxisType, Mesh
+from .partition_spec import PartitionSpec
+from .shardings import UNSPECIFIED, NamedSharding, Sharding, SingleDeviceSharding
+from .spmd import move
+
+__all__ = [
+    "asked_place",
+    "check_fits",
+    "completed",
+    "device_put",
+    "in_asked_place",
+    "placed",
+    "reshard",
+    "with_sharding_constraint",
+]
+
+PLACES = (Sharding, CpuDevice, PartitionSpec, Format, Space)
+
+
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
+    """x (a pytree) with all leaves as arrays, where `device` says: a device, a sharding, or a pytree of these, which is
+    a prefix of x. With several processes each passes the same x, and its devices get their parts.
+
+    src: accepted. donate (a bool, or a prefix of x of them): the given arrays are deleted. may_alias: False copies.
+
+    >>> import hloom, numpy as np
+    >>> hloom.device_put(np.ones(2), hloom.devices()[0]).device
+    CpuDevice(id=0)
+    """
+    if RECORDERS:
+        with spanning(Track.COPIES, "device_put"):
+            return _device_put(x, device, donate, may_alias)
+    return _device_put(x, device, donate, may_alias)
+
+
+def _device_put(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
+    _check_places(device)
+    leaves, structure = tree.flatten(x)
+    places = _spread("device_put device", device, x, len(leaves))
+    donated = _spread("device_put donate", donate, x, len(leaves))
+    aliases = _spread("device_put may_alias", may_alias, x, len(leaves))
+    if any(d and a for d, a in zip(donated, aliases, strict=True)):
+        raise ValueError("device_put: may_alias and donate cannot be True at the same time.")
+    found = []
+    for leaf, place, gives, alias in zip(leaves, places, donated, aliases, strict=True):
+        value = as_value(leaf)
+        sharding = completed(place, "device_put")
+        new = value if sharding is None else placed(value, sharding, "device_put")
+        if isinstance(value, Array) and (gives or alias is False):
+            new = _moved(value, new, bool(gives))
+        found.append(new)
+    return tree.unflatten(structure, found)
+
+
+def _check_places(device: Any) -> None:
+    for place in tree.leaves(device):
+        if not isinstance(place, PLACES):
+            raise ValueError(
+                "`hloom.device_put` only accepts `None`, `hloom.sharding.Sharding`, `hloom.Device`, `Format`, "
+                f"`hloom.memory.Space` or a pytree of these values. Received invalid value: {place!r}"
+            )
+        if isinstance(place, PartitionSpec) and current_mesh().empty:
+            raise ValueError(
+                "Please set a mesh via `hloom.set_mesh` if a PartitionSpec is passed to device_put\n"
+                f"  at {user_line()}"
+            )
+
+
+def _moved(old: Array, new: Value, gives: bool) -> Value:
+    """A copy of `old`, or all of it if it is given away, in the place of `new`."""
+    assert isinstance(new, Array)
+    if old.is_deleted():
+        raise DeletedArrayError(f"device_put: the array has been deleted\n  at {user_line()}")
+    if not gives:
+        return new.__deepcopy__({})
+    copy = new.with_aval(new.aval)
+    old.delete()
+    return copy
+
+
+def _spread(what: str, prefix: Any, full: Any, count: int) -> list[Any]:
+    """The entry of `prefix` for each leaf of `full`."""
+    if prefix is None or isinstance(prefix, (*PLACES, bool)):
+        return [prefix] * count
+    try:
+        return tree.broadcast_prefix(prefix, full, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        raise ValueError(f"{what} specification must be a tree prefix of the corresponding value; {error}") from None
+
+
+def placed(value: Value, sharding: Sharding, where: str) -> Value:
+    """The same array, in a place. A traced value gets there when the program runs."""
+    check_fits(sharding, value.aval.shape, where)
+    if isinstance(value, Array):
+        return move(value, sharding)
+    if isinstance(sharding, SingleDeviceSharding) or sharding.num_devices == 1:
+        return value  # a program with several devices refuses to run on one of them
+    stored = constrain(storage_of(value), sharding)
+    return current_trace().with_weak_type(overlaid(stored, value.aval), value.aval.weak_type)
+
+
+def asked_place(given: Any, what: str) -> NamedSharding | None:
+    """The argument `out_sharding` of the function `what`, with the current mesh.
+
+    TypeError unless it is a NamedSharding, a PartitionSpec or None. ValueError if there is no mesh, or another one.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, NamedSharding | PartitionSpec):
+        raise TypeError(
+            f"`out_sharding` argument of {what} only supports instances of `NamedSharding` or `PartitionSpec`. Got "
+            f"{given} of type: {type(given)}\n  at {user_line()}"
+        )
+    mesh = current_mesh()
+    if isinstance(given, PartitionSpec):
+        if mesh.empty:
+            raise ValueError(
+                f"{what}: using PartitionSpec when you are not under a mesh context is not allowed. Please pass a "
+                f"NamedSharding instance or enter into a mesh context via `hloom.set_mesh`. Got {given}\n"
+                f"  at {user_line()}"
+            )
+        given = NamedSharding(mesh, given)
+    place: NamedSharding = given
+    check_runs_here(place.mesh, what)
+    sizes = [(m.axis_names, m.axis_sizes) for m in (mesh, place.mesh)]
+    if not mesh.empty and sizes[0] != sizes[1]:
+        raise ValueError(
+            f"{what}: context mesh {mesh} should match the mesh of sharding {place.mesh}\n  at {user_line()}"
+        )
+    return place
+
+
+def in_asked_place(value: Value, device: Any, out_sharding: Any, what: str) -> Value:
+    """The result of the function `what`, in the place that its arguments `device` and `out_sharding` name. Entries of a
+    spec that say nothing may be more than the result has dimensions."""
+    if device is None and out_sharding is None:
+        return value
+    place = asked_place(out_sharding, what) if device is None else completed(device, what)
+    if isinstance(place, NamedSharding):
+        entries = list(place.spec.partitions)
+        while len(entries) > value.aval.ndim and entries[-1] is None:
+            entries.pop()
+        place = NamedSharding(place.mesh, place.spec.update(partitions=entries), memory_kind=place.memory_kind)
+    return value if place is None else placed(value, place, what)
+
+
+@lru_cache(maxsize=256)
+def check_fits(sharding: Sharding, shape: tuple[int, ...], where: str) -> None:
+    """ValueError, which begins with `where`, if an array of `shape` cannot be sharded so."""
+    try:
+        sharding.check_compatible_aval(shape)
+        sharding.shard_shape(shape)
+    except ValueError as error:
+        raise type(error)(f"{where}: {error}") from None
+
+
+def completed(given: Any, where: str) -> Sharding | None:
+    """A device, a sharding, a layout with one, a memory, or a PartitionSpec of the current mesh, as a sharding."""
+    if given is None:
+        return None
+    if isinstance(given, Sharding):
+        mesh = getattr(given, "mesh", None)
+        check_runs_here(mesh, where)
+        if isinstance(mesh, AbstractMesh) and (found := current_device_mesh(mesh)) is not None:
+            return given.update(mesh=found)  # type: ignore[attr-defined, no-any-return]
+        return given
+    if isinstance(given, PartitionSpec):
+        return completed(NamedSharding(current_mesh(), given), where)
+    if isinstance(given, Format):
+        check_layout(given.layout, where)
+        return completed(given.sharding, where)
+    if isinstance(given, Space):
+        return None
+    return SingleDeviceSharding(given)
+
+
+def check_runs_here(mesh: Mesh | AbstractMesh | None, where: str) -> None:
+    """UnsupportedError for a mesh of several devices that says none."""
+    if isinstance(mesh, AbstractMesh) and mesh.size > 1 and current_device_mesh(mesh) is None:
+        raise UnsupportedError(
+            f"{where}: {mesh} has no devices: make a mesh with devices of its axes current with hloom.set_mesh, or "
+            f"give one that has devices\n  at {user_line()}"
+        )
+
+
+def check_layout(layout: Layout | None, where: str) -> None:
+    """UnsupportedError for a layout other than row-major: at the borders of programs all arrays are row-major."""
+    if layout is not None and not (layout.is_row_major and not layout.tiling):
+        raise UnsupportedError(
+            f"{where}: arrays of users are dense and row-major; {layout} is possible inside of programs only "
+            f"(hloom.config.hloom_target)\n  at {user_line()}"
+        )
+
+
+# ---- while a function is traced
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """x (a pytree) with the shardings that the compiler must give its arrays inside of jit. `shardings` is a prefix of
+    x. Outside of jit arrays are put there. The values do not change.
+
+    ValueError if a sharding does not fit, or names an axis of the mesh that is not Auto: `hloom.reshard` is for those.
+
+    >>> import hloom
+    >>> from hloom import lax, numpy as jnp
+    >>> here = hloom.sharding.SingleDeviceSharding(hloom.devices()[0])
+    >>> hloom.jit(lambda x: lax.with_sharding_constraint(x + 1, here))(jnp.arange(3))
+    Array([1, 2, 3], dtype=int32)
+    """
+    leaves, structure = tree.flatten(x)
+    entries = _spread("with_sharding_constraint shardings", shardings, x, len(leaves))
+    for entry in entries:
+        _check_spec_has_mesh(entry, "with_sharding_constraint", "shardings")
+    found = []
+    for leaf, entry in zip(leaves, entries, strict=True):
+        value = as_value(leaf)
+        sharding = None if entry is UNSPECIFIED else completed(entry, "with_sharding_constraint")
+        if isinstance(sharding, NamedSharding):
+            manual = current_manual_axes()
+            taken = [a for a in sharding.spec.axes() if manual is not None and manual.owns((a,))]
+            if taken:
+                raise ValueError(
+                    f"with_sharding_constraint: {sharding.spec} contains a manual axes {set(taken)} of mesh "
+                    f"{sharding.mesh}: within shard_map each device has its own part along these\n  at {user_line()}"
+                )
+            others = [a for a in sharding.spec.axes() if sharding.mesh.name_to_type[a] is not AxisType.Auto]
+            if others:
+                raise ValueError(
+                    "The spec of NamedSharding passed to with_sharding_constraint can only refer to Auto axes of the "
+                    f"mesh. Got spec={sharding.spec} and mesh={sharding.mesh}. You probably meant to use `reshard` API?"
+                )
+        found.append(value if sharding is None else placed(value, sharding, "with_sharding_constraint"))
+    return tree.unflatten(structure, found)
+
+
+def _check_spec_has_mesh(entry: Any, what: str, argument: str) -> None:
+    if isinstance(entry, PartitionSpec) and current_mesh().empty:
+        raise RuntimeError(
+            f"{what} requires a non-empty mesh in context if you are passing `PartitionSpec`s to {argument}. You can "
+            "define a context mesh via `hloom.set_mesh(mesh)`. Alternatively, provide `Sharding`s to "
+            f"{argument} and then the mesh context manager is not required.\n  at {user_line()}"
+        )
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """xs (a pytree) with other shardings; `out_shardings` is a prefix tree of it. The values stay.
+
+    ValueError if a sharding does not fit, or names an axis of the mesh that is not Explicit.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> mesh = hloom.make_mesh((1,), ("x",), axis_types=(hloom.sharding.AxisType.Explicit,))
+    >>> with hloom.set_mesh(mesh):
+    ...     hloom.reshard(jnp.ones(2), hloom.P("x")).sharding.spec
+    P('x',)
+    """
+    leaves, structure = tree.flatten(xs)
+    found = []
+    for leaf, entry in zip(leaves, _spread("reshard out_shardings", out_shardings, xs, len(leaves)), strict=True):
+        if entry is None:
+            raise ValueError(
+                f"reshard: an out_sharding must be a NamedSharding or a PartitionSpec, not None\n  at {user_line()}"
+            )
+        _check_spec_has_mesh(entry, "reshard", "out_shardings")
+        sharding = completed(entry, "reshard")
+        if isinstance(sharding, NamedSharding):
+            others = [a for a in sharding.spec.axes() if sharding.mesh.name_to_type[a] is not AxisType.Explicit]
+            if others:
+                raise ValueError(
+                    "PartitionSpec passed to reshard cannot contain axis names that are of type Auto or Manual. Got "
+                    f"PartitionSpec: {sharding.spec} with axis names: {others} in mesh {sharding.mesh}"
+                )
+        found.append(as_value(leaf) if sharding is None else placed(as_value(leaf), sharding, "reshard"))
+    return tree.unflatten(structure, found)

@@ -1,0 +1,103 @@
+"""Arrays on several devices: cut into the shards of a sharding, and assembled from them.
+
+A shard is a `DeviceBuffer`, one for each device of this process, in the order in which the sharding counts devices.
+Devices of one process share its memory: those that hold the same part share a buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...hlo.backend import DeviceBuffer
+from ...hlo.element_type import element_type_of
+from ...hlo.host_buffers import HostBuffer
+from ...hlo.memory_pressure import allocating
+from ...hlo.shape import Shape
+from .shardings import Index, ManualSharding, Shard, Sharding, SingleDeviceSharding
+
+__all__ = ["assembled", "cut", "distinct_parts", "shard_shape", "shards_of", "storage_index"]
+
+NDArray = np.ndarray[Any, Any]
+
+
+def storage_index(index: Index, rank: int) -> Index:
+    """The index of a part in the array that stores the elements, which may have further dimensions."""
+    return (*index, *[slice(None)] * (rank - len(index)))
+
+
+def cut(view: NDArray, sharding: Sharding, shape: Sequence[int]) -> list[DeviceBuffer]:
+    """The shards of `view`, which stores an array of `shape`."""
+    if isinstance(sharding, ManualSharding):
+        raise AssertionError("an array whose devices have different values is never cut")
+    made: dict[Any, DeviceBuffer] = {}
+    found = []
+    for index in sharding.addressable_devices_indices_map(tuple(shape)).values():
+        key = tuple([(s.start, s.stop) for s in index])
+        buffer = made.get(key)
+        if buffer is None:
+            part = allocating(np.ascontiguousarray, view[storage_index(index, view.ndim)])
+            part = part.reshape(view[storage_index(index, view.ndim)].shape)  # NumPy makes vectors of scalars
+            buffer = made[key] = HostBuffer(part, Shape.array(element_type_of(part.dtype), part.shape))
+        found.append(buffer)
+    return found
+
+
+def assembled(shards: Sequence[DeviceBuffer], sharding: Sharding, shape: Sequence[int], whole: Shape) -> NDArray:
+    """The elements of an array of `shape` with a storage of type `whole`.
+
+    RuntimeError if parts of it are on devices of other processes.
+    """
+    if isinstance(sharding, ManualSharding):
+        raise RuntimeError(
+            "each device has a value of its own here: it comes from within a function that shard_map maps, and has "
+            "left it. Return it from the function, with out_specs that say how the values make up an array"
+        )
+    if sharding.is_fully_replicated and shards:
+        return shards[0].__array__()
+    if not sharding.is_fully_addressable:
+        raise RuntimeError(
+            "Fetching value for `hloom.Array` that spans non-addressable (non process local) devices is not possible. "
+            "You can use `hloom.experimental.multihost_utils.process_allgather` to print the global array or use "
+            "`.addressable_shards` method of hloom.Array to inspect the addressable shards of the global array."
+        )
+    result = allocating(np.empty, whole.dimensions, whole.element.dtype)
+    parts = sharding.devices_indices_map(tuple(shape)).values()
+    written = set()
+    for index, shard in zip(parts, shards, strict=True):
+        key = tuple([(s.start, s.stop) for s in index])
+        if key not in written:
+            result[storage_index(index, result.ndim)] = shard.__array__()
+            written.add(key)
+    result.flags.writeable = False
+    return result
+
+
+def distinct_parts(sharding: Sharding, shape: Sequence[int]) -> list[tuple[Any, Index, int]]:
+    """Each device with the index of its part, and how many before it have the same."""
+    seen: dict[Any, int] = {}
+    found = []
+    for device, index in sharding.devices_indices_map(tuple(shape)).items():
+        key = tuple([(s.start, s.stop) for s in index])
+        seen[key] = seen.get(key, -1) + 1
+        found.append((device, index, seen[key]))
+    return found
+
+
+def shard_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the part on each device."""
+    return shape if isinstance(sharding, ManualSharding) else sharding.shard_shape(shape)
+
+
+def shards_of(
+    sharding: Sharding, shape: Sequence[int], make: Callable[[DeviceBuffer, SingleDeviceSharding], Any],
+    buffers: Sequence[DeviceBuffer],
+) -> list[Shard]:
+    """All shards; shards in other processes have no data. `make` makes an array of a buffer on a device."""
+    own = dict(zip(sharding.addressable_assignment, buffers, strict=True))
+    return [
+        Shard(device, index, replica, make(own[device], SingleDeviceSharding(device)) if device in own else None)
+        for device, index, replica in distinct_parts(sharding, shape)
+    ]

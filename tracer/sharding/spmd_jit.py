@@ -1,0 +1,107 @@
+"""jit over several devices: the places of a call's arguments select its program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...hlo.records import dataclass
+from ..arrays.array import Array
+from ..source import user_line
+from ..traced import Traced, with_avals
+from ..trees import tree
+from .shardings import Sharding, SingleDeviceSharding
+from .spmd import Spmd, device_set_of, is_several, move, named_shardings, places_of, spmd
+
+__all__ = ["OverDevices", "compiled_over_devices", "runner_over_devices"]
+
+Places = Sequence[Sharding | None]
+
+
+@dataclass(frozen=True, slots=True)
+class OverDevices:
+    """A program over several devices, for arguments in certain places."""
+
+    program: Spmd
+    run: Callable[[Sequence[Array]], Any]
+    places: Places
+    """Of the arguments; None for those that are on no device yet."""
+
+    def call(self, arrays: Sequence[Array]) -> Any:
+        """Run on any arguments. ValueError for an argument in another place than the program expects."""
+        given = []
+        for array, place in zip(arrays, self.places, strict=True):
+            own = array.sharding if array.committed else None
+            if own is not None and (place is None or not own.is_equivalent_to(place, array.aval.ndim)):
+                raise ValueError(
+                    f"Compiled object called with input sharding {own}, but it was compiled with {place} for the "
+                    f"argument {array.aval.str_short()}\n  at {user_line()}"
+                )
+            given.append(array if place is None else move(array, place))
+        return self.run(given)
+
+
+def runner_over_devices(
+    traced: Traced,
+    captured: Sequence[Array],
+    places: Places,
+    asked: tuple[Places, Places],
+    name: str,
+    labels: Callable[[], Sequence[str]],
+    what: str,
+    is_library: bool = False,
+) -> Callable[[Sequence[Array]], Any] | None:
+    """A function from the arrays of a call, which are in `places`, to its result. See `compiled_over_devices`."""
+    found = compiled_over_devices(traced, captured, places, asked, name, labels, what, is_library)
+    return None if found is None else found.run
+
+
+def compiled_over_devices(
+    traced: Traced,
+    captured: Sequence[Array],
+    places: Places,
+    asked: tuple[Places, Places],
+    name: str,
+    labels: Callable[[], Sequence[str]],
+    what: str,
+    is_library: bool = False,
+) -> OverDevices | None:
+    """The program of a call with arrays in `places`; None if it runs on one device of this process.
+
+    asked: the shardings of arguments and of results that jit was given. what, is_library: for `checks.blame`.
+    ValueError if devices or shardings disagree.
+    """
+    wanted, results = asked
+    for place, want, aval in zip(places, wanted, traced.in_avals, strict=True):
+        if place is not None and want is not None and not want.is_equivalent_to(place, aval.ndim):
+            raise ValueError(
+                f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: {want},\n"
+                f"arg sharding: {place} for arg type: {aval.str_short()}\n  at {user_line()}"
+            )
+    own = [p if p is not None else w for p, w in zip(places, wanted, strict=True)]
+    moves = [(k, w) for k, (p, w) in enumerate(zip(places, wanted, strict=True)) if p is None and w is not None]
+    held = list(captured)
+    everything = [*own, *places_of(held)]
+    avals = [*traced.in_avals, *[v.aval for v in held]]
+    further = [*named_shardings(traced.computation), *[r for r in results if r is not None]]
+    assignment = device_set_of(everything, avals, further, name, labels() if any(everything) else ())
+    if assignment is None or not is_several(assignment):
+        return None
+    outs = [None if isinstance(r, SingleDeviceSharding) else r for r in results]
+    # Donated arrays are deleted, but not written to: their parts may belong to other arrays.
+    program = spmd(replace(traced, donated=()).module(), assignment, everything, outs)
+    out_avals, out_tree, donated = traced.out_avals, traced.out_tree, traced.donated
+
+    def run(arrays: Sequence[Array]) -> Any:
+        given = list(arrays)
+        for k, place in moves:
+            given[k] = move(given[k], place)
+        stored = [a._storage if a.aval.is_extended else a for a in (*given, *held)]
+        found = program.call_checked(stored, what, is_library)
+        for k in donated:
+            if not arrays[k].is_deleted():
+                arrays[k].delete()
+        return tree.unflatten(out_tree, with_avals(found, out_avals))
+
+    return OverDevices(program, run, own)
