@@ -66,7 +66,7 @@ def _own(call: Call, values: Sequence[Any]) -> Sequence[Any]:
 def _check_captured(call: Call, tangents: Sequence[Tangent]) -> None:
     if any(not isinstance(t, Zero) for t in tangents[len(tangents) - call.captured :]):
         raise UnexpectedTracerError(
-            f"{call.label} closes over a value with respect to which it is differentiated: its rule knows only of "
+            f"{call.label} closes over a value that is differentiated: its rule knows only of "
             "its arguments. Make that value an argument."
         )
 

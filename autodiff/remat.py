@@ -108,7 +108,7 @@ def checkpoint(
     if concrete:
         raise NotImplementedError("the `concrete` option of checkpoint was removed: use `static_argnums`")
     if policy is not None and not callable(policy):
-        raise TypeError(f"the policy of checkpoint must be a function, as those of checkpoint_policies: {policy!r}")
+        raise TypeError(f"the policy of checkpoint must be a function, as in checkpoint_policies: {policy!r}")
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)

@@ -46,7 +46,7 @@ class Store:
     def store(self, value: Any) -> None:
         """Leave the value; StoreException if there is one."""
         if self._values:
-            raise StoreException("the function was called twice, and each call leaves a value: wrap it anew")
+            raise StoreException("the function was called twice, and each call leaves a value: wrap it again")
         self._values.append(value)
 
     def get(self) -> Any:

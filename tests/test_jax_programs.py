@@ -149,14 +149,14 @@ def test_the_report_lists_names_counts_and_places(tmp_path: Path) -> None:
     ran = run("--report", str(script))
     assert ran.returncode == 3
     assert ran.stderr.splitlines() == [
-        "hloom: names of JAX that the program asked for and did not get (2)",
+        "hloom: names of JAX that the program used and hloom lacks (2)",
         f"  jax.numpy.zork: 3 times, at {script}:3",
         "      module 'hloom.numpy' has no attribute 'zork'",
         f"  jax.experimental.pallas: 1 time, at {script}:5",
         ran.stderr.splitlines()[-1],
     ]
     assert ran.stderr.splitlines()[-1].startswith("      jax.experimental has 'pallas', hloom.experimental does not")
-    assert run("--report", "-c", "import jax").stderr.endswith("asked for no name of JAX that is not here\n")
+    assert run("--report", "-c", "import jax").stderr.endswith("used no name of JAX that hloom lacks\n")
 
 
 def test_as_jax_in_a_program() -> None:

@@ -134,7 +134,7 @@ def test_wrong_arguments(client: LocalClient, arguments: tuple[Any, ...], messag
 
 
 def test_arguments_must_be_transferred(client: LocalClient) -> None:
-    with pytest.raises(ExecutionError, match="must be what transfer_to_server gives, not ndarray"):
+    with pytest.raises(ExecutionError, match="must be a result of transfer_to_server, not ndarray"):
         client.execute(sum_and_difference(), [X, Y])  # type: ignore[list-item]
 
 

@@ -50,7 +50,7 @@ def apply_to_arrays(computation: HloComputation, operands: Sequence[Value]) -> l
         elif has_trait(i.opcode, Trait.ELEMENTWISE):
             known[i] = bind(i.opcode, inputs, i.attributes, shape=Shape.array(i.shape.element, sizes))
         else:
-            raise UnsupportedError(f"derivative of an op whose computation {computation.name} has {i.opcode.value}")
+            raise UnsupportedError(f"derivative of an op: its computation {computation.name} has {i.opcode.value}")
     result = known[computation.root]
     return result if isinstance(result, list) else [result]
 

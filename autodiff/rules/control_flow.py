@@ -189,7 +189,7 @@ def _conditional_transpose(
 ) -> Sequence[Any]:
     index, inputs = operands[0], operands[1]
     if isinstance(index, Linear):
-        raise TypeError("conditional whose index depends on the tangents is not linear and cannot be transposed")
+        raise TypeError("a conditional on an index that depends on tangents is not linear, and has no transpose")
     linear = tuple(isinstance(o, Linear) for o in inputs)
     nonzero = tuple(ct is not None for ct in cts)
     branches = attributes.branch_computations

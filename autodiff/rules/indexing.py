@@ -268,7 +268,7 @@ def _scatter_transpose(ct: Any, operands: Sequence[Operand], attributes: Scatter
     assert not isinstance(indices, Linear), "indices are integers: they have no tangents"
     if kind is _O.MULTIPLY:
         if isinstance(updates, Linear):
-            raise TypeError("a scatter that multiplies by what depends on the tangents is not linear")
+            raise TypeError("a scatter that multiplies by values that depend on the tangents is not linear")
         return [bind(_O.SCATTER, (ct, indices, updates), attributes), None, None]
     sizes = updates.aval.shape
     to_array = ct if isinstance(x, Linear) else None

@@ -111,7 +111,7 @@ def of_kind(value: object, kind: type[K], what: str) -> K:
 def called(computation: Computation) -> HloComputation:
     """builder_c5: the argument is a Computation."""
     if not isinstance(computation, Computation):
-        why = f"a computation must be what build() returns, not {type(computation).__name__}"
+        why = f"a computation must be a result of build(), not {type(computation).__name__}"
         refuse(why, "builder_c5")
     return computation.hlo
 

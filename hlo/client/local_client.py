@@ -188,7 +188,7 @@ def _check_arguments(program: _Program, arguments: Sequence[GlobalData]) -> None
         raise ExecutionError(f"{name} takes {len(wanted)} arguments, not {len(arguments)}")
     for k, (data, shape) in enumerate(zip(arguments, wanted)):
         if not isinstance(data, GlobalData):
-            why = f"must be what transfer_to_server gives, not {type(data).__name__}"
+            why = f"must be a result of transfer_to_server, not {type(data).__name__}"
             raise ExecutionError(f"argument {k} of {name} {why}")
         if data.shape is not shape and not data.shape.compatible(shape):
             raise ExecutionError(f"argument {k} of {name} must be {shape}, not {data.shape}")

@@ -162,7 +162,7 @@ def _value(instruction: HloInstruction, operands: list[Value]) -> Value:
     except ValueError as error:
         if any(is_beyond_numpy(shape) for shape in (instruction.shape, *(o.shape for o in instruction.operands))):
             what = f"{instruction.opcode.value} of {instruction.shape}"
-            raise MemoryError(f"no memory holds what {what} needs") from error
+            raise MemoryError(f"no memory for {what}") from error
         raise
     return value
 

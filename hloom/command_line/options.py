@@ -94,19 +94,19 @@ _RUN_EXAMPLES = """\
 _OPT_EXAMPLES = """\
   hloom opt model.hlo --until fusion                             the usual passes up to one
   hloom opt model.hlo --passes call-inliner,cse,dce -o new.hlo   these passes only
-  hloom opt model.hlo --explain                                  which rule turned what into what
+  hloom opt model.hlo --explain                                  each rewrite: rule, instruction, result
 """
 _CHECK_EXAMPLES = """\
   hloom check *.hlo                                              whether they can be read and are valid
   hloom check model.hlo --compare                                compiled code against the reference
 """
 _BISECT_EXAMPLES = """\
-  hloom bisect model.hlo                                         what is wrong for random arrays
+  hloom bisect model.hlo                                         the first wrong pass, rule or kernel, for random arrays
   hloom bisect model.hlo --input x.npy -o small.hlo              and the smallest program that shows it
 """
 _AOT_EXAMPLES = """\
   hloom aot model.hlo --name model -o build/                     an HLO file as C and C++
-  hloom aot matmul.toml -o build/                                what a specification says
+  hloom aot matmul.toml -o build/                                as a specification says
   hloom aot model.hlo --config model.config.pbtxt                with feeds and fetches as tfcompile's Config
   hloom aot model.hlo --fetch add.3 --target aarch64-linux-gnu   a part of it, for another machine
   hloom aot train.py:trained --freeze weights.npz -o build/      a Python function
@@ -117,7 +117,7 @@ _PROFILE_EXAMPLES = """\
   hloom profile --json -m package.train > profile.json           for machines
 """
 _MACHINE_EXAMPLES = """\
-  hloom machine                                                  caches, registers, cores, and what they reach
+  hloom machine                                                  caches, registers, cores, and their measured speeds
   HLOOM_MACHINE=register_bytes=32 hloom machine                  as programs are then compiled
 """
 _JAX_EXAMPLES = """\
@@ -127,7 +127,7 @@ _JAX_EXAMPLES = """\
   hloom jax -c "import jax; print(jax.__version__)"              a text
 """
 _SCALING_EXAMPLES = """\
-  hloom scaling step.hlo                                         what the devices send that its shardings name
+  hloom scaling step.hlo                                         the data that the devices in its shardings send
   hloom scaling step.hlo --devices 1,2,4,8 --cut 6:0 --cut 7:0   arguments 6 and 7 cut along dimension 0, the rest whole
   hloom scaling step.hlo --flops 5e10 --between 20e-6,1.2e9      on another cluster
 """
@@ -165,7 +165,7 @@ def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "opt", "run passes over a module, and print what comes out", _OPT_EXAMPLES)
+    parser = _command(commands, "opt", "run passes over a module, and print the result", _OPT_EXAMPLES)
     parser.add_argument("file", metavar="FILE", nargs="?", help="HLO text")
     _target(parser)
     chosen = parser.add_mutually_exclusive_group()
@@ -178,14 +178,14 @@ def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--dot", action="store_true", help="write a graph for Graphviz instead of HLO text")
     parser.add_argument("--no-metadata", action="store_true", help="leave out the source line of each instruction")
     parser.add_argument("--no-verify", action="store_true", help="do not verify the module after each pass")
-    parser.add_argument("--stats", action="store_true", help="print what each pass did to stderr")
+    parser.add_argument("--stats", action="store_true", help="print a table of the passes to stderr")
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="print which rule turned which instruction into what, instead of the module",
+        help="print each rewrite (rule, instruction, result) instead of the module",
     )
     parser.add_argument(
-        "--check-rules", action="store_true", help="evaluate what each rule turned into what, on random arrays"
+        "--check-rules", action="store_true", help="evaluate both sides of each rewrite, on random arrays"
     )
 
 
@@ -221,7 +221,7 @@ def _scaling(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser = _command(
         commands,
         "scaling",
-        "partition a module, and predict what its devices send and how long a run takes on a cluster",
+        "partition a module, and predict the data that its devices send and the time of a run on a cluster",
         _SCALING_EXAMPLES,
     )
     parser.add_argument("file", metavar="FILE", help="HLO text: of whole arrays, or of one device's program")
@@ -287,7 +287,7 @@ def _layout(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser = _command(
         commands,
         "layout",
-        "show where elements lie in memory, and what layouts cost a module",
+        "show the places of elements in memory, and the cost of layouts in a module",
         _LAYOUT_EXAMPLES,
         'SUBJECT is a shape as HLO text writes it, or a file with a module; "-" is stdin.',
     )
@@ -295,9 +295,9 @@ def _layout(commands: _Commands[argparse.ArgumentParser]) -> None:
     of_shape = parser.add_argument_group("for a shape")
     place = of_shape.add_mutually_exclusive_group()
     place.add_argument(
-        "--index", metavar="I,J,...", type=_index, help="say step by step where this element lies; () for a scalar"
+        "--index", metavar="I,J,...", type=_index, help="show step by step the place of this element; () for a scalar"
     )
-    place.add_argument("--linear", metavar="N", type=_place, help="say step by step which element lies at place N")
+    place.add_argument("--linear", metavar="N", type=_place, help="show step by step the element at place N")
     of_shape.add_argument("--svg", metavar="PATH", help='draw it there as SVG; "-" is stdout')
     of_shape.add_argument("--png", metavar="PATH", help="draw it there as PNG (needs Matplotlib)")
     of_shape.add_argument(
@@ -369,7 +369,7 @@ def _jax(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--report",
         action="store_true",
-        help="at exit print to stderr the names of JAX that the program asked for and did not get",
+        help="at exit print to stderr the names of JAX that the program used and hloom lacks",
     )
 
 

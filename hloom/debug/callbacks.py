@@ -140,7 +140,7 @@ def _debug_transpose(
 
 def _no_derivative(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Any:
     moving = all(isinstance(t, Zero) for t in tangents)
-    assert not moving, "the trace asks for a derivative of what does not move"
+    assert not moving, "the trace needs a derivative of a value that does not move"
     what = "Pure callbacks" if call.primitive is PURE else "IO callbacks"
     raise ValueError(
         f"{what} do not support JVP. Please use `hloom.custom_jvp` to use callbacks while taking gradients: the "

@@ -167,7 +167,7 @@ class HiPrimitive:
 
     def to_lojax(self, *operands: _Any, **params: _Any) -> _Any:
         """The definition in terms of arrays. A subclass says it."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what it computes: to_lojax")
+        raise NotImplementedError(f"{type(self).__name__} does not define to_lojax")
 
     def jvp(self, primals: _Any, tangents: _Any, **params: _Any) -> _Any:
         """(results, their tangents). A subclass may say it."""

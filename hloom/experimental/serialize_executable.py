@@ -31,7 +31,7 @@ def serialize(compiled: _Compiled) -> tuple[bytes, _PyTreeDef, _PyTreeDef]:
     Array([2., 4., 6.], dtype=float32)
     """
     if not isinstance(compiled, _Compiled):
-        raise TypeError(f"serialize takes what `jit(f).lower(...).compile()` returns, not {type(compiled).__name__}")
+        raise TypeError(f"serialize takes a result of `jit(f).lower(...).compile()`, not {type(compiled).__name__}")
     try:
         data = _pickle.dumps(compiled.made_from)
     except TypeError as error:
@@ -60,7 +60,7 @@ def deserialize_and_load(
     if execution_devices is not None and list(execution_devices) != list(there[:1]):
         raise ValueError(f"a program is loaded for one device, {there[0]}, not for {list(execution_devices)}")
     if not bytes(serialized[: len(_MAGIC)]) == _MAGIC:
-        raise ValueError("deserialize_and_load: these bytes are not what `serialize` of this version returned")
+        raise ValueError("deserialize_and_load: these bytes are not from `serialize` of this version")
     try:
         lowered, options, target = _pickle.loads(serialized[len(_MAGIC) :])
     except Exception as error:  # of any class, as the bytes may be anything

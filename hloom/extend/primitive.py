@@ -306,7 +306,7 @@ class Primitive(SharedValue):
     def _refuse_captured(self, tangents: Sequence[Tangent]) -> None:
         if not all(isinstance(t, Zero) for t in tangents):
             raise TypeError(
-                f"the meaning of {self.name} closes over a value with respect to which it is differentiated; its jvp "
+                f"the meaning of {self.name} closes over a value that is differentiated; its jvp "
                 "rule knows only of its operands. Make that value an operand."
             )
 

@@ -55,9 +55,9 @@ class Misses:
     def report(self) -> str:
         """The names that the program did not get, the most wanted first, and advice for each."""
         if not self._places:
-            return f"{_PACKAGE}: the program asked for no name of JAX that is not here"
+            return f"{_PACKAGE}: the program used no name of JAX that hloom lacks"
         entries = sorted(self._places.items(), key=lambda e: (-e[1].total(), e[0]))
-        lines = [f"{_PACKAGE}: names of JAX that the program asked for and did not get ({len(entries)})"]
+        lines = [f"{_PACKAGE}: names of JAX that the program used and hloom lacks ({len(entries)})"]
         for (module, name), places in entries:
             asked = [place for place, _ in places.most_common(_PLACES)]
             more = f" and {len(places) - _PLACES} other places" if len(places) > _PLACES else ""

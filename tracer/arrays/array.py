@@ -701,7 +701,7 @@ def refuse_masked(value: object) -> None:
         raise OperandError(
             "numpy masked arrays are not supported: "
             f"a masked array of {value.dtype} and shape {value.shape} cannot become an array: its mask would be lost\n"
-            f"  at {user_line() or '<unknown>'}\n  Replace what is masked first, as in x.filled(0).",
+            f"  at {user_line() or '<unknown>'}\n  Replace masked elements first, as in x.filled(0).",
             "masked_array",
         )
 

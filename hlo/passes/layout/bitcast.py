@@ -103,7 +103,7 @@ def bitcast_as_moves(value: HloInstruction, source: Shape, target: Shape) -> Hlo
         return _with_other_width(value, source, target)
     forward, backward = physical_steps(source), physical_steps(target)
     if not _is_exact(source, target, forward, backward):
-        raise _unsupported(source, target, "some of its elements are padding of the operand, whose value nobody knows")
+        raise _unsupported(source, target, "some of its elements are padding of the operand, which has no known value")
     while forward and backward and forward[-1] == backward[-1]:
         forward.pop()
         backward.pop()
