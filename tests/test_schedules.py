@@ -119,7 +119,7 @@ def random_schedule(case: Case, rnd: random.Random) -> Schedule:
         order.insert(0, first)
     steps.append(Order(*order))
     vector = rnd.choice([*inside, ""])
-    if vector in results:
+    if vector in fixed:
         steps.append(Lanes(vector))
     short = {s.loop for s in steps if isinstance(s, Split) and s.tail == "short"}
     is_odd = rnd.random() < 0.05  # mostly refused
@@ -196,7 +196,15 @@ TILES: Schedule = (
         ((Split("p", "k0", 4, "shift"),), "p is summed over: what a turn that is shifted has again would count twice"),
         ((Order("i", "j"),), "an order has all loops once: i, j, p"),
         ((Unroll("i"),), "i has no literal number of turns"),
-        ((Split("p", "parts", 4, "rest"), Lanes("p")), "p is summed over: lanes are results side by side"),
+        (
+            (Slice("i"), Split("p", "k0", 4, "short"), Split("p", "parts", 2, "rest"),
+             Order("i", "j", "k0", "parts", "p"), Lanes("p"), Accumulate("k0")),
+            "lanes along p are parts of a sum, which cannot begin with what is written",
+        ),
+        (
+            (Slice("i"), Split("p", "parts", 6, "rest"), Order("i", "j", "parts", "p"), Lanes("p"), Accumulate("j")),
+            "lanes along p, a sum, are added in halves: they are a power of two",
+        ),
         ((Split("i", "row", 6, "short"), Unroll("i")), "the last turn of row is short: i cannot be written out"),
         ((Split("i", "row", 6), Order("i", "row", "j", "p")), "i goes through a turn of row, and is outside of it"),
         ((Order("j", "i", "p"), Parallel(("i",))), "the outermost loops are parallel, not i"),

@@ -11,16 +11,68 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...hlo.element_type import ElementType
+from ...hlo.ir import HloInstruction
 from ...hlo.memory_pressure import on_pressure
-from ..dot import Strides
-from ..loops.expressions import Expr, Name, product_of, sum_of
+from ..dot import Strides, strides_of
+from ..loops.expressions import Expr, Name, call, sum_of
+from ..loops.expressions import product_of as times_of
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.typing import is_float, pointer_to
 from ..loops.writer import Writer, cast
+from ..runtime.blas import Gemm
 from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension
 from ..schedule.apply import write
 from ..schedule.steps import Schedule
 from .kernel import EmittedKernel, memory_type, program_of
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product of matrices, or a batch of them."""
+
+    types: tuple[ElementType, ElementType, ElementType]
+    """Of the operands and the result."""
+    strides: Strides
+    c_row: int
+    """The distance between neighbouring rows of the result."""
+    conjugates: tuple[str, ...] = ()
+    """The operands, "a" or "b", that are conjugated."""
+    adds: bool = False
+    """It is added to what the result has."""
+
+    @property
+    def indices(self) -> tuple[str, ...]:
+        """The dimensions of the batch."""
+        return tuple(f"index{d}" for d in range(len(self.strides.batch)))
+
+    def sizes(self, bands: Mapping[str, int], parts: Mapping[str, int]) -> dict[str, int]:
+        """The sizes and strides by name, and what a schedule adds."""
+        (a0, a1), (b0, b1), strides = self.strides.a, self.strides.b, self.strides
+        found = {"m": strides.m, "n": strides.n, "k": strides.k, **bands}
+        found |= {"a0": a0, "a1": a1, "b0": b0, "b1": b1, "c0": self.c_row, "c1": 1, **parts}
+        for d, dimension in reversed(list(enumerate(strides.batch))):
+            of_array = zip("abc", (dimension.a_stride, dimension.b_stride, dimension.c_stride), strict=True)
+            found |= {f"count{d}": dimension.count, **{f"step{d}_{name}": step for name, step in of_array}}
+        return found
+
+
+def product_of(dot: HloInstruction) -> Product:
+    """The product that a `dot` is. Operands and result are dense, and lie as BLAS needs them."""
+    lhs, rhs = dot.operands
+    strides = strides_of(dot)
+    return Product((lhs.shape.element, rhs.shape.element, dot.shape.element), strides, strides.n)
+
+
+def product_of_gemm(gemm: Gemm) -> Product:
+    """The product of a call of BLAS, whose factors are 1, and 0 or 1 for what the result has."""
+    a = (gemm.lda, 1) if gemm.transpose_a == "N" else (1, gemm.lda)
+    b = (gemm.ldb, 1) if gemm.transpose_b == "N" else (1, gemm.ldb)
+    element = ElementType(gemm.dtype)
+    turned = (("a", gemm.transpose_a), ("b", gemm.transpose_b))
+    return Product(
+        (element, element, element), Strides(gemm.m, gemm.n, gemm.k, a, b, tuple(gemm.batch)), gemm.ldc,
+        tuple(name for name, how in turned if how == "C"), gemm.beta == 1,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +88,18 @@ class Form:
     """The parameters."""
     given: tuple[tuple[str, Expr], ...]
     """Extents and strides that are no parameters: "n", "a1"."""
+    conjugates: tuple[str, ...] = ()
+    """The operands, "a" or "b", that are conjugated."""
+    adds: bool = False
+    """The product is added to what the result has."""
 
 
 def type_of_sums(result: ElementType) -> str:
     """The type in which sums are kept."""
     name = memory_type(result)
-    return name if is_float(name) else f"{'int' if result.is_signed else 'uint'}{8 * max(result.byte_width, 2)}"
+    if is_float(name) or result.is_complex:
+        return name
+    return f"{'int' if result.is_signed else 'uint'}{8 * max(result.byte_width, 2)}"
 
 
 def algorithm_of(form: Form) -> Algorithm:
@@ -58,6 +116,9 @@ def algorithm_of(form: Form) -> Algorithm:
     def value(name: str) -> Expr:
         return given.get(name, Name(name))
 
+    def factor(name: str) -> Expr:
+        return call("conj", Name(name, total)) if name in form.conjugates else Name(name, total)
+
     return Algorithm(
         form.name,
         (
@@ -69,30 +130,31 @@ def algorithm_of(form: Form) -> Algorithm:
             access("b", pointers[1], ("p", value("b0")), ("j", value("b1"))),
         ),
         access("c", pointers[2], ("i", value("c0")), ("j", value("c1"))),
-        sum_of(Name(TOTAL, total), product_of(Name("a", total), Name("b", total))),
+        sum_of(Name(TOTAL, total), times_of(factor("a"), factor("b"))),
         total,
-        cast(total, 0),
+        _zero(form.types[2], total),
+        form.adds,
     )  # fmt: skip
 
 
-def sizes_of(
-    strides: Strides, ones: frozenset[str], bands: Mapping[str, int], parts: Mapping[str, int]
-) -> dict[str, int]:
-    """The parameters of a product with their values. `ones`: strides that are 1 in the text. `bands`, `parts`: what a
-    schedule adds."""
-    steps = {"a0": strides.a[0], "a1": strides.a[1], "b0": strides.b[0], "b1": strides.b[1]}
-    found = {"m": strides.m, "n": strides.n, "k": strides.k, **bands}
-    found |= {**{name: value for name, value in steps.items() if name not in ones}, **parts}
-    for d, dimension in reversed(list(enumerate(strides.batch))):
-        of_array = zip("abc", (dimension.a_stride, dimension.b_stride, dimension.c_stride), strict=True)
-        found |= {f"count{d}": dimension.count, **{f"step{d}_{name}": step for name, step in of_array}}
-    return found
+def _zero(element: ElementType, total: str) -> Expr:
+    if not element.is_complex:
+        return cast(total, 0)
+    part = cast(memory_type(element.real), 0)
+    return call("complex_from", part, part)
 
 
 def emit_product(
-    form: Form, schedule: Schedule, sizes: Mapping[str, int], extent: int, cost: float, least: int = 1
-) -> EmittedKernel:
-    """The kernel of a product under a schedule. ScheduleError if the schedule does not fit."""
+    name: str, product: Product, schedule: Schedule, extent: int, cost: float, least: int = 1, *,
+    given: Mapping[str, Expr] | None = None, bands: Mapping[str, int] | None = None,
+    parts: Mapping[str, int] | None = None,
+) -> EmittedKernel:  # fmt: skip
+    """The kernel of a product under a schedule. ScheduleError if the schedule does not fit. `given`: extents and
+    strides that are no parameters. `bands`, `parts`: parameters that the schedule's steps name."""
+    known = given or {}
+    sizes = {name: value for name, value in product.sizes(bands or {}, parts or {}).items() if name not in known}
+    batch = len(product.strides.batch)
+    form = Form(name, product.types, batch, tuple(sizes), tuple(known.items()), product.conjugates, product.adds)
     named = [SizeParameter(name, sizes[name]) for name in form.sizes]
     parameters: tuple[KernelParameter, ...] = (*_pointers(form), *named)
     return EmittedKernel(_program(form, schedule), parameters, extent, cost, least=least)

@@ -20,12 +20,13 @@ from typing import NamedTuple
 from ...hlo.analyses.bands import EVERYTHING, Band
 from ...hlo.ir import HloInstruction
 from ..dot import gemm_of, is_gemm, strides_of
-from ..emit import product
 from ..emit.kernel import EmittedKernel, memory_type
 from ..emit.packed import emit_packed, format_of
-from ..loops.expressions import ONE, Name, Number
+from ..emit.product import Product, emit_product, product_of, product_of_gemm, type_of_sums
+from ..loops.expressions import ONE, Expr, Name, Number
 from ..machine import Machine
-from ..native_loops.products import SUPPORTED, emit_product
+from ..native_loops import products as small_products
+from ..native_loops.products import SUPPORTED
 from ..runtime.blas import Gemm
 from ..schedule import steps
 from ..schedule.steps import Accumulate, AnyOrder, Lanes, Order, Pack, Parallel, Part, Slice, Split, Unroll
@@ -43,6 +44,8 @@ MOST_VECTORS = 8
 """More vectors than this are a matrix."""
 VECTOR_BLOCK, VECTOR_BLOCKS = 1024, 4096
 """The elements of a block of one vector, and of all: those of f32 take half of a first-level cache."""
+FEW_ROWS = 3
+"""With at most so many rows of results, a panel of the right-hand side is not worth a copy."""
 SUMS = 24
 """Sums in registers, of which AVX-512 has 32; with fewer registers LLVM keeps some of these in memory."""
 
@@ -101,28 +104,33 @@ def tile_of(byte_width: int) -> tuple[int, int]:
 def tiles(
     dot: HloInstruction, rows: int = 0, wanted: Band = EVERYTHING, given: GivenBand | None = None
 ) -> EmittedKernel:
-    """The kernel of a product that goes along panels of columns with tiles of rows, after Goto and van de Geijn
-    (Anatomy of high-performance matrix multiplication, TOMS 34, 2008). Operands and result lie as BLAS needs them.
+    """The kernel of a product with panels of columns and tiles of rows. `rows`: it has a turn for so many rows each,
+    and the rest in the last, in the order of the result. Of the result only the band `wanted` matters; `given` says
+    what is known of the left-hand side."""
+    return _tiles(product_of(dot), rows, wanted, given)
+
+
+def _tiles(
+    product: Product, rows: int = 0, wanted: Band = EVERYTHING, given: GivenBand | None = None, *, adds: bool = False
+) -> EmittedKernel:
+    """After Goto and van de Geijn, Anatomy of high-performance matrix multiplication, TOMS 34 (2008). `adds`: parts of
+    a deep sum are added.
 
     A result is written once, where BLAS clears it first and then adds to it: with 64 products in a sum that is a sixth
-    of the time.
-
-    `rows`: it has a turn for so many rows each, and the rest in the last, in the order of the result. Of the result
-    only the band `wanted` matters; `given` says what is known of the left-hand side."""
-    strides, result = strides_of(dot), dot.shape.element
-    types = dot.operands[0].shape.element, dot.operands[1].shape.element, result
+    of the time."""
+    strides, result = product.strides, product.types[2]
     m, n, k = strides.m, strides.n, strides.k
-    kind = product.type_of_sums(result)
     columns = PANEL_BYTES // max(result.byte_width, 2)
     depth = min(PANEL_ELEMENTS // columns, DEPTH)
     fits, is_deep = m >= ROWS and n >= columns, k > depth
-    sizes: dict[str, int] = {}
+    shifts = fits and not product.adds
     bands: list[steps.Band] = []
+    limits: dict[str, int] = {}
 
     def band(name: str, array: str, known: Band, most: int, by_columns: bool = False) -> None:
         bands.append(steps.Band(array, Name(f"{name}_low"), Name(f"{name}_high"), by_columns))
         # of infinities, the numbers that have the same elements
-        sizes.update(zip((f"{name}_low", f"{name}_high"), (int(max(-m, min(b, most))) for b in known), strict=True))
+        limits.update(zip((f"{name}_low", f"{name}_high"), (int(max(-m, min(b, most))) for b in known), strict=True))
 
     if wanted != EVERYTHING and not is_deep:
         band("wanted", "c", wanted, n)
@@ -130,42 +138,86 @@ def tiles(
         band("dense", "a", given.band, k, given.by_columns)
 
     batch = math.prod(d.count for d in strides.batch)
-    block = rows or -(-m // (-(-m // BLOCK) * ROWS)) * ROWS
+    block = rows or max(1, -(-m // (-(-m // BLOCK) * ROWS))) * ROWS
     blocks = max(1, m // block)  # the last one has the rest too, so that each has a whole tile
     panels = max(1, n // columns)
     pieces = 1 if rows else min(panels, -(-ITEMS // (blocks * batch)))
     strip = -(-panels // pieces) * columns
     strips = max(1, n // strip)
-    parts = {"block": block, "blocks": blocks, "strip": strip, "strips": strips}
 
     # Elements of another type are converted in whole vectors, not factor by factor; then a stride of 1 helps LLVM.
-    converts = memory_type(types[0]) != kind
-    named = {"a0": strides.a[0], "a1": strides.a[1], "b0": strides.b[0], "b1": strides.b[1]}
-    ones = frozenset(name for name, step in named.items() if step == 1 and converts)
-    sizes = product.sizes_of(strides, ones, sizes, parts)
-    indices = tuple(f"index{d}" for d in range(len(strides.batch)))
+    converts = memory_type(product.types[0]) != type_of_sums(result)
+    known = {name: step for name, step in product.sizes({}, {}).items() if name in ("a0", "a1", "b0", "b1", "c0", "c1")}
+    ones = {name: ONE for name, step in known.items() if step == 1 and (converts or name == "c1")}
+    row = {"c0": Name("n")} if product.c_row == n else {}
+    indices = product.indices
     schedule: steps.Schedule = (
         Part("j", "strip", ("number", "left", "right")),
         Part("i", "block", ("part", "top", "below")),
-        Split("j", "column", columns, *(("shift", "first") if fits else ("short", "column", "wide"))),
+        Split("j", "column", columns, *(("shift", "first") if shifts else ("short", "column", "wide"))),
         *([Split("p", "k0", depth, "short", "k0", "deep")] if is_deep else []),
-        Split("i", "row", ROWS, "shift" if fits and not is_deep else "rest", "i"),
+        Split("i", "row", ROWS, "shift" if shifts and not is_deep else "rest", "i"),
         Order(*indices, "block", "strip", "column", *(["k0"] if is_deep else []), "row", "p", "i", "j"),
         Unroll("i"),
         Lanes("j"),
         Pack("b", "panel", "k0" if is_deep else "column", (("p", depth), ("j", columns))),
         *([Pack("a", "rows", "row", (("i", ROWS), ("p", depth)))] if converts else []),
-        Accumulate("row"),
+        Accumulate("row", adds),
         *bands,
         Parallel(
             (*indices, "block", "strip"), (*[f"further{d}" for d in range(len(indices))], "rest", "above")
         ),
     )  # fmt: skip
     name = ("deep_product" if is_deep else "shallow_product") if fits else "blocked_product"
-    known = (("c0", Name("n")), ("c1", ONE), *((name, ONE) for name in sorted(ones)))
-    form = product.Form(name, types, len(strides.batch), tuple(sizes), known)
     cost = 0.02 * min(m, block) * strip * k * result.byte_width / 4
-    return product.emit_product(form, schedule, sizes, blocks * strips * batch, cost)
+    return emit_product(
+        name, product, schedule, blocks * strips * batch, cost, given={**row, **ones}, bands=limits,
+        parts={"block": block, "blocks": blocks, "strip": strip, "strips": strips},
+    )  # fmt: skip
+
+
+def without_blas(gemm: Gemm) -> EmittedKernel:
+    """The kernel of any product of floats or complex numbers, for programs that leave this process."""
+    product = product_of_gemm(gemm)
+    if gemm.m > FEW_ROWS and gemm.n > 1:
+        return _tiles(product, adds=True)
+    indices, is_float = product.indices, not product.types[2].is_complex
+    batch = Parallel(indices, tuple(f"further{d}" for d in range(len(indices))))
+    extent = math.prod(d.count for d in gemm.batch)
+    if gemm.m <= FEW_ROWS and gemm.n > 1 and gemm.transpose_b == "N":  # reads b once, where it lies
+        schedule = (*_ranks("j", "i", VECTOR_BLOCK, indices), batch if indices else Slice("j"))
+        given = {"m": Number(gemm.m)}
+        return emit_product("product_of_columns", product, schedule, extent if indices else gemm.n, 0.0, given=given)
+    if gemm.n == 1 and gemm.transpose_a != "N":
+        schedule = (*_ranks("i", "j", VECTOR_BLOCK, indices), batch if indices else Slice("i"))
+        given = {"n": Number(1)}
+        return emit_product("product_of_columns", product, schedule, extent if indices else gemm.m, 0.0, given=given)
+    # One sum after the other; four vectors of lanes, so that one addition does not wait for another.
+    lanes = 128 // product.types[2].byte_width
+    side, most = ("i", gemm.m) if gemm.m >= gemm.n else ("j", gemm.n)
+    sums: steps.Schedule = (Split("p", "parts", lanes, "rest"), Lanes("p")) if is_float else (AnyOrder(),)
+    schedule = (
+        *sums,
+        Order(*indices, "i", "j", *(["parts"] if is_float else []), "p"),
+        Accumulate("j", adds=True),
+        batch if indices else Slice(side),
+    )
+    ones = {name: ONE for name, step in (("a1", product.strides.a[1]), ("b0", product.strides.b[0])) if step == 1}
+    return emit_product("product_of_rows", product, schedule, extent if indices else most, 0.0, given=ones)
+
+
+def _ranks(long: str, few: str, block: int, indices: tuple[str, ...] = ()) -> steps.Schedule:
+    """A large operand that lies along the result: four of its rows at a time are added to the sums of a block, which
+    stay in a first-level cache."""
+    return (
+        Split(long, "block", block, "short", count="wide"),
+        Split("p", "rows", 4, "rest"),
+        Order(*indices, "block", "rows", long, few, "p"),
+        Unroll(few),
+        Unroll("p"),
+        Lanes(long),
+        Accumulate("block", adds=True),
+    )
 
 
 def _is_shallow(dot: HloInstruction, gemm: Gemm) -> bool:
@@ -212,7 +264,7 @@ def _has_small_side(gemm: Gemm) -> bool:
 
 
 def _small(dot: HloInstruction, gemm: Gemm) -> EmittedKernel:
-    kernel = emit_product(dot, is_sliced=True, turns_b=True)
+    kernel = small_products.emit_product(dot, is_sliced=True, turns_b=True)
     products = gemm.flop / 2 * (4 if dot.shape.element.is_complex else 1)
     rows = gemm.m * math.prod(d.count for d in gemm.batch)
     nanoseconds = 0.03 * products + rows
@@ -253,27 +305,10 @@ def few_vectors(dot: HloInstruction, gemm: Gemm) -> EmittedKernel | None:
             AnyOrder(),
         )
     else:
-        # They lie along the result: four of them at a time are added to the sums of a block, which stay in a
-        # first-level cache.
-        schedule = (
-            Slice(long),
-            Split(long, "block", block, "short", count="wide"),
-            Split("p", "rows", 4, "rest"),
-            Order("block", "rows", long, few, "p"),
-            Unroll(few),
-            Unroll("p"),
-            Lanes(long),
-            Accumulate("block"),
-        )
-    a = (gemm.lda, 1) if gemm.transpose_a == "N" else (1, gemm.lda)
-    b = (gemm.ldb, 1) if gemm.transpose_b == "N" else (1, gemm.ldb)
-    values = dict(zip(("a0", "a1", "b0", "b1", "c0", "c1"), (*a, *b, gemm.ldc, 1), strict=True))
-    sizes = {"k": gemm.k, **{name: step for name, step in values.items() if step != 1}}
-    given = [(name, ONE) for name, step in values.items() if step == 1]
+        schedule = (Slice(long), *_ranks(long, few, block))
+    found = product_of_gemm(gemm)
+    given: dict[str, Expr] = {name: ONE for name, step in found.sizes({}, {}).items() if step == 1 and name[0] in "abc"}
+    given |= {"n" if few == "j" else "m": Number(vectors)}
     name = "product_of_rows" if is_along_sum else "product_of_columns"
-    element = dot.shape.element
-    form = product.Form(
-        name, (element, element, element), 0, tuple(sizes), (*given, ("n" if few == "j" else "m", Number(vectors)))
-    )
     cost = max(gemm.k * width * (0.04 + 0.004 * vectors), 0.5)
-    return product.emit_product(form, schedule, sizes, length, cost, least=1 if is_along_sum else 64)
+    return emit_product(name, found, schedule, length, cost, 1 if is_along_sum else 64, given=given)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..loops.expressions import ONE, ZERO, Binary, Expr, Name, call
+from ..loops.expressions import ONE, ZERO, Binary, Call, Expr, Name, call
 from ..loops.typing import pointee
 from ..loops.writer import cast
 
@@ -68,6 +68,8 @@ class Algorithm:
     total_type: str
     zero: Expr
     """With which a sum begins."""
+    adds: bool = False
+    """The sum is added to what the result has."""
 
     def __str__(self) -> str:
         """``c[i, j] = sum over p: total + a[i, p] * b[p, j]``"""
@@ -87,7 +89,7 @@ class Algorithm:
         """The next sum, from one and the operands' elements. `any_order`: as a call that LLVM may reorder."""
         update = self.update
         if any_order:
-            assert isinstance(update, Binary), "sums of floats"
+            assert isinstance(update, Binary | Call) and len(update.parts) == 2, "a sum"
             update = call("reduce_add", *update.parts)
         return put(update, {TOTAL: total, **elements})
 

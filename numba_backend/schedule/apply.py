@@ -362,40 +362,63 @@ class Application:
         adds = self.nest.accumulate.adds
 
         def clear() -> None:
-            with self._lane() as lane:
+            with self._lane(self.has_zeros or self.sums_lanes) as lane:
                 for place in self._places():
                     writer.store(self.sums[place], lane, algorithm.zero)
 
         def load(total: Name, lane: Expr) -> None:
             writer.store(total, lane, algorithm.held(result.pointer[self.offset(result)]))
 
-        def keep(total: Name, lane: Expr) -> None:
-            writer.store(result.pointer, self.offset(result), algorithm.finished(total[lane]))
-
-        def add(total: Name, lane: Expr) -> None:
-            at = self.offset(result)
-            writer.store(result.pointer, at, sum_of(result.pointer[at], algorithm.finished(total[lane])))
-
-        if parts and not adds:
+        if adds or not (parts or algorithm.adds):
+            clear()
+        elif algorithm.adds:
+            self._for_each_sum(load)
+        else:
             with writer.if_(number.eq(0)):
                 clear()
             with writer.else_():
-                self._for_each_sum(load, whole=self.has_zeros)
-        else:
-            clear()
+                self._for_each_sum(load)
         for access in algorithm.operands:
             if access.name not in self.copies:
                 self.name_start(access, f"from_{access.name}")
         self._narrow_sums(loops)
         self._loops(loops)
-        if parts and adds:
+        if parts and adds and not algorithm.adds:
             with writer.if_(number.eq(0)):
-                self._for_each_sum(keep, whole=False)
+                self._write_sums()
             with writer.else_():
-                self._for_each_sum(add, whole=False)
+                self._write_sums(adds=True)
         else:
-            self._for_each_sum(keep, whole=False)
+            self._write_sums(adds and algorithm.adds)
         self.known = outer
+
+    def _write_sums(self, adds: bool = False) -> None:
+        """`adds`: to what is there."""
+        writer, result = self.writer, self.algorithm.result
+
+        def store(total: Expr) -> None:
+            at, value = self.offset(result), self.algorithm.finished(total)
+            writer.store(result.pointer, at, sum_of(result.pointer[at], value) if adds else value)
+
+        for place in self._places():
+            self._put(place)
+            if self.sums_lanes:
+                assert self.lanes is not None
+                total, half = self.sums[place], self.lanes.extent // 2
+                while half:  # halves onto halves: few additions wait for others
+                    with writer.loop("part", half) as part:
+                        writer.store(total, part, sum_of(total[part], total[part + half]))
+                    half //= 2
+                store(total[ZERO])
+            else:
+                with self._lane(whole=False) as lane:
+                    store(self.sums[place][lane])
+        self._put(None)
+
+    @property
+    def sums_lanes(self) -> bool:
+        """Lanes are parts of one sum."""
+        return self.lanes is not None and self.nest.is_reduced(self.lanes)
 
     @property
     def has_zeros(self) -> bool:
@@ -407,11 +430,10 @@ class Application:
     def _lane(self, whole: bool | None = None) -> _Lane:
         return _Lane(self, self.has_zeros if whole is None else whole)
 
-    def _for_each_sum(self, act: Callable[[Name, Expr], None], whole: bool) -> None:
-        """`whole`: in all lanes, also those that a short turn does not have."""
+    def _for_each_sum(self, act: Callable[[Name, Expr], None]) -> None:
         for place in self._places():
             self._put(place)
-            with self._lane(whole) as lane:
+            with self._lane() as lane:
                 act(self.sums[place], lane)
         self._put(None)
 

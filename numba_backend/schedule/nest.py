@@ -136,8 +136,6 @@ def _after(nest: Nest, step: Step) -> Nest:
             short = [x.name for x in nest.loops if x.inner == name and x.is_short]
             if isinstance(step, Unroll) and short:
                 raise ScheduleError(f"the last turn of {short[0]} is short: {name} cannot be written out")
-            if isinstance(step, Lanes) and nest.is_reduced(loop):
-                raise ScheduleError(f"{name} is summed over: lanes are results side by side")
             changed = replace(loop, kind="unroll" if isinstance(step, Unroll) else "lanes")
             return _replaced(nest, loop, changed)
         case Pack():
@@ -201,7 +199,13 @@ def _check_sums(nest: Nest) -> None:
         many *= loop.extent if loop.kind == "unroll" and not nest.is_reduced(loop) else 1
     if many > MOST_SUMS:
         raise ScheduleError(f"{many} sums are written out, {MOST_SUMS} at most")
-    in_part = False
+    is_part = nest.algorithm.adds or any(map(nest.is_reduced, outside))
+    across = [loop.name for loop in nest.loops if loop.kind == "lanes" and nest.is_reduced(loop)]
+    if across and is_part and not nest.accumulate.adds:
+        raise ScheduleError(f"lanes along {across[0]} are parts of a sum, which cannot begin with what is written")
+    if any(nest[name].extent & (nest[name].extent - 1) for name in across):
+        raise ScheduleError(f"lanes along {across[0]}, a sum, are added in halves: they are a power of two")
+    in_part = nest.algorithm.adds  # what a shifted turn has again would be added again
     for loop in outside:
         if loop.kind != "serial":
             raise ScheduleError(f"{loop.name} is outside of the sums of a turn of {at}, and is no plain loop")

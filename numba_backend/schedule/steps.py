@@ -70,7 +70,7 @@ class Unroll:
 @dataclass(frozen=True, slots=True)
 class Lanes:
     """The elements of a loop are a vector, in one or more registers. Unrolled loops that are outside of it have a loop
-    over lanes for each turn; those inside share one."""
+    over lanes for each turn; those inside share one. Lanes along a sum are sums of their own, added at the end."""
 
     loop: str
 
@@ -98,7 +98,7 @@ class Accumulate:
 
 @dataclass(frozen=True, slots=True)
 class AnyOrder:
-    """Sums of floats may be added in any order, so that LLVM makes vectors along the innermost loop."""
+    """Terms may be added in any order, so that LLVM makes vectors along the innermost loop."""
 
 
 @dataclass(frozen=True, slots=True)
