@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from hloom.tracer import key_uses
+from hloom.tracer.checks import key_uses
 from hloom.tracer.arrays.overlay import overlaid
 
 import hloom
@@ -149,7 +149,7 @@ def _consume(key: Any) -> Any:
 
 def _watch() -> None:
     """Look at assertions where the analysis comes to them."""
-    from hloom.tracer import key_reuse
+    from hloom.tracer.checks import key_reuse
 
     applied = key_reuse._applied
     if getattr(applied, "looks", False):
