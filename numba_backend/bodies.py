@@ -15,6 +15,7 @@ from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
 from .emit.kernel import EmittedKernel
 from .machine import Machine, target_machine
 from .native_loops.state import overwritten
+from .output_fusion import OutputMemory, is_output_fusion, memory_of, pieces_of
 from .rows import share_rule
 
 
@@ -59,6 +60,7 @@ class Bodies:
     def __init__(self) -> None:
         self._canonical: dict[HloComputation, _Known] = {}
         self._loops: dict[HloInstruction, dict[int, int] | None] = {}
+        self._memories: dict[HloComputation, OutputMemory] = {}
         self._alone: dict[HloInstruction, list[bool]] = {}
         """For each operand: do no other operands have the same bytes?"""
 
@@ -82,6 +84,14 @@ class Bodies:
                 found = known.kernels[key] = emit_fusion(known.body, sharing)
         return found
 
+    def memory(self, fusion: HloInstruction) -> OutputMemory:
+        """The memory of the values inside of an output fusion."""
+        computation = fusion.attributes.calls
+        found = self._memories.get(computation)
+        if found is None:
+            found = self._memories[computation] = memory_of(computation, pieces_of(fusion), self.can_share)
+        return found
+
     def _taken_over(self, instruction: HloInstruction) -> dict[int, int] | None:
         """For an outlined loop: by result, the operand whose memory it takes over. None for others."""
         if instruction not in self._loops:
@@ -94,6 +104,8 @@ class Bodies:
         taken_over = self._taken_over(instruction)
         if taken_over is not None:
             allowed = taken_over.get(output) == operand
+        elif is_output_fusion(instruction):
+            allowed = operand in self.memory(instruction).over.get(output, ())
         elif instruction.opcode is Opcode.FUSION:
             allowed = self._known(instruction).sharing.may_overwrite(operand, output)
         else:

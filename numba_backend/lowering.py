@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from ..hlo.analyses.bands import EVERYTHING, looked_at, repeated_outside
 from ..hlo.buffers.assignment import ALIGNMENT, AllocationKind, BufferAssignment, BufferCopy, BufferSlice, is_alias
 from ..hlo.builder import make_instruction, make_parameter
 from ..hlo.element_type import ElementType
@@ -23,38 +24,28 @@ from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
 from ..hlo.timeline.spans import Track, spanning
 from .bodies import Bodies
-from .chain import Followers, Link, find_chain, find_followers
-from .dot import gemm_of
+from .dot import gemm_of, strides_of
 from .emit import FusedBody, canonical, emit_fusion
 from .emit.copies import emit_copy, shared_copy
 from .emit.element import storage_of
 from .emit.inlined import may_be_inlined, reads_once
 from .emit.kernel import EmittedKernel
 from .emit.places import place_of
-from .epilogue import MOST_EPILOGUES, Rowwise, divides_rows, has_epilogues, keeps_rows, leading_sizes, overlap
 from .loops.statements import KernelParameter, PointerParameter, SizeParameter
 from .machine import SHARE_NANOSECONDS, target_machine
 from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
-from .policy.products import product_kernel
+from .output_fusion import Leaf, Pieces, is_output_fusion, leaf_of, pieces_of
+from .output_fusion.fuse import most_parts
+from .policy.products import ROWS, GivenBand, product_kernel, tiles
 from .rows import row_rule
 from .rows.table import PieceMemory, RowContext, Step
 from .runtime import portable
 from .runtime.blas import Gemm
-from .runtime.chain import Cut, Stage, homes
+from .runtime.chain import Cut, Stage, parts_of
 from .runtime.kernel import KernelSource, Parameter, with_vectors_of
-from .runtime.program import Argument, Epilogue, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
+from .runtime.program import Argument, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
 from .tuning import compiler_of, tuning_of
-
-LEAST_PARTS = 16
-"""Of scratch memory for pieces there are no more parts than these, or than have `parts_bytes`: the threads of a larger
-machine wait for each other."""
-
-
-def parts_bytes() -> int:
-    """See `LEAST_PARTS`."""
-    return 4 * target_machine().second_cache
-
 
 LOWERED: Mapping[Opcode, str] = {
     Opcode.FUSION: "inlined, then fused anew: a kernel",
@@ -138,12 +129,15 @@ class _Lowering(RowContext):
         self._arena = self._outputs + len(assignment.outputs)
         self.arena_size = assignment.arena_size
         self._scratch = 0
-        self._dense_operands: dict[HloInstruction, list[Argument]] = {}
-        self._dense_results: dict[HloInstruction, list[Argument]] = {}
+        self._given_operands: dict[HloInstruction, list[Argument]] = {}
+        """Of instructions on unpacked operands, or in an output fusion: buffers are not assigned to them."""
+        self._given_results: dict[HloInstruction, list[Argument]] = {}
         self._at: tuple[Sequence[HloInstruction], int] = ((), 0)
         """The instructions of the computation, and which one's rows are made."""
-        self._absorbed: set[HloInstruction] = set()
-        """Fusions whose kernels are parts of the row of a product before them."""
+        self._followers: list[HloInstruction] = []
+        """What follows the instruction whose row is made, in an output fusion."""
+        self._pieces: Pieces | None = None
+        """Its pieces."""
         self._inlined: dict[HloInstruction, dict[int, HloInstruction]] = {}
         """By instruction with a row of its own: the operands that its kernel computes, and the fusions they were."""
         self._rules: Mapping[Opcode, Callable[[HloInstruction], None]] = {
@@ -162,25 +156,28 @@ class _Lowering(RowContext):
 
     def computation(self, computation: HloComputation) -> None:
         for number, instruction in enumerate(computation.instructions):
-            if not has_rows(instruction) or instruction in self._absorbed:
+            if not has_rows(instruction):
                 continue
             self.builder.origin = instruction
             self._at = computation.instructions, number
             if instruction.opcode is Opcode.FUSION and self._put_off(instruction, computation):
                 continue
-            rule = self._rules.get(instruction.opcode)
-            if rule is not None:
-                rule(instruction)
-                continue
-            row = self.builder.own_rule(instruction.opcode) or row_rule(instruction.opcode)
-            if row is None:
-                raise UnsupportedError(
-                    f"the Numba backend has no row for {instruction.opcode.value} ({instruction.name}) after fusion"
-                )
-            with self._dense(instruction) as seen, self._naming(instruction):
-                row(self, seen)
+            self._rows_of(instruction)
         self.builder.origin = computation.root
         self._copies(self.assignment.copies_at_end(computation))
+
+    def _rows_of(self, instruction: HloInstruction) -> None:
+        rule = self._rules.get(instruction.opcode)
+        if rule is not None:
+            rule(instruction)
+            return
+        row = self.builder.own_rule(instruction.opcode) or row_rule(instruction.opcode)
+        if row is None:
+            raise UnsupportedError(
+                f"the Numba backend has no row for {instruction.opcode.value} ({instruction.name}) after fusion"
+            )
+        with self._dense(instruction) as seen, self._naming(instruction):
+            row(self, seen)
 
     @contextmanager
     def _naming(self, instruction: HloInstruction) -> Iterator[None]:
@@ -221,6 +218,9 @@ class _Lowering(RowContext):
         if is_outlined_loop(instruction):
             self._native_loop(instruction)
             return
+        if is_output_fusion(instruction):
+            self._output_fusion(instruction)
+            return
         sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
         if sharing and self.bodies.of(instruction).is_identity:
             return  # a copy of a buffer onto itself
@@ -259,14 +259,14 @@ class _Lowering(RowContext):
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        found = self._dense_operands.get(instruction)
+        found = self._given_operands.get(instruction)
         if found is not None:
             return found
         return [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
 
     def results(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
-        found = self._dense_results.get(instruction)
+        found = self._given_results.get(instruction)
         if found is not None:
             return found
         return [self._place_or_nowhere(s) for s in self.assignment.leaves(instruction)]
@@ -288,17 +288,17 @@ class _Lowering(RowContext):
             shape=instruction.shape.with_default_layout(),
         )
         here, there = self.operands(instruction), self.results(instruction)
-        self._dense_operands[seen] = [
+        self._given_operands[seen] = [
             self._unpacked(f"{instruction.name} unpacks operand {k}", shape, place)
             for k, (shape, place) in enumerate(zip(inputs, here, strict=True))
         ]
-        self._dense_results[seen] = [
+        self._given_results[seen] = [
             place if place_of(shape) is None else self._scratch_bytes(shape.with_default_layout().byte_size)
             for shape, place in zip(outputs, there, strict=True)
         ]
         yield seen
         for k, (shape, place) in enumerate(zip(outputs, there, strict=True)):
-            dense = self._dense_results[seen][k]
+            dense = self._given_results[seen][k]
             if dense is not place:
                 self._convert(f"{instruction.name} packs result {k}", shape.with_default_layout(), dense, shape, place)
 
@@ -408,141 +408,112 @@ class _Lowering(RowContext):
         return found
 
     def _dot(self, instruction: HloInstruction) -> None:
-        if self._chain():
-            return
         with self._dense(instruction) as seen:
             lhs, rhs = self.operands(seen)
             (output,) = self.results(seen)
-            kernel = product_kernel(seen, target_machine())
+            kernel = None if self._followers else product_kernel(seen, target_machine())
             if kernel is not None:
                 self.kernel(instruction.name, kernel, [lhs, rhs], [output])
                 return
-            self.product(seen, leading_sizes(seen), gemm_of(seen), lhs, rhs, output)
+            self.product(gemm_of(seen), lhs, rhs, output)
 
-    def product(
-        self, instruction: HloInstruction, leading: tuple[int, ...], gemm: Gemm, a: Argument, b: Argument, c: Argument
-    ) -> None:
+    def product(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
         """See `RowContext`."""
-        after: list[Epilogue] = []
-        here, number = self._at
-        if instruction is here[number] and gemm.takes_epilogues and has_epilogues(instruction):
-            for fusion, epilogue in self._epilogues(instruction, leading):
-                after.append(self._epilogue(fusion, epilogue))
-        self.builder.gemm(gemm, a, b, c, after)
+        followers, self._followers = self._followers, []
+        self.builder.gemm(gemm, a, b, c, [self._stage_of(member, 1) for member in followers])
 
-    def _chain(self) -> bool:
-        """Whether this product and what follows it are one row, piece by piece. If so, it is made."""
-        instructions, number = self._at
-        chain = find_chain(instructions, number, self.assignment, self.bodies)
-        if chain is None:
-            return False
-        stages = self._stages(chain.links, dict(chain.moves))
-        each = sum(stage.nanoseconds for stage in stages) / chain.cut.pieces
-        self.builder.chain(stages, chain.cut, self._pieces_of(each))
-        return True
+    def _output_fusion(self, fusion: HloInstruction) -> None:
+        """The row of the first instruction, with what follows it; a chain of products is one row too."""
+        memory, pieces = self.bodies.memory(fusion), pieces_of(fusion)
+        inputs = [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(fusion)]
+        results = [self._place_or_nowhere(s) for s in self.assignment.leaves(fusion)]
+        in_parts = pieces is not None and pieces.parts > 0
 
-    def _stages(self, links: Sequence[Link], moves: Mapping[BufferSlice, int]) -> list[Stage]:
-        """Instructions of a chain as its kernels; they have no row of their own then."""
-        stages: list[Stage] = []
-        for link in links:
-            kernel, member = link.kernel, link.instruction
-            self._absorbed.add(member)
-            operands, outputs = self.assignment.operand_leaves(member), self.assignment.leaves(member)
-            moved = [moves.get(outputs[p.output] if p.output is not None else operands[p.operand or 0], 0)
-                     if isinstance(p, PointerParameter) else 0 for p in kernel.parameters]  # fmt: skip
-            places = [self._place_or_nowhere(s) for s in operands], [self._place_or_nowhere(s) for s in outputs]
-            stages.append(self._stage(member.name, kernel, *places, link.turns, moved, member))
-        return stages
+        def at(leaf: Leaf) -> Argument:
+            home = memory.homes[leaf]
+            if home.output is not None:
+                return results[home.output]
+            own = results[-1] if memory.part else NOWHERE
+            return own._replace(word=own.word + home.offset, move=(home.row, memory.part if in_parts else home.row))
+
+        first, *self._followers = memory.members
+        for member in memory.members:
+            self._given_operands[member] = [
+                inputs[o.attributes.number] if o.opcode is Opcode.PARAMETER else at(leaf_of(o)) for o in member.operands
+            ]
+            self._given_results[member] = [at((member, k)) for k, _ in enumerate(member.shape.leaves())]
+        self.builder.origin, self._pieces = first, pieces
+        if first.opcode is Opcode.DOT and pieces is not None:
+            self._followers, cut = [], pieces.cut
+            kernels = {m: self._product_kernel(fusion, m, cut) for m in memory.members if m.opcode is Opcode.DOT}
+            stages = [self._stage_of(m, cut.matrices * cut.rows, kernels.get(m)) for m in memory.members]
+            grain = self._pieces_of(sum(stage.nanoseconds for stage in stages) / cut.pieces)
+            self.builder.chain(stages, cut, grain and max(grain, pieces.least), in_parts=in_parts)
+        else:
+            self._rows_of(first)
+        assert not self._followers, f"{first.name} has a row that nothing can follow"
+        self._pieces = None
+
+    def _product_kernel(self, fusion: HloInstruction, dot: HloInstruction, cut: Cut) -> EmittedKernel:
+        """A product of a chain: a turn for each piece."""
+        rows = cut.step
+        if cut.rows == 1:  # pieces are matrices
+            rows = -(-strides_of(dot).m // ROWS) * ROWS
+        users = fusion.attributes.calls.users[dot]
+        wanted = looked_at(dot, users) if dot.shape.rank == len(dot.attributes.lhs_batch_dims) + 2 else EVERYTHING
+        return tiles(dot, rows, wanted, _given_band(fusion, dot))
+
+    def _stage_of(self, member: HloInstruction, rows: int, product: EmittedKernel | None = None) -> Stage:
+        """A member of an output fusion: `product`, or the kernel of a fusion, whose results may be where operands
+        were."""
+        operands, results = self.operands(member), self.results(member)
+        if product is not None:
+            return self._stage(member.name, product, operands, results, 0, member)
+        places = {k: place for k, (place, shape) in enumerate(zip(results, member.shape.leaves())) if shape.byte_size}
+        sharing = {k: operands.index(place) for k, place in places.items() if place in operands}
+        kernel = self.bodies.kernel(member, sharing)
+        return self._stage(member.name, kernel, operands, results, kernel.extent // rows, member)
 
     def _stage(
         self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument], turns: int,
-        moved: Sequence[int], origin: HloInstruction,
+        origin: HloInstruction | None,
     ) -> Stage:  # fmt: skip
         arguments = tuple(_argument(p, operands, outputs) for p in kernel.parameters)
         source, cost, extent = self._source(kernel), kernel.cost, kernel.extent
         self._used(name, kernel)
-        return Stage(source, arguments, extent, self._grain(kernel), turns, tuple(moved), cost * extent, origin)
+        return Stage(source, arguments, extent, self._grain(kernel), cost * extent, origin, turns)
 
-    def by_pieces(
-        self, instruction: HloInstruction, leading: tuple[int, ...], pieces: Sequence[int], steps: Sequence[Step]
-    ) -> None:
+    def by_pieces(self, pieces: int, steps: Sequence[Step]) -> None:
         """See `RowContext`."""
+        followers, self._followers = self._followers, []
         steps = [step for step in steps if step.kernel.extent]
-        if not steps:
-            return
-        here, there = self._at
-        best, followers = pieces[0], Followers((), ())
-        for count in pieces if leading and instruction is here[there] else ():  # and not with other layouts
-            found = find_followers(here, there, self.assignment, self.bodies, leading, count)
-            if len(found.links) > len(followers.links):
-                best, followers = count, found
-        links, moves = followers.links, dict(followers.moves)
         used = [memory for step in steps for memory in (*step.operands, *step.outputs)]
         own = list(dict.fromkeys(memory for memory in used if isinstance(memory, PieceMemory)))
-        if not links and not own and len(steps) == 1:
-            (step,) = steps
-            operands, outputs = (_only_arguments(places) for places in (step.operands, step.outputs))
-            self.kernel(step.name, step.kernel, operands, outputs)
+        cut, least = (Cut(pieces, 1, 1), 1) if self._pieces is None else (self._pieces.cut, self._pieces.least)
+        after = [self._stage_of(member, cut.pieces) for member in followers]
+        whole = sum(step.kernel.cost * step.kernel.extent for step in steps) + sum(stage.nanoseconds for stage in after)
+        grain = self._pieces_of(whole / cut.pieces)
+        most = most_parts(sum(memory.nbytes for memory in own))
+        grain = grain and max(grain, least, -(-cut.pieces // most))
+        parts = parts_of(cut, grain)
+        scratch = {
+            memory: self._scratch_bytes(parts * memory.nbytes + memory.more)._replace(move=(memory.nbytes,) * 2)
+            for memory in own
+        }
+
+        def known(places: Sequence[Argument | PieceMemory]) -> list[Argument]:
+            return [scratch[place] if isinstance(place, PieceMemory) else place for place in places]
+
+        if not followers and not own and len(steps) <= 1:
+            for step in steps:
+                self.kernel(step.name, step.kernel, known(step.operands), known(step.outputs))
             return
-        kernels = [*(step.kernel for step in steps), *(link.kernel for link in links)]
-        grain = self._pieces_of(sum(k.cost * k.extent for k in kernels) / best)
-        most = max(LEAST_PARTS, parts_bytes() // max(sum(memory.nbytes for memory in own), 1))
-        cut, grain = Cut(best, 1, 1), grain and max(grain, -(-best // most))
-        parts = homes(cut, grain) if grain else 1
-        scratch = {memory: self._scratch_bytes(parts * memory.nbytes + memory.more) for memory in own}
-        result = {self._place_or_nowhere(place): nbytes for place, nbytes in moves.items()}
-        stages = []
-        for step in steps:
-            operands, outputs = (
-                [scratch[a] if isinstance(a, PieceMemory) else a for a in arguments]
-                for arguments in (step.operands, step.outputs)
-            )
-            moved = {**result, **{scratch[memory]: memory.nbytes for memory in own}}
-            words = [_argument(p, operands, outputs) for p in step.kernel.parameters]
-            distances = [moved.get(word, 0) if word.kind == "pointer" else 0 for word in words]
-            turns = step.kernel.extent // best
-            stages.append(self._stage(step.name, step.kernel, operands, outputs, turns, distances, instruction))
-        stages += self._stages(links, moves)
-        self.builder.chain(stages, cut, grain)
-
-    def _epilogues(
-        self, dot: HloInstruction, leading: tuple[int, ...]
-    ) -> Iterator[tuple[HloInstruction, EmittedKernel]]:
-        """The fusions after a product that can follow it row by row, with their kernels."""
-        memory = Rowwise(self.assignment.operand_leaves(dot), self.assignment.leaves(dot))
-        computed = {dot}
-        instructions, number = self._at
-        for following in islice(instructions, number + 1, None):
-            if not has_rows(following):
-                continue
-            if following.opcode is not Opcode.FUSION or is_outlined_loop(following) or len(computed) > MOST_EPILOGUES:
-                return
-            given = {k for k, operand in enumerate(following.operands) if operand in computed}
-            body = following.attributes.calls
-            if not given or not following.shape.is_array or not keeps_rows(body, given, leading):
-                return
-            outputs = self.assignment.leaves(following)
-            operands = self.assignment.operand_leaves(following)
-            if not memory.allows(operands, given, outputs):
-                return
-            sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
-            kernel = self.bodies.kernel(following, sharing)
-            if kernel.is_serial or kernel.copied_operands or not divides_rows(kernel.extent, dot.shape.dimensions):
-                return
-            if sharing and self.bodies.of(following).is_identity:
-                return
-            memory.add(operands, given, outputs)
-            computed.add(following)
-            self._absorbed.add(following)
-            yield following, kernel
-
-    def _epilogue(self, fusion: HloInstruction, kernel: EmittedKernel) -> Epilogue:
-        operands = [self.place(s) for s in self.assignment.operand_leaves(fusion)]
-        outputs = [self.place(s) for s in self.assignment.leaves(fusion)]
-        arguments = tuple(_argument(p, operands, outputs) for p in kernel.parameters)
-        self._used(fusion.name, kernel)
-        nanoseconds = kernel.cost * kernel.extent
-        return Epilogue(self._source(kernel), arguments, kernel.extent, self._grain(kernel), nanoseconds, fusion)
+        stages = [
+            self._stage(s.name, s.kernel, known(s.operands), known(s.outputs), s.kernel.extent // cut.pieces,
+                        self.builder.origin)
+            for s in steps
+        ]  # fmt: skip
+        self.builder.chain([*stages, *after], cut, grain, in_parts=True)
 
     def _while(self, instruction: HloInstruction) -> None:
         condition, body = instruction.attributes.condition, instruction.attributes.body
@@ -600,8 +571,22 @@ def _only_reader(value: HloInstruction, computation: HloComputation) -> tuple[Hl
         value = user
 
 
-def _only_arguments(places: Sequence[Argument | PieceMemory]) -> list[Argument]:
-    return [place for place in places if not isinstance(place, PieceMemory)]
+def _given_band(fusion: HloInstruction, dot: HloInstruction) -> GivenBand | None:
+    """What is known of a product's left-hand side, from a mask; None if nothing is."""
+    lhs, attributes = dot.operands[0], dot.attributes
+    rank = lhs.shape.rank
+    if rank != len(attributes.lhs_batch_dims) + 2 or tuple(attributes.lhs_batch_dims) != tuple(range(rank - 2)):
+        return None
+    band = repeated_outside(lhs, (fusion,))
+    if band == EVERYTHING:
+        return None
+    turned = tuple(attributes.lhs_contracting_dims) == (rank - 2,)
+    return GivenBand(band.turned() if turned else band, turned)
+
+
+def overlap(a: BufferSlice, b: BufferSlice) -> bool:
+    """True if two buffers have a byte in common."""
+    return bool(a.size) and bool(b.size) and a.overlaps(b)
 
 
 def _argument(parameter: KernelParameter, operands: Sequence[Argument], outputs: Sequence[Argument]) -> Argument:

@@ -52,6 +52,7 @@ from .emit.movement import MANY_PARTS
 from .emit.small_linalg import has_small_kernel
 from .expansions import NUMBA_EXPANSIONS
 from .native_loops.cost import is_native
+from .output_fusion.fuse import OutputFusion
 from .tuning import Tuning
 
 KERNEL_LIMITS = FusionLimits(
@@ -81,17 +82,21 @@ SPLIT_REDUCTIONS = SplitReductions(
 )
 
 
-def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None, tuning: Tuning | None = None) -> Pipeline:
+def pipeline(
+    target: str | Target = "cpu", bodies: Bodies | None = None, tuning: Tuning | None = None,
+    by_pieces: bool = True,
+) -> Pipeline:  # fmt: skip
     """Every pass for a target, in order.
 
     `bodies`: the fused computations with which buffers are assigned and code is generated afterwards. The passes and
-    they must agree on which results may be written over which operands. `tuning`: choices for one program.
+    they must agree on which results may be written over which operands. `tuning`: choices for one program. `by_pieces`:
+    the program can run the kernels of an output fusion piece by piece.
 
     UnsupportedError for a target that does not exist.
     """
     target = target_named(target)
     fast = target.fast_memory
-    can_share = (bodies or Bodies()).can_share
+    bodies = bodies or Bodies()
     outline = (OutlineLoops(is_native),) if tuning is None or tuning.native_loops else ()
     simplify = FixedPoint(
         (
@@ -139,6 +144,7 @@ def pipeline(target: str | Target = "cpu", bodies: Bodies | None = None, tuning:
             FlattenCallGraph(),  # each loop body gets one caller: buffers are assigned once for each computation
             MemoryScheduler(),  # schedules kernels, not the operations in them
             *outline,  # after scheduling: a loop's kernels are joined in the order of its body
-            *(() if fast is None else (MemorySpaceAssignment(fast, can_share),)),  # last: it looks at lifetimes
+            OutputFusion(bodies, by_pieces),  # no loop that is a kernel has pieces; memory depends on them
+            *(() if fast is None else (MemorySpaceAssignment(fast, bodies.can_share),)),  # last: it looks at lifetimes
         ),
     )

@@ -12,8 +12,8 @@ import pytest
 from hloom.hlo import parse
 from hloom.hlo.analyses.bands import EVERYTHING, Band, looked_at, mask_of, repeated_outside
 from hloom.hlo.evaluator import evaluate
-from hloom.numba_backend import chain
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.output_fusion import find
 from hloom.numba_backend.runtime import threads
 
 import hloom
@@ -145,7 +145,7 @@ def attention(q: Any, k: Any, v: Any) -> Any:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e38])
 def test_what_is_not_finite_is_seen_behind_a_mask(which: int, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """0 * NaN is NaN: where the last key's value is not finite, no result is."""
-    monkeypatch.setattr(chain, "_least_bytes", lambda: 0)
+    monkeypatch.setattr(find, "least_bytes", lambda: 0)
     rng = np.random.default_rng(2)
     args = [rng.standard_normal((9, 40, 32), np.float32) for _ in range(3)]
     args[which][4, 39, 5] = args[which][7, 0, 3] = value

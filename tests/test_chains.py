@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ import numpy as np
 import pytest
 from hloom.hlo import parse
 from hloom.hlo.evaluator import evaluate
-from hloom.numba_backend import chain
 from hloom.numba_backend.ahead import standalone
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.output_fusion import find, is_output_fusion
+from hloom.numba_backend.pipeline import pipeline
 from hloom.numba_backend.runtime import threads
 from hloom.numba_backend.runtime.executor import Op
 
@@ -25,9 +25,9 @@ import hloom.numpy as jnp
 @pytest.fixture(autouse=True)
 def all_chains(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small ones too, and small pieces."""
-    monkeypatch.setattr(chain, "_least_bytes", lambda: 0)
-    monkeypatch.setattr(chain, "_piece_bytes", lambda: 1 << 15)
-    monkeypatch.setattr(chain, "_FEWEST_ROWS", 12)
+    monkeypatch.setattr(find, "least_bytes", lambda: 0)
+    monkeypatch.setattr(find, "_piece_bytes", lambda: 1 << 15)
+    monkeypatch.setattr(find, "_FEWEST_ROWS", 12)
     yield
     threads.set_num_threads(None)
 
@@ -149,22 +149,20 @@ def test_results_are_those_of_the_evaluator(name: str) -> None:
 
 
 def test_pieces_use_the_same_memory() -> None:
-    """What is needed only within the chain moves; results do not."""
-    args = three(9, 64, 32)
+    """What is needed only within the chain has memory for a few pieces: the fusion's last result."""
+    args = three(600, 64, 32)
     module = parse(hloom.jit(attention).lower(*args).as_text())
-    found: list[chain.Chain | None] = []
-    original = chain.find_chain
-
-    def find(*given: Any) -> Any:
-        found.append(original(*given))
-        return found[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hloom.numba_backend.lowering.find_chain", find)
-        NumbaCompiler().compile(module)
-    (made,) = [each for each in found if each is not None]
-    assert [row for _, row in made.moves] == [64 * 64 * 4]
-    assert dataclasses.astuple(made)[1] == (9, 1, 1)
+    optimized, _ = pipeline("cpu").run(module)
+    (fusion,) = [i for i in optimized.entry.instructions if is_output_fusion(i)]
+    assert str(fusion.shape) == "(f32[600,64,32], u8[3276800])"
+    assert fusion.annotations == (("backend_config", '{"matrices":"600","rows":"1","step":"1","parts":"200"}'),)
+    (expected,) = evaluate(module, *args)
+    np.testing.assert_array_equal(evaluate(parse(optimized.to_text()), *args)[0], expected)
+    compiled = NumbaCompiler().compile(module)
+    assert compiled.memory_analysis().temp_size_in_bytes == 200 * 64 * 64 * 4
+    for count in (1, 2, 3):
+        threads.set_num_threads(count)
+        np.testing.assert_allclose(compiled.execute(list(args))[0], expected, rtol=3e-4, atol=3e-4)
 
 
 def test_the_memory_of_an_operand_that_is_read_later_is_not_overwritten() -> None:
@@ -209,9 +207,9 @@ def test_a_chain_ahead_of_time_gives_what_jit_gives(name: str, tmp_path: Path, m
     lengths = []
     original = standalone._Builder.chain
 
-    def chain_of(self: Any, stages: Any, *rest: Any) -> None:
+    def chain_of(self: Any, stages: Any, *rest: Any, **more: Any) -> None:
         lengths.append(len(stages))
-        original(self, stages, *rest)
+        original(self, stages, *rest, **more)
 
     monkeypatch.setattr(standalone._Builder, "chain", chain_of)
     with hloom.enable_x64(args[0].dtype == np.float64):

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from hloom.hlo import parse
 from hloom.hlo.evaluator import evaluate
-from hloom.numba_backend import epilogue
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.output_fusion import find
 from hloom.numba_backend.runtime import threads
 from hloom.numba_backend.runtime.blas import BatchDimension, Gemm
+from hloom.numba_backend.runtime.chain import Stage
 from hloom.numba_backend.runtime.errors import ProgramError
 from hloom.numba_backend.runtime.executor import Op
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
-from hloom.numba_backend.runtime.program import Epilogue, ProgramBuilder, pointer, size
+from hloom.numba_backend.runtime.program import ProgramBuilder, pointer, size
 
 import hloom
 import hloom.numpy as jnp
@@ -25,7 +26,7 @@ import hloom.numpy as jnp
 @pytest.fixture(autouse=True)
 def all_products(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small ones too."""
-    monkeypatch.setattr(epilogue, "least_bytes", lambda: 0)
+    monkeypatch.setattr(find, "least_bytes", lambda: 0)
     yield
     threads.set_num_threads(None)
 
@@ -152,8 +153,8 @@ def test_each_row_is_followed_once(batch: tuple[int, ...], m: int, k: int, n: in
     builder = ProgramBuilder()
     builder.gemm(
         Gemm("f32", m, n, k, "N", "N", k, n, n, batch=dimensions), pointer(0), pointer(1), pointer(2),
-        [Epilogue(by_row, (pointer(2), size(n)), rows, 100, 1.0), Epilogue(by_place, (pointer(2),), rows * n, 0, 1.0),
-         Epilogue(by_few, (pointer(2), size(rows // few * n)), few, 1, 1.0)],
+        [Stage(by_row, (pointer(2), size(n)), rows, 100, 1.0), Stage(by_place, (pointer(2),), rows * n, 0, 1.0),
+         Stage(by_few, (pointer(2), size(rows // few * n)), few, 1, 1.0)],
     )  # fmt: skip
     threads.set_num_threads(count)
     builder.build().run([v.ctypes.data for v in (a, b, c)])
@@ -169,7 +170,7 @@ def test_a_product_with_a_vector_has_no_rows() -> None:
     with pytest.raises(ProgramError, match="cannot follow"):
         builder.gemm(
             Gemm("f32", 9, 1, 4, "N", "N", 4, 1, 1), pointer(0), pointer(1), pointer(2),
-            [Epilogue(kernel, (pointer(2),), 9, 0, 1.0)],
+            [Stage(kernel, (pointer(2),), 9, 0, 1.0)],
         )  # fmt: skip
 
 

@@ -128,10 +128,11 @@ def mask_of(select: HloInstruction) -> tuple[Band, HloInstruction] | None:
     return None if band == EVERYTHING else (band, outside)
 
 
-def repeated_outside(value: HloInstruction) -> Band:
-    """Outside of this band, the elements of each row of an array are equal within a run."""
+def repeated_outside(value: HloInstruction, fusions: tuple[HloInstruction, ...] = ()) -> Band:
+    """Outside of this band, the elements of each row of an array are equal within a run. `fusions`: where it is,
+    outermost first."""
     rank = value.shape.rank
-    return _repeated(_Value(value, rank - 2, rank - 1), {}) if rank >= 2 else EVERYTHING
+    return _repeated(_Value(value, rank - 2, rank - 1, fusions), {}) if rank >= 2 else EVERYTHING
 
 
 def _repeated(value: _Value, known: dict[tuple[HloInstruction, ...], Band]) -> Band:

@@ -38,6 +38,6 @@ def standalone(module: HloModule, *, blas: Blas | None = None, static_arena: boo
     target = target_named("cpu")
     bodies = Bodies()
     with compiling_for(ANY_TARGET):
-        optimized, _ = pipeline(target, bodies).run(module)
+        optimized, _ = pipeline(target, bodies, by_pieces=False).run(module)
         assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
         return collect(assignment, bodies, blas, static_arena)

@@ -22,7 +22,7 @@ from ..lowering import lower_into
 from ..runtime.blas import Gemm
 from ..runtime.chain import Cut, Stage
 from ..runtime.kernel import KernelSource
-from ..runtime.program import Argument, Epilogue, Label, ProgramBuilder, RowRefused, watch
+from ..runtime.program import Argument, Label, ProgramBuilder, RowRefused, watch
 from .blas import Blas
 from .product import add_product
 from .rules import RULES
@@ -219,7 +219,7 @@ class _Builder(ProgramBuilder):
     ) -> None:
         raise RowRefused("it calls a function of this process")
 
-    def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument, after: Sequence[Epilogue] = ()) -> None:
+    def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument, after: Sequence[Stage] = ()) -> None:
         if gemm.is_empty:
             return
         if self._blas is None or not gemm.k:
@@ -229,7 +229,7 @@ class _Builder(ProgramBuilder):
         for e in after:
             self.kernel(e.kernel, e.arguments, e.extent, e.grain, e.nanoseconds)
 
-    def chain(self, stages: Sequence[Stage], cut: Cut, grain: int) -> None:
+    def chain(self, stages: Sequence[Stage], cut: Cut, grain: int, *, in_parts: bool) -> None:
         for stage in stages:
             self.kernel(stage.kernel, stage.arguments, stage.extent, stage.grain, stage.nanoseconds)
 

@@ -50,7 +50,7 @@ class _Rows:
         self.axes = kernel_axes(text, axes)
         self.outer, self.last = self.axes[:-1], self.axes[-1]
         self.count = math.prod(a.axis.count for a in self.outer)
-        self.by_rows = self.count >= MANY_ROWS or self.last.axis.count < 2 * BLOCK
+        self.by_rows = _is_by_rows(axes)
         self.positions: list[Name] = []
         self.at: dict[int, Name] = {}
         """The first cell of the window along each outer axis that it moves along."""
@@ -98,13 +98,21 @@ class _Rows:
         return row_major([*indices, ZERO], [a.size for a in self.axes])
 
     @property
-    def extent(self) -> int:
-        return self.count if self.by_rows else self.last.axis.count
-
-    @property
     def others(self) -> int:
         """The positions in one iteration of the sliced loop."""
         return self.last.axis.count if self.by_rows else self.count
+
+
+def _is_by_rows(axes: Sequence[Axis]) -> bool:
+    """True if rows are shared between threads, and not parts of them."""
+    return math.prod(a.count for a in axes[:-1]) >= MANY_ROWS or axes[-1].count < 2 * BLOCK
+
+
+def extent_of(instruction: HloInstruction) -> int:
+    """The extent of the kernel of `emit_reduce_window`."""
+    array, result = instruction.operands[0].shape, next(instruction.shape.leaves())
+    axes = axes_of(array.dimensions, result.dimensions, instruction.attributes.window)
+    return math.prod(a.count for a in axes[:-1]) if _is_by_rows(axes) else axes[-1].count
 
 
 def emit_reduce_window(instruction: HloInstruction) -> EmittedKernel:
@@ -121,7 +129,7 @@ def emit_reduce_window(instruction: HloInstruction) -> EmittedKernel:
     _ReduceWindow(instruction, text, rows, sources, starts, outputs).write()
     taps = math.prod(axis.part.size for axis in axes)
     cost = rows.others * taps * (0.2 * count + cost_of(instruction.attributes.to_apply))
-    return text.finish(rows.extent, cost)
+    return text.finish(extent_of(instruction), cost)
 
 
 class _ReduceWindow:

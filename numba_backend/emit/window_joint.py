@@ -91,6 +91,21 @@ def emit_joint(instruction: HloInstruction) -> EmittedKernel:
     return _Joint(instruction).write()
 
 
+def extent_of_joint(instruction: HloInstruction) -> int:
+    """The extent of the kernel: its groups of rows."""
+    rows, group = _groups(instruction)
+    return -(-rows // group)
+
+
+def _groups(instruction: HloInstruction) -> tuple[int, int]:
+    """The rows of the result, and how many of them are a group."""
+    axes = _axes(instruction)
+    rows = math.prod(axis.count for axis in axes[:-1])
+    fitting = _capacity(instruction) // axes[-1].size
+    most = max(1, min(fitting, -(-rows // GROUPS)))
+    return rows, _even(rows // math.gcd(rows, instruction.shape.dimensions[0]), most)
+
+
 def _even(rows: int, most: int) -> int:
     """How many rows a group has: `most`, or somewhat fewer if all groups of an image's `rows` have as many then."""
     return next((group for group in range(most, most // 2, -1) if rows % group == 0), most)
@@ -108,10 +123,7 @@ class _Joint:
         self.axes = kernel_axes(text, axes)
         self.outer, self.last = self.axes[:-1], self.axes[-1]
         self.moving = [axis for axis in self.outer if axis.moves]
-        self.rows = math.prod(axis.count for axis in axes[:-1])
-        fitting = _capacity(instruction) // axes[-1].size
-        most = max(1, min(fitting, -(-self.rows // GROUPS)))
-        self.group = _even(self.rows // math.gcd(self.rows, instruction.shape.dimensions[0]), most)
+        self.rows, self.group = _groups(instruction)
         self.whole = math.prod(axis.size for axis in axes)
         self.init = self.writer.assign("init", start.load(0))
         self.nothing = self.writer.assign("nothing", self._nothing())
@@ -142,7 +154,7 @@ class _Joint:
                 self._edges(bottom - top, first)
         taps = sum(axis.part.size for axis in self.axes)
         cost = self.group * last.axis.count * taps * (0.1 + cost_of(self.reducer) / 4)
-        return text.finish(-(-self.rows // self.group), cost)
+        return text.finish(extent_of_joint(self.instruction), cost)
 
     def _joined(self, accumulator: Expr, element: Expr) -> Expr:
         (value,) = self.text.combine(self.instruction, [accumulator], [element])

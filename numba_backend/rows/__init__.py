@@ -10,9 +10,11 @@ from importlib import import_module
 
 from ...hlo.opcode import Opcode
 from ...hlo.ops import spec_of
-from .table import HOW, ROWS, SHARE, RowContext, RowRule, ShareRule
+from .table import HOW, OUTPUT_ROWS, ROWS, SHARE, OutputRowsRule, RowContext, RowRule, ShareRule
 
-__all__ = ["FAMILIES", "HOW", "ROWS", "RowContext", "RowRule", "load_all", "row_rule", "share_rule"]
+__all__ = [
+    "FAMILIES", "HOW", "ROWS", "RowContext", "RowRule", "load_all", "output_rows_rule", "row_rule", "share_rule",
+]  # fmt: skip
 
 FAMILIES = (
     "asynchronous", "collective", "convolution", "custom_call", "indexing", "linalg", "random", "sort", "window",
@@ -32,6 +34,12 @@ def share_rule(opcode: Opcode) -> ShareRule | None:
     """The rule that says which results of `opcode` may be written over which operands; None: none may."""
     row_rule(opcode)
     return SHARE.get(opcode)
+
+
+def output_rows_rule(opcode: Opcode) -> OutputRowsRule | None:
+    """The rule that says how the result of `opcode` is cut for what follows row by row; None: nothing follows."""
+    row_rule(opcode)
+    return OUTPUT_ROWS.get(opcode)
 
 
 def load_all() -> None:

@@ -33,7 +33,7 @@ from ..expansions.convolution import gradient_numbers, turned_numbers
 from ..machine import target_machine
 from ..runtime.blas import BatchDimension, Gemm
 from ..runtime.program import Argument
-from .table import PieceMemory, RowContext, Step, register
+from .table import OUTPUT_ROWS, OutputRows, PieceMemory, RowContext, Step, register
 
 MAX_BLOCKS = 256
 """A large convolution has larger blocks instead of more of them."""
@@ -100,6 +100,37 @@ def _convolution(context: RowContext, instruction: HloInstruction) -> None:
         _channels_first(context, instruction, sizes)
 
 
+def _output_rows(instruction: HloInstruction) -> OutputRows | None:
+    """Images that are pieces, or the rows of the one product that is a pointwise convolution."""
+    numbers, spatial = instruction.attributes.dimension_numbers, len(instruction.attributes.window)
+    if numbers in (gradient_numbers(spatial, True), gradient_numbers(spatial, False)):
+        return None
+    sizes, is_turned = sizes_of(instruction), numbers == turned_numbers(spatial)
+    if is_turned or _has_tiles(sizes):
+        geometry = copies.geometry_of(sizes)
+        if is_turned or not sizes.channels_last:
+            geometry = _cheaper(geometry, tiles.tile_of(target_machine(), sizes.element_type, sizes.outputs))
+        elif _shares_weights(sizes, _tile_last(sizes, sizes.batch * sizes.positions)):
+            return None
+        return OutputRows((sizes.batch,), [sizes.batch]) if _is_by_images(geometry) else None
+    if not sizes.is_product or not is_pointwise(sizes):
+        return None
+    if sizes.channels_last:
+        is_whole, leading = sizes.groups == 1, instruction.shape.dimensions[:-1]
+        rows, columns = sizes.batch * sizes.positions, sizes.outputs
+    else:
+        is_whole, leading = True, instruction.shape.dimensions[:2]
+        rows, columns = sizes.outputs, sizes.positions
+    return OutputRows(leading, []) if is_whole and min(rows, columns) > 1 else None
+
+
+OUTPUT_ROWS[Opcode.CONVOLUTION] = _output_rows
+
+
+def _tile_last(sizes: Sizes, rows: int) -> tiles.Tile:
+    return tiles.tile_of(target_machine(), sizes.element_type, max(rows, 2))
+
+
 def _at(argument: Argument, sizes: Sizes, elements: int) -> Argument:
     """The argument moved by `elements` elements."""
     return argument._replace(word=argument.word + elements * sizes.element_type.byte_width)
@@ -126,8 +157,7 @@ def _channels_first(context: RowContext, instruction: HloInstruction, sizes: Siz
         )
         gemm = Gemm(dtype, sizes.outputs, width, depth, "N", "N", depth, width, positions, batch=batch)
         if width == positions and images == sizes.batch:
-            leading = instruction.shape.dimensions[:2]
-            context.product(instruction, leading, gemm, kernel, patches, result)
+            context.product(gemm, kernel, patches, result)
             return
         target = _at(result, sizes, image * sizes.made * positions + first * rest)
         context.builder.gemm(gemm, kernel, patches, target)
@@ -164,7 +194,7 @@ def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Size
             beta=0.0 if first == 0 else 1.0, batch=batch,
         )  # fmt: skip
         if rows == total and end - first == height and sizes.groups == 1:
-            context.product(instruction, instruction.shape.dimensions[:-1], gemm, patches, kernel, result)
+            context.product(gemm, patches, kernel, result)
             return
         weights = _at(kernel, sizes, first * slab * sizes.made)
         context.builder.gemm(gemm, patches, weights, _at(result, sizes, row * sizes.made))
@@ -202,7 +232,7 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
     (result,) = context.results(instruction)
     tile = tiles.tile_of(target_machine(), sizes.element_type, sizes.outputs)
     geometry = _cheaper(copies.geometry_of(sizes), tile)
-    by_images = _by_images(context, geometry)
+    by_images = context.has_pieces and _is_by_images(geometry)
     if context.has_pieces and not by_images:
         geometry = _in_strips(geometry, tile)
     strips = geometry.strips
@@ -214,7 +244,7 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
     if by_images or strips > 1:
         copies_of_images = _image_memory(geometry, tile)
         context.by_pieces(
-            instruction, (sizes.batch,) if strips == 1 else (), [sizes.batch * strips],
+            sizes.batch * strips,
             [
                 Step(
                     f"{instruction.name}.padded", copies.emit_copy_first(geometry, 0, sizes.batch), [array],
@@ -247,7 +277,7 @@ def _tiles_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) 
     weights, panels, tile = _panels(context, instruction, sizes, sizes.depth, sizes.batch * sizes.positions)
     offsets = context.builder.constant(geometry.tap_offsets())
     (result,) = context.results(instruction)
-    if _by_images(context, geometry) and not _shares_weights(sizes, tile):
+    if context.has_pieces and _is_by_images(geometry) and not _shares_weights(sizes, tile):
         steps: list[Step] = []
         copy_of: Argument | PieceMemory = context.operands(instruction)[0]
         if not _is_in_place(geometry, tile):
@@ -257,7 +287,7 @@ def _tiles_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) 
         walk = tiles_last.forward_walk(geometry, sizes.batch, by_images=True)
         emitted = tiles_last.emit_tiles_last(geometry, walk, tile, panels, depthwise=_is_depthwise(sizes))
         steps.append(Step(instruction.name, emitted, [copy_of, weights, offsets], [result]))
-        context.by_pieces(instruction, (sizes.batch,), [sizes.batch], steps)
+        context.by_pieces(sizes.batch, steps)
         return
     for first, some, copy in _copies_last(context, instruction, geometry, tile, _limit(0)):
         target = _at(result, sizes, first * sizes.made * sizes.positions)
@@ -345,11 +375,11 @@ def _work(geometry: copies.Geometry, tile: tiles.Tile) -> float:
     return made + geometry.image * (COPIED + COPIED_ROW / geometry.cells[-1].size)
 
 
-def _by_images(context: RowContext, geometry: copies.Geometry) -> bool:
+def _is_by_images(geometry: copies.Geometry) -> bool:
     """True if each image is a piece of work of its own: copied, multiplied, and given to what follows by one thread."""
     sizes = geometry.sizes
     per_image = geometry.image * sizes.element_type.byte_width
-    return context.has_pieces and sizes.batch >= FEW_IMAGES and per_image <= image_bytes()
+    return sizes.batch >= FEW_IMAGES and per_image <= image_bytes()
 
 
 def _shares_weights(sizes: Sizes, tile: tiles.Tile) -> bool:
@@ -375,7 +405,7 @@ def _panels(
 ) -> tuple[Argument, tiles_last.Panels, tiles.Tile]:
     """The weights in panels of columns. Few rows do not pay for a copy, if the weights can be read where they are."""
     kernel = context.operands(instruction)[1]
-    tile = tiles.tile_of(target_machine(), sizes.element_type, max(rows, 2))
+    tile = _tile_last(sizes, rows)
     groups = 1 if _is_depthwise(sizes) else sizes.groups
     outputs = sizes.made // groups
     columns = -(-outputs // tile.columns)

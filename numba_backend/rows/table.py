@@ -83,20 +83,14 @@ class RowContext(ABC):
         """Add a row that copies bytes to a place that does not overlap, in threads if they are many; `name` is that of
         the instruction."""
 
-    def product(
-        self, instruction: HloInstruction, leading: tuple[int, ...], gemm: Gemm, a: Argument, b: Argument, c: Argument
-    ) -> None:
-        """Add a row that computes the instruction's result, c, as a matrix product or a batch of them, and the kernels
-        of fusions that can follow it row by row. `leading`: the dimensions of the result that number the rows of c."""
+    def product(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
+        """Add a row that computes the instruction's result, c, as a matrix product or a batch of them, and what follows
+        it in an output fusion."""
         raise RowRefused("it calls BLAS")
 
-    def by_pieces(
-        self, instruction: HloInstruction, leading: tuple[int, ...], pieces: Sequence[int], steps: Sequence[Step]
-    ) -> None:
-        """Add a row that calls kernels one after another, all of them for one piece and then for the next, and after
-        them those of fusions that can be computed piece by piece too. `leading`: the first dimensions of the result;
-        each of the pieces has as many of the rows that they number. Without any, nothing follows. `pieces`: how many
-        there may be, the best number first; with the others more may follow."""
+    def by_pieces(self, pieces: int, steps: Sequence[Step]) -> None:
+        """Add a row that calls the kernels of the instruction one after another, all of them for one piece and then for
+        the next, and after them what follows it in an output fusion, which may have other pieces."""
         raise RowRefused("it has pieces")
 
 
@@ -111,6 +105,23 @@ ShareRule = Callable[[HloInstruction, int, int], bool]
 
 SHARE: dict[Opcode, ShareRule] = {}
 """For opcodes that are not here, no result may."""
+
+@dataclass(frozen=True, slots=True)
+class OutputRows:
+    """The rows of an instruction's result, of which an output fusion may be computed one piece after another."""
+
+    leading: tuple[int, ...]
+    """The dimensions of the result that number the rows."""
+    pieces: Sequence[int]
+    """How many pieces there may be, with as many rows each, the best number first; with the others more may follow.
+    None: it is a call of BLAS, which cuts the rows itself."""
+
+
+OutputRowsRule = Callable[[HloInstruction], OutputRows | None]
+"""rule(instruction): None if nothing may follow row by row."""
+
+OUTPUT_ROWS: dict[Opcode, OutputRowsRule] = {}
+"""Filled by the files of the families. For opcodes that are not here, nothing follows."""
 
 HOW: dict[Opcode, str] = {}
 """What computes the row, in a few words for `docs/ops.md`."""

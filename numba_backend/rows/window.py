@@ -10,14 +10,13 @@ import math
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..emit.kernel import EmittedKernel
-from ..emit.window import emit_reduce_window
+from ..emit.window import emit_reduce_window, extent_of
 from ..emit.window_extrema import emit_extrema, emit_extremum_sums, is_extremum
-from ..emit.window_joint import emit_joint, joins_rows
+from ..emit.window_joint import emit_joint, extent_of_joint, joins_rows
 from ..emit.window_scan import Scan, emit_columns, emit_rows, emit_starts, emit_sums, held_types, scan_of
 from ..emit.window_scatter import emit_select_and_scatter
 from ..machine import target_machine
-from .table import RowContext, Step, register
+from .table import OUTPUT_ROWS, OutputRows, RowContext, Step, register
 
 FEW_IMAGES = 8
 """Fewer images are not pieces."""
@@ -48,29 +47,29 @@ def _reduce_window(context: RowContext, instruction: HloInstruction) -> None:
         return
     kernel = emit_joint(instruction) if joins_rows(instruction) else emit_reduce_window(instruction)
     operands, results = context.operands(instruction), context.results(instruction)
-    pieces = _pieces(instruction, kernel) if context.has_pieces else []
-    if not pieces:
+    if context.has_pieces:
+        context.by_pieces(1, [Step(instruction.name, kernel, operands, results)])
+    else:
         context.kernel(instruction.name, kernel, operands, results)
-        return
-    leading = instruction.shape.dimensions[:-1]
-    context.by_pieces(instruction, leading, pieces, [Step(instruction.name, kernel, operands, results)])
 
 
-def _pieces(instruction: HloInstruction, kernel: EmittedKernel) -> list[int]:
-    """Into how many pieces with as many rows each the kernel's range may be cut, the best number first; none if pieces
-    are not worth it. What follows may go through whole images."""
+def _output_rows(instruction: HloInstruction) -> OutputRows | None:
+    """What follows may also go through whole images."""
     shape = instruction.shape
-    if not shape.is_array or shape.byte_size < least_bytes() or not kernel.extent:
-        return []
+    if not shape.is_array or shape.byte_size < least_bytes() or scan_of(instruction) is not None:
+        return None
+    extent = extent_of_joint(instruction) if joins_rows(instruction) else extent_of(instruction)
     rows, images = math.prod(shape.dimensions[:-1]), shape.dimensions[0]
-    if rows % kernel.extent:
-        return []
-    least = min(-(-shape.byte_size // piece_bytes()), kernel.extent)
-    most = min(kernel.extent, 4 * least)
-    found = [pieces for pieces in range(least, most + 1) if kernel.extent % pieces == 0][:1]
-    if images >= FEW_IMAGES and kernel.extent % images == 0 and shape.byte_size // images <= image_bytes():
+    if not extent or rows % extent:
+        return None
+    least = min(-(-shape.byte_size // piece_bytes()), extent)
+    found = [pieces for pieces in range(least, min(extent, 4 * least) + 1) if extent % pieces == 0][:1]
+    if images >= FEW_IMAGES and extent % images == 0 and shape.byte_size // images <= image_bytes():
         found.append(images)
-    return found
+    return OutputRows(shape.dimensions[:-1], found) if found else None
+
+
+OUTPUT_ROWS[Opcode.REDUCE_WINDOW] = _output_rows
 
 
 def _scan(context: RowContext, instruction: HloInstruction, scan: Scan) -> None:

@@ -15,9 +15,9 @@ which slows the kernels that follow, and suffer much more on a busy machine. Whi
 one thread, and afterwards to its previous number, so that a limit from threadpoolctl or `OPENBLAS_NUM_THREADS` holds:
 it also limits the number of pieces. A BLAS without such a setting keeps its own threads and gets whole products.
 
-A row may have kernels that follow the product row by row (epilogue.py says which can). Where the product is cut along m
-or the batch, they run on each piece of rows right after it, in the same thread. A product with too few rows for that is
-computed first, as if they were rows of their own.
+A row may have kernels that follow the product row by row (`output_fusion/find.py` says which can). Where the product is
+cut along m or the batch, they run on each piece of rows right after it, in the same thread. A product with too few rows
+for that is computed first, as if they were rows of their own.
 """
 
 from __future__ import annotations

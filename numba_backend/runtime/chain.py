@@ -4,16 +4,16 @@ The kernels of a chain go through the same rows: matrices of a batch, or rows of
 for one piece of these rows, and then for the next, so that what one of them writes is in the cache when the next one
 reads it. Threads share the pieces.
 
-What is needed only within a chain has memory for all rows in the program's arena, and a piece could use its own part of
-that. But then each piece would begin with memory that is not in the cache. So the pieces that a thread takes one after
-the other all use the part of the first of them: the addresses that kernels get for it are moved back by the distance.
-Where all pieces have as many rows, the parts that are used lie side by side, at the beginning: a range of pieces that a
-thread takes has at least `grain` of them, so the first one's number, divided by `grain`, tells the ranges apart. So
-scratch memory needs no more than `homes` parts.
+What is needed only within a chain is in memory that all the pieces use which a thread takes one after the other: it
+stays in the cache. Either that is the place of the first of them, in memory for all rows, or it is one of a few parts:
+such a range has at least `grain` pieces, so the first one's number, divided by `grain`, tells the ranges apart. A
+kernel finds row r of an array as if the array had all rows; the addresses that it gets are moved back by the rows
+before the piece, and forward to the place.
 
-The words of a row, after those that `Op.CHAIN` lists: the rows of a matrix, of a piece, the pieces of a matrix, the
-number of kernels, then for each of them: entry; where its arguments begin; their number; its turns for a row, or 0 if
-it has a turn for each piece; by argument, the bytes of a row of what is needed only in the chain, or 0.
+The words of a row, after those that `Op.CHAIN` lists: the rows of a matrix, of a piece, the pieces of a matrix, those
+for which there is a part (0: there is memory for all rows), the number of kernels, then for each of them: entry; where
+its arguments begin; their number; its turns for a row, or 0 if it has a turn for each piece; by argument, its
+`move`: the bytes from one row and from one place to the next of what is needed only in the chain, else 0.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .kernel import KernelSource
 MOST_ARGUMENTS = 64
 """Of a kernel in a chain."""
 
-_GRAIN, _ROWS, _STEP, _PIECES, _COUNT, _STAGES = 4, 6, 7, 8, 9, 10
+_ROWS, _STEP, _PIECES, _SHARING, _COUNT, _STAGES = 6, 7, 8, 9, 10, 11
 _STAGE = 4  # words of a stage before those of its arguments
 
 _CHAIN_ITEMS = f"""
@@ -41,8 +41,8 @@ def chain_items(lo, hi, arguments):
     words = stack({MOST_ARGUMENTS})
     matrix = quotient(lo, pieces)
     home = matrix * rows + (lo - matrix * pieces) * step
-    if rows == step and load(row + {8 * _GRAIN}) > 0:
-        home = quotient(lo, load(row + {8 * _GRAIN})) * step
+    if load(row + {8 * _SHARING}) > 0:
+        home = quotient(lo, load(row + {8 * _SHARING}))
     for item in range(lo, hi):
         matrix = quotient(item, pieces)
         piece = item - matrix * pieces
@@ -56,13 +56,13 @@ def chain_items(lo, hi, arguments):
             count = load(stage + 16)
             turns = load(stage + 24)
             for word in range(count):
-                back = load(stage + {8 * _STAGE} + word * 8) * (begin - home)
-                store(words + word * 8, load(given + word * 8) - back)
+                move = stage + {8 * _STAGE} + word * 16
+                store(words + word * 8, load(given + word * 8) - load(move) * begin + load(move + 8) * home)
             if turns == 0:
                 call_kernel(load(stage), item, item + 1, words)
             else:
                 call_kernel(load(stage), begin * turns, end * turns, words)
-            stage += (count + {_STAGE}) * 8
+            stage += (count + count + {_STAGE}) * 8
     return 0
 """
 
@@ -70,7 +70,7 @@ CHAIN_ITEMS = native_function("chain_items", _CHAIN_ITEMS, 3)
 
 
 class Stage(NamedTuple):
-    """A kernel of a chain."""
+    """A kernel of a chain, or one that follows a product of BLAS row by row."""
 
     kernel: KernelSource
     arguments: tuple[Any, ...]
@@ -78,13 +78,11 @@ class Stage(NamedTuple):
     extent: int
     """All turns; a kernel that is called alone has this one."""
     grain: int
-    turns: int
-    """How many a row has; 0: there is one for each piece."""
-    moves: tuple[int, ...]
-    """By argument: the bytes of a row of an array that is needed only within the chain; 0 for all other arguments."""
     nanoseconds: float
     origin: HloInstruction | None = None
     """The instruction that it computes."""
+    turns: int = 0
+    """In a chain: how many a row has; 0: there is one for each piece."""
 
 
 class Cut(NamedTuple):
@@ -105,22 +103,24 @@ class Cut(NamedTuple):
         return self.matrices * self.per_matrix
 
 
-def homes(cut: Cut, grain: int) -> int:
-    """How many parts of an array that is needed only within a chain are used, if all pieces have as many rows."""
-    return -(-cut.pieces // max(grain, 1))
+def parts_of(cut: Cut, grain: int) -> int:
+    """How many ranges of pieces threads may take at the same time."""
+    return -(-cut.pieces // grain) if grain else 1
 
 
-def chain_words(stages: Sequence[Stage], cut: Cut, first: int, grain: int) -> tuple[int | KernelSource, ...]:
-    """The words of the row after its opcode. The program's arguments from `first` on: one for the address of the row,
-    then those of the stages, one after the other."""
+def chain_words(
+    stages: Sequence[Stage], cut: Cut, first: int, grain: int, in_parts: bool
+) -> tuple[int | KernelSource, ...]:
+    """The words of the row after its opcode. `in_parts`: memory is in as many parts as `parts_of` says. The program's
+    arguments from `first` on: one for the address of the row, then those of the stages, one after the other."""
     words: list[int | KernelSource] = [CHAIN_ITEMS, first, cut.pieces, grain, 0, cut.rows, cut.step, cut.per_matrix]
-    words.append(len(stages))
+    words += [grain if in_parts else 0, len(stages)]
     begin = 1
     for stage in stages:
         count = len(stage.arguments)
         if count > MOST_ARGUMENTS:
             raise ProgramError(f"kernel {stage.kernel.name!r} has {count} arguments, a chain {MOST_ARGUMENTS} at most")
-        words += [stage.kernel, begin, count, stage.turns, *stage.moves]
+        words += [stage.kernel, begin, count, stage.turns, *[word for a in stage.arguments for word in a.move]]
         begin += count
     words[4] = 1 + len(words)
     return tuple(words)

@@ -65,6 +65,7 @@ class Argument(NamedTuple):
     kind: ParameterKind
     base: int  # -1: none, `word` is the value itself
     word: int  # a 64-bit pattern as a signed integer, or a byte offset from the base
+    move: tuple[int, int] = (0, 0)  # of a pointer, in a chain: see chain.py
 
     def __str__(self) -> str:
         if self.kind != "pointer":
@@ -127,18 +128,6 @@ class _Row(NamedTuple):
     def __str__(self) -> str:
         targets = " ".join(f"-> {target.row}" for target in self.targets)
         return " ".join([self.op.name.lower(), *map(str, self.shown), *([targets] if targets else [])])
-
-
-class Epilogue(NamedTuple):
-    """A kernel that follows a product row by row; see `ProgramBuilder.kernel` for its extent and grain."""
-
-    kernel: KernelSource
-    arguments: tuple[Argument, ...]
-    extent: int
-    grain: int
-    nanoseconds: float
-    origin: HloInstruction | None = None
-    """The instruction that it computes."""
 
 
 class RowRefused(Exception):
@@ -333,7 +322,7 @@ class ProgramBuilder:
         shown = (title or function.name, *arguments, f"for {pieces}")
         self._row(Op.KERNEL, shown, function, self._add(arguments), pieces, 1)
 
-    def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument, after: Sequence[Epilogue] = ()) -> None:
+    def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument, after: Sequence[Stage] = ()) -> None:
         """A matrix product, or a batch of them; C overlaps neither A nor B. May be split over threads.
 
         `after`: kernels that run then, on rows of C, perhaps while other rows are not computed yet. The range of each
@@ -350,9 +339,9 @@ class ProgramBuilder:
             origins = tuple(e.origin for e in after if e.origin is not None)
             self._rows[-1] = self._rows[-1]._replace(after=origins)
 
-    def chain(self, stages: Sequence[Stage], cut: Cut, grain: int) -> None:
+    def chain(self, stages: Sequence[Stage], cut: Cut, grain: int, *, in_parts: bool) -> None:
         """Call kernels one after another, all of them for one piece of their rows and then for the next; threads share
-        the pieces. See runtime/chain.py."""
+        the pieces. `in_parts`: what moves is in `parts_of(cut, grain)` parts. See runtime/chain.py."""
         for stage in stages:
             kinds = [argument.kind for argument in stage.arguments]
             if kinds != [parameter.kind for parameter in stage.kernel.parameters]:
@@ -363,7 +352,7 @@ class ProgramBuilder:
         self._nanoseconds += nanoseconds
         first = self._add([size(0), *(argument for stage in stages for argument in stage.arguments)])
         shown = [part for stage in stages for part in ("then", stage.kernel.name, *stage.arguments)][1:]
-        self._row(Op.CHAIN, (*shown, f"for {cut.pieces}"), *chain_words(stages, cut, first, grain))
+        self._row(Op.CHAIN, (*shown, f"for {cut.pieces}"), *chain_words(stages, cut, first, grain, in_parts))
         origins = tuple(stage.origin for stage in stages[1:] if stage.origin is not None)
         self._rows[-1] = self._rows[-1]._replace(after=origins)
 

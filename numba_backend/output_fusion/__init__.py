@@ -1,0 +1,19 @@
+"""Output fusions: a product, a convolution or a window, and what follows it row by row, as one instruction.
+
+XLA's word for a fusion whose first instruction is no element-wise one, and whose others work on its output: kind
+`kOutput`. Here each of its instructions keeps a kernel of its own (or is a call of BLAS), and they run one after
+another on a piece of the rows, and then on the next one, so that what one writes is in the cache when the next one
+reads it::
+
+    out = (f32[9,64,32], u8[147456]) fusion(q, k, v), kind=kOutput, calls=attention,
+        backend_config={"matrices":"9","rows":"1","step":"1","parts":"9"}
+
+`fuse.py` makes them, after scheduling and before buffers are assigned; `find.py` says which instructions run so;
+`memory.py` says where the values inside are: in the memory of a result, or in the fusion's own, its last result, which
+nobody reads. `lowering.py` only translates.
+"""
+
+from .form import Leaf, Pieces, is_output_fusion, pieces_of
+from .memory import Home, OutputMemory, leaf_of, memory_of
+
+__all__ = ["Home", "Leaf", "OutputMemory", "Pieces", "is_output_fusion", "leaf_of", "memory_of", "pieces_of"]
