@@ -173,12 +173,20 @@ def _columns(
     p: int, source: Place, target: Place, sources: Sequence[str], roots: str | None, count: str, *,
     targets: Sequence[str] | None = None, scaled: bool = False,
 ) -> list[str]:  # fmt: skip
-    """Transforms of `count` columns. `sources` and `targets`: where their rows begin in the places."""
-    lines = [f"row{k} = {source.start} + 2 * ({at})" for k, at in enumerate(sources)]
-    lines += [f"to_row{r} = {target.start} + 2 * ({at})" for r, at in enumerate(targets or sources)]
+    """Transforms of `count` columns. `sources` and `targets`: where their rows begin in the places.
+
+    Many such starts are opaque: LLVM would look long for a better way to step all these addresses, in the loops around
+    this one too. Nor need it know how far rows are from each other, as the columns are independent.
+    """
+    start = "opaque({})" if len(sources) + len(targets or sources) >= _MANY_ROWS else "{}"
+    lines = [f"row{k} = {start.format(f'{source.start} + 2 * ({at})')}" for k, at in enumerate(sources)]
+    lines += [f"to_row{r} = {start.format(f'{target.start} + 2 * ({at})')}" for r, at in enumerate(targets or sources)]
     begins = [f"row{k} + 2 * q" for k in range(p)], [f"to_row{r} + 2 * q" for r in range(p)]
     text = _butterflies(p, source, target, begins[0], roots, targets=begins[1], scaled=scaled, absolute=True)
     return [*lines, f"for q in independent({count}):", *indented(text)]
+
+
+_MANY_ROWS = 6
 
 
 def _butterflies(

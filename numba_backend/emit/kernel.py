@@ -15,6 +15,7 @@ from ...hlo.lazy import lazy_property
 from ...hlo.memory_pressure import on_pressure
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import Name
+from ..loops.opaque import with_opaque_sums
 from ..loops.past_caches import past_caches
 from ..loops.printer import to_text
 from ..loops.side_by_side import side_by_side
@@ -78,7 +79,7 @@ def program_of(
         if large:
             parts = past_caches(parts, large, writer.fresh)
         body = side_by_side(whole if parts is whole else without_dead_variables(parts), writer.fresh)
-        program = LoopProgram(name, names, body, notes)
+        program = LoopProgram(name, names, with_opaque_sums(body), notes)
         if len(_made) >= _MOST_MADE:
             _made.clear()
         _made[key] = program

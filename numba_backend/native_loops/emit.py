@@ -39,6 +39,7 @@ from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, un
 from ..loops.forward import forwarded
 from ..loops.masks import within_masks
 from ..loops.once import without_single_loops
+from ..loops.opaque import with_opaque_sums
 from ..loops.rewrite import Substitution
 from ..loops.side_by_side import side_by_side
 from ..loops.split import split_loops
@@ -135,7 +136,7 @@ class _Emitter(Storage):
         if self._parts is not None:
             parts = self._parts.batch.size
             body = in_blocks(body, block_members(self._with_lanes))
-        program = LoopProgram(name, ("lo", "hi", *(p.name for p in parameters)), body)
+        program = LoopProgram(name, ("lo", "hi", *(p.name for p in parameters)), with_opaque_sums(body))
         kernel = EmittedKernel(
             program, parameters, parts, max(self._nanoseconds, 1.0) / parts, least=least_members(self._turn, parts),
             vector_bits=VECTOR_BITS_OF_LONG if self._is_long else 0,

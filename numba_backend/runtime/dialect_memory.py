@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from .dialect_define import Cast, DialectError, DialectFunction, Kind, Resolved
 from .executor import API, CALL_PYTHON, LOOK, STATUS
-from .llvm_values import value_type
+from .llvm_values import INTEGERS, value_type
 
 ALIGNMENT = 64
 """Of a local array, in bytes: that of the widest vector register."""
@@ -97,6 +97,31 @@ def _look(builder: Any, watch: Any) -> Any:
     return builder.icmp_signed("!=", result, zero)
 
 
+def _opaque() -> DialectFunction:
+    """opaque(x): the integer x, of which LLVM knows only that it has a value. Loop strength reduction looks for the
+    cheapest way to step what it can see through; a value that it had better leave alone costs one instruction more."""
+
+    def resolve(*given: Kind) -> Resolved:
+        if len(given) != 1 or given[0] not in INTEGERS:
+            raise DialectError(f"opaque takes an integer, not {', '.join(map(str, given))}")
+        return Resolved(given, str(given[0]), lambda builder, raw: _hidden(builder, raw[0]))
+
+    return DialectFunction("opaque", 1, resolve)
+
+
+def _hidden(builder: Any, value: Any) -> Any:
+    """``value ^ zero``, where an empty piece of assembly makes the zero of 0, once in a function."""
+    entry = builder.function.entry_basic_block
+    first = entry.instructions[0] if entry.instructions else None
+    if not isinstance(first, ir.CallInstr) or not isinstance(first.callee, ir.InlineAsm):
+        with builder.goto_entry_block():
+            if first is not None:
+                builder.position_before(first)
+            first = builder.asm(ir.FunctionType(_I64, [_I64]), "", "=r,0", [ir.Constant(_I64, 0)], False)
+    narrow = value.type.width < _I64.width
+    return builder.xor(value, builder.trunc(first, value.type) if narrow else first)
+
+
 def memory_functions() -> dict[str, Any]:
-    """``local_array(count, dtype)``, ``interrupted(watch)``"""
-    return {"local_array": _local_array(), "interrupted": _interrupted()}
+    """``local_array(count, dtype)``, ``interrupted(watch)``, ``opaque(x)``"""
+    return {"local_array": _local_array(), "interrupted": _interrupted(), "opaque": _opaque()}

@@ -53,10 +53,8 @@ from .lane_loops import LaneLoop, LaneWriter, lane_loop, names_of_bodies
 from .llvm_values import allow_contraction, cast, constant, truth, value_type
 from .loop_hints import LoopHints
 from .math.called import CalledFunction
-from .mixing import opaque_zero, sums_of_counters
 from .operators import operation
 from .repeated_sections import Section, repeated_sections
-from .row_starts import starts_of_rows
 from .rows_of_words import Rows, multiplies_words, row_of
 
 _BINARY: dict[str, Callable[..., Any]] = {
@@ -112,9 +110,6 @@ class OnePass:
         self._hints = LoopHints(module)
         self._repeated: dict[str, bool] = {}
         """Functions that the program calls often, and whether loops do."""
-        self._hidden: frozenset[int] = frozenset()
-        """Additions whose result LLVM must not see through: mixing.py, row_starts.py."""
-        self._zero: Any = None
         self._rows: set[str] | None = None
         """The local arrays of a program that multiplies words; None for others."""
         self._written: dict[tuple[str, Any], Any] = {}
@@ -148,7 +143,6 @@ class OnePass:
             self._assign(name, Value(type_, value))
         start = self._builder.block
         self._repeated = _often_called(program)
-        self._hidden = sums_of_counters(program) | starts_of_rows(program)
         self._rows = set() if multiplies_words(program.body) else None
         if self._of_sections is not None and self._rows is None:
             self._sections = repeated_sections(program)
@@ -203,11 +197,11 @@ class OnePass:
         self._builder.call(own, [argument.value for argument in arguments])
 
     def _write_section(self, section: Section, own: Any) -> None:
-        kept = self._entry, self._builder, self._types, self._values, self._slots, self._loops, self._zero
+        kept = self._entry, self._builder, self._types, self._values, self._slots, self._loops
         self._entry = llir.IRBuilder(own.append_basic_block("entry"))
         self._builder = llir.IRBuilder(own.append_basic_block("start"))
         start = self._builder.block
-        self._types, self._values, self._slots, self._loops, self._zero = {}, {}, {}, [], None
+        self._types, self._values, self._slots, self._loops = {}, {}, {}, []
         for name, argument in zip(section.free, own.args):
             argument.name = name.name
             if name.type.endswith("*"):
@@ -217,7 +211,7 @@ class OnePass:
         self._builder.ret_void()
         self._entry.position_at_end(self._entry.block)
         self._entry.branch(start)
-        self._entry, self._builder, self._types, self._values, self._slots, self._loops, self._zero = kept
+        self._entry, self._builder, self._types, self._values, self._slots, self._loops = kept
 
     def _assign(self, name: str, value: Value) -> None:
         type_ = self._types.get(name)
@@ -438,7 +432,7 @@ class OnePass:
 
     def _expression(self, node: Expr) -> Value:
         value: Value = _EXPRESSIONS[type(node)](self, node)
-        return self._opaque(value) if id(node) in self._hidden else value
+        return value
 
     def _load(self, node: Name) -> Value:
         type_ = self._types.get(node.name)
@@ -460,17 +454,6 @@ class OnePass:
         if node.op in ("and", "or"):
             return self._boolean(node)
         return self._call(_BINARY[node.op], self._expression(node.left), self._expression(node.right))
-
-    def _opaque(self, value: Value) -> Value:
-        if not isinstance(value.value.type, llir.IntType):
-            return value
-        if self._zero is None:
-            self._entry.position_at_end(self._entry.block)
-            self._zero = opaque_zero(self._entry)
-        zero = self._zero
-        if value.value.type.width < 64:
-            zero = self._builder.trunc(zero, value.value.type)
-        return Value(value.type, self._builder.xor(value.value, zero))
 
     def _unary(self, node: Unary) -> Value:
         operand = node.operand

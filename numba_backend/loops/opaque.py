@@ -1,30 +1,57 @@
-"""Where random bits are mixed: additions that LLVM must not take for arithmetic on a loop's counter.
+"""Sums of a counter and random bits are opaque to LLVM: ``opaque(a + b)`` is the sum, and no arithmetic on a counter.
+
+    for i in range(lo, hi):                          for i in range(lo, hi):
+        first = add(uint32(i), key[1])                   first = add(uint32(i), key[1])
+        mixed = uint32(rotated ^ first)       ->         mixed = uint32(rotated ^ first)
+        second = add(uint32(i), mixed)                   second = opaque(add(uint32(i), mixed))
 
 A counter-based generator (Threefry, Philox) and a hash start from the counter of a loop, add, xor and rotate. LLVM's
 loop strength reduction sees dozens of sums of the counter and something, each with one more term than the one before,
-and takes half a second to find no cheaper way to step them. `sum ^ zero` is opaque to it, where LLVM does not know that
-`zero` is 0; that costs one instruction for each generated number, and nothing else, in vectorised loops too.
+and takes half a second to find no cheaper way to step them. `opaque` costs one instruction for each generated number,
+and nothing else, in vectorised loops too. Users write such arithmetic themselves, so no emitter knows of it earlier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
-import llvmlite.ir as llir
-
-from ..loops.expressions import Binary, Call, Expr, Name, Number
-from ..loops.statements import Assign, For, LoopProgram, Statement, Store, walk
+from .expressions import Binary, Call, Expr, Name, Number
+from .statements import Assign, Block, For, Statement, Store, walk, with_blocks
 
 _COUNTER, _MIXED = "counter", "mixed"
 _FEW = 8
 """With fewer xors there is nothing to hide."""
 
 
-def sums_of_counters(program: LoopProgram) -> frozenset[int]:
+def with_opaque_sums(block: Block) -> Block:
+    """The statements with such sums hidden; the same object if there are none."""
+    found = sums_of_counters(block)
+    return _with_opaque(block, found) if found else block
+
+
+def _with_opaque(block: Block, found: Collection[int]) -> Block:
+    result: Block = []
+    for statement in block:
+        match statement:
+            case Assign(targets=targets, values=values):
+                statement = Assign(targets, tuple([_hidden(value, found) for value in values]))
+            case Store(value=value):
+                statement = replace(statement, value=_hidden(value, found))
+        result.append(with_blocks(statement, lambda inner: _with_opaque(inner, found)))
+    return result
+
+
+def _hidden(value: Expr, found: Collection[int]) -> Expr:
+    parts = tuple([_hidden(part, found) for part in value.parts])
+    changed = value if all(a is b for a, b in zip(parts, value.parts)) else value.with_parts(parts)
+    return Call("opaque", (changed.closed(),)) if id(value) in found else changed
+
+
+def sums_of_counters(block: Block) -> frozenset[int]:
     """The identities of the nodes `a + b` or `add(a, b)`, or of the casts of them, where one operand steps with a
     loop's counter, as far as additions show it, and the other is the result of `^`."""
-    statements = list(walk(program.body))
+    statements = list(walk(block))
     pairs = [pair for s in statements for pair in _assigned(s)]
     if sum(_is_xor(part) for _, value in pairs for part in value.walk()) < _FEW:
         return frozenset()
@@ -81,6 +108,8 @@ def _uncast(value: Expr) -> Expr:
 def _kind(node: Expr, kinds: dict[str, str | None], found: set[int]) -> str | None:
     if isinstance(node, Name):
         return kinds.get(node.name)
+    if isinstance(node, Call) and node.function == "opaque":
+        return None
     if isinstance(node, Call) and len(node.arguments) == 1:
         (inner,) = node.arguments
         kind = _kind(inner, kinds, found)
@@ -105,8 +134,3 @@ def _kind(node: Expr, kinds: dict[str, str | None], found: set[int]) -> str | No
         return _COUNTER if any(isinstance(part, Number) for part in node.parts) else None
     return None
 
-
-def opaque_zero(builder: Any) -> Any:
-    """An int64 that is 0, which LLVM does not know: what an empty piece of assembly makes of 0."""
-    type_ = llir.IntType(64)
-    return builder.asm(llir.FunctionType(type_, [type_]), "", "=r,0", [llir.Constant(type_, 0)], False)
