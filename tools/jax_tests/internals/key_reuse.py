@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from hloom.tracer.checks import key_uses
 from hloom.tracer.arrays.overlay import overlaid
+from hloom.tracer.checks import key_uses
 
 import hloom
 from hloom import dtypes
