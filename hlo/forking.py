@@ -44,7 +44,7 @@ class Order(enum.IntEnum):
     COMPILER = 2
     PRODUCTS = 3
     LEAF = 4  # held for a few instructions
-    # A destructor may take these in any thread, whatever locks that thread holds.
+    # A destructor may take these in any thread, regardless of the locks that the thread holds.
     LLVM = 5
     MEMORY = 6
 

@@ -344,7 +344,7 @@ class HloTrace(Recorder):
 
 
 LOOKING: list[type[HloTrace]] = []
-"""What records a function with what the settings of `error_state.py` look for."""
+"""The traces that record a function with the checks of `error_state.py`."""
 
 
 def with_computation(call: Call, operands: Sequence[Value]) -> tuple[Call, list[Value]]:

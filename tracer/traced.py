@@ -269,7 +269,7 @@ class _Table:
     """For each source, the objects made from it. It is held weakly.
 
     A computation holds it itself: objects made from a computation often refer to it, and a dictionary outside of it
-    would then keep it alive for ever.
+    would then never release it.
     """
 
     __slots__ = ("_name", "_others", "_owners")

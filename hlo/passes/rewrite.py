@@ -82,7 +82,8 @@ def rebuild(
         new = mapping.get(old, old)
         if new in order:
             continue
-        if new in live or old.opcode is Opcode.PARAMETER:  # of an unused one, whatever it is now read through too
+        # of an unused one, even if its value is now read through another instruction
+        if new in live or old.opcode is Opcode.PARAMETER:
             _append(new, order)
     return HloComputation(computation.name, tuple(order), root)
 

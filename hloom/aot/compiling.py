@@ -65,7 +65,7 @@ def compile(
       freeze: values that become constants: a dict from paths to arrays or trees of arrays, or a file of them, ``.npz``
         or ``.safetensors``.
       target, cpu, features: as in `TargetMachine`; ``cpu=None`` means x86-64-v3 (machines since about 2013) for x86-64,
-        what Linux asks of every machine (rv64gc) for RISC-V, and the oldest CPU of other targets.
+        the baseline of Linux (rv64gc) for RISC-V, and the oldest CPU of other targets.
 
       blas: whether products call the BLAS that is linked with the program, through CBLAS; a text gives the names of
         its functions, with ``*`` for the routine: ``"scipy_cblas_*64_"`` (integers of 64 bits, as ``64_`` says).

@@ -8,7 +8,7 @@ which JAX has not published yet.
     hloom.jit(f)(x)               # runs to its end
     error_check.raise_if_error()  # JaxValueError: x must be positive
 
-Unlike `checkify`, which changes what a function returns, the error is kept apart: in a mutable array that programs
+Unlike in `checkify`, which changes the result of a function, the error is kept apart: in a mutable array that programs
 write, one for the process. So it works in any jitted function, in loops and branches, and outside of jit; but a jitted
 function that sets errors cannot be mapped by vmap from outside, as any other that writes to an array from outside.
 """
@@ -79,10 +79,10 @@ def error_checking_context() -> "_Iterator[None]":
 def error_checking_behavior(
     *, all: str | None = None, nan: str | None = None, divide: str | None = None, oob: str | None = None
 ) -> _Override:
-    """Within the block, in this thread, operations set an error by themselves ("raise") or do not ("ignore"): those
+    """Within the block, in this thread, operations set an error automatically ("raise") or do not ("ignore"): those
     that give NaN, that divide by zero, and that have an index out of bounds; `all` stands for each that is not given.
 
-    As `checkify` does, this looks at each operation, also at those inside of library functions. It is the setting
+    As `checkify` does, this checks each operation, also those inside of library functions. It is the setting
     ``jax_error_checking_behavior_nan`` (``_divide``, ``_oob``) for a block.
 
     >>> import hloom.numpy as jnp

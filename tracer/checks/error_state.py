@@ -2,7 +2,7 @@
 
 The first error is a code in a mutable array, which is one for the process: compiled programs read and write it as any
 other reference. The settings ``jax_error_checking_behavior_nan``, ``_divide`` and ``_oob`` look for errors at each
-operation; where they are "ignore", no operation asks for them.
+operation; where they are "ignore", no operation checks for them.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ def exchange_code(code: int) -> int:
     return before
 
 
-# ---- what the settings look for
+# ---- the checks of the settings
 
 
 _UNCHECKED = frozenset({Opcode.OPT_BARRIER, Opcode.WHILE, Opcode.CONDITIONAL})
-"""Besides movement: what has no NaN that it was not given, or whose operations are looked at themselves."""
+"""Besides movement: ops that make no new NaN, or with operations that are checked themselves."""
 
 
 def _look(opcode: Opcode, operands: tuple[Value, ...], results: Any) -> None:
@@ -127,7 +127,7 @@ def _look_for_nan(results: Any) -> None:
 
 
 class _LookingTrace(HloTrace):
-    """Records with each operation what the settings look for."""
+    """Records the checks of the settings with each operation."""
 
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
@@ -143,7 +143,7 @@ class _LookingTrace(HloTrace):
 
 
 class _LookingEval(CheckedEvalTrace):
-    """Looks at results at once."""
+    """Checks results at once."""
 
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape

@@ -1,1 +1,1 @@
-"""Profiles, logs and events: what a program did, when, and why it was compiled."""
+"""Profiles, logs and events: a program's events, their times, and the reasons for compilations."""

@@ -20,7 +20,7 @@ LOGGER = logging.getLogger(__name__.partition(".")[0])
 
 LOG_COMPILES = Setting(
     False,
-    """Log what is traced and compiled, and how long that took, as warnings of the logger "hloom".
+    """Log each trace and each compilation, with its time, as warnings of the logger "hloom".
 
     >>> import hloom
     >>> with hloom.log_compiles():
@@ -40,7 +40,7 @@ EXPLAIN_CACHE_MISSES = Setting(
 )
 NO_TRACING = Setting(
     False,
-    """A function that jit would trace anew is a RuntimeError: for programs that should have compiled all by now.
+    """A function that jit would trace again is a RuntimeError: for programs that should have compiled all by now.
 
     >>> import hloom
     >>> f = hloom.jit(lambda x: 2 * x)

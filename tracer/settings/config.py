@@ -112,8 +112,8 @@ class Config:
     )
     jax_numpy_rank_promotion = InContext(
         "allow",
-        """Where arrays of different ranks, none of them a scalar, are broadcast: "allow" it, "warn" (a UserWarning), or
-    "raise" (a ValueError).
+        """The response to broadcasting arrays of different ranks, none of them a scalar: "allow", "warn" (a
+    UserWarning), or "raise" (a ValueError).
 
     >>> import hloom, hloom.numpy as jnp
     >>> with hloom.numpy_rank_promotion("raise"):
@@ -161,8 +161,8 @@ class Config:
     )
     jax_legacy_prng_key = InContext(
         "allow",
-        """What happens where a function of `random` is given a raw key, an array of words: "allow" it, "warn" (a
-    UserWarning), or "error" (a ValueError).
+        """The response to a raw key, an array of words, in a function of `random`: "allow", "warn" (a UserWarning), or
+    "error" (a ValueError).
 
     >>> import hloom
     >>> with hloom.legacy_prng_key("error"):
@@ -176,7 +176,7 @@ class Config:
     jax_debug_nans = InContext(
         False,
         """A NaN in the result of an operation, or of a jitted function, is an error: FloatingPointError names the
-    operation that made it and its line. Jitted functions are compiled anew for that.
+    operation that made it and its line. Jitted functions are compiled again for that.
 
     >>> import hloom, hloom.numpy as jnp
     >>> with hloom.debug_nans(True):
@@ -200,8 +200,8 @@ class Config:
     )
     jax_debug_key_reuse = InContext(
         False,
-        """The second use of a random key is an error: KeyReuseError says where both are. Jitted functions are traced
-    anew for that. `hloom.experimental.key_reuse` says what counts as a use.
+        """The second use of a random key is an error: KeyReuseError shows both places. Jitted functions are traced
+    again for that. `hloom.experimental.key_reuse` lists the uses.
 
     >>> import hloom
     >>> with hloom.debug_key_reuse(True):
@@ -214,8 +214,8 @@ class Config:
     )
     jax_explicit_x64_dtypes = InContext(
         "warn",
-        """What happens where a function is asked for a dtype of 64 bits while x64 is off: "warn" (it becomes its 32-bit
-    counterpart, with a UserWarning), or "error" (a ValueError).
+        """The response to a request for a 64-bit dtype while x64 is off: "warn" (it becomes its 32-bit counterpart,
+    with a UserWarning), or "error" (a ValueError).
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.config.update("jax_explicit_x64_dtypes", "error")
@@ -230,7 +230,7 @@ class Config:
     jax_error_checking_behavior_nan = InContext(
         "ignore",
         """"raise": programs remember that an operation gave NaN, and go on; `experimental.error_check.raise_if_error`
-    raises. "ignore": they do not look.
+    raises. "ignore": no checks.
 
     >>> import hloom, hloom.numpy as jnp
     >>> from hloom.experimental import error_check
@@ -270,9 +270,9 @@ class Config:
     )
     jax_check_tracer_leaks = InContext(
         False,
-        """A traced function that leaves a traced value behind, in a list for example, is an error, which says where the
-    value was made and what refers to it. Functions are traced anew, and the garbage collector is asked each time: that
-    is slow.
+        """A traced function that leaves a traced value behind, in a list for example, raises an error that shows where
+    the value was made and which objects refer to it. Functions are traced again, and each trace queries the garbage
+    collector, which is slow.
 
     >>> import hloom
     >>> leaked = []
@@ -296,7 +296,7 @@ class Config:
     )
     hloom_collective_timeout = OfProcess[float](
         40.0,
-        "Seconds for which a device waits for others in a collective.",
+        "The seconds that a device waits for others in a collective.",
         set_collective_timeout,
         collective_timeout,
         check=_check_seconds,
@@ -304,8 +304,8 @@ class Config:
     )
     hloom_jit_level = OfProcess(
         0,
-        """0: operations outside of jit run one by one. 1: they are collected as in a `jit_scope`, and what comes a
-    second time is compiled. 2: all is compiled.""",
+        """0: operations outside of jit run one by one. 1: they are collected as in a `jit_scope`, and
+    structures that come a second time are compiled. 2: all structures are compiled.""",
         _change_jit_level,
         values=(0, 1, 2),
     )
@@ -322,15 +322,15 @@ class Config:
     )
     hloom_compiler = InContext(
         DEFAULT_KERNEL_COMPILER,
-        """What makes machine code of kernels: "llvm" (this library's own way from their loops to LLVM's code), or
-    "numba", which compiles their text by `numba.njit`.""",
+        """The compiler of kernels: "llvm" (this library's own path from loops to LLVM's code), or "numba", which
+    compiles their text by `numba.njit`.""",
         values=("llvm", "numba"),
         hears=False,
     )
     hloom_target = InContext[str | Target](
         default_target(),
-        """The target whose layouts and memories compiled programs use inside: "cpu" (dense, row-major), another name,
-    or a `hloom.hlo.Target` that the user made.""",
+        """The target that determines the layouts and memories inside of compiled programs: "cpu" (dense, row-major),
+    another name, or a `hloom.hlo.Target` that the user made.""",
         types=(str, Target),
         check=_check_target,
         then=set_default_target,

@@ -66,11 +66,11 @@ class Context:
     user_contexts: tuple[tuple[int, Any], ...] = ()
     """Values of contexts that users make (`user_context.py`)."""
     enable_custom_prng: bool = False
-    """`PRNGKey` and what makes keys of raw ones return typed keys."""
+    """`PRNGKey` and functions that derive keys from raw ones return typed keys."""
     legacy_prng_key: str = "allow"
     """"warn" or "error" where a function of `random` is given a raw key."""
     explicit_x64_dtypes: str = "warn"
-    """"error": a dtype of 64 bits that is asked for in vain is an error."""
+    """"error": a request for an unavailable 64-bit dtype is an error."""
     error_checking_behavior_nan: str = "ignore"
     error_checking_behavior_divide: str = "ignore"
     error_checking_behavior_oob: str = "ignore"

@@ -1,6 +1,6 @@
 """Settings of JAX that programs make and that change nothing here, each with the reason; and those that have one value.
 
-A value is checked and remembered, so that a program reads what it wrote. A value that would have to change something
+A value is checked and stored, so that a program reads back its own value. A value that would have to change something
 which hloom cannot change is an error, not a silence.
 """
 
@@ -54,11 +54,11 @@ OF_JAX = {
     "jax_mutable_array_checks": _one_value(True, "references are always checked"),
     "jax_no_execution": _one_value(False, "jit(f).lower(...).compile() compiles without running"),
     "jax_num_cpu_devices": OfJax(
-        -1, "the devices are settled when one is first asked for", check=set_device_count, hears=False
+        -1, "the devices are settled when one is first used", check=set_device_count, hears=False
     ),
     "jax_platform_name": OfJax("", "there is one platform", types=(str, type(None)), check=_platforms),
     "jax_platforms": OfJax(None, "there is one platform", check=_platforms),
-    "jax_random_seed_offset": _one_value(0, "seeds are what the program gives"),
+    "jax_random_seed_offset": _one_value(0, "the program gives the seeds"),
     "jax_threefry_partitionable": _one_value(True, "other bits would come out of the other way"),
 }
 """By name."""
@@ -79,13 +79,13 @@ _more(
 _more(_ALWAYS, jax_enable_checks=False)
 _more("calls from several threads are safe", jax_thread_guard=False)
 _more("both forms of the derivative agree", jax_softmax_custom_jvp=False)
-_more("cumulative sums have one form, whose results agree", jax2tf_associative_scan_reductions=False)
+_more("cumulative sums have one form", jax2tf_associative_scan_reductions=False)
 _more("constants are operands of programs", jax_captured_constants_warn_bytes=2_000_000_000)
 _more("a call returns when it is done", jax_cpu_enable_async_dispatch=True)
 _more("HLOOM_DISABLE_PASSES leaves out passes by name", jax_disable_most_optimizations=False)
 _more("both ways to make a mesh current stay", jax_disallow_mesh_context_manager=False)
 _more("HLOOM_DUMP_TO names a folder for all stages", jax_dump_ir_to="")
-_more("hloom logs to the logger hloom, whose level Python sets", jax_logging_level="NOTSET")
+_more("hloom logs to the logger hloom; Python sets its level", jax_logging_level="NOTSET")
 _more("there is one way to linearize", jax_use_direct_linearize=True)
 _more("there is one partitioner", jax_use_shardy_partitioner=True)
 _more("HLOOM_BACKEND names the backend", jax_xla_backend="")

@@ -1,7 +1,7 @@
 """A setting, declared once: attribute of `hloom.config`, context manager, environment variable, flag, documentation.
 
     class Config:
-        jax_no_tracing = Setting(False, "A function that would be traced anew for jit is a RuntimeError.")
+        jax_no_tracing = Setting(False, "A function that would be traced again for jit is a RuntimeError.")
 
 There are four kinds, by where the value is:
 

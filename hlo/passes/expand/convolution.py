@@ -107,9 +107,10 @@ def reversed_window(convolution: HloInstruction) -> HloInstruction | None:
 def phases_of_dilated_input(convolution: HloInstruction) -> HloInstruction | None:
     """A convolution over an input with holes (the gradient of a strided one) becomes one without holes for each phase.
 
-    Along a dimension dilated by b, the results q * n + p of a phase p, where n is b over what it has in common with the
-    stride, meet an element of the input with the same elements of the kernel: some first one and every m-th from there
-    on, or none. Those are a convolution with a smaller stride and window dilation; the phases' results are interleaved.
+    Along a dimension dilated by b, let n be b divided by its greatest common divisor with the stride. The results q * n
+    + p of a phase p meet an element of the input with the same elements of the kernel: some first one and every m-th
+    from there on, or none. Those are a convolution with a smaller stride and window dilation; the phases' results are
+    interleaved.
     """
     attributes: ConvolutionAttributes = convolution.attributes
     for position, part in enumerate(attributes.window):
