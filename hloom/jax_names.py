@@ -88,6 +88,9 @@ StatefulPRNG stateful_rng
 get_num_params_in_lstm init_lstm_weight lstm lstm_bwd lstm_fwd lstm_ref rnn_abstract_eval rnn_bwd_abstract_eval
 swap_lstm_gates unpack_lstm_weights
 """,
+    "experimental.scheduling_groups": """
+attr_get dce_jaxpr_xla_metadata_rule scheduling_group xla_metadata_call
+""",
     "experimental.serialize_executable": """
 deserialize_and_load serialize
 """,
@@ -442,6 +445,7 @@ ADVICE = {
     **_all("debug", "DebugEffect OrderedDebugEffect", _INSIDE),
     **_all("experimental.jet experimental.ode experimental.rnn", "*", "it is a piece of JAX's implementation"),
     **_all("experimental.hijax experimental.sparse.linalg", "*", _NOT_YET),
+    **_all("experimental.scheduling_groups", "*", _INSIDE),
     **_all("experimental.shard_map", "*", "hloom.shard_map is the function"),
     **_all("experimental.layout", "*", "layouts of arguments are chosen in HLO text, by entry_computation_layout"),
     **_all("experimental.sparse", "*", _NOT_YET),

@@ -13,7 +13,7 @@ import pytest
 import hloom
 import hloom.numpy as jnp
 from hloom import lax
-from hloom.experimental import hijax, jet, pjit, random, rnn, sparse, xla_metadata
+from hloom.experimental import hijax, jet, pjit, random, rnn, scheduling_groups, sparse, xla_metadata
 
 
 def test_a_generator_draws_what_jaxs_draws() -> None:
@@ -83,6 +83,19 @@ def test_lstm(bidirectional: bool) -> None:
     assert (twice == weights).all() and not (rnn.swap_lstm_gates(weights, *sizes) == weights).all()
     with pytest.raises(hloom.errors.UnsupportedError, match="dropout"):
         rnn.lstm(*given, *sizes[:3], 0.5, bidirectional)
+
+
+def test_calls_with_attributes() -> None:
+    @scheduling_groups.scheduling_group("all")
+    @scheduling_groups.xla_metadata_call(inlineable="false")
+    @hloom.jit
+    def f(x: Any, power: int = 2) -> Any:
+        return x**power
+
+    text = hloom.jit(lambda x: f(x) + 1).lower(3.0).as_text()
+    assert text.count('inlineable="false"') == text.count('scheduling_group="all"') == 1
+    assert f(3.0) == 9 and hloom.grad(f)(3.0) == 6 and hloom.vmap(f)(jnp.arange(3.0)).tolist() == [0, 1, 4]
+    assert hloom.jit(hloom.grad(hloom.checkpoint(f)))(3.0) == 6 and f.__name__ == "f"
 
 
 def test_attributes_of_instructions() -> None:

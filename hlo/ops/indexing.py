@@ -142,6 +142,10 @@ def _gather_rule(operands: Sequence[Shape], attributes: GatherAttributes, declar
     components = index_sizes[vector]
     index_map, collapsed = attributes.start_index_map, attributes.collapsed_slice_dims
     rank = len(index_sizes) - 1 + len(attributes.offset_dims)
+    for k, d in enumerate(attributes.offset_dims):
+        if not 0 <= d < rank:
+            why = f"Offset dimension {k} in gather op is out of bounds; got {d}, but should have been in [0, {rank})"
+            fail(Opcode.GATHER, operands, why, 8)
     _require_sorted(Opcode.GATHER, operands, attributes.offset_dims, rank, "offset_dims", 8)
     _require_index_map(Opcode.GATHER, operands, index_map, vector, components, array.rank, "start_index_map", 3)
     _require_sorted(Opcode.GATHER, operands, collapsed, array.rank, "collapsed_slice_dims", 4)

@@ -13,7 +13,7 @@ from ..tracer.core import current_trace as _current_trace
 
 if _typing.TYPE_CHECKING:
     from . import checkify, error_check, hijax, jet, key_reuse, layout, mesh_utils, multihost_utils, ode, pjit
-    from . import random, rnn, serialize_executable, sparse, xla_metadata
+    from . import random, rnn, scheduling_groups, serialize_executable, sparse, xla_metadata
 
 __all__ = [
     "checkify",
@@ -32,6 +32,7 @@ __all__ = [
     "pjit",
     "random",
     "rnn",
+    "scheduling_groups",
     "serialize_executable",
     "sparse",
     "xla_metadata",
@@ -74,5 +75,5 @@ def disable_x64() -> _Block | _Override:
 _publish(
     __name__,
     *("checkify", "error_check", "hijax", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "pjit"),
-    *("random", "rnn", "serialize_executable", "sparse", "xla_metadata"),
+    *("random", "rnn", "scheduling_groups", "serialize_executable", "sparse", "xla_metadata"),
 )

@@ -60,7 +60,7 @@ def of_jax() -> dict[str, list[str]]:
 _OPEN = (
     *("example_libraries.optimizers", "example_libraries.stax", "experimental.jet", "experimental.multihost_utils"),
     *("experimental.ode", "experimental.rnn", "experimental.serialize_executable", "experimental.sparse"),
-    "experimental.sparse.linalg",
+    *("experimental.scheduling_groups", "experimental.sparse.linalg"),
 )
 """Modules of JAX that show what they import for themselves."""
 

@@ -745,7 +745,7 @@ def as_value(value: Any) -> Value:
     if (array := resolved(value)) is not value:
         return as_value(array)
     raise OperandError(
-        f"an array or a number is needed, not {type(value).__name__} ({_short(value)})\n"
+        f"Argument {_short(value)} of type {type(value)} is not a valid JAX type: an array or a number is needed\n"
         f"  at {user_line() or '<unknown>'}\n"
         "  Lists, tuples and other sequences become arrays with hloom.numpy.asarray."
     )

@@ -17,6 +17,7 @@ from ...autodiff import jacobian as of_vectors
 from ...hlo.errors import UnsupportedError
 from ...jaxpr.make import make_jaxpr
 from ...tracer.arguments import ShapeDtypeStruct
+from ...tracer.errors import TreeStructureError
 from ...tracer.source import user_line
 from ...tracer.tracer import Tracer
 from . import operators as rules
@@ -208,7 +209,12 @@ def _forgetful(x: Any) -> Any:
 
 
 def _cond(index: Any, *operands: Any, branches: Any, **_: Any) -> Any:
-    return lax.switch(index, [functools.partial(_called, branch) for branch in branches], *operands)
+    try:
+        return lax.switch(index, [functools.partial(_called, branch) for branch in branches], *operands)
+    except TreeStructureError as error:
+        raise TreeStructureError(
+            f"sparsified true_fun output must have same type structure as sparsified false_fun output: {error}"
+        ) from None
 
 
 def _while(
