@@ -548,9 +548,9 @@ PLACE = r"argument x\['w'\]\[1\]\.w of compiled at .*test_tree.py:\d+ is a "
         (lambda: hloom.eval_shape(compiled, TEXT), NonArrayArgumentError, PLACE + "str"),
         (
             lambda: hloom.jit(lambda x: {"q": [x, Layer("no")]})(1.0),
-            *(NonArrayArgumentError, r"returned a str at output component \['q'\]\[1\]\.w, which"),
+            *(NonArrayArgumentError, r"returned a value of type str at output component \['q'\]\[1\]\.w, which"),
         ),
-        (lambda: hloom.jit(lambda x: "no")(1.0), NonArrayArgumentError, "returned a str, which"),
+        (lambda: hloom.jit(lambda x: "no")(1.0), NonArrayArgumentError, "returned a value of type str, which"),
         (lambda: hloom.eval_shape(lambda x: [x, "no"], 1.0), NonArrayArgumentError, r"output component \[1\], which"),
         (lambda: hloom.lax.scan(lambda c, x: (c, x), TEXT, jnp.ones(2)), TypeError, r"argument c\['w'\]\[1\]\.w of"),
         (lambda: hloom.lax.scan(lambda c, x: (c, x), 1.0, TEXT), TypeError, r"argument x\['w'\]\[1\]\.w of"),
