@@ -49,8 +49,8 @@ from ..hlo.targets import target_named
 from .bodies import Bodies
 from .dot import is_gemm, is_matrix
 from .emit.movement import MANY_PARTS
-from .emit.small_linalg import has_small_kernel
 from .expansions import NUMBA_EXPANSIONS
+from .linalg.algorithms import has_small_kernel
 from .native_loops.cost import is_native
 from .output_fusion.fuse import OutputFusion
 from .tuning import Tuning

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.hlo.element_type import ElementType
-from hloom.numba_backend.emit import lanes, small_linalg
+from hloom.numba_backend.linalg import forms
 
 import hloom
 import hloom.numpy as jnp
@@ -38,9 +38,9 @@ def positive(kind: str, count: int, n: int) -> np.ndarray:
 
 
 def both(function: Callable[..., Any], a: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same results with the kernels of `lanes.py` as without them, up to rounding."""
+    """The same results with the side-by-side kernels as without them, up to rounding."""
     used = []
-    chosen = small_linalg.fits_lanes
+    chosen = forms.fits_lanes
 
     def spy(*arguments: Any) -> bool:
         used.append(chosen(*arguments))
@@ -49,7 +49,7 @@ def both(function: Callable[..., Any], a: np.ndarray, monkeypatch: pytest.Monkey
     results = []
     with hloom.enable_x64(True):
         for choose in (spy, lambda *_: False):
-            monkeypatch.setattr(small_linalg, "fits_lanes", choose)
+            monkeypatch.setattr(forms, "fits_lanes", choose)
             results.append([np.asarray(x) for x in hloom.tree.leaves(hloom.jit(lambda x: function(x))(a))])
     assert all(used) and used
     eps = np.finfo(a.dtype).eps
@@ -107,10 +107,10 @@ def test_qr(shape: tuple[int, int], count: int, kind: str, monkeypatch: pytest.M
 
 
 def test_what_is_not_done_side_by_side() -> None:
-    assert not lanes.fits_lanes(ElementType.F32, 7, 9)
-    assert not lanes.fits_lanes(ElementType.C64, 100, 9)
-    assert not lanes.fits_lanes(ElementType.F32, 100, 17 * 17)
-    assert lanes.fits_lanes(ElementType.F64, 4, 22 * 22)
+    assert not forms.fits_lanes(ElementType.F32, 7, 9)
+    assert not forms.fits_lanes(ElementType.C64, 100, 9)
+    assert not forms.fits_lanes(ElementType.F32, 100, 17 * 17)
+    assert forms.fits_lanes(ElementType.F64, 4, 22 * 22)
 
 
 def test_in_a_native_loop() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hloom.hlo.custom_call_targets.table import LAPACK
 from hloom.hlo.errors import UnsupportedError
-from hloom.numba_backend.emit import small_linalg
+from hloom.numba_backend.linalg import forms
 from hloom.numba_backend.rows import custom_call
 from hloom.numba_backend.runtime import lapack, lapack_calls
 
@@ -33,7 +33,7 @@ def native(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError(f"{instruction.name} is a row that calls Python")
 
     monkeypatch.setattr(custom_call, "host_row", refuse)
-    monkeypatch.setattr(small_linalg, "MOST_ROWS", 0)
+    monkeypatch.setattr(forms, "MOST_ROWS", 0)
 
 
 def values(types: str) -> list[np.ndarray]:

@@ -1,13 +1,12 @@
 """Linear algebra as rows of a program that leaves the process: kernels in place of calls of LAPACK, for any size.
 
-Small matrices have the kernels that they have in this process (`emit/small_linalg.py`). For others, and for routines
+Small matrices have the kernels that they have in this process (`linalg/algorithms.py`). For others, and for routines
 that have none, a kernel takes one matrix of the batch after the other, with scratch memory for one.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ...hlo.builder import make_instruction
@@ -18,13 +17,14 @@ from ...hlo.custom_calls import call_of, is_built_in
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops.linalg import TransposeKind
-from ..emit.texts import in_types, indented, kernel_of
+from ..emit.texts import Text, View, source_of
 from ..emit.topk import emit_topk
+from ..linalg import factorize, more_solves, schur, spectral
+from ..linalg.algorithms import algorithm_of
+from ..loops.inward import Inward
 from ..rows.linalg import add_small
 from ..rows.table import RowContext
 from ..runtime.program import Argument, RowRefused, size
-from . import factorize_text, schur_text, solve_text, symmetric_text
 
 _S32 = ElementType.S32
 _WIDE = {ElementType.F32: ElementType.C64, ElementType.F64: ElementType.C128}
@@ -56,59 +56,63 @@ class Routine:
             kind = {"T": self._element_type, "R": self._element_type.real}.get(letter) or _WIDE[self._element_type.real]
             self._buffers[name] = self._context.scratch(kind, count), kind
 
-    def add(self, name: str, lines: Sequence[str], **sizes: int) -> None:
+    def add(self, name: str, lines: Sequence[str], views: Sequence[View] = (), **sizes: int) -> None:
         """The row. A buffer and a size that the text does not use are not among the kernel's parameters."""
-        text = in_types("\n".join(lines), self._element_type)
-        buffers = {key: value for key, value in self._buffers.items() if re.search(rf"\b{key}\[", text)}
-        used = {key: value for key, value in sizes.items() if re.search(rf"\b{key}\b", text)}
-        head = f"def {name}(lo, hi, {', '.join([*buffers, *used])}):"
-        definition = [head, "    for b in range(lo, hi):", *indented(text.splitlines(), 2), ""]
-        parameters = [*[("pointer", kind.value) for _, kind in buffers.values()], *[("size", "s64")] * len(used)]
-        kernel = kernel_of(name, "\n".join(definition), parameters)
-        arguments = [*[place for place, _ in buffers.values()], *[size(value) for value in used.values()]]
+        pointers = tuple((key, kind) for key, (_, kind) in self._buffers.items())
+        steps = (Inward("j", arrays=(("dot", "sums"),)),) if views else ()
+        text = Text(name, tuple(lines), self._element_type, pointers, tuple(sizes), tuple(views), (), steps)
+        self.add_text(text, sizes)
+
+    def add_text(self, text: Text, sizes: Mapping[str, int]) -> None:
+        """The row of a text whose pointers are the buffers."""
+        kernel, pointers, numbers = source_of(text)
+        arguments = [*[self._buffers[key][0] for key in pointers], *[size(sizes[key]) for key in numbers]]
         self._context.builder.kernel(kernel, arguments, self._count)
 
 
-def add_cholesky(context: RowContext, instruction: HloInstruction) -> None:
-    """cholesky"""
+def _in_batch(name: str, rows: str, columns: str, array: str = "") -> View:
+    """A matrix of the batch."""
+    return View(name, array or name, f"b * {rows} * {columns} + I * {columns} + J")
+
+
+def _of_batch(name: str, length: str) -> View:
+    """Numbers of each matrix of the batch."""
+    return View(name, name, f"b * {length} + I")
+
+
+def add_linalg(context: RowContext, instruction: HloInstruction) -> bool:
+    """Adds the rows of an algorithm that is written for all sizes; False if the instruction has none."""
     if add_small(context, instruction):
-        return
-    shape = instruction.shape
-    n = shape.dimensions[-1]
-    routine = Routine(context, shape.element, math.prod(shape.dimensions[:-2]))
-    routine.given([*context.operands(instruction), *context.results(instruction)], "x out")
-    routine.work("w", n * n)
-    routine.add("cholesky", factorize_text.cholesky(instruction.attributes.lower, "op"), n=n)
+        return True
+    algorithm = algorithm_of(instruction)
+    if algorithm is None or math.isinf(algorithm.one):
+        return False
+    text, scratch, copies = algorithm.of_any_size()
+    operands, results = context.operands(instruction), context.results(instruction)
+    places: dict[str, Argument] = {}
+    for key, (operand, output) in algorithm.roles.items():
+        places[key] = operands[operand] if operand is not None else results[output or 0]
+    leaves = [*instruction.shape.leaves()]
+    for target, source in copies.items():
+        context.builder.copy(places[target], places[source], leaves[algorithm.roles[target][1] or 0].byte_size)
+    routine = Routine(context, algorithm.element_type, algorithm.count)
+    for key, kind in algorithm.pointers():
+        routine.buffer(key, places[key], kind)
+    for key, count in scratch.items():
+        routine.work(key, count)
+    routine.add_text(text, algorithm.sizes)
+    return True
 
 
-_TRANS = {TransposeKind.NO_TRANSPOSE: "N", TransposeKind.TRANSPOSE: "T", TransposeKind.ADJOINT: "C"}
-
-
-def add_triangular_solve(context: RowContext, instruction: HloInstruction) -> None:
-    """triangular-solve"""
-    if add_small(context, instruction):
-        return
-    shape, a = instruction.shape, instruction.attributes
-    places = [*context.operands(instruction), *context.results(instruction)]
-    trans = _TRANS[a.transpose_a]
-    _solve(context, shape.element, shape.dimensions, places, (a.left_side, a.lower, trans, a.unit_diagonal))
-
-
-def _solve(
-    context: RowContext, element_type: ElementType, dimensions: Sequence[int], places: Sequence[Argument],
-    how: tuple[bool, bool, str, bool],
-) -> None:  # fmt: skip
-    *batch, m, n = dimensions
-    if 0 in dimensions:
-        return
-    routine = Routine(context, element_type, math.prod(batch))
-    routine.given(places, "x y out")
-    routine.add("triangular_solve", factorize_text.triangular_solve(*how), m=m, n=n)
+def add_required(context: RowContext, instruction: HloInstruction) -> None:
+    """cholesky, triangular-solve"""
+    if not add_linalg(context, instruction):
+        raise RowRefused(f"it has no kernel for {instruction.shape}")
 
 
 def add_custom_call(context: RowContext, instruction: HloInstruction) -> None:
     """A custom call of a target that hloom has itself. Functions that a user has registered are refused."""
-    if add_small(context, instruction):
+    if add_linalg(context, instruction):
         return
     attributes = instruction.attributes
     call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)
@@ -131,46 +135,17 @@ def _routine(context: RowContext, call: Call) -> Routine:
     return Routine(context, call.element_type, math.prod(call.batch))
 
 
-def _potrf(context: RowContext, instruction: HloInstruction, call: Call) -> None:
-    n = call.sizes["n"]
-    routine = _routine(context, call)
-    routine.given(_places(context, instruction), "x out info", "TTi")
-    routine.work("w", n * n)
-    routine.add("potrf", factorize_text.cholesky(call.letter("uplo", "LU") == "L", "potrf"), n=n)
-
-
-def _getrf(context: RowContext, instruction: HloInstruction, call: Call) -> None:
-    with_order = call.target == "LuDecomposition"
-    routine = _routine(context, call)
-    routine.given(_places(context, instruction), f"x out pivots {'order' if with_order else 'info'}", "TTii")
-    routine.add("lu", factorize_text.lu(with_order), m=call.sizes["m"], n=call.sizes["n"])
-
-
-def _geqrf(context: RowContext, instruction: HloInstruction, call: Call) -> None:
-    m, n = call.sizes["m"], call.sizes["n"]
-    routine = _routine(context, call)
-    routine.given(_places(context, instruction), "x out tau")
-    routine.work("sums", n)
-    routine.add("qr", factorize_text.qr(), m=m, n=n)
-
-
 def _geqp3(context: RowContext, instruction: HloInstruction, call: Call) -> None:
     m, n = call.sizes["m"], call.sizes["n"]
     routine = _routine(context, call)
-    routine.given(_places(context, instruction), "x chosen_first out pivots tau", "TiTiT")
+    places = _places(context, instruction)
+    context.builder.copy(places[2], places[0], instruction.shape.elements[0].byte_size)
+    routine.given(places, "x chosen_first out pivots tau", "TiTiT")
     routine.work("sums", n)
     routine.work("norms first_norms", n, "R")
-    routine.add("qr_with_pivots", factorize_text.qr_with_pivots(), m=m, n=n)
-
-
-def _orgqr(context: RowContext, instruction: HloInstruction, call: Call) -> None:
-    m, n, p = (call.sizes[name] for name in "mnp")
-    if not p <= n <= m:
-        call.fail("there must be at most as many reflections as columns, and as many columns as rows")
-    routine = _routine(context, call)
-    routine.given(_places(context, instruction), "x tau out")
-    routine.work("sums", n)
-    routine.add("reflections", factorize_text.reflections(), m=m, n=n, p=p)
+    views = [_in_batch("w", "m", "n", "out"), *(_of_batch(name, "n") for name in ("chosen_first", "pivots"))]
+    views.append(_of_batch("tau", "minimum(m, n)"))
+    routine.add("qr_with_pivots", factorize.qr_with_pivots(), views, m=m, n=n)
 
 
 def _ormqr(context: RowContext, instruction: HloInstruction, call: Call) -> None:
@@ -179,26 +154,19 @@ def _ormqr(context: RowContext, instruction: HloInstruction, call: Call) -> None
     if rows != (m if left else n) or p > rows or columns < p:
         call.fail("the reflections must be as long as c has rows (columns, from the right), and be columns of a")
     routine = _routine(context, call)
-    routine.given(_places(context, instruction), "x tau y out")
-    routine.work("sums", n)
-    routine.work("v", rows)
-    text = factorize_text.times_reflections(left, adjoint)
-    routine.add("times_reflections", text, m=m, n=n, p=p, rows=rows, columns=columns)
-
-
-def _trsm(context: RowContext, instruction: HloInstruction, call: Call) -> None:
-    left = call.letter("side", "LR") == "L"
-    m, n = call.sizes["m"], call.sizes["n"]
-    if call.sizes["a"] != (m if left else n):
-        call.fail("the sizes of a and b do not fit")
-    how = left, call.letter("uplo", "LU") == "L", call.letter("trans_x", "NTC"), call.letter("diag", "NU") == "U"
-    _solve(context, call.element_type, (math.prod(call.batch), m, n), _places(context, instruction), how)
+    places = _places(context, instruction)
+    context.builder.copy(places[3], places[2], instruction.shape.byte_size)
+    routine.given(places, "x tau y out")
+    routine.work("sums v", n)
+    views = [_in_batch("w", "m", "n", "out"), _in_batch("q", "rows", "columns", "x"), _of_batch("tau", "p")]
+    text = factorize.times_reflections(left, adjoint)
+    routine.add("times_reflections", text, views, m=m, n=n, p=p, rows=rows, columns=columns)
 
 
 def _gtsv(context: RowContext, instruction: HloInstruction, call: Call) -> None:
     routine = _routine(context, call)
     routine.given(_places(context, instruction), "dl d du y new_dl new_d new_du out info", "TTTTTTTTi")
-    routine.add("tridiagonal_solve", factorize_text.tridiagonal_solve(), n=call.sizes["n"], m=call.sizes["b"])
+    routine.add("tridiagonal_solve", more_solves.tridiagonal_solve(), n=call.sizes["n"], m=call.sizes["b"])
 
 
 def _perturbed(context: RowContext, instruction: HloInstruction, call: Call) -> None:
@@ -208,7 +176,7 @@ def _perturbed(context: RowContext, instruction: HloInstruction, call: Call) -> 
     routine = _routine(context, call)
     routine.given(_places(context, instruction), "dl d du y out")
     routine.work("first second third", n)
-    routine.add("perturbed_tridiagonal", solve_text.perturbed_tridiagonal(), n=n, m=m)
+    routine.add("perturbed_tridiagonal", more_solves.perturbed_tridiagonal(), n=n, m=m)
 
 
 def _syevd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
@@ -223,7 +191,7 @@ def _syevd(context: RowContext, instruction: HloInstruction, call: Call) -> None
     routine = _routine(context, call)
     routine.given(_places(context, instruction), f"x out values{' info' if info else ''}", f"TTR{'i' if info else ''}")
     _tridiagonal_work(routine, n)
-    routine.add("symmetric_eigen", symmetric_text.symmetric_eigen(lower, vectors, info), n=n)
+    routine.add("symmetric_eigen", spectral.symmetric_eigen(lower, vectors, info), n=n)
 
 
 def _tridiagonal_work(routine: Routine, n: int) -> None:
@@ -237,7 +205,7 @@ def _sytrd(context: RowContext, instruction: HloInstruction, call: Call) -> None
     routine = _routine(context, call)
     routine.given(_places(context, instruction), "x out d_out e_out tau info", "TTRRTi")
     _tridiagonal_work(routine, n)
-    routine.add("tridiagonal", symmetric_text.reduced_to_tridiagonal(call.letter("uplo", "LU") == "L"), n=n)
+    routine.add("tridiagonal", spectral.reduced_to_tridiagonal(call.letter("uplo", "LU") == "L"), n=n)
 
 
 def _gehrd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
@@ -247,7 +215,7 @@ def _gehrd(context: RowContext, instruction: HloInstruction, call: Call) -> None
     routine = _routine(context, call)
     routine.given(_places(context, instruction), "x h tau info", "TTTi")
     routine.work("t v sums", n)
-    routine.add("hessenberg", schur_text.reduced_to_hessenberg(), n=n, first=low - 1, last=high)
+    routine.add("hessenberg", schur.reduced_to_hessenberg(), n=n, first=low - 1, last=high)
 
 
 def _svd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
@@ -270,12 +238,12 @@ def _svd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
     routine.work("w", m * n)
     routine.work("sums t r", m)
     routine.work("d e", n, "R")
-    text = symmetric_text.singular_values(mode != "N", adjoint)
+    text = spectral.singular_values(mode != "N", adjoint)
     wide = height if adjoint else width
     if mode != "N":
         routine.work("du", m * wide)
         routine.work("dv", n * n)
-        text += symmetric_text.singular_vectors(adjoint)
+        text += spectral.singular_vectors(adjoint)
     routine.add("singular_values", text, m=m, n=n, columns=wide)
 
 
@@ -289,7 +257,7 @@ def _geev(context: RowContext, instruction: HloInstruction, call: Call) -> None:
     routine.work("column", n, "C")
     if not is_complex:
         routine.work("ch cz", n * n, "C")
-    routine.add("eigen", schur_text.eigen(is_complex, left, right), n=n)
+    routine.add("eigen", schur.eigen(is_complex, left, right), n=n)
 
 
 def _schur_work(routine: Routine, n: int) -> None:
@@ -307,7 +275,7 @@ def _gees(context: RowContext, instruction: HloInstruction, call: Call) -> None:
     routine = _routine(context, call)
     routine.given(places, f"x form vectors {values} selected info", f"TTT{types}ii")
     _schur_work(routine, n)
-    routine.add("schur", schur_text.schur(is_complex), n=n)
+    routine.add("schur", schur.schur(is_complex), n=n)
     if not wanted:
         context.builder.zero(places[2], instruction.shape.elements[1].byte_size)
 
@@ -327,7 +295,7 @@ def _csr(context: RowContext, instruction: HloInstruction, call: Call) -> None:
     names = ("values", "columns", "starts", "dense", "out")
     for name, place, kind in zip(names, places, [*kinds, element], strict=True):
         routine.buffer(name, place, kind)
-    text = solve_text.sparse_times_dense(zero, bad)
+    text = more_solves.sparse_times_dense(zero, bad)
     routine.add("sparse_times_dense", text, count=values.num_elements, m=m, n=dense.dimensions[0])
 
 
@@ -351,10 +319,8 @@ def _unwritten(context: RowContext, instruction: HloInstruction, call: Call) -> 
 
 
 _TARGETS: Mapping[str, Callable[[RowContext, HloInstruction, Call], None]] = {
-    "potrf": _potrf, "getrf": _getrf, "lu_decomposition": _getrf, "geqrf": _geqrf, "qr": _geqrf, "geqp3": _geqp3,
-    "orgqr": _orgqr, "householder_product": _orgqr, "ormqr": _ormqr, "trsm": _trsm, "gtsv": _gtsv,
-    "tridiagonal_solve_perturbed": _perturbed, "syevd": _syevd, "eigh": _syevd, "sytrd": _sytrd, "gehrd": _gehrd,
-    "gesdd": _svd, "gesvd": _svd, "geev": _geev, "gees": _gees, "csr_times_dense": _csr, "topk": _topk,
-    "identity": _identity, "unwritten": _unwritten,
+    "geqp3": _geqp3, "ormqr": _ormqr, "gtsv": _gtsv, "tridiagonal_solve_perturbed": _perturbed, "syevd": _syevd,
+    "eigh": _syevd, "sytrd": _sytrd, "gehrd": _gehrd, "gesdd": _svd, "gesvd": _svd, "geev": _geev, "gees": _gees,
+    "csr_times_dense": _csr, "topk": _topk, "identity": _identity, "unwritten": _unwritten,
 }  # fmt: skip
 """By the function of the built-in target."""

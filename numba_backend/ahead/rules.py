@@ -8,10 +8,10 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..rows.table import RowContext
 from .fourier import add_fft
-from .linalg import add_cholesky, add_custom_call, add_triangular_solve
+from .linalg import add_custom_call, add_required
 
 RULES: dict[Opcode, Callable[[RowContext, HloInstruction], None]] = {
-    Opcode.FFT: add_fft, Opcode.CHOLESKY: add_cholesky, Opcode.TRIANGULAR_SOLVE: add_triangular_solve,
+    Opcode.FFT: add_fft, Opcode.CHOLESKY: add_required, Opcode.TRIANGULAR_SOLVE: add_required,
     Opcode.CUSTOM_CALL: add_custom_call,
 }  # fmt: skip
 """By opcode; other operations have the rows of `rows/`."""

@@ -30,8 +30,7 @@ from ...hlo.element_type import ElementType
 from ..ahead.fourier_text import LARGEST_FACTOR, factors_of, roots
 from ..machine import target_machine
 from .fourier import butterfly_lines
-from .lanes import LANES
-from .texts import indented
+from .texts import LANES, indented
 
 LARGEST_SUM = 127
 """The largest prime that is a pass: from here on a convolution takes less."""

@@ -43,12 +43,14 @@ class NotALoopProgram(Exception):
     """The text uses something that loop programs do not have."""
 
 
-def read(text: str, types: Mapping[str, str] | Sequence[str], name: str | None = None) -> LoopProgram:
+def read(
+    text: str | ast.Module, types: Mapping[str, str] | Sequence[str], name: str | None = None
+) -> LoopProgram:
     """The program of a definition. `types`: the type of each parameter. `name`: the definition's, if it is known.
 
     Raises NotALoopProgram, and for what is no Python at all SyntaxError.
     """
-    definition, *more = ast.parse(text).body
+    definition, *more = (ast.parse(text) if isinstance(text, str) else text).body
     if more or not isinstance(definition, ast.FunctionDef) or name not in (None, definition.name):
         raise NotALoopProgram("a text that is not one definition")
     arguments = definition.args

@@ -178,6 +178,13 @@ def expressions_of(statement: Statement) -> tuple[Expr, ...]:
             return ()
 
 
+def names_of(block: Block) -> Iterator[str]:
+    """The names that statements read or store through."""
+    for statement in walk(block):
+        for whole in expressions_of(statement):
+            yield from (part.name for part in whole.walk() if isinstance(part, Name))
+
+
 def walk(block: Block) -> Iterator[Statement]:
     """All statements of a block, outer ones first, in the order of the text."""
     for statement in block:

@@ -20,7 +20,7 @@ from ...hlo.ops.linalg import FftType
 from ..ahead.fourier_text import convolution_length, roots
 from ..emit import fourier as texts
 from ..emit import fourier_lanes as lanes
-from ..emit.lanes import LANES
+from ..emit.texts import LANES
 from ..emit.written import written
 from ..machine import SHARE_NANOSECONDS, target_machine
 from ..runtime.program import Argument

@@ -13,7 +13,7 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.linalg import TransposeKind
-from ..emit.small_linalg import small_linalg
+from ..linalg.algorithms import small_linalg
 from ..runtime.lapack import loop_natively
 from .fourier import add_fft
 from .lapack import Batch

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import llvmlite.ir as llir
 
 from ..loops.expressions import Binary, Call, Expr, Load, Name, Number, Unary
-from ..loops.statements import Assign, Block, Comment, For, LoopProgram, Store, expressions_of, inner_blocks
+from ..loops.inward import temporaries
+from ..loops.statements import Assign, Comment, For, LoopProgram, Store
 from .llvm_values import FLOATS, INTEGERS, constant, value_type
 
 LEAST, MOST = 4, 64
@@ -57,22 +58,8 @@ class LaneLoop(NamedTuple):
 
 
 def names_of_bodies(program: LoopProgram) -> frozenset[str]:
-    """The names that are only read in the block that assigned them before: no block knows those of another one."""
-    assigned, foreign = set(), set(program.parameters)
-
-    def visit(block: Block) -> None:
-        own: set[str] = set()
-        for statement in block:
-            for whole in expressions_of(statement):
-                foreign.update(part.name for part in whole.walk() if isinstance(part, Name) and part.name not in own)
-            for inner in inner_blocks(statement):
-                visit(inner)
-            if isinstance(statement, Assign):
-                own.update(target.name for target in statement.targets)
-        assigned.update(own)
-
-    visit(program.body)
-    return frozenset(assigned - foreign)
+    """The temporaries of a kernel."""
+    return temporaries(program.body) - frozenset(program.parameters)
 
 
 def lane_loop(
@@ -206,6 +193,8 @@ def _is_lanes(value: Expr, type_: str, written: _Written) -> bool:
             return name in written.names
         case Load(pointer=pointer, index=index):
             return written.allows(pointer.name, index) and follows(index, written.variable, written.names)
+        case Binary(op=op, left=Name(name=written.variable), right=bound) if op in _COMPARISONS:
+            return bound.type == "int64" and not written.varies(bound) and not _loads(bound)
         case Binary(op=op):
             if op in _COMPARISONS:
                 return value.left.type in FLOATS and alike(value.parts, value.left.type)
@@ -323,6 +312,8 @@ class LaneWriter:
         if isinstance(value, Load):
             place = self._place(value.pointer, value.index, first, lanes)
             return builder.load(place, align=_BYTES[value.type])
+        if isinstance(value, Binary) and value.left.type == "int64":
+            return self._counted(value, first, lanes)
         parts = [self._value(part, first, lanes) for part in value.parts]
         match value:
             case Binary(op=op) if op in _COMPARISONS:
@@ -342,6 +333,17 @@ class LaneWriter:
             kind = parts[0].type
             function = llir.Function(builder.module, llir.FunctionType(kind, [kind]), name)
         return builder.call(function, parts)
+
+    def _counted(self, value: Binary, first: int, lanes: int) -> Any:
+        """A comparison of the counter with a number. In 32 bits, as vectors of the elements are not wider: a number
+        that no counter reaches is as good as another one on its side."""
+        builder = self._builder
+        bound = self._scalar(value.right, first)
+        for is_beyond, limit in (("<", -1), (">", MOST)):
+            last = llir.Constant(bound.type, limit)
+            bound = builder.select(builder.icmp_signed(is_beyond, bound, last), last, bound)
+        counters = llir.Constant(llir.VectorType(_I32, lanes), [*range(first, first + lanes)])
+        return builder.icmp_signed(value.op, counters, _repeated(builder, builder.trunc(bound, _I32), lanes))
 
     def _varies(self, value: Expr) -> bool:
         names = (self._loop.variable, *self._assigned)

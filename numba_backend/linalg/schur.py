@@ -10,9 +10,42 @@ Computations, 7.4 to 7.6; the standard form of a real 2 x 2 block is LAPACK's (l
 from __future__ import annotations
 
 from ..emit.texts import indented
-from .factorize_text import Lines, lines, reflect_columns, reflect_rows, reflector
+from .factorize import Lines, lines, reflector
 
 _MOST_TURNS = 60
+
+
+def reflect_rows(matrix: str, width: str, vector: str, first: str, last: str, start: str, tau: str) -> Lines:
+    """The rows `first` to `last` of a matrix, from column `start` on, become (I - tau v v^H) times themselves.
+    `vector`: element i of v. `sums` is a work array."""
+    return lines(f"""
+for j in range({start}, {width}):
+    sums[j] = T(R(0))
+for i in range({first}, {last}):
+    item = {vector}
+    item = conj(item)
+    for j in range({start}, {width}):
+        sums[j] = sums[j] + item * {matrix}[i * {width} + j]
+for i in range({first}, {last}):
+    item = {tau} * {vector}
+    for j in range({start}, {width}):
+        {matrix}[i * {width} + j] = {matrix}[i * {width} + j] - item * sums[j]
+""")
+
+
+def reflect_columns(matrix: str, width: str, vector: str, first: str, last: str, rows: str, tau: str) -> Lines:
+    """The columns `first` to `last` of the first `rows` rows become themselves times (I - tau v v^H). `vector`: element
+    j of v."""
+    return lines(f"""
+for i in range({rows}):
+    dot = T(R(0))
+    for j in range({first}, {last}):
+        dot = reduce_add(dot, {matrix}[i * {width} + j] * {vector})
+    dot = dot * {tau}
+    for j in range({first}, {last}):
+        item = {vector}
+        {matrix}[i * {width} + j] = {matrix}[i * {width} + j] - dot * conj(item)
+""")
 
 
 def hessenberg(first: str, last: str) -> Lines:

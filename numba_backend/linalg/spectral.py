@@ -11,7 +11,7 @@ contributions II/2, II/3 and I/10.
 from __future__ import annotations
 
 from ..emit.texts import indented
-from .factorize_text import Lines, lines, reflector
+from .factorize import Lines, lines, reflector
 
 MOST_SWEEPS = 60
 """For one eigenvalue, after which a matrix is given up: LAPACK takes 30."""

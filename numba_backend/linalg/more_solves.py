@@ -1,8 +1,69 @@
-"""Solves that are not LAPACK's, as the text of loop programs: perturbed tridiagonal systems, sparse times dense."""
+"""Solves in programs that leave the process: tridiagonal systems, sparse times dense, as texts."""
 
 from __future__ import annotations
 
-from .factorize_text import Lines, lines
+from .factorize import Lines, lines
+
+
+def tridiagonal_solve() -> Lines:
+    """gtsv: dl, d, du: n, y: n x m; the same as results, and info. Rows are exchanged as LAPACK does. A system with a
+    pivot of zero is left where it is."""
+    return lines("""
+for i in range(n):
+    new_dl[b * n + i] = dl[b * n + i]
+    new_d[b * n + i] = d[b * n + i]
+    new_du[b * n + i] = du[b * n + i]
+for i in range(n * m):
+    out[b * n * m + i] = y[b * n * m + i]
+bad = 0
+for k in range(n - 1):
+    if bad == 0:
+        lower = new_dl[b * n + k + 1]
+        pivot = new_d[b * n + k]
+        if abs1(lower) == R(0):
+            if abs1(pivot) == R(0):
+                bad = k + 1
+        elif abs1(pivot) >= abs1(lower):
+            factor = lower / pivot
+            new_d[b * n + k + 1] = new_d[b * n + k + 1] - factor * new_du[b * n + k]
+            for j in range(m):
+                place = b * n * m + (k + 1) * m + j
+                out[place] = out[place] - factor * out[place - m]
+            new_dl[b * n + k + 1] = T(R(0))
+        else:
+            factor = pivot / lower
+            new_d[b * n + k] = lower
+            item = new_d[b * n + k + 1]
+            new_d[b * n + k + 1] = new_du[b * n + k] - factor * item
+            if k < n - 2:
+                new_dl[b * n + k + 1] = new_du[b * n + k + 1]
+                new_du[b * n + k + 1] = -(factor * new_dl[b * n + k + 1])
+            else:
+                new_dl[b * n + k + 1] = T(R(0))
+            new_du[b * n + k] = item
+            for j in range(m):
+                place = b * n * m + (k + 1) * m + j
+                item = out[place - m]
+                out[place - m] = out[place]
+                out[place] = item - factor * out[place]
+if n > 0 and bad == 0:
+    pivot = new_d[b * n + n - 1]
+    if abs1(pivot) == R(0):
+        bad = n
+if bad == 0:
+    for step in range(n):
+        k = n - 1 - step
+        for j in range(m):
+            place = b * n * m + k * m + j
+            item = out[place]
+            if k < n - 1:
+                item = item - new_du[b * n + k] * out[place + m]
+            if k < n - 2:
+                item = item - new_dl[b * n + k + 1] * out[place + 2 * m]
+            out[place] = item / new_d[b * n + k]
+info[b] = int32(bad)
+""")
+
 
 _ELIMINATED = """
 for i in range(n):

@@ -1,0 +1,249 @@
+"""Factorisations and reflections of a matrix, as texts. Algorithms are LAPACK's unblocked ones.
+
+A quotient is a quotient, not a product with a reciprocal. A pivot is the first element of the largest size; NaN is only
+chosen where it is the first one. Norms are of vectors divided by their largest element, so that no square is too large
+or too small.
+"""
+
+from __future__ import annotations
+
+from ..emit.texts import indented
+
+Lines = list[str]
+
+
+def lines(text: str) -> Lines:
+    """The lines of a text without its first line break."""
+    return text.strip("\n").splitlines()
+
+
+def cholesky(with_info: bool) -> Lines:
+    """w: n x n. Of a Hermitian matrix, whose upper triangle is read, U of U^H U stands there at the end.
+
+    The other triangle is zero then, and where a pivot is not positive, the whole result is NaN. `with_info`: as potrf,
+    the other triangle stays, and info[0] says which pivot was the first one not positive (or 0).
+    """
+    fails = "pivot <= R(0)" if with_info else "not pivot > R(0)"
+    text = lines(f"""
+bad = 0
+for k in range(n):
+    pivot = real(w[k, k])
+    if bad == 0 and {fails}:
+        bad = k + 1
+    root = sqrt(pivot)
+    for j in range(k + 1, n):
+        w[k, j] = w[k, j] / root
+    w[k, k] = T(root)
+    for i in range(k + 1, n):
+        for j in range(i, n):
+            w[i, j] = w[i, j] - conj(w[k, i]) * w[k, j]
+""")
+    return text + lines("info[0] = bad" if with_info else """
+for i in range(n):
+    for j in range(n):
+        w[i, j] = select(bad > 0, T(R(0) / R(0)), select(j < i, T(R(0)), w[i, j]))
+""")
+
+
+def eliminated(keeps: bool, beside: bool = False, each: str = "", exchanged: str = "") -> Lines:
+    """Gaussian elimination with partial pivoting of w: m x n. `keeps`: the factors stay below the diagonal; else what
+    is there is of no interest. `beside`: v, m x r, goes with it. Lines for each step, where `chosen` is the pivot's row
+    and `pivot` the pivot; and for rows k and i when they change places."""
+    both = [("w", "" if keeps else "k, ", "n"), *([("v", "", "r")] if beside else [])]
+    text = lines("""
+for k in range(minimum(m, n)):
+    best = abs1(w[k, k])
+    chosen = k
+    for i in range(k + 1, m):
+        size = abs1(w[i, k])
+        if size > best:
+            best = size
+            chosen = i
+    for i in range(maximum(k + 1, chosen), minimum(m, chosen + 1)):
+""")
+    text += indented(lines(exchanged), 2)
+    for array, first, last in both:
+        text += indented(lines(f"""
+for j in range({first}{last}):
+    kept = {array}[k, j]
+    {array}[k, j] = {array}[i, j]
+    {array}[i, j] = kept
+"""), 2)  # fmt: skip
+    text += indented(lines(f"""
+pivot = w[k, k]
+{each}
+divisor = select(abs1(pivot) == R(0), T(R(1)), pivot)
+for i in range(k + 1, m):
+    factor = w[i, k] / divisor
+    for j in range(k + 1, n):
+        w[i, j] = w[i, j] - factor * w[k, j]
+    {"w[i, k] = factor" if keeps else ""}
+"""))  # fmt: skip
+    if beside:
+        text += indented(lines("""
+for j in range(r):
+    v[i, j] = v[i, j] - factor * v[k, j]
+"""), 2)  # fmt: skip
+    return [line for line in text if line.strip()]
+
+
+def lu(with_order: bool) -> Lines:
+    """w: m x n. P L U as getrf: L and U in place of w, `pivots` the rows that were exchanged, counted from 1, and
+    info[0] the first pivot that is zero, or 0. `with_order`: as LuDecomposition, they are counted from 0, and `order`
+    says which row of w was in which place."""
+    if not with_order:
+        each = "pivots[k] = chosen + 1\nif bad == 0 and abs1(pivot) == R(0):\n    bad = k + 1"
+        return ["bad = 0", *eliminated(True, each=each), "info[0] = bad"]
+    swap = "place = order[k]\norder[k] = order[i]\norder[i] = place"
+    start = ["for i in range(m):", "    order[i] = i"]
+    return start + eliminated(True, each="pivots[k] = chosen", exchanged=swap)
+
+
+def determinant() -> Lines:
+    """w: n x n, value[0]: the product of the pivots, and -1 for each exchange of rows."""
+    return ["sign = R(1)", *eliminated(False, exchanged="sign = -sign"), *lines("""
+total = T(sign)
+for k in range(n):
+    total = total * w[k, k]
+value[0] = total
+""")]  # fmt: skip
+
+
+def reflector(element: str, variable: str, first: str, last: str, factor: str = "factor") -> Lines:
+    """larfg: of the vector of `alpha` and ``element`` for `variable` from `first` to `last`, a reflection
+    H = I - factor v v^H with H^H (alpha, x) = (beta, 0): `beta`, and in place of x the vector v after its 1."""
+    return lines(f"""
+largest = R(0)
+for {variable} in range({first}, {last}):
+    largest = maximum(largest, abs1({element}))
+nothing = largest == R(0) and imag(alpha) == R(0)
+scale = select(nothing, R(1), maximum(largest, abs1(alpha)))
+total = sq(alpha / scale)
+for {variable} in range({first}, {last}):
+    total = total + sq({element} / scale)
+norm = scale * sqrt(total)
+beta = select(real(alpha) < R(0), norm, -norm)
+{factor} = select(nothing, T(R(0)), (T(beta) - alpha) / beta)
+divisor = select(nothing, T(R(1)), alpha - T(beta))
+beta = select(nothing, real(alpha), beta)
+for {variable} in range({first}, {last}):
+    {element} = {element} / divisor
+""")
+
+
+def reflected(factor: str, vectors: str = "w", first: str = "k + 1") -> Lines:
+    """The columns of w from `first` on become (I - factor v v^H) times themselves: v is 0 above row k, 1 there, and
+    what is below it in column k of `vectors`."""
+    return lines(f"""
+for j in range({first}, n):
+    dot = w[k, j]
+    for i in range(k + 1, m):
+        dot = dot + conj({vectors}[i, k]) * w[i, j]
+    dot = dot * {factor}
+    w[k, j] = w[k, j] - dot
+    for i in range(k + 1, m):
+        w[i, j] = w[i, j] - {vectors}[i, k] * dot
+""")
+
+
+def qr() -> Lines:
+    """w: m x n. Q R as geqrf: R, and below it the reflections' vectors; their factors in `tau`."""
+    return ["for k in range(minimum(m, n)):", *indented(_QR_STEP)]
+
+
+_QR_STEP = [
+    "alpha = w[k, k]", *reflector("w[i, k]", "i", "k + 1", "m"), *reflected("conj(factor)"),
+    "w[k, k] = T(beta)", "tau[k] = factor",
+]  # fmt: skip
+
+
+_EXCHANGED = """
+for i in range(m):
+    kept = w[i, place]
+    w[i, place] = w[i, k]
+    w[i, k] = kept
+number = pivots[place]
+pivots[place] = pivots[k]
+pivots[k] = number
+"""
+
+
+def _norm(start: str) -> Lines:
+    """Of column c from row `start` on."""
+    return lines(f"""
+largest = R(0)
+for i in range({start}, m):
+    largest = maximum(largest, abs1(w[i, c]))
+total = R(0)
+if largest > R(0):
+    for i in range({start}, m):
+        total = total + sq(w[i, c] / largest)
+norms[c] = largest * sqrt(total)
+first_norms[c] = norms[c]
+""")
+
+
+def qr_with_pivots() -> Lines:
+    """geqp3: w: m x n, chosen_first, pivots: n, tau; work arrays norms, first_norms: n."""
+    renewed = ["for c in range(k + 1, n):", "    if norms[c] != R(0):", *indented(lines("""
+ratio = abs(w[k, c]) / norms[c]
+ratio = maximum(R(0), (R(1) + ratio) * (R(1) - ratio))
+quotient = norms[c] / first_norms[c]
+if ratio * quotient * quotient <= sqrt(EPS):
+"""), 2), *indented(_norm("k + 1"), 3), "        else:", "            norms[c] = norms[c] * sqrt(ratio)"]  # fmt: skip
+    exchanged = lines(_EXCHANGED)
+    return lines("""
+fixed = 0
+for c in range(n):
+    pivots[c] = int32(c + 1)
+for c in range(n):
+    if chosen_first[c] != 0:
+        k = fixed
+        place = c
+        if place != k:
+""") + indented(exchanged, 3) + [
+        "        fixed = fixed + 1", "for c in range(n):", *indented(_norm("0")), "for k in range(minimum(m, n)):",
+        "    if k == fixed and k > 0:", "        for c in range(k, n):", *indented(_norm("k"), 3),
+        "    if k >= fixed:", "        place = k", "        for c in range(k + 1, n):",
+        "            if norms[c] > norms[place]:", "                place = c", "        if place != k:",
+        *indented(exchanged, 3), "            norms[place] = norms[k]",
+        "            first_norms[place] = first_norms[k]", *indented(_QR_STEP), *indented(renewed),
+    ]  # fmt: skip
+
+
+def reflections() -> Lines:
+    """w: m x n, tau: p. The first columns of a product of reflections, in place, as org2r: a column holds a
+    reflection until its turn comes."""
+    return lines("""
+for c in range(p, n):
+    for i in range(m):
+        w[i, c] = select(i == c, T(R(1)), T(R(0)))
+for step in range(p):
+    k = p - 1 - step
+    factor = tau[k]
+""") + indented(reflected("factor")) + indented(lines("""
+for i in range(k + 1, m):
+    w[i, k] = -(factor * w[i, k])
+for i in range(k):
+    w[i, k] = T(R(0))
+w[k, k] = T(R(1)) - factor
+"""))
+
+
+def times_reflections(left: bool, adjoint: bool) -> Lines:
+    """ormqr: w: m x n becomes Q w or w Q, or with the adjoint of Q; q: p reflections in columns, tau: p. v: n is a work
+    array."""
+    text = ["for step in range(p):", f"    k = {'step' if left == adjoint else 'p - 1 - step'}"]
+    text.append(f"    factor = {'conj(tau[k])' if adjoint else 'tau[k]'}")
+    return text + indented(reflected("factor", "q", "0") if left else lines("""
+v[k] = T(R(1))
+for c in range(k + 1, n):
+    v[c] = q[c, k]
+for i in range(m):
+    total = T(R(0))
+    for c in range(k, n):
+        total = reduce_add(total, w[i, c] * v[c])
+    total = total * factor
+    for c in range(k, n):
+        w[i, c] = w[i, c] - total * conj(v[c])
+"""))

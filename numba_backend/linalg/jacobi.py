@@ -1,0 +1,107 @@
+"""The eigenvalues and eigenvectors of many small symmetric matrices, side by side.
+
+Jacobi's method: each rotation makes one number beside the diagonal zero, and a sweep rotates all of them in turn. It is
+LAPACK's accuracy or better, in some five sweeps, and all matrices do the same in each. A matrix that is done, as what
+is beside its diagonal is below its rounding errors, is rotated by nothing: its results do not depend on those beside
+it. Eigenvalues are put in order by exchanges of neighbours. Eigenvectors have norm 1; which of v and -v it is, differs
+from LAPACK's choice. Matrices whose numbers would overflow are scaled, as in LAPACK; NaN or an infinity anywhere in a
+matrix gives NaN everywhere.
+
+Source: G. H. Golub, C. F. Van Loan, Matrix Computations, 8.5; H. Rutishauser, The Jacobi method for real symmetric
+matrices (1966).
+"""
+
+from __future__ import annotations
+
+from ..emit.texts import indented
+from .factorize import Lines, lines
+
+LARGEST_SYMMETRIC = 16
+"""Rows of the largest matrix: for larger ones LAPACK takes less work."""
+_SWEEPS = 30
+"""Far more than any matrix takes."""
+
+
+def symmetric(vectors: bool, with_info: bool) -> Lines:
+    """w: n x n, of which the upper triangle is read. `values`: the eigenvalues, in ascending order; if `vectors`, the
+    columns of v: n x n are eigenvectors, else w is arbitrary. `with_info`: info[0] is 0, or n for a matrix without
+    result; such a result is NaN."""
+    text = lines(f"""
+size = R(0)
+off = R(0)
+for i in range(n):
+    for j in range(i, n):
+        found = abs(w[i, j])
+        size = maximum(size, found)
+        off = off + (found - found)
+size = size + off
+scale = select(size > LARGE or (size < SMALL and size > R(0)), size, R(1))
+for i in range(n):
+    for j in range(i, n):
+        w[i, j] = w[i, j] / scale
+size = EPS * R(0.25) * (size / scale)
+for i in range(n):
+    values[i] = w[i, i]
+    {"for j in range(n):" if vectors else ""}
+        {"v[i, j] = select(i == j, R(1), R(0))" if vectors else ""}
+left = True
+sweep = 0
+while left and sweep < {_SWEEPS}:
+    sweep = sweep + 1
+    off = R(0)
+    for i in range(n):
+        for j in range(i + 1, n):
+            off = maximum(off, abs(w[i, j]))
+    going = select(off > size, R(1), R(0))
+    left = any_of(going > R(0))
+    if left:
+        for p in range(n - 1):
+            for q in range(p + 1, n):
+                twice = w[p, q] + w[p, q]
+                gap = values[q] - values[p]
+                down = abs(gap) + sqrt(gap * gap + twice * twice)
+                angle = twice / select(down > R(0), down, R(1))
+                tangent = select(gap < R(0), -angle, angle) * going
+                whole = sqrt(tangent * tangent + R(1))
+                sine = tangent / whole
+                ratio = tangent / (whole + R(1))
+                moved = tangent * w[p, q]
+                values[p] = values[p] - moved
+                values[q] = values[q] + moved
+                w[p, q] = select(going > R(0), w[p, q] - w[p, q], w[p, q])
+""")
+    for span, one, other in (
+        ("p", "w[k, p]", "w[k, q]"), ("p + 1, q", "w[p, k]", "w[k, q]"), ("q + 1, n", "w[p, k]", "w[q, k]"),
+        *([("n", "v[k, p]", "v[k, q]")] if vectors else []),
+    ):  # fmt: skip
+        text += indented(lines(f"""
+for k in range({span}):
+    first = {one}
+    second = {other}
+    {one} = first - sine * (second + first * ratio)
+    {other} = second + sine * (first - second * ratio)
+"""), 4)  # fmt: skip
+    vectors_too = """
+        if swaps:
+            for k in range(n):
+                kept = v[k, j]
+                v[k, j] = v[k, j + 1]
+                v[k, j + 1] = kept"""
+    text += lines(f"""
+result = select(off <= size, R(1), R(0) / R(0))
+for i in range(n):
+    values[i] = values[i] * scale * result
+for i in range(n - 1):
+    for j in range(n - 1 - i):
+        swaps = values[j + 1] < values[j]
+        first = values[j]
+        second = values[j + 1]
+        values[j] = select(swaps, second, first)
+        values[j + 1] = select(swaps, first, second)
+{vectors_too if vectors else ""}
+{"for i in range(n):" if vectors else ""}
+    {"for j in range(n):" if vectors else ""}
+        {"v[i, j] = v[i, j] * result" if vectors else ""}
+{"info[0] = select(off <= size, int32(0), int32(n))" if with_info else ""}
+""")
+    return [line for line in text if line.strip()]

@@ -1,0 +1,161 @@
+"""Small arrays in registers: their loops are unrolled, and elements at known indices become variables.
+
+    for l in range(16):                           for l in range(16):
+        for i in range(2):                            w_0 = w[0 * 16 + l]
+            w[i * 16 + l] = ...           ->          w_1 = w[1 * 16 + l]
+                                                      w_0 = ...
+                                                      ...
+                                                      w[0 * 16 + l] = w_0
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, all_of
+from .inward import between
+from .rewrite import Substitution
+from .statements import Assign, Block, For, If, LocalArray, Statement, Store, names_of, walk, with_blocks
+
+
+@dataclass(frozen=True)
+class Unroll:
+    """All loops with bounds in the text, in loops over a variable of this name."""
+
+    variable: str
+
+    def applied(self, block: Block) -> Block:
+        """The statements with these loops unrolled."""
+        result: Block = []
+        for statement in block:
+            if isinstance(statement, For) and statement.variable.name == self.variable:
+                once = Counter(t.name for s in walk(statement.body) if isinstance(s, Assign) for t in s.targets)
+                known = frozenset(name for name, times in once.items() if times == 1)
+                result.append(replace(statement, body=_unrolled(statement.body, known)))
+            else:
+                result.append(with_blocks(statement, self.applied))
+        return result
+
+
+def _unrolled(block: Block, once: frozenset[str]) -> Block:
+    """`once`: names that are assigned to in one place. Of these, numbers are put in their places."""
+    result: Block = []
+    known: dict[str, Expr] = {}
+    for statement in block:
+        (statement,) = Substitution(known, {}, lambda name: name).block([statement])
+        match statement:
+            case Assign(targets=(Name(name=name),), values=(Number(value=int()) as number,)) if name in once:
+                known[name] = number
+                continue
+        bounds = _bounds(statement) if isinstance(statement, For) else None
+        if not isinstance(statement, For) or bounds is None:
+            result.append(with_blocks(statement, lambda inner: _unrolled(inner, once)))
+            continue
+        (first, at_least), (last, below) = bounds
+        for value in range(first, last, statement.step):
+            counter = Number(value)
+            change = Substitution({statement.variable.name: counter}, {}, lambda name: name)
+            body = _unrolled(change.block(statement.body), once)
+            own = between(counter, at_least, below)
+            result += [If([(all_of(own), body)])] if own else body
+    return result
+
+
+def _bounds(loop: For) -> list[tuple[int, Expr | None]] | None:
+    """The bounds of a loop that are in the text: of ``range(maximum(1, x), minimum(4, y))`` 1 and 4, beside x and y."""
+    found: list[tuple[int, Expr | None]] = []
+    for bound, of in ((loop.start or ZERO, "maximum"), (loop.stop, "minimum")):
+        match bound:
+            case Number(value=int() as number):
+                found.append((number, None))
+            case Call(function=function, arguments=(Number(value=int() as number), other)) if function == of:
+                found.append((number, other))
+            case _:
+                return None
+    return found
+
+
+@dataclass(frozen=True)
+class Registers:
+    """Elements of local arrays become variables in a loop over a variable of this name, which has no loop inside."""
+
+    variable: str
+
+    def applied(self, block: Block) -> Block:
+        """The statements with variables in such loops."""
+        arrays = {statement.name.name for statement in walk(block) if isinstance(statement, LocalArray)}
+        return self._block(block, arrays, list(names_of(block)))
+
+    def _block(self, block: Block, arrays: set[str], read: list[str]) -> Block:
+        result: Block = []
+        for statement in block:
+            if isinstance(statement, For) and statement.variable.name == self.variable:
+                inside = list(names_of(statement.body))
+                after = {name for name in arrays if read.count(name) > inside.count(name)}
+                found = _InRegisters(statement, arrays, after)
+                result.append(replace(statement, body=found.body()))
+            else:
+                result.append(with_blocks(statement, lambda inner: self._block(inner, arrays, read)))
+        return result
+
+
+class _InRegisters:
+    def __init__(self, loop: For, arrays: set[str], after: set[str]) -> None:
+        """`after`: the arrays that are of interest after the loop."""
+        self._loop, self._arrays, self._after = loop, arrays, after
+        assert isinstance(loop.stop, Number)
+        self._lanes = int(loop.stop.value)
+        self._loaded: Block = []
+        self._names: dict[tuple[str, int], Name] = {}
+        self._stored: dict[tuple[str, int], Name] = {}
+
+    def body(self) -> Block:
+        changed = [self._statement(statement) for statement in self._loop.body]
+        stores = [
+            Store(pointer, self._index(number), self._names[name, number])
+            for (name, number), pointer in self._stored.items() if name in self._after
+        ]  # fmt: skip
+        return [*self._loaded, *changed, *stores]
+
+    def _index(self, number: int) -> Expr:
+        return Binary("+", Binary("*", Number(number), Number(self._lanes)), self._loop.variable)
+
+    def _number(self, pointer: Name, index: Expr) -> int | None:
+        """Which element: its index is a literal times the number of iterations, plus the counter."""
+        if pointer.name not in self._arrays:
+            return None
+        match index:
+            case Name(name=name) if name == self._loop.variable.name:
+                return 0
+            case Binary(op="+", left=Number(value=at), right=Name(name=name)) if name == self._loop.variable.name:
+                return int(at) // self._lanes
+        raise AssertionError(f"{pointer}[{index}] is no element at a known index")
+
+    def _statement(self, statement: Statement) -> Statement:
+        match statement:
+            case Assign(targets=targets, values=values):
+                return Assign(targets, tuple(map(self._value, values)))
+            case Store(pointer=pointer, index=index, value=value):
+                number = self._number(pointer, index)
+                new = self._value(value)
+                if number is None:
+                    return Store(pointer, self._value(index), new)
+                self._stored[pointer.name, number] = pointer
+                name = self._name(pointer, number)
+                return Assign((name,), (new if new.type == name.type else Call(name.type, (new,)),))
+        raise AssertionError(statement)
+
+    def _name(self, pointer: Name, number: int) -> Name:
+        name = f"{pointer.name}_{number}"
+        return self._names.setdefault((pointer.name, number), Name(name, pointer.type[:-1]))
+
+    def _value(self, e: Expr) -> Expr:
+        if isinstance(e, Load):
+            number = self._number(e.pointer, e.index)
+            if number is not None:
+                if (e.pointer.name, number) not in self._names:
+                    name = self._name(e.pointer, number)
+                    self._loaded.append(Assign((name,), (e.pointer[self._index(number)],)))
+                return self._name(e.pointer, number)
+        return e.with_parts(tuple(map(self._value, e.parts))) if e.parts else e
