@@ -5,6 +5,22 @@ from __future__ import annotations
 from .tables import Table, escape, preformatted
 
 
+class KernelText(str):
+    """A kernel's text, and what it was made of."""
+
+    __slots__ = ("algorithm", "schedule")
+    algorithm: object
+    """What it computes, where that is written down apart: it prints as a line. None otherwise."""
+    schedule: tuple[object, ...]
+    """The steps that made loops of the algorithm."""
+
+    def __new__(cls, text: str, notes: tuple[object, ...] = ()) -> KernelText:
+        """`notes`: the algorithm and the steps, or nothing."""
+        made = super().__new__(cls, text)
+        made.algorithm, made.schedule = (notes[0] if notes else None), notes[1:]
+        return made
+
+
 class KernelTexts(dict[str, str]):
     """The text of each distinct kernel. They print as a table, and below it the texts."""
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ..hlo.backend import MemoryAnalysis
 from ..hlo.buffers.assignment import AllocationKind, BufferAssignment, assign_buffers
 from ..hlo.ir import HloModule
-from ..hlo.kernel_texts import KernelTexts
+from ..hlo.kernel_texts import KernelText, KernelTexts
 from ..hlo.passes.record import PassRecord, PassRecords
 from ..hlo.target import Target
 from ..hlo.text.escape import escape
@@ -104,13 +104,15 @@ class _Details:
     def kernels(self) -> KernelTexts:
         """See `Executable`."""
         uses: dict[str, list[tuple[str, str]]] = {}
+        notes: dict[str, tuple[object, ...]] = {}
         for use in self._lowered.kernels:
+            notes[use.source] = use.notes
             values = ", ".join(f"{name} = {value}" for name, value in use.values)
             uses.setdefault(use.source, []).append((use.instruction, values))
         found = KernelTexts()
         for source, users in uses.items():
             comments = [f"# {escape(name)}" + (f": {values}" if values else "") for name, values in users]
-            found[users[0][0]] = "\n".join([*comments, source])
+            found[users[0][0]] = KernelText("\n".join([*comments, source]), notes[source])
         return found
 
     def memory_analysis(self) -> MemoryAnalysis:

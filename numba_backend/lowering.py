@@ -68,6 +68,8 @@ class KernelUse:
     instruction: str
     source: str
     values: tuple[tuple[str, object], ...]
+    notes: tuple[object, ...] = ()
+    """See `LoopProgram`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +387,7 @@ class _Lowering(RowContext):
     def _used(self, name: str, kernel: EmittedKernel) -> None:
         values = tuple((p.name, p.value) for p in kernel.parameters if not isinstance(p, PointerParameter))
         source = with_vectors_of(self.tuning.vector_bits or kernel.vector_bits, kernel.source)
-        self.kernels.append(KernelUse(name, source, values))
+        self.kernels.append(KernelUse(name, source, values, kernel.program.notes))
 
     def _grain(self, kernel: EmittedKernel) -> int:
         """The least number of iterations of the outermost loop for a thread; 0 if no other thread may take part."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from hloom.hlo.kernel_texts import KernelText
 from hloom.numba_backend.loops.expressions import ONE, Name, Number
 from hloom.numba_backend.loops.printer import to_text
 from hloom.numba_backend.loops.statements import LoopProgram
@@ -238,6 +239,10 @@ def test_kernels_show_their_schedules() -> None:
     x = hloom.numpy.ones((300, 64))
     compiled = hloom.jit(lambda x, y: x @ y).lower(x, x.T).compile()
     (text,) = compiled.kernels().values()
+    assert isinstance(text, KernelText)
+    assert str(text.algorithm) == "c[i, j] = sum over p: total + a[i, p] * b[p, j]"
+    assert Accumulate("row") in text.schedule
+    assert Lanes("j") in text.schedule
     lines = [line.strip() for line in text.splitlines() if line.strip().startswith("#")]
     assert "# c[i, j] = sum over p: total + a[i, p] * b[p, j]" in lines
     assert "# Split(loop='i', outer='row', size=6, tail='shift')" in lines

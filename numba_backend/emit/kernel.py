@@ -62,7 +62,7 @@ _texts: WeakKeyDictionary[LoopProgram, str] = WeakKeyDictionary()
 
 def program_of(
     name: str, parameters: Iterable[KernelParameter], writer: Writer, large: Mapping[str, int] | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[object, ...] = (),
 ) -> LoopProgram:  # fmt: skip
     """``def name(lo, hi, parameters):`` with all that was written, its loops split where a test changes its answer.
     `large`: results that are written past the caches, with the bytes of an element. `notes`: for people.

@@ -175,7 +175,7 @@ def _program(form: Form, schedule: Schedule) -> LoopProgram:
     algorithm = algorithm_of(form)
     write(algorithm, schedule, writer)
     parameters: tuple[KernelParameter, ...] = (*_pointers(form), *[SizeParameter(name, 0) for name in form.sizes])
-    return program_of(form.name, parameters, writer, notes=(str(algorithm), *map(str, schedule)))
+    return program_of(form.name, parameters, writer, notes=(algorithm, *schedule))
 
 
 def _forget() -> int:

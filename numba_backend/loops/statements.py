@@ -236,5 +236,5 @@ class LoopProgram:
     name: str
     parameters: tuple[str, ...]
     body: Block = field(repr=False)
-    notes: tuple[str, ...] = ()
-    """Lines for people, above the body."""
+    notes: tuple[object, ...] = ()
+    """For people, a line each above the body: the algorithm that it computes, and the steps of its schedule."""
