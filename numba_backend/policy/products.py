@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from ...hlo.analyses.bands import EVERYTHING, Band
@@ -150,8 +151,22 @@ def _tiles(
     known = {name: step for name, step in product.sizes({}, {}).items() if name in ("a0", "a1", "b0", "b1", "c0", "c1")}
     ones = {name: ONE for name, step in known.items() if step == 1 and (converts or name == "c1")}
     row = {"c0": Name("n")} if product.c_row == n else {}
-    indices = product.indices
-    schedule: steps.Schedule = (
+    schedule = _tile_schedule(product.indices, columns, depth, shifts, is_deep, converts, adds, tuple(bands))
+    name = ("deep_product" if is_deep else "shallow_product") if fits else "blocked_product"
+    cost = 0.02 * min(m, block) * strip * k * result.byte_width / 4
+    return emit_product(
+        name, product, schedule, blocks * strips * batch, cost, given={**row, **ones}, bands=limits,
+        parts={"block": block, "blocks": blocks, "strip": strip, "strips": strips},
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _tile_schedule(
+    indices: tuple[str, ...], columns: int, depth: int, shifts: bool, is_deep: bool, converts: bool, adds: bool,
+    bands: tuple[steps.Band, ...],
+) -> steps.Schedule:  # fmt: skip
+    """Panels of `columns` columns and `depth` rows, which tiles of results go along."""
+    return (
         Part("j", "strip", ("number", "left", "right")),
         Part("i", "block", ("part", "top", "below")),
         Split("j", "column", columns, *(("shift", "first") if shifts else ("short", "column", "wide"))),
@@ -167,12 +182,6 @@ def _tiles(
         Parallel(
             (*indices, "block", "strip"), (*[f"further{d}" for d in range(len(indices))], "rest", "above")
         ),
-    )  # fmt: skip
-    name = ("deep_product" if is_deep else "shallow_product") if fits else "blocked_product"
-    cost = 0.02 * min(m, block) * strip * k * result.byte_width / 4
-    return emit_product(
-        name, product, schedule, blocks * strips * batch, cost, given={**row, **ones}, bands=limits,
-        parts={"block": block, "blocks": blocks, "strip": strip, "strips": strips},
     )  # fmt: skip
 
 

@@ -43,7 +43,10 @@ class Access:
 
     def stride(self, dimension: str) -> Expr:
         """The distance between neighbours along a dimension; 0 where the array has no such dimension."""
-        return next((stride for name, stride in self.strides if name == dimension), ZERO)
+        for name, stride in self.strides:
+            if name == dimension:
+                return stride
+        return ZERO
 
     def with_neighbours(self, dimension: str) -> Access:
         """The same, where elements along the dimension are neighbours in memory."""

@@ -228,8 +228,10 @@ class Application:
     def _sum(self, total: Expr, access: Access, loops: Iterable[Loop]) -> Expr:
         """`total`, and what some loops add to it."""
         for loop in loops:
-            if access.has(loop.dimension) and loop.name in self.starts:
-                total = total + _scaled(self.starts[loop.name], access.stride(loop.dimension))
+            turn = self.starts.get(loop.name)
+            stride = ZERO if turn is None else access.stride(loop.dimension)
+            if turn is not None and stride is not ZERO:
+                total = total + _scaled(turn, stride)
         return total
 
     def offset(self, access: Access) -> Expr:
