@@ -3,7 +3,7 @@
     tangents        zero tangents, operands in which an op is linear
     jvp             JVPTrace: a tangent beside each value
     linearize       LinearizeTrace: tangents recorded as a linear HLO program
-    residuals       what a loop keeps for the loop backwards
+    residuals       the values that a loop keeps for the loop backwards
     transpose       that program backwards
     rules/          the tables of rules, and each op's jvp and transpose
     remat           checkpoint
@@ -11,10 +11,10 @@
     operations      HLO instructions as policies see them, under JAX's names
     saved           print_saved_residuals
     custom          custom_jvp, custom_vjp
-    symbolic_zeros  what their rules may get in place of arrays of zeros
+    symbolic_zeros  zeros without arrays, for their rules
     functions       linear_transpose, closure_convert, custom_gradient, fwd_and_bwd
     solves          custom_root, custom_linear_solve
-    grad_checks     what grad and its relatives ask of arguments and results
+    grad_checks     requirements of grad and its relatives for arguments and results
     finite_differences  check_grads and its parts: derivatives beside differences
     api             grad, value_and_grad, jvp, vjp, linearize
     batches         values that become batches

@@ -6,7 +6,7 @@ libraries, and the child cannot repair them. So `os.fork` first waits until no t
 copies the process, and then lets them go on, in both processes. It waits as long as one batch of kernels compiles or
 one product runs; `subprocess` and `spawn` do not wait, since their children run another program.
 
-    lock = fork_lock(Order.STORE)          a lock that a child finds free, and what it guards whole
+    lock = fork_lock(Order.STORE)          a lock that a child finds free, with whole data behind it
     with PRODUCTS.inside(): ...            several threads at once, but no fork meanwhile
     kept_out_of_forks(order, guard)        anything else: the fork happens within the block of `guard()`
 

@@ -1,7 +1,7 @@
 """Several devices that run one program together: the devices, and the operations that exchange data. NumPy only.
 
     groups.py        which devices do a collective together
-    communicator.py  what one device can do: exchange blocks of bytes with others
+    communicator.py  the operation of a device: exchange blocks of bytes with others
     operations.py    each collective, in terms of that exchange; collective.py: an instruction, as a device does it
     threads.py       devices that are threads of this process; workers.py: the threads; mpi.py: several processes
     world.py         which devices there are, here and in other processes, and how to run a program on them

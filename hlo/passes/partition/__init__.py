@@ -1,8 +1,8 @@
 """The SPMD partitioner: of a program of whole arrays with shardings it makes the program of each device on its parts.
 
-    prepare.py      calls become plain instructions; what is one device's own already is left alone; what is in a region
+    prepare.py      calls become plain instructions; one device's own code does not change; the instructions of a region
     shardy_regions.py   shard_maps over some axes, from Shardy's form
-    values.py       the values of the program, and what its text states about their shardings
+    values.py       the values of the program, and the shardings that its text states
     factors.py      how the dimensions of an op's operands and results belong together: the rules of all ops
     propagation.py  stated shardings are carried to all values
     choice.py       how each instruction is shared, by price
