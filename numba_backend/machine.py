@@ -51,7 +51,7 @@ class Machine:
     @property
     def last_cache(self) -> int:
         """The part of the largest cache that one program may count on; others use it too, most of it where it is large:
-        copies of 8 MiB and more, a quarter of it, are faster by stores past the caches with 32 MiB as with 260 MiB."""
+        copies of 8 MiB and more, a quarter of it, are faster by non-temporal stores with 32 MiB as with 260 MiB."""
         return max(self.second_cache, min(self.third_cache or _MOST_OF_LAST, _MOST_OF_LAST))
 
     def to_text(self) -> str:

@@ -68,7 +68,7 @@ def test_every_file_that_the_compiler_imports_is_in_the_key_of_kernels(own: Path
             assert (installation.compiler_digest() != before) is (file in imported and file.stat().st_size > 0), file
     assert installation.compiler_digest() == before
     names = {path.stem for path in imported}
-    assert names > {"block_moves", "one_pass", "compile", "side_by_side", "numba_frontend", "dialect", "machine"}
+    assert names > {"block_moves", "one_pass", "compile", "vectorized_calls", "numba_frontend", "dialect", "machine"}
 
 
 def imports_of(package: Path, start: Path) -> set[Path]:

@@ -114,7 +114,7 @@ def test_the_kernel_is_the_same_for_all_long_sizes() -> None:
 
 @pytest.mark.parametrize("count", [(1 << 18) + 3, (1 << 21) + 1, 3_000_001])
 def test_large_copies(count: int) -> None:
-    """Bytes that do not fill the last piece, in a plain kernel and past the caches."""
+    """Bytes that do not fill the last piece, in a plain kernel and in a streamed one."""
     x = np.arange(count, dtype=np.float32)
     copied = hloom.jit(lambda x: (hloom.lax.dynamic_update_slice(x, x[:2] + 1, (5,)), x))
     found, same = copied(x)

@@ -15,13 +15,13 @@ from ...hlo.lazy import lazy_property
 from ...hlo.memory_pressure import on_pressure
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import Name
+from ..loops.nontemporal import nontemporal_rows
 from ..loops.opaque import with_opaque_sums
-from ..loops.past_caches import past_caches
 from ..loops.printer import to_text
-from ..loops.side_by_side import side_by_side
 from ..loops.split import split_loops
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.typing import SHORT, pointer_to
+from ..loops.vectorized_calls import vectorized_calls
 from ..loops.writer import Writer
 
 LO, HI = Name("lo"), Name("hi")
@@ -65,7 +65,7 @@ def program_of(
     notes: tuple[object, ...] = (),
 ) -> LoopProgram:  # fmt: skip
     """``def name(lo, hi, parameters):`` with all that was written, its loops split where a test changes its answer.
-    `large`: results that are written past the caches, with the bytes of an element. `notes`: for people.
+    `large`: results that are written by non-temporal stores, with the bytes of an element. `notes`: for people.
 
     Of what has been written before, the program is known: with other sizes most kernels are the same.
     """
@@ -77,8 +77,8 @@ def program_of(
     if program is None:
         parts = split_loops(whole)
         if large:
-            parts = past_caches(parts, large, writer.fresh)
-        body = side_by_side(whole if parts is whole else without_dead_variables(parts), writer.fresh)
+            parts = nontemporal_rows(parts, large, writer.fresh)
+        body = vectorized_calls(whole if parts is whole else without_dead_variables(parts), writer.fresh)
         program = LoopProgram(name, names, with_opaque_sums(body), notes)
         if len(_made) >= _MOST_MADE:
             _made.clear()

@@ -1,7 +1,7 @@
-"""Which results of nests are written past the caches, by rows (`loops/past_caches.py`).
+"""Which results of nests are written by non-temporal stores, row by row (`loops/nontemporal.py`).
 
 Large ones of fusions that only move elements. A result of which most elements are not read but repeated or made up, as
-zeros, is not: memory takes lines no faster past the caches, and of such a result the caches keep a part.
+zeros, is not: non-temporal stores of lines are no faster, and of such a result the caches keep a part.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def least_bytes() -> int:
 
 def large_result(body: HloComputation, name: str) -> dict[str, int] | None:
     """For the one result of a fusion, whose pointer is `name`: its name and the bytes of an element, if it is to be
-    written past the caches."""
+    written by non-temporal stores."""
     shape = body.root.shape
     if not shape.is_array or not shape.rank or not all(i.opcode in _MOVES for i in body.instructions):
         return None

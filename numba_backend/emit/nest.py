@@ -259,7 +259,7 @@ def _cut(nest: NestEmitter) -> tuple[HloInstruction, tuple[int, ...], Tiles] | N
     cut = tiles_of(root.shape.dimensions, found[1], width) if root.shape.rank > 1 else None
     if cut is None or (root.shape.rank == 2 and min(root.shape.dimensions) <= _FEW):
         return None
-    # `_turned_nest` begins each row with a line, and writes that past the caches.
+    # `_turned_nest` begins each row with a line, and streams it.
     by_lines = width > 1 and (root.shape.rank == 2 or (cut.streams and not cut.begins_lines))
     return None if by_lines and _is_turned(nest, root) else (*found, cut)
 

@@ -255,7 +255,7 @@ class TransposeEmitter:
         self, to: Name, at: Expr, source: Name, start: Expr, length: Expr, piece: int, name: str,
         stream: Name | None = None,
     ) -> None:  # fmt: skip
-        """Copies neighbours, by pieces if there are so many; lines are written past the caches if `stream` says so."""
+        """Copies neighbours, by pieces if there are so many; non-temporal stores of lines if `stream` says so."""
         writer = self.writer
         both = stream is not None and piece == max(self.line // self.width, 1)
         with writer.if_(length >= piece), writer.loop(f"{name}_tile", ZERO, length, step=piece) as first:

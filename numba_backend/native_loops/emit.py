@@ -41,7 +41,6 @@ from ..loops.masks import within_masks
 from ..loops.once import without_single_loops
 from ..loops.opaque import with_opaque_sums
 from ..loops.rewrite import Substitution
-from ..loops.side_by_side import side_by_side
 from ..loops.split import split_loops
 from ..loops.statements import (
     Assign,
@@ -61,6 +60,7 @@ from ..loops.statements import (
     walk,
 )
 from ..loops.typing import pointer_to
+from ..loops.vectorized_calls import vectorized_calls
 from ..loops.writer import cast
 from .batch import NotInParts, block_members, bounds, copied, in_blocks, least_members, only_once
 from .cost import UNKNOWN_TRIPS
@@ -386,7 +386,7 @@ class _Emitter(Storage):
         outside, self._block = self._block, []
         self.computation(computation)
         inside, self._block = self._block, outside
-        return side_by_side(inside, self.fresh)
+        return vectorized_calls(inside, self.fresh)
 
     def _while(self, loop: HloInstruction) -> None:
         self._moves(self._before.get(loop, ()))

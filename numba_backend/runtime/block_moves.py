@@ -148,7 +148,7 @@ def _turned(builder: Any, rows: list[Any], width: int, units: int) -> list[Any]:
 
 
 class Streamed(NamedTuple):
-    """A loop over neighbours that are copied, as stores past the cache."""
+    """A loop over neighbours that are copied, as non-temporal stores."""
 
     variable: str
     side: int
@@ -175,7 +175,7 @@ def streamed_line(loop: For, local_arrays: Mapping[str, int]) -> Streamed | None
 
 
 def write_streamed(builder: Any, loop: Streamed, register: int, scalar: Scalar) -> None:
-    """The stores of a streamed loop: past the cache if the first of them begins a line."""
+    """The stores of a streamed loop: non-temporal if the first of them begins a line."""
     unit = min(loop.width, 8)
     nbytes = min(register, _LINE)
     lanes = nbytes // unit

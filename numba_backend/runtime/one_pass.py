@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 import llvmlite.ir as llir
 
 from ..loops.expressions import Binary, Call, Expr, Load, Name, Number, Unary
-from ..loops.side_by_side import LONG
 from ..loops.statements import (
     Assign,
     Augment,
@@ -45,6 +44,7 @@ from ..loops.statements import (
     expressions_of,
     walk,
 )
+from ..loops.vectorized_calls import LONG
 from .assigned_once import assigned_once
 from .block_moves import short_run, streamed_line, turned_block, write_run, write_streamed, write_turn
 from .dialect_define import Cast, DialectFunction, Kind
@@ -118,7 +118,7 @@ class OnePass:
         self._of_sections = of_sections
         self._sections: dict[int, Section] = {}
         self._streams = False
-        """Some stores go past the caches."""
+        """Some stores are non-temporal."""
         self._program: LoopProgram
         self._names: frozenset[str] | None = None
         """See `lane_loops.names_of_bodies`."""

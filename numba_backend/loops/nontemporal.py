@@ -1,4 +1,4 @@
-"""Rows of large results are written past the caches.
+"""Rows of large results are written by non-temporal stores.
 
     for j in range(n0):                      for j_tile in range(0 - shift, n0, 1024):
         out[i * n0 + j] = x[n0 - 1 - j]          low = maximum(j_tile, 0)
@@ -41,8 +41,8 @@ _Arrays = dict[tuple[str, int], Name]
 """The local arrays, by their types and their elements."""
 
 
-def past_caches(block: Block, widths: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
-    """The statements, with rows written past the caches that go through pointers of `widths` (bytes of an element of
+def nontemporal_rows(block: Block, widths: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
+    """The statements, with non-temporal stores of rows through pointers of `widths` (bytes of an element of
     each); the same object if there are none. `fresh` gives names for what is new."""
     read = {
         part.pointer.name

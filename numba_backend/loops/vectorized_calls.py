@@ -1,4 +1,4 @@
-"""Calls of long functions that do not wait for each other, in straight code: one loop over a local array makes them.
+"""Independent calls of long functions in straight code are vectorised: one loop over a local array makes them.
 
     a = sin(x)                  calls0 = local_array(8, float32)
     b = sin(y)         ->       calls0[0] = x
@@ -8,7 +8,8 @@
                                     calls0[j] = sin(calls0[j])
 
 LLVM makes vectors of a loop, and not of calls that stand one after the other. Generated models have many scalars to
-which the same functions are applied: such code runs two to five times faster so. Results are the same bits.
+which the same functions are applied: such code runs two to five times faster so. Results are the same bits. Such calls
+come from different instructions, even different kernels of a native loop: only the finished program shows them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _LANES = {"float32": 8, "float64": 4}
 """Elements of a vector of 32 bytes. An array has a multiple of them, so that no call is left over."""
 
 
-def side_by_side(block: Block, fresh: Callable[[str], str]) -> Block:
+def vectorized_calls(block: Block, fresh: Callable[[str], str]) -> Block:
     """The statements, in another order where that puts calls together. Inner blocks are left as they are: LLVM makes
     vectors of what a loop does in its iterations. `fresh` gives names that nothing has."""
     result: Block = []

@@ -1,4 +1,4 @@
-"""Rows that are written past the caches: moved arrays of all types, in pieces, with lines that begin anywhere."""
+"""Rows written by non-temporal stores: moved arrays of all types, in pieces, with lines that begin anywhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hloom.numba_backend.emit import large_results
 from hloom.numba_backend.loops.expressions import Name
-from hloom.numba_backend.loops.past_caches import factor
+from hloom.numba_backend.loops.nontemporal import factor
 
 import hloom
 import hloom.aot
@@ -58,7 +58,7 @@ def test_values(name: str) -> None:
 @pytest.mark.usefixtures("everything_is_large")
 @pytest.mark.parametrize("name, streams", [("reverse", True), ("roll", True), ("pad", True), ("stack", False)])
 def test_kernels(name: str, streams: bool) -> None:
-    """Long rows go past the caches; two neighbours are no row."""
+    """Long rows are streamed; two neighbours are no row."""
     case = _CASES[name]
     kernels = hloom.jit(lambda x: case(jnp, x)).lower(jnp.zeros((9, 2053 + len(name)), "float32")).compile().kernels()
     assert ("streamed(16)" in str(kernels)) == streams

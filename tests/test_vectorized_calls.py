@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hloom.numba_backend.loops.expressions import Call, Expr, Load, Name, Number
 from hloom.numba_backend.loops.printer import to_text
-from hloom.numba_backend.loops.side_by_side import LEAST, side_by_side
 from hloom.numba_backend.loops.statements import Assign, Block, Comment, For, If, LoopProgram, Store
+from hloom.numba_backend.loops.vectorized_calls import LEAST, vectorized_calls
 
 import hloom
 import hloom.numpy as jnp
@@ -95,7 +95,7 @@ def _value(k: int) -> Name:
 
 def _text(block: Block) -> str:
     numbers = itertools.count()
-    changed = side_by_side(block, lambda stem: f"{stem}{next(numbers)}")
+    changed = vectorized_calls(block, lambda stem: f"{stem}{next(numbers)}")
     return to_text(LoopProgram("f", ("x", "y"), changed))
 
 
