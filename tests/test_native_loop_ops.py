@@ -497,8 +497,8 @@ def test_a_context_that_takes_kernels_refuses_all_other_rows() -> None:
     for row in (
         lambda: recorder.builder,
         lambda: recorder.device_word(0),
-        lambda: recorder.product(instruction, (), None, *place, *place, *place),
-        lambda: recorder.by_pieces(instruction, (), [], []),
+        lambda: recorder.product(None, *place, *place, *place),
+        lambda: recorder.by_pieces(1, []),
     ):
         with pytest.raises(RowRefused):
             row()
