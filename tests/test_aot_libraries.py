@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hloom.hlo.errors import UnsupportedError
 from hloom.numba_backend.ahead.compiling import standalone
-from hloom.numba_backend.ahead.fourier_text import convolution_length, factors_of
 from hloom.numba_backend.ahead.llvm_program import program_object
 from hloom.numba_backend.ahead.standalone import StandaloneProgram
 from hloom.numba_backend.ahead.targets import TargetMachine
+from hloom.numba_backend.emit.fourier import convolution_length, factors_of
 from hloom.numba_backend.runtime.llvm_backend import load_objects
 
 import hloom
@@ -116,7 +116,7 @@ def test_transforms_along_long_dimensions() -> None:
 def test_a_long_transform_is_for_several_threads() -> None:
     module = hlo.parse(transform("FFT", "f32", (20, 2048), (2048,)))
     (row,) = standalone(module).rows
-    assert (row.extent, row.grain) == (16, 1)  # type: ignore[union-attr]
+    assert row.extent > 2 * row.grain > 0  # type: ignore[union-attr]
     check_transform("FFT", "f32", (20, 2048), (2048,))
 
 

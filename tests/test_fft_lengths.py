@@ -79,7 +79,12 @@ def test_what_is_not_finite_stays_in_its_row() -> None:
         close(found[row], expected[row], 3e-6)
 
 
-@pytest.mark.parametrize("shape", [(2, 4, 1), (1, 1, 6), (3, 5, 2), (2, 16, 7), (1, 12, 33), (2, 64, 40), (1, 600, 70)])
+COLUMNS = [(2, 4, 1), (1, 1, 6), (3, 5, 2), (2, 16, 7), (1, 12, 33), (2, 64, 40), (1, 600, 70)]
+FEW_COLUMNS = [(2, 36, 2), (1, 32, 3), (1, 45, 5), (2, 17, 3)]
+"""Three passes or more, of which the first two together have less columns than a loop is made for."""
+
+
+@pytest.mark.parametrize("shape", [*COLUMNS, *FEW_COLUMNS])
 def test_columns(shape: tuple[int, ...]) -> None:
     """The dimension before the last one is transformed along columns: more or less of them than a block has."""
     x = complex_numbers("c64", *shape)

@@ -38,6 +38,13 @@ PRELUDE = """\
 #elif defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #endif
+
+/* Before a loop of which no iteration reads or writes what another one writes. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define HLOOM_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define HLOOM_INDEPENDENT
+#endif
 """
 """The first lines of a file that has functions of this module. Without errno and traps, GCC makes vectors of `fma`,
 `floor` and `sqrt`."""

@@ -272,6 +272,8 @@ class _Kernel:
             end = self._own(f"{counter}_end")
             declared, stop = f", {end} = {stop}", end
         step = f"++{counter}" if loop.step == 1 else f"{counter} += {loop.step}"
+        if loop.kind == "independent":
+            yield "HLOOM_INDEPENDENT"
         yield f"for (int64_t {counter} = {start}{declared}; {counter} {relation} {stop}; {step}) {{"
         if not own:
             yield f"    {variable} = {counter};"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
+from ..rows.fourier import add_fft
 from ..rows.table import RowContext
-from .fourier import add_fft
 from .linalg import add_custom_call, add_required
 
 RULES: dict[Opcode, Callable[[RowContext, HloInstruction], None]] = {
-    Opcode.FFT: add_fft, Opcode.CHOLESKY: add_required, Opcode.TRIANGULAR_SOLVE: add_required,
-    Opcode.CUSTOM_CALL: add_custom_call,
+    Opcode.FFT: partial(add_fft, side_by_side=False), Opcode.CHOLESKY: add_required,
+    Opcode.TRIANGULAR_SOLVE: add_required, Opcode.CUSTOM_CALL: add_custom_call,
 }  # fmt: skip
 """By opcode; other operations have the rows of `rows/`."""

@@ -26,8 +26,61 @@ import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..ahead.fourier_text import Place, butterfly, factors_of
+import numpy as np
+
 from .texts import indented
+
+NDArray = np.ndarray
+LARGEST_FACTOR = 13
+"""The largest prime of which a pass is made."""
+
+
+def factors_of(n: int) -> list[int] | None:
+    """The lengths of passes, or None if a prime factor is too large."""
+    found = []
+    for p in (4, 2, 3, 5, 7, 11, 13):
+        while n % p == 0:
+            found.append(p)
+            n //= p
+    return found if n == 1 else None
+
+
+def convolution_length(n: int) -> int:
+    """The least length from 2 n - 1 on that has no prime factor above 5."""
+    best = 1 << (2 * n - 2).bit_length()
+    five = 1
+    while five < best:
+        three = five
+        while three < best:
+            two = three
+            while two < 2 * n - 1:
+                two *= 2
+            best = min(best, two)
+            three *= 3
+        five *= 5
+    return best
+
+
+def roots(numerators: NDArray, n: int) -> NDArray:
+    """e^(-2 pi i numerators / n), in the widest precision."""
+    angle = np.asarray(numerators % n, np.longdouble) * (2 * np.longdouble(np.pi) / n)
+    if np.finfo(np.longdouble).eps < 1e-17:  # pi in this precision
+        angle = np.asarray(numerators % n, np.longdouble) * (8 * np.arctan(np.longdouble(1)) / n)
+    found: NDArray = np.cos(angle) - 1j * np.sin(angle)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A buffer of complex numbers in the text: a pointer and, in real numbers, where it begins."""
+
+    pointer: str
+    start: str
+
+    def at(self, index: str) -> tuple[str, str]:
+        """The real and the imaginary part of element `index`."""
+        return f"{self.pointer}[{self.start} + 2 * ({index})]", f"{self.pointer}[{self.start} + 2 * ({index}) + 1]"
+
 
 _LITERAL = 16
 """An s below it is a literal."""
@@ -53,14 +106,15 @@ class Plan:
 
 
 def plan_of(n: int, columns: int) -> Plan | None:
-    """The plan for length n, for `columns` transforms side by side; None for a prime factor above 13."""
+    """The plan for length n, for `columns` transforms side by side; None for a prime factor above 13. Of columns, one
+    pass is first."""
     factors = factors_of(n)
     if factors is None:
         return None
     if not factors:
         return Plan((), (), 1)
     count, s = 0, columns
-    while count < len(factors) - 1 and (s < _LITERAL or not count):
+    while count < len(factors) - 1 and ((s < _LITERAL and columns == 1) or not count):
         s *= factors[count]
         count += 1
     return Plan(tuple(factors[:count]), tuple(factors[count:-1]), factors[-1])
@@ -217,16 +271,41 @@ def _butterflies(
 
 def butterfly_lines(p: int) -> Iterator[str]:
     """b = the transform of length p of a, or for sg = -1 the inverse one."""
-    if p == 1:
-        yield from ("br0 = ar0", "bi0 = ai0")
-        return
-    for line in butterfly(p, "R", False):
-        name, _, value = line.partition(" = ")
-        if p == 4 and name in ("br1", "bi1", "br3", "bi3"):
-            value = value.replace("+ t", "+ sg * t").replace("- t", "- sg * t")
-        elif p > 2 and name[:2] in ("br", "bi") and " e" in value:
-            value = value.replace("+ e", "+ sg * e").replace("- e", "- sg * e")
-        yield f"{name} = {value}"
+    match p:
+        case 1:
+            yield from ("br0 = ar0", "bi0 = ai0")
+        case 2:
+            yield from ("br0 = ar0 + ar1", "bi0 = ai0 + ai1", "br1 = ar0 - ar1", "bi1 = ai0 - ai1")
+        case 4:
+            yield from (
+                "tr0 = ar0 + ar2", "ti0 = ai0 + ai2", "tr1 = ar0 - ar2", "ti1 = ai0 - ai2",
+                "tr2 = ar1 + ar3", "ti2 = ai1 + ai3", "tr3 = ar1 - ar3", "ti3 = ai1 - ai3",
+                "br0 = tr0 + tr2", "bi0 = ti0 + ti2", "br2 = tr0 - tr2", "bi2 = ti0 - ti2",
+                "br1 = tr1 + sg * ti3", "bi1 = ti1 - sg * tr3", "br3 = tr1 - sg * ti3", "bi3 = ti1 + sg * tr3",
+            )  # fmt: skip
+        case _:
+            yield from _odd(p)
+
+
+def _odd(p: int) -> Iterator[str]:
+    half = range(1, p // 2 + 1)
+    for k in half:
+        for part in "ri":
+            yield f"t{part}{k} = a{part}{k} + a{part}{p - k}"
+            yield f"d{part}{k} = a{part}{k} - a{part}{p - k}"
+    for part in "ri":
+        yield f"b{part}0 = a{part}0 + {' + '.join(f't{part}{k}' for k in half)}"
+    for r in half:
+        factors = roots(np.array(half) * r, p).astype(np.complex128)  # rounded once: that of a third of a turn is -0.5
+        cosine = [f"R({c!r})" for c in factors.real.tolist()]
+        sine = [f"R({-s!r})" for s in factors.imag.tolist()]
+        for part in "ri":
+            yield f"c{part} = a{part}0 + " + " + ".join(f"{c} * t{part}{k}" for k, c in zip(half, cosine, strict=True))
+            yield f"e{part} = " + " + ".join(f"{s} * d{part}{k}" for k, s in zip(half, sine, strict=True))
+        yield f"br{r} = cr + sg * ei"
+        yield f"bi{r} = ci - sg * er"
+        yield f"br{p - r} = cr - sg * ei"
+        yield f"bi{p - r} = ci + sg * er"
 
 
 FROM_REALS = tuple(

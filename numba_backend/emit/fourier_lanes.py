@@ -27,9 +27,8 @@ from enum import Enum
 import numpy as np
 
 from ...hlo.element_type import ElementType
-from ..ahead.fourier_text import LARGEST_FACTOR, factors_of, roots
 from ..machine import target_machine
-from .fourier import butterfly_lines
+from .fourier import LARGEST_FACTOR, butterfly_lines, factors_of, roots
 from .texts import LANES, indented
 
 LARGEST_SUM = 127

@@ -17,9 +17,9 @@ import numpy as np
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.ops.linalg import FftType
-from ..ahead.fourier_text import convolution_length, roots
 from ..emit import fourier as texts
 from ..emit import fourier_lanes as lanes
+from ..emit.fourier import convolution_length, roots
 from ..emit.texts import LANES
 from ..emit.written import written
 from ..machine import SHARE_NANOSECONDS, target_machine
@@ -34,8 +34,9 @@ _NANOSECONDS = 0.25
 """Of one pass of length 2, for a complex number of f32."""
 
 
-def add_fft(context: RowContext, instruction: HloInstruction) -> None:
-    """The rows of an fft."""
+def add_fft(context: RowContext, instruction: HloInstruction, side_by_side: bool = True) -> None:
+    """The rows of an fft. `side_by_side`: many short rows together. For C compilers that is too much code: what is made
+    of it takes five times as long to compile, and is up to 1.5 times slower than rows one after the other."""
     attributes = instruction.attributes
     lengths, kind = attributes.fft_length, attributes.fft_type
     (source,), (target,) = context.operands(instruction), context.results(instruction)
@@ -49,7 +50,7 @@ def add_fft(context: RowContext, instruction: HloInstruction) -> None:
         axes[-1] = (rank - 1, True)
     if kind is FftType.RFFT:
         axes = [axes[-1], *axes[:-1]]
-    rows = _Rows(context, instruction.name, complex_shape.element.real, inverse)
+    rows = _Rows(context, instruction.name, complex_shape.element.real, inverse, side_by_side)
     for number, (axis, is_real) in enumerate(axes):
         is_last = number == len(axes) - 1
         to = target if is_last else context.scratch(complex_shape.element, math.prod(dimensions))
@@ -67,8 +68,11 @@ def add_fft(context: RowContext, instruction: HloInstruction) -> None:
 class _Rows:
     """The rows of one instruction."""
 
-    def __init__(self, context: RowContext, name: str, real: ElementType, inverse: bool) -> None:
+    def __init__(
+        self, context: RowContext, name: str, real: ElementType, inverse: bool, side_by_side: bool
+    ) -> None:
         self._context, self._name, self._real, self._inverse = context, name, real, inverse
+        self._side_by_side = side_by_side
         self._complex = ElementType.C64 if real is ElementType.F32 else ElementType.C128
 
     def transform(
@@ -79,7 +83,7 @@ class _Rows:
         rows that are real."""
         if not scale:
             scale = 1 / n if self._inverse else 1.0
-        if inner == 1 and not before and not after and lanes.fits(self._real, outer, n):
+        if inner == 1 and not before and not after and self._fits(outer, n):
             self._lanes(lanes.Rows.COMPLEX, outer, n, source, target, scale)
             return
         block = _block(n, inner, self._complex.byte_width)
@@ -108,6 +112,9 @@ class _Rows:
         arrays["plan"] = builder.constant(np.array([*plan.between, 0], np.int64))
         kinds["plan"] = ElementType.S64
         self._add(name, lines, arrays, kinds, sizes, groups, nanoseconds / groups)
+
+    def _fits(self, items: int, n: int) -> bool:
+        return self._side_by_side and lanes.fits(self._real, items, n)
 
     def _lanes(self, rows: lanes.Rows, items: int, n: int, source: Argument, target: Argument, scale: float) -> None:
         """Rows side by side, with transforms of length n."""
@@ -175,7 +182,7 @@ class _Rows:
     def from_reals(self, items: int, n: int, source: Argument, target: Argument) -> None:
         """From [items, n] real numbers to [items, n // 2 + 1] complex ones."""
         half = n // 2
-        if lanes.fits(self._real, items, n if n % 2 else half):
+        if self._fits(items, n if n % 2 else half):
             rows = lanes.Rows.FROM_ODD_REALS if n % 2 else lanes.Rows.FROM_REALS
             self._lanes(rows, items, n if n % 2 else half, source, target, 1.0)
             return
@@ -197,7 +204,7 @@ class _Rows:
     def to_reals(self, items: int, n: int, source: Argument, target: Argument) -> None:
         """From [items, n // 2 + 1] complex numbers to [items, n] real ones."""
         half = n // 2
-        if lanes.fits(self._real, items, n if n % 2 else half):
+        if self._fits(items, n if n % 2 else half):
             rows = lanes.Rows.TO_ODD_REALS if n % 2 else lanes.Rows.TO_REALS
             self._lanes(rows, items, n if n % 2 else half, source, target, 1 / n)
             return
