@@ -512,7 +512,8 @@ def test_arguments_that_are_no_arrays(value: Any) -> None:
 
 
 def test_results_that_are_no_arrays() -> None:
-    with pytest.raises(NonArrayArgumentError, match=r"returned a value of type str at output component \[1\][\s\S]*'text'"):
+    words = r"returned a value of type str at output component \[1\][\s\S]*'text'"
+    with pytest.raises(NonArrayArgumentError, match=words):
         hloom.jit(lambda x: (x, "text"))(X)
 
 
