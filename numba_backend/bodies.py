@@ -15,7 +15,7 @@ from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
 from .emit.kernel import EmittedKernel
 from .machine import Machine, target_machine
 from .native_loops.state import overwritten
-from .output_fusion import OutputMemory, is_output_fusion, memory_of, pieces_of
+from .output_fusion import OutputMemory, in_place, is_output_fusion, memory_of, pieces_of, scatter_of
 from .rows import share_rule
 
 
@@ -104,6 +104,8 @@ class Bodies:
         taken_over = self._taken_over(instruction)
         if taken_over is not None:
             allowed = taken_over.get(output) == operand
+        elif (scatter := scatter_of(instruction)) is not None:
+            allowed = in_place(instruction, scatter, operand, output)
         elif is_output_fusion(instruction):
             allowed = operand in self.memory(instruction).over.get(output, ())
         elif instruction.opcode is Opcode.FUSION:
@@ -116,13 +118,13 @@ class Bodies:
         # Do two pointers lead to one buffer, which the code would write through one and read through the other?
         alone = self._alone.get(instruction)
         if alone is None:
-            origins = [_origin(o) for o in instruction.operands]
+            origins = [origin_of(o) for o in instruction.operands]
             count = Counter(origins)
             alone = self._alone[instruction] = [count[origin] == 1 for origin in origins]
         return alone[operand]
 
 
-def _origin(instruction: HloInstruction) -> tuple[HloInstruction, int]:
+def origin_of(instruction: HloInstruction) -> tuple[HloInstruction, int]:
     """The instruction (and, for a tuple, the element) that holds the bytes of an array-shaped value."""
     element = 0
     while is_alias(instruction):

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from ..hlo.analyses.bands import EVERYTHING, looked_at, repeated_outside
 from ..hlo.buffers.assignment import ALIGNMENT, AllocationKind, BufferAssignment, BufferCopy, BufferSlice, is_alias
@@ -28,14 +27,13 @@ from .dot import gemm_of, strides_of
 from .emit import FusedBody, canonical, emit_fusion
 from .emit.copies import emit_copy, shared_copy
 from .emit.element import storage_of
-from .emit.inlined import may_be_inlined, reads_once
 from .emit.kernel import EmittedKernel
 from .emit.places import place_of
 from .loops.statements import KernelParameter, PointerParameter, SizeParameter
 from .machine import SHARE_NANOSECONDS, target_machine
 from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
-from .output_fusion import Leaf, Pieces, is_output_fusion, leaf_of, pieces_of
+from .output_fusion import Leaf, Pieces, is_output_fusion, leaf_of, pieces_of, result_of, scatter_of
 from .output_fusion.fuse import most_parts
 from .policy.products import ROWS, GivenBand, product_kernel, tiles
 from .rows import row_rule
@@ -134,14 +132,12 @@ class _Lowering(RowContext):
         self._given_operands: dict[HloInstruction, list[Argument]] = {}
         """Of instructions on unpacked operands, or in an output fusion: buffers are not assigned to them."""
         self._given_results: dict[HloInstruction, list[Argument]] = {}
-        self._at: tuple[Sequence[HloInstruction], int] = ((), 0)
-        """The instructions of the computation, and which one's rows are made."""
         self._followers: list[HloInstruction] = []
         """What follows the instruction whose row is made, in an output fusion."""
         self._pieces: Pieces | None = None
         """Its pieces."""
-        self._inlined: dict[HloInstruction, dict[int, HloInstruction]] = {}
-        """By instruction with a row of its own: the operands that its kernel computes, and the fusions they were."""
+        self._inlined: dict[int, tuple[FusedBody, Sequence[Argument]]] = {}
+        """The operands that the kernel of the scatter computes whose rows are made."""
         self._rules: Mapping[Opcode, Callable[[HloInstruction], None]] = {
             Opcode.FUSION: self._fusion,
             Opcode.DOT: self._dot,
@@ -157,14 +153,10 @@ class _Lowering(RowContext):
         return self._builder
 
     def computation(self, computation: HloComputation) -> None:
-        for number, instruction in enumerate(computation.instructions):
-            if not has_rows(instruction):
-                continue
-            self.builder.origin = instruction
-            self._at = computation.instructions, number
-            if instruction.opcode is Opcode.FUSION and self._put_off(instruction, computation):
-                continue
-            self._rows_of(instruction)
+        for instruction in computation.instructions:
+            if has_rows(instruction):
+                self.builder.origin = instruction
+                self._rows_of(instruction)
         self.builder.origin = computation.root
         self._copies(self.assignment.copies_at_end(computation))
 
@@ -222,6 +214,10 @@ class _Lowering(RowContext):
             return
         if is_output_fusion(instruction):
             self._output_fusion(instruction)
+            return
+        scatter = scatter_of(instruction)
+        if scatter is not None:
+            self._input_fusion(instruction, scatter)
             return
         sharing = {k: operands.index(s) for k, s in enumerate(outputs) if s in operands and s.size}
         if sharing and self.bodies.of(instruction).is_identity:
@@ -325,36 +321,30 @@ class _Lowering(RowContext):
         """The place as an argument. A program with an empty arena has none, though empty arrays are assigned to it."""
         return self.place(place) if place.size else NOWHERE
 
-    def _put_off(self, fusion: HloInstruction, computation: HloComputation) -> bool:
-        """True for a fusion that the kernel of its only reader computes. What the fusion reads must still be there."""
-        reader, operand = _only_reader(fusion, computation)
-        if reader is None or is_outlined_loop(fusion) or not reads_once(reader, operand):
-            return False
-        if any(not s.array_layout.is_row_major for o in (reader, *reader.operands) for s in o.shape.leaves()):
-            return False
-        if not may_be_inlined(self.bodies.of(fusion), reader, operand):
-            return False
-        read = self.assignment.operand_leaves(fusion)
-        instructions, number = self._at
-        for following in islice(instructions, number + 1, None):
-            if not has_rows(following):
-                continue
-            if following.opcode in (Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL):
-                return False
-            if any(overlap(place, written) for place in read for written in self.assignment.leaves(following)):
-                return False
-            if following is reader:
-                break
-        self._inlined.setdefault(reader, {})[operand] = fusion
-        return True
+    def _input_fusion(self, fusion: HloInstruction, scatter: HloInstruction) -> None:
+        """The rows of a scatter whose kernel computes some of its operands."""
+        body = fusion.attributes.calls
+        inputs = [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(fusion)]
+        results = [self._place_or_nowhere(s) for s in self.assignment.leaves(fusion)]
+        outputs = {leaf_of(result_of(body, k))[1]: place for k, place in enumerate(results)}
 
-    def inlined(self, instruction: HloInstruction) -> dict[int, tuple[FusedBody, list[Argument]]]:
+        def given(operands: Sequence[HloInstruction]) -> list[Argument]:
+            return [inputs[o.attributes.number] if o.opcode is Opcode.PARAMETER else NOWHERE for o in operands]
+
+        self._given_operands[scatter] = given(scatter.operands)
+        self._given_results[scatter] = [outputs[k] for k, _ in enumerate(scatter.shape.leaves())]
+        for number, value in enumerate(scatter.operands):
+            while value.opcode in (Opcode.RESHAPE, Opcode.BITCAST):
+                (value,) = value.operands
+            if value.opcode is Opcode.FUSION:
+                self._inlined[number] = self.bodies.of(value), given(value.operands)
+        self.builder.origin = scatter
+        self._rows_of(scatter)
+        self._inlined = {}
+
+    def inlined(self, instruction: HloInstruction) -> Mapping[int, tuple[FusedBody, Sequence[Argument]]]:
         """See `RowContext`."""
-        found = {}
-        for operand, fusion in sorted(self._inlined.get(instruction, {}).items()):
-            arguments = [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(fusion)]
-            found[operand] = self.bodies.of(fusion), arguments
-        return found
+        return self._inlined
 
     def scratch(self, element_type: ElementType, count: int) -> Argument:
         """See `RowContext`."""
@@ -430,6 +420,7 @@ class _Lowering(RowContext):
         inputs = [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(fusion)]
         results = [self._place_or_nowhere(s) for s in self.assignment.leaves(fusion)]
         in_parts = pieces is not None and pieces.parts > 0
+        assert self.has_pieces or not in_parts, "the pipeline was told that the program runs kernels piece by piece"
 
         def at(leaf: Leaf) -> Argument:
             home = memory.homes[leaf]
@@ -558,21 +549,6 @@ class _Lowering(RowContext):
         self.computation(instruction.attributes.to_apply)
 
 
-def _only_reader(value: HloInstruction, computation: HloComputation) -> tuple[HloInstruction | None, int]:
-    """The instruction that reads an array, perhaps with other dimensions, and which of its operands that is; None if
-    there are several, or if it is a result."""
-    while True:
-        users = computation.users[value]
-        if value is computation.root or len(users) != 1 or not value.shape.is_array:
-            return None, 0
-        (user,) = users
-        if user.operands.count(value) != 1:
-            return None, 0
-        if user.opcode not in (Opcode.RESHAPE, Opcode.BITCAST):
-            return user, user.operands.index(value)
-        value = user
-
-
 def _given_band(fusion: HloInstruction, dot: HloInstruction) -> GivenBand | None:
     """What is known of a product's left-hand side, from a mask; None if nothing is."""
     lhs, attributes = dot.operands[0], dot.attributes
@@ -584,11 +560,6 @@ def _given_band(fusion: HloInstruction, dot: HloInstruction) -> GivenBand | None
         return None
     turned = tuple(attributes.lhs_contracting_dims) == (rank - 2,)
     return GivenBand(band.turned() if turned else band, turned)
-
-
-def overlap(a: BufferSlice, b: BufferSlice) -> bool:
-    """True if two buffers have a byte in common."""
-    return bool(a.size) and bool(b.size) and a.overlaps(b)
 
 
 def _argument(parameter: KernelParameter, operands: Sequence[Argument], outputs: Sequence[Argument]) -> Argument:

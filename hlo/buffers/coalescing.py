@@ -260,8 +260,11 @@ def sequentialise(moves: Sequence[Move], time: int, scratch: list[Buffer]) -> tu
 def _updates_a_slice(instruction: HloInstruction) -> bool:
     """True for an instruction that, unless in place, copies a whole array only to change a part of it."""
     if instruction.opcode is Opcode.FUSION:
-        return any(i.opcode is Opcode.DYNAMIC_UPDATE_SLICE for i in instruction.attributes.calls.instructions)
-    return instruction.opcode in (Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER)
+        return any(i.opcode in _UPDATES for i in instruction.attributes.calls.instructions)
+    return instruction.opcode in _UPDATES
+
+
+_UPDATES = (Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER)
 
 
 def _insert(intervals: list[Interval], new: Interval) -> None:

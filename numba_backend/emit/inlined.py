@@ -22,11 +22,6 @@ MOST_MEMBERS = 16
 """More operations than these are better done by a nest of their own, in vectors."""
 
 
-def reads_once(instruction: HloInstruction, operand: int) -> bool:
-    """True for an operand that a kernel of its own reads once, element by element: indices and updates of a scatter."""
-    return instruction.opcode is Opcode.SCATTER and operand >= len(instruction.operands) // 2
-
-
 def may_be_inlined(body: FusedBody, reader: HloInstruction, operand: int) -> bool:
     """True for a cheap computation of a vector, element by element; also of several vectors side by side, if they are
     the components of the reader's indices."""

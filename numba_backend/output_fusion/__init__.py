@@ -8,12 +8,17 @@ reads it::
     out = (f32[9,64,32], u8[147456]) fusion(q, k, v), kind=kOutput, calls=attention,
         backend_config={"matrices":"9","rows":"1","step":"1","parts":"9"}
 
+A scatter with cheap computations of its indices and updates, which its kernel does, is a fusion of kind `kInput`.
+
 `fuse.py` makes them, after scheduling and before buffers are assigned; `find.py` says which instructions run so;
 `memory.py` says where the values inside are: in the memory of a result, or in the fusion's own, its last result, which
 nobody reads. `lowering.py` only translates.
 """
 
-from .form import Leaf, Pieces, is_output_fusion, pieces_of
-from .memory import Home, OutputMemory, leaf_of, memory_of
+from .form import Leaf, Pieces, in_place, is_output_fusion, leaf_of, pieces_of, result_of, scatter_of
+from .memory import Home, OutputMemory, memory_of
 
-__all__ = ["Home", "Leaf", "OutputMemory", "Pieces", "is_output_fusion", "leaf_of", "memory_of", "pieces_of"]
+__all__ = [
+    "Home", "Leaf", "OutputMemory", "Pieces", "in_place", "is_output_fusion", "leaf_of", "memory_of", "pieces_of",
+    "result_of", "scatter_of",
+]  # fmt: skip

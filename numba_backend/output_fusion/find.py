@@ -10,6 +10,8 @@ rows are cut in one of three ways:
   matrices of a batch, if there are enough and what is between the products is small enough for a second-level cache;
   then a chain may also reduce over rows of a matrix, as gradients do. Otherwise they are rows of matrices.
 * A convolution or a window is cut into images or rows, as its rule in `rows/` says; fusions follow it.
+
+A scatter is the last instruction of its group: the others compute its indices or updates.
 """
 
 from __future__ import annotations
@@ -25,16 +27,17 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.passes.fuse.outline_loops import is_outlined_loop
-from ..bodies import Bodies
+from ..bodies import Bodies, origin_of
 from ..dot import gemm_of, strides_of
+from ..emit.inlined import may_be_inlined
 from ..emit.kernel import EmittedKernel
 from ..machine import target_machine
 from ..policy.products import ROWS, SHALLOW_DEPTH, product_kernel, suits_tiles
 from ..rows import output_rows_rule
 from ..runtime.blas import MOST_EPILOGUES
 from ..runtime.chain import MOST_ARGUMENTS, Cut
-from .form import Leaf
-from .memory import leaf_of, reads_alone, taken_over
+from .form import Leaf, leaf_of
+from .memory import reads_alone, taken_over
 
 _FEWEST_MATRICES = 8
 """Fewer cannot be shared well between threads."""
@@ -61,6 +64,7 @@ def _side_bytes() -> int:
 
 _STRUCTURE = frozenset((Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.PARAMETER, Opcode.CONSTANT, Opcode.IOTA))
 _RESHAPES = frozenset((Opcode.RESHAPE, Opcode.BITCAST))
+_CONTROL = frozenset((Opcode.CALL, Opcode.CONDITIONAL, Opcode.WHILE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,9 @@ def divides_rows(extent: int, sizes: tuple[int, ...]) -> bool:
 def find_groups(computation: HloComputation, bodies: Bodies, *, products_only: bool) -> list[Group]:
     """The output fusions that a scheduled computation should have. `products_only`: chains alone."""
     finder = _Finder(computation, bodies)
-    rules: dict[Opcode, tuple[Callable[[int], Group | None], ...]] = {Opcode.DOT: (finder.chain,)}
+    rules: dict[Opcode, tuple[Callable[[int], Group | None], ...]] = {
+        Opcode.DOT: (finder.chain,), Opcode.SCATTER: (finder.inputs,),
+    }  # fmt: skip
     if not products_only:
         rules[Opcode.DOT] = finder.chain, finder.epilogues
         rules[Opcode.CONVOLUTION] = rules[Opcode.REDUCE_WINDOW] = (finder.images,)
@@ -132,7 +138,7 @@ def find_groups(computation: HloComputation, bodies: Bodies, *, products_only: b
             continue
         for rule in rules.get(instruction.opcode, ()):
             group = rule(number)
-            if group is not None:
+            if group is not None and absorbed.isdisjoint(group.members):
                 found.append(group)
                 absorbed.update(group.members)
                 break
@@ -200,6 +206,39 @@ class _Finder:
             if len(found) > (1 if best is None else len(best.members)):
                 best = Group(tuple(found), Cut(count, 1, 1))
         return best
+
+    def inputs(self, number: int) -> Group | None:
+        """The cheap computations of a scatter's indices and updates, which its kernel does where it reads them."""
+        scatter = self.computation.instructions[number]
+        if not _is_dense(scatter):
+            return None
+        members: list[HloInstruction] = []
+        for operand in range(len(scatter.operands) // 2, len(scatter.operands)):
+            reader, value, path = scatter, scatter.operands[operand], []
+            while self._is_for(value, reader) and value.opcode in _RESHAPES:
+                path.append(value)
+                reader, value = value, value.operands[0]
+            may_wait = self._is_for(value, reader) and self._may_wait(value, number)
+            if may_wait and may_be_inlined(self.bodies.of(value), scatter, operand):
+                members += [value, *reversed(path)]
+        return Group((*members, scatter), None) if members else None
+
+    def _is_for(self, value: HloInstruction, reader: HloInstruction) -> bool:
+        once = value.shape.is_array and reader.operands.count(value) == 1
+        return once and reads_alone(self.computation, value, reader)
+
+    def _may_wait(self, fusion: HloInstruction, number: int) -> bool:
+        """True for a fusion that may run later, as a part of instruction `number`: nothing else that runs until then
+        looks at what it reads. One of these may be a computation's last look at an array, and write over it."""
+        if fusion.opcode is not Opcode.FUSION or is_outlined_loop(fusion):
+            return False
+        read = {origin_of(operand) for operand in fusion.operands}
+        instructions = self.computation.instructions
+        between = instructions[instructions.index(fusion) + 1 : number + 1]
+        return all(
+            is_alias(i) or (i.opcode not in _CONTROL and read.isdisjoint(map(origin_of, i.operands)))
+            for i in between
+        )
 
 
 Fits = Callable[[EmittedKernel, Sequence[tuple[int, ...]]], bool]

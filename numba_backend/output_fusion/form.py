@@ -43,6 +43,24 @@ def is_output_fusion(instruction: HloInstruction) -> bool:
     return instruction.opcode is Opcode.FUSION and instruction.attributes.kind is FusionKind.OUTPUT
 
 
+def scatter_of(fusion: HloInstruction) -> HloInstruction | None:
+    """The scatter whose indices or updates a fusion computes where it reads them; None for other instructions."""
+    if fusion.opcode is not Opcode.FUSION or fusion.attributes.kind is not FusionKind.INPUT:
+        return None
+    root = fusion.attributes.calls.root
+    while root.opcode in (Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT):
+        root = root.operands[0]
+    return root if root.opcode is Opcode.SCATTER else None
+
+
+def in_place(fusion: HloInstruction, scatter: HloInstruction, operand: int, output: int) -> bool:
+    """True if a result of such a fusion may be written over an operand: an array that is updated, and read nowhere
+    else."""
+    body = fusion.attributes.calls
+    array = scatter.operands[leaf_of(result_of(body, output))[1]]
+    return array is body.parameters[operand] and body.users[array] == (scatter,) and scatter.operands.count(array) == 1
+
+
 def pieces_of(fusion: HloInstruction) -> Pieces | None:
     """The pieces of an output fusion; None for a call of BLAS, which finds its own."""
     text = dict(fusion.annotations).get(_CONFIG)
@@ -57,6 +75,19 @@ def with_pieces(fusion: HloInstruction, pieces: Pieces) -> HloInstruction:
     values = {**pieces.cut._asdict(), "parts": pieces.parts}
     text = ",".join(f'"{key}":"{value}"' for key, value in values.items())
     return replace(fusion, annotations=((_CONFIG, "{" + text + "}"),))
+
+
+def leaf_of(value: HloInstruction) -> Leaf:
+    """The result of a member that an array is."""
+    if value.opcode is Opcode.GET_TUPLE_ELEMENT:
+        return value.operands[0], value.attributes.index
+    return value, 0
+
+
+def result_of(body: HloComputation, number: int) -> HloInstruction:
+    """A result of a fused computation."""
+    result: HloInstruction = body.root.operands[number] if body.root.opcode is Opcode.TUPLE else body.root
+    return result
 
 
 def fusion_of(members: Sequence[HloInstruction], outputs: Sequence[Leaf], nbytes: int) -> HloInstruction:
@@ -90,7 +121,10 @@ def fusion_of(members: Sequence[HloInstruction], outputs: Sequence[Leaf], nbytes
     for instruction in (*moved, *results, root):  # that of the schedule; elements before what reads them
         order.update(dict.fromkeys(o for o in instruction.operands if o.opcode is Opcode.GET_TUPLE_ELEMENT))
         order[instruction] = None
-    attributes = FusionAttributes(FusionKind.OUTPUT, HloComputation("output_computation", tuple(order), root))
+    kind, name = FusionKind.OUTPUT, "output"
+    if members[-1].opcode is Opcode.SCATTER:
+        kind, name = FusionKind.INPUT, "input"
+    attributes = FusionAttributes(kind, HloComputation(f"{name}_computation", tuple(order), root))
     return make_instruction(
-        Opcode.FUSION, operands, attributes, root.shape, name="output_fusion", metadata=members[-1].metadata
+        Opcode.FUSION, operands, attributes, root.shape, name=f"{name}_fusion", metadata=members[-1].metadata
     )

@@ -13,8 +13,8 @@ from ...hlo.passes.rewrite import map_each_computation
 from ..bodies import Bodies
 from ..machine import target_machine
 from .find import Group, find_groups
-from .form import Leaf, Pieces, fusion_of, with_pieces
-from .memory import MEMBERS, leaf_of, memory_of
+from .form import Leaf, Pieces, fusion_of, leaf_of, with_pieces
+from .memory import MEMBERS, memory_of
 
 LEAST_PARTS = 16
 """Of a fusion's own memory there are no more parts than these, or than have `parts_bytes`: the threads of a larger
@@ -42,7 +42,7 @@ class OutputFusion:
 
     def __call__(self, module: HloModule) -> HloModule:
         opcodes = {i.opcode for c in module.computations for i in c.instructions}
-        if opcodes.isdisjoint(MEMBERS - {Opcode.FUSION}):
+        if opcodes.isdisjoint((MEMBERS - {Opcode.FUSION}) | {Opcode.SCATTER}):
             return module
         reducers: set[HloComputation] = set()
         for instruction in module.instructions():
@@ -59,6 +59,8 @@ class OutputFusion:
     def fusion(self, group: Group, outputs: Sequence[Leaf]) -> HloInstruction:
         """The fusion of a group, with memory of its own if it needs some."""
         fusion = fusion_of(group.members, outputs, 0)
+        if group.members[-1].opcode is Opcode.SCATTER:
+            return fusion
         pieces = None if group.cut is None else Pieces(group.cut, 0)
         part = memory_of(fusion.attributes.calls, pieces, self.bodies.can_share).part  # for all rows
         parts = 1
@@ -141,7 +143,7 @@ class _Writer:
         users, root = self.computation.users, self.computation.root
         if not member.shape.is_tuple:
             return [(member, 0)] if member is root or not members.issuperset(users[member]) else []
-        if self._is_read_whole(member):
+        if member.opcode is Opcode.SCATTER or self._is_read_whole(member):
             return [(member, k) for k, _ in enumerate(member.shape.elements)]
         read = {e.attributes.index for e in users[member] if e is root or not members.issuperset(users[e])}
         return [(member, k) for k in sorted(read)]

@@ -15,7 +15,7 @@ from ...hlo.buffers.coalescing import CanShare
 from ...hlo.buffers.heap import Request, place
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from .form import Leaf, Pieces
+from .form import Leaf, Pieces, leaf_of
 
 MEMBERS = frozenset((Opcode.CONVOLUTION, Opcode.DOT, Opcode.FUSION, Opcode.REDUCE_WINDOW))
 
@@ -40,13 +40,6 @@ class OutputMemory:
     """The bytes of a part of the fusion's own memory."""
     over: Mapping[int, tuple[int, ...]]
     """By result: the operands over which it may be written, element by element."""
-
-
-def leaf_of(value: HloInstruction) -> Leaf:
-    """The result of a member that an array is."""
-    if value.opcode is Opcode.GET_TUPLE_ELEMENT:
-        return value.operands[0], value.attributes.index
-    return value, 0
 
 
 def taken_over(

@@ -39,7 +39,7 @@ class CCompiler(Compiler):
         self._builder = Builder("hloom_run")
 
     def pipeline(self, target: str | Target = "cpu") -> Pipeline:
-        return pipeline(target)
+        return pipeline(target, by_pieces=False)
 
     def compile(
         self, module: HloModule, *, target: str | Target = "cpu", donated: Sequence[int] = ()
@@ -64,7 +64,7 @@ class CCompiler(Compiler):
         if module.replica_count * module.num_partitions > 1:
             raise UnsupportedError(f"module {module.name} is for several devices; the backend 'c' has one")
         bodies = Bodies()
-        optimized, records = pipeline(target, bodies).run(with_row_major_entry(module))
+        optimized, records = pipeline(target, bodies, by_pieces=False).run(with_row_major_entry(module))
         started = time.perf_counter()
         assignment = assign_buffers(optimized, bodies.can_share)
         program = collect(assignment, bodies)
