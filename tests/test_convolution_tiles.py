@@ -22,9 +22,8 @@ from hloom.hlo.window import Window, WindowDimension
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
 from hloom.numba_backend.expansions import convolution as forms
-from hloom.numba_backend.machine import ANY_TARGET
+from hloom.numba_backend.machine import ANY_TARGET, compiling_for
 from hloom.numba_backend.rows import convolution as rows
-from hloom.numba_backend.runtime.program import ProgramBuilder
 
 import hloom
 from hloom import hlo, lax
@@ -177,14 +176,13 @@ def test_convolutions(name: str, last: bool, which: str) -> None:
     ("registers", "element"), [*((r, E.F32) for r in REGISTERS.values()), (REGISTERS["half of avx512"], E.F64)]
 )
 @pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
-def test_other_registers(
-    last: bool, element: ElementType, registers: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_registers(last: bool, element: ElementType, registers: tuple[int, int]) -> None:
     number, nbytes = registers
-    monkeypatch.setattr(ProgramBuilder, "machine", replace(ANY_TARGET, registers=number, register_bytes=nbytes))
+    other = replace(ANY_TARGET, registers=number, register_bytes=nbytes)
     for name in ("same", "stride", "depthwise", "many outputs"):
         for which in ("result", "by input", "by kernel"):
-            _check_case(name, last, which, element)
+            with compiling_for(other):
+                _check_case(name, last, which, element)
 
 
 _WALKS = (

@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 from hloom.hlo import parse
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.machine import ANY_TARGET
+from hloom.numba_backend.machine import ANY_TARGET, compiling_for
 from hloom.numba_backend.runtime import threads
 from hloom.numba_backend.runtime.dialect import SCOPE
 from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import emit_object, host_features
 from hloom.numba_backend.runtime.loader import load_objects
-from hloom.numba_backend.runtime.program import ProgramBuilder
 
 import hloom
 from test_product_kernels import program
@@ -234,10 +233,10 @@ def test_other_tiles(registers: tuple[int, int], monkeypatch: pytest.MonkeyPatch
     """The kernels that processors with other registers have, and without instructions for bf16."""
     number, nbytes = registers
     other = replace(ANY_TARGET, registers=number, register_bytes=nbytes, multiplies_bf16=False)
-    monkeypatch.setattr(ProgramBuilder, "machine", other)
     monkeypatch.setenv("HLOOM_CACHE_DIR", "off")
-    for types in (("s8", "s8", "s32"), ("s16", "s16", "s32"), ("bf16", "bf16", "bf16")):
-        text = program(types, 61, 515, 77, ta=True)
-        x, y = numbers(types[0], 515, 61), numbers(types[1], 515, 77)
-        (actual,) = NumbaCompiler().compile(parse(text)).execute([x, y])
-        assert_product(np.asarray(actual), x.T, y, types[2], text)
+    with compiling_for(other):
+        for types in (("s8", "s8", "s32"), ("s16", "s16", "s32"), ("bf16", "bf16", "bf16")):
+            text = program(types, 61, 515, 77, ta=True)
+            x, y = numbers(types[0], 515, 61), numbers(types[1], 515, 77)
+            (actual,) = NumbaCompiler().compile(parse(text)).execute([x, y])
+            assert_product(np.asarray(actual), x.T, y, types[2], text)

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...hlo.analyses.bands import EVERYTHING, Band
+from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ..dot import gemm_of, is_gemm, strides_of
 from ..emit.kernel import EmittedKernel, memory_type
@@ -51,12 +52,17 @@ SUMS = 24
 """Sums in registers, of which AVX-512 has 32; with fewer registers LLVM keeps some of these in memory."""
 
 SHALLOW_DEPTH, SHALLOW_TURNED_DEPTH = range(8, 257), range(8, 129)
-"""The products in a sum for which a blocked kernel is faster, by 1.05 to 1.5 times; the second if the left-hand side is
+"""The products in a sum for which a kernel is faster, by 1.05 to 1.5 times; the second if the left-hand side is
 stored column by column, of which each tile then reads a piece of every column."""
 SHALLOW_WORK = 1 << 21
 """Fewer multiplications are not worth a compilation, though all sizes and orders share one kernel."""
 MOST_WASTE = 1.25
 """How much larger whole tiles may be than the result."""
+
+LEAST_SIDE = 9
+"""Rows and columns of a result that is worth cutting into tiles."""
+LEAST_WORK = 1 << 18
+"""Multiplications from which on a product has a kernel of its own."""
 
 ROWS = 6
 """Rows of a tile: with two registers for each, and three for a row of the panel and a factor, AVX2's are full."""
@@ -86,6 +92,29 @@ def product_kernel(dot: HloInstruction, machine: Machine) -> EmittedKernel | Non
     if skinny is not None:
         return skinny
     return tiles(dot) if _is_shallow(dot, gemm) else None
+
+
+def is_tiled(dot: HloInstruction) -> bool:
+    """True for a large product of two matrices of integers or of halves: it is a kernel. Others are expanded."""
+    elements = [i.shape.element for i in (*dot.operands, dot)]
+    if not all(map(_is_integer, elements)) and not _are_halves(*elements):
+        return False
+    lhs = dot.operands[0].shape
+    batches, contracting = len(dot.attributes.lhs_batch_dims), dot.attributes.lhs_contracting_dims
+    depth = math.prod(lhs.dimensions[d] for d in contracting)
+    first = lhs.rank - len(contracting)
+    sides = [math.prod(dot.shape.dimensions[batches:first]), math.prod(dot.shape.dimensions[first:])]
+    return min(sides) >= LEAST_SIDE and depth > 1 and dot.shape.num_elements * depth >= LEAST_WORK
+
+
+def _is_integer(element: ElementType) -> bool:
+    return element.is_integral and not element.is_small and element is not ElementType.PRED
+
+
+def _are_halves(lhs: ElementType, rhs: ElementType, result: ElementType) -> bool:
+    """True for floats of 16 bits, which are multiplied in f32."""
+    halves = (ElementType.BF16, ElementType.F16)
+    return lhs in halves and rhs in halves and (result in halves or result is ElementType.F32)
 
 
 class GivenBand(NamedTuple):
@@ -230,7 +259,7 @@ def _ranks(long: str, few: str, block: int, indices: tuple[str, ...] = ()) -> st
 
 
 def _is_shallow(dot: HloInstruction, gemm: Gemm) -> bool:
-    """True for short sums of floats, of which a blocked kernel writes each once."""
+    """True for short sums of floats, of which a kernel writes each once."""
     rows, columns = tile_of(dot.shape.element.byte_width)
     if dot.shape.element.is_complex or gemm.m < rows or gemm.n < columns or gemm.flop < 2 * SHALLOW_WORK:
         return False
@@ -240,7 +269,7 @@ def _is_shallow(dot: HloInstruction, gemm: Gemm) -> bool:
 
 
 def suits_tiles(dot: HloInstruction) -> bool:
-    """True for a product of floats, on dense arrays, that the tiles of a blocked kernel fit, however deep it is."""
+    """True for a product of floats, on dense arrays, that tiles fit, however deep it is."""
     elements = {i.shape.element for i in (dot, *dot.operands)}
     if len(elements) > 1 or not dot.shape.num_elements or not is_gemm(dot):
         return False
