@@ -24,6 +24,7 @@ from hloom.hlo.text.parser import parse
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit import elementwise
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
+from hloom.numba_backend.output_fusion import find
 from hloom.numba_backend.pipeline import pipeline
 
 import hloom
@@ -222,6 +223,30 @@ def test_a_wrong_kernel(
     module = smallest(out)
     assert [i.opcode for i in module.entry.instructions] == [Opcode.PARAMETER, opcode]
     assert module.entry.root.shape.num_elements == 1
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["ROOT z = f32[80,40] tanh(q)", "r = f32[80,40] reverse(q), dimensions={0}  ROOT z = f32[80,40] tanh(r)"],
+)
+def test_a_wrong_kernel_beside_products_that_run_piece_by_piece(
+    after: str, bisect: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In their fusion, and after it: memory that the fusion has for itself is no result."""
+    monkeypatch.setattr(find, "least_bytes", lambda: 0)
+    monkeypatch.setattr(find, "_FEWEST_ROWS", 12)
+    monkeypatch.setitem(elementwise._FUNCTIONS, Opcode.TANH, "cosh")
+    hloom.clear_caches()
+    try:
+        code, out = bisect(f"""HloModule m
+ENTRY e {{ x = f32[80,40] parameter(0)  w = f32[40,64] parameter(1)  v = f32[64,40] parameter(2)
+  p = f32[80,64] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  s = f32[80,64] negate(p)  q = f32[80,40] dot(s, v), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  {after} }}""")
+    finally:
+        hloom.clear_caches()
+    assert code == 1
+    assert [i.opcode for i in smallest(out).entry.instructions] == [Opcode.PARAMETER, Opcode.TANH], out
 
 
 def test_arguments_from_files_and_the_tolerance(

@@ -14,13 +14,14 @@ from typing import Any, cast
 import numpy as np
 
 from ..comparing import compare
+from ..custom_calls import is_unwritten
 from ..cutout import EVERYTHING, cut_out, frontier
 from ..effects import effects_of
 from ..errors import HloError, UnsupportedError
 from ..evaluator import Value, evaluate, evaluate_all
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
-from ..passes.fuse.outline_loops import is_outlined_loop
+from ..ops.structure import FusionKind
 from ..passes.manager import PassOptions, Pipeline
 from ..passes.rewrite import HloPass
 from ..passes.rewriter import Application, RewriteLog, has_rules
@@ -198,8 +199,11 @@ class Bisection:
             if found is not None:
                 return found
             specimen = specimen_of(instruction, tuple(dict.fromkeys(instruction.operands)), values)
+            expected = list(leaves_of(values[instruction]))
             actual = self.backend.run_as_it_is(specimen.module, specimen.arguments)
-            difference = self.difference(specimen.module, actual, list(leaves_of(values[instruction])))
+            for number in unwritten_results(instruction):
+                actual[number] = expected[number]
+            difference = self.difference(specimen.module, actual, expected)
             if difference is not None:
                 return instruction, specimen, difference
         return None
@@ -208,9 +212,9 @@ class Bisection:
         self, instruction: HloInstruction, values: dict[HloInstruction, Value]
     ) -> tuple[HloInstruction, Specimen, str] | None:
         operands = [values[o] for o in instruction.operands]
-        # An outlined loop is one kernel that combines the kernels of its body's fusions.
-        is_loop = is_outlined_loop(instruction)
-        inside = ((instruction.attributes.calls, operands),) if is_loop else calls_of(instruction, operands)
+        # An outlined loop, or a product with what follows it, has kernels of its own inside.
+        has_kernels = instruction.opcode is Opcode.FUSION and instruction.attributes.kind in _WITH_KERNELS
+        inside = ((instruction.attributes.calls, operands),) if has_kernels else calls_of(instruction, operands)
         for computation, arguments in inside:
             found = self.wrong_kernel(computation, arguments)
             if found is not None:
@@ -218,7 +222,18 @@ class Bisection:
         return None
 
 
+_WITH_KERNELS = (FusionKind.CUSTOM, FusionKind.OUTPUT)
 _NO_CODE = frozenset({Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST})
+
+
+def unwritten_results(instruction: HloInstruction) -> list[int]:
+    """The results that nothing writes: memory that a fusion has for itself."""
+    root = instruction.attributes.calls.root if instruction.opcode is Opcode.FUSION else instruction
+    parts = root.operands if root.opcode is Opcode.TUPLE else (root,)
+    return [
+        number for number, part in enumerate(parts)
+        if part.opcode is Opcode.CUSTOM_CALL and is_unwritten(part.attributes.custom_call_target)
+    ]  # fmt: skip
 
 
 class _Found(Exception):
