@@ -21,7 +21,7 @@ NOISE = 0.05
 PEERS = tuple(report.NAMES)
 MINUTES = 25.0
 STEADY_SECONDS, FRESH_SECONDS = 7.0, 25.0
-"""What a case takes, about, on two cores: whether a run is late is seen by these."""
+"""About how long a case takes on two cores. A run that takes longer than these predict is late."""
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""What an all-reduce costs, between devices that are threads and devices that are processes.
+"""The cost of an all-reduce, between devices that are threads and devices that are processes.
 
     HLOOM_NUM_DEVICES=2 python benchmarks/collectives.py
     mpiexec -n 2 python benchmarks/collectives.py

@@ -3,7 +3,7 @@
     python -m benchmarks.deploy                    # all peers that are installed; one thread
     python -m benchmarks.deploy --batch 1 --rounds 50
 
-The network is that of `make deploy`: 784 inputs, 64 hidden, 10 probabilities. Each peer gets the same weights and
+`make deploy` uses the same network: 784 inputs, 64 hidden, 10 probabilities. Each peer gets the same weights and
 images, and its result is compared. A time is the best of many short samples, in turns, on one processor; from Python,
 where each peer is called in its fastest way: arguments and results stay in its own memory where it has such a way.
 Start to first result is a new process each time, with the files already read once.
@@ -217,7 +217,7 @@ def torch_run(folder: Path, batch: int) -> Run:
 
 
 def no_file(path: Path, batch: int) -> None:
-    """For peers whose model is a Python program."""
+    """For peers with a Python program as the model."""
 
 
 PEERS: dict[str, tuple[tuple[str, ...], str, Callable[[Path, int], None], Callable[[Path, int], Run]]] = {

@@ -20,7 +20,7 @@ import numpy as np
 from . import mlp
 
 RATES = (1e-5, 2e-5)
-"""The constant of a step, and the one to which it is changed."""
+"""The constant of a step, and the changed constant."""
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from .table import every as table
 FRESH: dict[str, dict[str, Callable[..., Any]]] = {
     "latency": startup.LATENCY, "start": startup.START, "memory": startup.MEMORY
 }  # fmt: skip
-"""Groups of which each sample is a new process; `startup` is all of them."""
+"""Groups that start a new process for each sample; `startup` is all of them."""
 TABLE = (*table.GROUPS, *FRESH)
-"""What a run without `--group` measures."""
+"""The groups that a run without `--group` measures."""
 MODULES = ("steady", "loops", "transformations", "tracing", "eager", "recording", "scopes")
 """Further groups, each a module of its name."""
 NAMES = (*TABLE, "startup", *MODULES)

@@ -28,7 +28,7 @@ SETTLE_SECONDS = 0.06
 """Pause before each sample in this process: threads of the peer before spin for a while when they have no more work
 (OpenBLAS's: 2**26 cycles). A process of another peer is stopped meanwhile."""
 LEAST_ROUNDS, LIMIT_SECONDS = 3, 6.0
-"""A case whose rounds take longer than this ends with fewer of them."""
+"""If the rounds of a case take longer than this, the case ends with fewer rounds."""
 
 
 MOMENTS = 0.06
@@ -47,7 +47,7 @@ class Program:
     wait: Callable[[Any], Any] = lambda result: result
     """Returns when the result is ready (the work may continue after `run` has returned)."""
     check: Callable[[], Any] | None = None
-    """What to compare, if it is not the result of `run`: arrays, or lists of them."""
+    """Returns the values to compare, arrays or lists of arrays; None: compare the result of `run`."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Outcome:
     """Whether the best sample counts."""
     group: str = ""
     peak: dict[str, float] = field(default_factory=dict)
-    """Bytes by which the process of a peer grew at most, from before the case was built."""
+    """The peak growth of a peer's process in bytes, from before the case was built."""
 
     def number(self, peer: str) -> float | None:
         """The median, or the best."""
@@ -196,7 +196,7 @@ def arrays(value: Any) -> list[np.ndarray]:
 
 
 def compare(results: Mapping[str, Sequence[np.ndarray]], case: Case) -> None:
-    """Raises Mismatch where a peer's results are not those of the first one."""
+    """Raises Mismatch if a peer's results differ from the first peer's."""
     peers = list(results)
     for peer in peers[1:]:
         if case.moments and {peer, peers[0]} != {"hloom", "jax"}:

@@ -2,8 +2,8 @@
 
 Threads of PyTorch, OpenBLAS and others spin for a while when they have no more work, and take the processors from what
 runs next; a stopped process has no spinning threads. The process lives as long as the run, builds one case after the
-other, and takes a sample when it is told to (`python -m benchmarks.peers PEER` reads commands as lines of JSON and
-answers in the same way).
+other, and takes a sample on command. `python -m benchmarks.peers PEER` reads commands as lines of JSON and answers in
+the same way.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PeerFailed(Exception):
 
 
 class Peer:
-    """A process, seen from the one that measures. It is stopped whenever it is not asked."""
+    """A peer's process, as the measuring process sees it. It is stopped while it has no request."""
 
     def __init__(self, name: str, store: Path, python: str = sys.executable) -> None:
         self.name = name
@@ -122,7 +122,7 @@ class Peers:
     """Which peers are measured; all if None. hloom always is."""
     running: dict[str, Peer] = field(default_factory=dict)
     about: dict[str, str] = field(default_factory=dict)
-    """What is measured, by peer: its version and its threads."""
+    """By peer, its version and its threads."""
 
     def measure(self, name: str, rounds: int, seconds: float, best: bool) -> Outcome:
         """Build a case in all peers at once, compare, and take samples of so many
@@ -180,7 +180,7 @@ class Peers:
 
 @contextmanager
 def started(store: Path, pythons: dict[str, str], only: Sequence[str] | None) -> Iterator[Peers]:
-    """The peers, whose processes end with the block."""
+    """The peers; their processes end with the block."""
     peers = Peers(store, pythons, only)
     try:
         yield peers
@@ -278,7 +278,7 @@ def work(peer: str) -> None:
 
 
 def _end_with_parent() -> None:
-    """A stopped process would stay for ever if the one that measures were killed."""
+    """A stopped process would stay for ever if the measuring process were killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 

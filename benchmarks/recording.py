@@ -1,4 +1,4 @@
-"""What it costs to record a timeline: the same programs, with a recording and without.
+"""The cost of recording a timeline: the same programs, with a recording and without.
 
 A recording is switched on and off by the first call of each sample, which is not measured.
 """

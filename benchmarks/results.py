@@ -35,10 +35,10 @@ class Target:
     at_least: bool
     value: Callable[[Run], float | None]
     reason: str = ""
-    """Why it is missed, if that is known."""
+    """The reason for a missed target, if it is known."""
     unit: str = "x"
     prefix: str = ""
-    """Of the names of the cases of which it is the worst, if it is one's; the page names those that miss it."""
+    """For the worst value of several cases: how their names start. The page lists those that miss the target."""
 
     def met(self, run: Run) -> bool | None:
         value = self.value(run)
@@ -148,7 +148,7 @@ def _targets(run: Run) -> list[list[str]]:
 
 
 def _missed(target: Target, run: Run) -> str:
-    """That it is missed, by which cases if it is one of the worst, and why if that is known."""
+    """The note on a missed target: the cases that miss it, if it is on the worst of several, and the reason."""
     names = []
     if target.prefix:
         cases = [o for o in run.outcomes if o.name.startswith(target.prefix) and speed(o, "jax")]

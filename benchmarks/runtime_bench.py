@@ -1,4 +1,4 @@
-"""What the native runtime costs: compiling and loading kernels, calling programs, threads, matrix products, memory.
+"""Costs of the native runtime: compiling and loading kernels, calling programs, threads, matrix products, memory.
 
     python benchmarks/runtime_bench.py [compile load call threads gemm memory]
 

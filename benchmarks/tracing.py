@@ -1,7 +1,7 @@
 """Times of tracing alone: a program becomes HLO here, a jaxpr in JAX. Nothing is compiled.
 
-Loops whose body has 10, 100 or 1,000 operations, and loops in loops: both transformed, so that a time that grows faster
-than the program would be seen. Each sample traces a function that was made anew. Results are compared for a body of 10
+Loops with 10, 100 or 1,000 operations in the body, and loops in loops: both transformed, to show a time that grows
+faster than the program. Each sample traces a function that was made anew. Results are compared for a body of 10
 operations, since JAX compiles the large ones for minutes.
 """
 
@@ -36,7 +36,7 @@ def chain(jnp: Any, c: Any, x: Any, operations: int) -> Any:
 
 
 def body_of(operations: int) -> Callable[[Any], Callable[..., Any]]:
-    """A loop whose body has so many operations."""
+    """A loop with so many operations in its body."""
 
     def make(jax: Any) -> Callable[..., Any]:
         def f(c: Any, xs: Any) -> Any:

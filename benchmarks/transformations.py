@@ -19,7 +19,7 @@ RNG = np.random.default_rng(12)
 
 
 def from_loops(name: str, with_gradient: bool = False, **sizes: int) -> Callable[[], Case]:
-    """A case of the group `loops`: its program, or the gradient of the sum of squares of what it returns."""
+    """A case of the group `loops`: its program, or the gradient of the sum of squares of its results."""
     loop = loops.CASES[name]
 
     def case() -> Case:

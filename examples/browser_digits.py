@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 DRAWING = (112, 112)
 """Pixels of a drawing; the page draws three times as fine."""
 SIDE, BOX = 28, 20
-"""Pixels of what the network sees, and of the digit in it, as in MNIST."""
+"""Pixels of the network's image, and of the digit in it, as in MNIST."""
 MANY = 30_000
 """With fewer images to train, variants of them are made."""
 
@@ -155,7 +155,7 @@ def server(folder: Path, port: int) -> ThreadingHTTPServer:
 
 
 def parse_options(arguments: list[str] | None = None) -> tuple[argparse.Namespace, argparse.Namespace]:
-    """Options of this program, and those of the training."""
+    """Options of this program and of the training."""
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").split("\n\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         epilog="other options are those of train_mnist.py",

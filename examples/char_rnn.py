@@ -4,8 +4,8 @@
     python examples/char_rnn.py
     python examples/char_rnn.py --steps 2000 --hidden 96
 
-"This is the house that Jack built" grows by a line in each verse, so the letters that come next follow from what was
-said before: which animal did what to which. The network is one gated recurrent unit (GRU); it sees one letter, keeps
+"This is the house that Jack built" grows by a line in each verse, so the next letters follow from the earlier lines:
+they say which animal did what to another one. The network is one gated recurrent unit (GRU); it sees one letter, keeps
 what it needs in its hidden state, and gives the probabilities of the next letter.
 
 * reading a window: `scan` over its letters, for all windows of a batch at once; its gradient is a scan backwards;
@@ -71,7 +71,7 @@ BATCH, WINDOW = 32, 64
 
 
 def init_params(key: Any, hidden: int) -> Any:
-    """The gates and the candidate side by side: [letters + hidden, 3 * hidden]; then the weights of the output."""
+    """The gates and the candidate in one matrix: [letters + hidden, 3 * hidden]; then the weights of the output."""
     count, keys = len(LETTERS), hloom.random.split(key, 3)
     return {
         "input": 0.5 * hloom.random.normal(keys[0], (count, 3 * hidden)),

@@ -1,4 +1,4 @@
-"""What the examples share, none of it about hloom: the command line, the progress bar, the look of the pictures."""
+"""The examples' shared code, none of it about hloom: the command line, the progress bar, the look of the pictures."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
     python examples/deploy_digits.py --digits --form c     # from the C source instead of the object file
     python examples/deploy_digits.py --target aarch64-linux-gnu --no-run
 
-The C++ program (read_digits.cc) has neither Python nor hloom in it. What it reads is compared with what Python reads.
+The C++ program (read_digits.cc) has neither Python nor hloom in it. Its digits are compared with Python's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def write_images(path: Path, digits: mnist_data.Digits) -> None:
 
 
 def parse_options(arguments: list[str] | None = None) -> tuple[argparse.Namespace, argparse.Namespace]:
-    """Options of this program, and those of the training."""
+    """Options of this program and of the training."""
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").split("\n\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         epilog="other options are those of train_mnist.py",

@@ -8,8 +8,8 @@ A buoy drifts on the sea with a velocity that changes at random. We see its posi
 at all. The filter says where it is, given what was seen so far; the smoother says where it was, given everything. Both
 need to know how strong the changes and the errors are: we find the values under which what we saw is most probable.
 
-* the filter is a `scan`, and so is the log-likelihood, whose gradient is a scan backwards;
-* the smoother is a `scan` with `reverse=True` over what the filter found.
+* the filter is a `scan`, and so is the log-likelihood; its gradient is a scan backwards;
+* the smoother is a `scan` with `reverse=True` over the filter's results.
 
 Everything from `model` to `train_step` is a JAX program: `import jax as hloom` and `import jax.numpy as jnp`.
 Sources: R. E. Kalman (1960); H. E. Rauch, F. Tung, C. T. Striebel, "Maximum likelihood estimates of linear dynamic
@@ -31,7 +31,7 @@ import hloom.numpy as jnp
 
 NDArray = np.ndarray[Any, Any]
 
-TRUE_CHANGE, TRUE_ERROR = 0.5, 6.0  # standard deviations: of the velocity's changes, of what we see
+TRUE_CHANGE, TRUE_ERROR = 0.5, 6.0  # standard deviations: of the velocity's changes, of the sightings
 GUESS = {"change": 3.0, "error": 2.0}
 
 # ---- the model: the state is position and velocity, f32[4]; time goes in steps of 1
@@ -50,7 +50,7 @@ def model(params: Any) -> tuple[Any, Any]:
 
 
 def kalman_filter(params: Any, seen: Any, known: Any) -> Any:
-    """What each step knew: the prediction and what the sighting made of it, and the log-likelihood of all sightings.
+    """The state of each step, before its sighting and after it, and the log-likelihood of all sightings.
 
     `seen` f32[n, 2] are the sightings, `known` pred[n] says which there are. Gives means f32[n, 4] and covariances
     f32[n, 4, 4], first predicted, then filtered.
@@ -75,7 +75,7 @@ def kalman_filter(params: Any, seen: Any, known: Any) -> Any:
 
 @hloom.jit
 def smooth(params: Any, seen: Any, known: Any) -> Any:
-    """Means f32[n, 4] and covariances f32[n, 4, 4], given all sightings; then those of the filter."""
+    """Means f32[n, 4] and covariances f32[n, 4, 4], given all sightings; then the filter's means and covariances."""
     (predicted, predicted_cov, mean, cov), _ = kalman_filter(params, seen, known)
 
     def step(later: Any, now: Any) -> Any:

@@ -7,7 +7,7 @@
 A small network learns to read digits, but one label in ten is wrong. The gradient of the mean loss does not say which
 images pull hardest; `vmap(grad(loss))` does: a gradient for each example, in one program. We use it twice:
 
-* an image whose gradient is long after training contradicts the others: most of these labels are the wrong ones;
+* an image with a long gradient after training contradicts the others: most of these labels are the wrong ones;
 * each gradient is cut to a length of at most 3 before the mean is taken, so that no image can pull harder than others.
   With noise on top this is the update of DP-SGD, which trains on private data (how private is not computed here).
 
@@ -77,7 +77,7 @@ def lengths(params: Any, images: Any, labels: Any) -> Any:
 
 
 def limited_mean(params: Any, images: Any, labels: Any, limit: float) -> Any:
-    """The mean of the images' gradients, each of which is shortened to `limit` where it is longer."""
+    """The mean of the images' gradients; a gradient longer than `limit` is shortened to `limit`."""
 
     def limited(image: Any, label: Any) -> Any:
         gradient = hloom.grad(loss)(params, image, label)

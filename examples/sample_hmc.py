@@ -68,7 +68,7 @@ def leapfrog(position: Any, momentum: Any, step_size: Any, steps: Any = LEAPFROG
 
 
 def transition(position: Any, key: Any, step_size: Any) -> Any:
-    """One path and the decision about it: the new position, and the probability with which it was accepted."""
+    """One path and the decision about it: the new position, and the probability of accepting it."""
     push, length, decision = hloom.random.split(key, 3)
     momentum = hloom.random.normal(push, position.shape)
     # paths of several lengths, so that none comes back to where it began each time

@@ -1,4 +1,4 @@
-"""What a case of a loop is: one JAX-style program, its arguments, and the same algorithm by hand.
+"""The case of a loop: one JAX-style program, its arguments, and the same algorithm by hand.
 
 A program is written once and runs under hloom and under JAX; its Numba version is the algorithm as a person writes it
 in loops, and runs without Numba too (`plain`), as a reference for small sizes.
@@ -51,7 +51,7 @@ class Loop:
     numpy: Function | None = None
     tolerance: float = 1e-4
     compared: Callable[[Any], Any] = lambda result: result
-    """What of a result is compared: for results in which rounding decides about single elements."""
+    """Selects the compared part of a result: for results in which rounding decides about single elements."""
     gradient_of: Gradient | None = field(default=None, repr=False)
 
     def inputs(self, sizes: Mapping[str, int]) -> list[Any]:
@@ -103,7 +103,7 @@ class Gradient:
 
 
 def gradient(of: Loop, by: tuple[int, ...], loss: Callable[[Any, Any], Any], **sizes: int) -> Loop:
-    """The case of a gradient: of a case whose loops can be differentiated in reverse. `sizes` are other ones."""
+    """The gradient of the case `of`, which must be differentiable in reverse. `sizes` replace sizes of `of`."""
 
     def program(jax: Any, jnp: Any, lax: Any, **sizes: int) -> Function:
         function = of.program(jax, jnp, lax, **sizes)

@@ -1,6 +1,6 @@
 """How long tracing and compiling a loop takes with nothing stored.
 
-All peers compile in one process, whose kernel store is in memory only. A peer's caches are emptied before each
+All peers compile in one process with a kernel store in memory only. A peer's caches are emptied before each
 compilation; another loop is compiled before the first one, so that no peer's own start counts.
 """
 
@@ -20,7 +20,7 @@ ENVIRONMENT = {"HLOOM_CACHE_DIR": "off"}
 """Of the process that measures."""
 COMPILE_ROUNDS = 3
 SUFFIX = " (compile)"
-"""At the end of the name of an outcome whose samples are times of compiling."""
+"""Ends the name of an outcome with samples of compile times."""
 
 
 def compiling(loop: Loop, rounds: int, best: bool = False) -> Outcome:

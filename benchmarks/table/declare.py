@@ -33,7 +33,7 @@ COMPILED = "torch.compile"
 NUMBA_OPTIONS: dict[str, Any] = {"fastmath": {"contract", "reassoc", "nsz"}, "error_model": "numpy"}
 """Sums in any order, as the other peers have them; NaN and infinity are kept."""
 prange = range
-"""In a Numba version: a loop whose turns threads share."""
+"""In a Numba version: a loop with iterations that threads share."""
 
 
 def over(function: Function) -> Text:
@@ -66,7 +66,7 @@ class Gradient:
 
 @dataclass(frozen=True)
 class Row:
-    """What every peer computes, each by itself; a peer that is None has no natural version of the work."""
+    """The work of a case, as each peer computes it; a peer that is None has no natural version of the work."""
 
     title: str
     arguments: Sequence[Any]
@@ -203,7 +203,7 @@ class Group:
     tiny: dict[str, Mapping[str, int]] = field(default_factory=dict)
 
     def row(self, name: str, **tiny: int) -> Callable[[Factory], Factory]:
-        """Enter a function of sizes (all with defaults, the measured ones), whose first argument draws numbers."""
+        """Enter a function that draws numbers with its first argument; the others are sizes (defaults: measured)."""
 
         def enter(factory: Factory) -> Factory:
             assert name not in self.rows, name

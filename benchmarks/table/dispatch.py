@@ -1,4 +1,4 @@
-"""What a call costs: the work is a few elements."""
+"""The cost of a call: the work is a few elements."""
 
 from __future__ import annotations
 

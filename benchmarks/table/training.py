@@ -1,8 +1,8 @@
 """Steps of training: the loss, its gradient, momentum, with the state donated.
 
 `MODELS` are the networks. Each has one text for hloom and JAX, and the same in PyTorch as people write it there: the
-loss is compiled forwards and backwards, the update in a function of its own. What compiling and memory cost is
-measured on the same ones (`fresh.py`).
+loss is compiled forwards and backwards, the update in a function of its own. `fresh.py` measures
+the time to compile these networks, and their memory.
 """
 
 from __future__ import annotations

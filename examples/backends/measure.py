@@ -75,7 +75,7 @@ def compare(batch: int, hidden: list[int], rounds: int) -> None:
 
 
 def cycles(batch: int, hidden: list[int]) -> None:
-    """What one step on the accelerator consists of."""
+    """Print the commands and cycles of one step on the accelerator."""
     given = arguments(batch, hidden)
     step, _ = compiled("toy", given)
     hloom.block_until_ready(step(*given))

@@ -39,7 +39,7 @@ class CExecutable(Executable):
             for number, place in enumerate(assignment.outputs)
             if place.allocation.kind is AllocationKind.PARAMETER
         }
-        """The parameter whose memory a result takes over."""
+        """The parameter from which a result takes over the memory."""
         self._arguments = ctypes.c_void_p * max(1, len(self._parameters))
         self._outputs = ctypes.c_void_p * max(1, len(self._results))
 

@@ -1,6 +1,6 @@
 """Writes commands for simple tasks on arrays in memory: copy, compute element by element, multiply matrices.
 
-What does not fit into the scratchpad at once is done in pieces.
+Work that does not fit into the scratchpad at once is done in pieces.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Plan(NamedTuple):
 
     operands: tuple[int, ...]
     steps: tuple[tuple[HloInstruction, int, tuple[int, ...]], ...]
-    """An op, the slot of its result, those of its operands."""
+    """An op, the slot of its result, and the slots of its operands."""
     results: tuple[int, ...]
     offsets: tuple[int, ...]
     """Of each slot, for arrays of one element."""
@@ -250,7 +250,7 @@ def _source(instruction: HloInstruction) -> HloInstruction:
 
 
 def _ordered(root: HloInstruction, seen: dict[HloInstruction, None]) -> dict[HloInstruction, None]:
-    """What the root is computed from, operands first."""
+    """The instructions from which the root is computed, operands first."""
     stack = [root]
     while stack:
         top = stack[-1]

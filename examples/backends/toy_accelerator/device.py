@@ -46,7 +46,7 @@ _COPIED_AS = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What the queue has done: from one cycle to another."""
+    """A span of the queue's work: from one cycle to another."""
 
     start: int
     end: int
@@ -146,7 +146,7 @@ class ToyDevice(StreamExecutor):
                 else:
                     self.trace.append(Executed(started, self.cycles, entry.text))
             entry.done.set(failed)
-            del entry  # blocks whose last reference this was are free now, not after the next command
+            del entry  # if this was the last reference to a block, it is free now, not after the next command
 
     def copy_to_device(self, address: int, data: NDArray, keep: object) -> Event:
         def work() -> int:

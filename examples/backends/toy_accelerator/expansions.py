@@ -243,7 +243,7 @@ def _transformed(x: HloInstruction, dimension: int, matrix: NDArray[np.complex12
 TOY_EXPANSIONS = RuleSet(
     (
         *EXPANSIONS,
-        rule(convolution_as_dots, _O.CONVOLUTION),  # after those of EXPANSIONS, which leave fewer forms of it
+        rule(convolution_as_dots, _O.CONVOLUTION),  # after the rules of EXPANSIONS, which leave fewer forms of it
         rule(cholesky, _O.CHOLESKY),
         rule(triangular_solve, _O.TRIANGULAR_SOLVE),
         rule(fourier, _O.FFT),

@@ -1,4 +1,4 @@
-"""A pass: elementwise ops that follow one another become one fusion, whose values stay in the scratchpad."""
+"""A pass: elementwise ops that follow one another become one fusion that keeps its values in the scratchpad."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST = 24
 
 
 def is_fusible(instruction: HloInstruction) -> bool:
-    """What the vector unit computes, and scalars repeated for it."""
+    """Whether the vector unit computes the instruction, or it repeats a scalar for the vector unit."""
     if instruction.opcode is Opcode.BROADCAST:
         return not instruction.operands[0].shape.rank
     return has_trait(instruction.opcode, Trait.ELEMENTWISE) and instruction.opcode is not Opcode.MAP
@@ -31,7 +31,7 @@ def is_fusible(instruction: HloInstruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FuseElementwise:
-    """An op takes in those of its operands that nobody else uses."""
+    """Fuses an op with its operands that have no other user."""
 
     name: str = "fuse-elementwise"
 

@@ -1,8 +1,8 @@
 """The instruction set: arrays in memory, the eight commands, their cycles.
 
 The machine has a large memory and a scratchpad. Arithmetic reads and writes the scratchpad only; between the two, and
-within the memory, arrays move by DMA. A command names memory by the number of a block, whose address it gets when a
-program is launched, and an offset.
+within the memory, arrays move by DMA. A command names memory by the number of a block and an offset; it gets the
+block's address when a program is launched.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class View:
 
 @dataclass(eq=False, slots=True)
 class Label:
-    """A place in a program to which a command jumps."""
+    """A place in a program: the target of a jump."""
 
     position: int = -1
 
@@ -260,7 +260,7 @@ class ToyProgram:
 
 
 def _contiguous(view: View) -> int:
-    """How many elements are side by side, as the innermost dimensions; all of them if it is one that repeats."""
+    """The number of contiguous elements in the innermost dimensions; all elements if the view repeats one."""
     if not any(view.strides):
         return view.count
     row, expected = 1, view.itemsize

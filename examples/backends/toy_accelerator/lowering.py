@@ -1,7 +1,7 @@
 """From a scheduled module with buffers to a program: control flow here, ops by the rules of `LOWER`.
 
-A rule gets the lowering, the instruction, and the arrays of its operands and results. What moves elements is one DMA
-with the right strides; what computes elementwise is a pass through the scratchpad.
+A rule gets the lowering, the instruction, and the arrays of its operands and results. An op that moves elements is one
+DMA with the right strides; an elementwise op is a pass through the scratchpad.
 """
 
 from __future__ import annotations

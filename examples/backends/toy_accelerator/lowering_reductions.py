@@ -86,7 +86,7 @@ def _positions(window: Window, area: View, sizes: Sequence[int]) -> Iterator[Vie
 
 
 def _areas(lowering: Lowering, window: Window, arrays: Sequence[tuple[ElementType, View]]) -> tuple[list[View], View]:
-    """Each array with its padding and holes, whose contents are zero; and where there are elements (pred)."""
+    """Each array with its padding and holes, filled with zeros; and where there are elements (pred)."""
     assembler = lowering.assembler
     sizes = arrays[0][1].sizes
     area, low, steps = _padded(window, sizes), [w.padding_low for w in window], [w.base_dilation for w in window]
@@ -258,7 +258,7 @@ def sort(lowering: Lowering, instruction: HloInstruction, operands: Sequence[Vie
 
 
 def _rounds(width: int) -> Iterator[tuple[int, bool]]:
-    """The size of the blocks whose halves are compared in each round; whether the second half is read backwards."""
+    """For each round, the size of the blocks with halves to compare, and whether the second half is read backwards."""
     merged = 2
     while merged <= width:
         yield merged, True
