@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the library makes of some 6,500 programs, as text: written to a file once, compared with it after a change.
+"""The library's results for some 6,500 programs, as text: written to a file once, compared with it after a change.
 
 A change that should only move code leaves every text as it was: modules as traced, printed and optimised for each
 target, passes, memory, kernels, the rows of the native program (its instructions), and the evaluator's results.
@@ -543,7 +543,7 @@ def look_at(name: str) -> Fingerprint:
 
 
 def fingerprint(pattern: str) -> Fingerprint:
-    """The fingerprint of the cases whose names match `pattern`."""
+    """The fingerprint of the cases with names that match `pattern`."""
     found: Fingerprint = {}
     names = [name for name in _cases() if re.search(pattern, name)]
     with ProcessPoolExecutor(WORKERS, initializer=_prepare) as workers:

@@ -5,8 +5,8 @@
     python tools/latency.py --against OTHER_PYTHON   # a table: both interpreters' hloom, sample by sample in turn
     python tools/latency.py --against OTHER_PYTHON --match 'eager|trace' --rounds 5
 
-Seconds are those that the processor works for the process, so that others on the machine disturb little. A sample is
-the mean over as many calls as fill 10 ms. Each round starts new processes, of which one works at a time. One thread
+Times are CPU seconds of the process, so that others on the machine disturb little. A sample is
+the mean over as many calls as fill 10 ms. Each round starts new processes; one of them works at a time. One thread
 computes, unless HLOOM_NUM_THREADS says otherwise.
 """
 
@@ -124,9 +124,9 @@ def _scan_gradient(hloom: Any, jnp: Any) -> Callable[..., Any]:
 
 
 def cases() -> Iterator[tuple[str, Callable[[], Run], int]]:
-    """Name, what makes the thing to run, and how many operations one run is: a case's seconds are those of one.
+    """Name, a function that makes the function to run, and the operations of one run; times are per operation.
 
-    -1: what is run returns the seconds itself.
+    -1: the function returns the seconds itself.
     """
     import hloom
     import hloom.numpy as jnp
@@ -214,7 +214,7 @@ FRESH = {
     "import and first a + b": "import numpy, hloom; x = numpy.ones(8, 'float32'); hloom.jit(lambda a, b: a + b)(x, x)",
     "import and first MLP step": "import latency; latency.first_step()",
 }
-"""What new processes do, NumPy's import aside."""
+"""The work of new processes, without the import of NumPy."""
 
 
 def first_step() -> None:
@@ -319,7 +319,7 @@ class Server:
 
 
 def compare(other: str, match: str, rounds: int) -> str:
-    """The table: medians of all samples, the median ratio of neighbouring samples, and that of each round's own."""
+    """The table: medians of all samples, the median ratio of neighbouring samples, and each round's median ratio."""
     samples: dict[str, list[list[tuple[float, float]]]] = {}
     missing: dict[str, str] = {}
     for turn in range(rounds):

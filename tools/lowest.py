@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class BoundError(Exception):
-    """A requirement whose lowest version is not declared."""
+    """A requirement without a declared lowest version."""
 
 
 def lowest(requirement: str) -> str:

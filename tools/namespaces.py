@@ -60,7 +60,7 @@ _TABLE, _WIDTH = "_LATER", 116
 
 
 def _for_checkers(path: Path, tree: ast.Module) -> ast.Module:
-    """What is below `if TYPE_CHECKING:`."""
+    """The statements below `if TYPE_CHECKING:`."""
     for node in tree.body:
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             return ast.Module(node.body, [])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What comes with the package so that no process has to compile it: `numba_backend/runtime/native_code/`.
+"""The machine code in the package, which no process compiles again: `numba_backend/runtime/native_code/`.
 
     python tools/native_code.py                      # says what the files lack, or have in another form
     python tools/native_code.py --write              # writes them; on Linux on x86-64
@@ -58,7 +58,7 @@ FUNCTIONS: tuple[KernelSource, ...] = (
     EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS, RUN_GEMM, GEMM_ITEMS, GEMV_ITEMS, *RECORDER_FUNCTIONS,
     *LAPACK_FUNCTIONS, RUN_LONG, LONG_PIECE,
 )  # fmt: skip
-"""All functions of the runtime whose text is always the same."""
+"""All functions of the runtime with a constant text."""
 
 
 PROCESSORS = {0: ("x86-64", 0), 3: ("x86-64-v3", 32), 4: ("x86-64-v4", 64)}
@@ -67,7 +67,7 @@ PROCESSORS = {0: ("x86-64", 0), 3: ("x86-64-v3", 32), 4: ("x86-64-v4", 64)}
 
 @cache
 def target(level: int = 0) -> Any:
-    """The machine for which functions are compiled: any x86-64 of this level."""
+    """The target machine of the functions: any x86-64 of this level."""
     triple, _, _ = host_target()
     cpu, _ = PROCESSORS[level]
     return llvm.Target.from_triple(triple).create_target_machine(
@@ -122,7 +122,7 @@ def _broadcast(operand: HloInstruction, dimensions: tuple[int, ...]) -> HloInstr
 
 
 def made(module: HloModule) -> elementary.Function:
-    """What the stages make of such a module. ValueError if that is no single kernel over the elements."""
+    """The function that the stages make of such a module. ValueError if it is no single kernel over the elements."""
     bodies, cpu = Bodies(), target_named("cpu")
     optimized, _ = pipeline(cpu, bodies, tuning_of(module)).run(module)
     builder = _Recorder()
@@ -182,7 +182,7 @@ def compiler() -> str:
 
 
 def differences(quick: bool = False) -> list[str]:
-    """What is not as it should be in the files, for people. `quick`: without LLVM for elementary functions."""
+    """Messages about outdated files. `quick`: without LLVM for elementary functions."""
     wrong = _differences(PATH, FUNCTIONS, 0, compiled=True)
     functions = elementary_functions()
     if Path(elementary.PATH).read_text() != elementary.write(functions):

@@ -50,7 +50,7 @@ MISSING = "**missing**"
 MANY = 12
 """An expansion of more opcodes than this does not name them."""
 TEXT_CASES = 40
-"""Cases of an opcode whose text is read back: enough for each attribute and element type."""
+"""Cases of an opcode to print and to parse again: enough for each attribute and element type."""
 
 
 @dataclass(frozen=True)

@@ -34,14 +34,14 @@ MARGIN = 3.0
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """What else may differ."""
+    """How other results may differ, beyond rounding."""
 
     signed_zeros: bool = True
     """Zeros have the same sign."""
     flush: bool = False
-    """Who computed the other results takes subnormal numbers for zero."""
+    """The other implementation treats subnormal numbers as zero."""
     formulas: bool = False
-    """They may have used other formulas, whose errors are a few times as large."""
+    """The other implementation may use other formulas, with errors a few times as large."""
     seed: int = 0
 
 

@@ -49,9 +49,9 @@ use_oracle = False
 """Whether to compare with JAX; the child sets it."""
 SIZES = (0, 1, 1, 2, 3, 3, 4, 5, 8)
 VIEWS = ("plain", "plain", "array", "array", "fortran", "reversed", "strided", "read-only", "transposed", "unaligned")
-"""How an input lies in memory. "array": it is the library's own."""
+"""The layout of an input in memory. "array": an array of the library."""
 OF_A_RUN = ("views", "jax", "outside")
-"""Options for which nothing is traced anew."""
+"""Options that do not cause a new trace."""
 
 
 def _random_dtype(rng: random.Random, x64: bool) -> str:
@@ -195,7 +195,7 @@ def viewed(array: NDArray, view: str) -> Any:
 
 
 _BUGS = (AssertionError, KeyError, AttributeError, UnboundLocalError, RecursionError, SystemError, UnicodeError)
-"""What a refusal never is."""
+"""Errors that count as defects, never as refusals."""
 
 
 def check(case: Case, stage: Stage) -> Outcome:
@@ -244,7 +244,7 @@ def check(case: Case, stage: Stage) -> Outcome:
 
 
 def _same_bits(a: NDArray, b: NDArray) -> bool:
-    """Equal bits, but for those of NaN."""
+    """Equal bits; all NaN are equal."""
     parts = [(a.real, b.real), (a.imag, b.imag)] if a.dtype.kind == "c" else [(a, b)]
     return all(bool(np.all((x == y) & (np.signbit(x) == np.signbit(y)) | (x != x) & (y != y))) for x, y in parts)
 
@@ -261,7 +261,7 @@ class _Program:
     traced: dict[Any, Any] = field(default_factory=dict)
 
     def lowered(self, inputs: Sequence[Any], how: Any) -> Any:
-        """What `jit(...).lower` gives, or Raised."""
+        """The result of `jit(...).lower`, or Raised."""
         key = how, tuple((a.shape, a.dtype) for a in inputs)
         if key not in self.traced:
             self.traced[key] = attempt(lambda: self.jitted.lower(*inputs))

@@ -102,7 +102,7 @@ class ProgramDrawer:
         self, parameters: Sequence[Var], steps: int, wanted: Sequence[Var], whole: bool = False, extra: int = 0,
         smooth: bool = False,
     ) -> Block | None:  # fmt: skip
-        """A block on new names of the parameters' types, whose results have the types of `wanted`.
+        """A block on new names of the parameters' types; its results have the types of `wanted`.
 
         `whole`: these are the state of a loop, and nothing of it is weakly typed. `extra`: more results, of any type.
         """

@@ -1,5 +1,5 @@
 """Statements at the edges of types and sizes: the ends of integers, indices of every type and mode, weights of zero,
-keys, matrices with one triangle. The families are drawn with those of `array_statements`."""
+keys, matrices with one triangle. The families are drawn together with the families of `array_statements`."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ EXACT = (
     "sin", "cos", "tan", "tanh", "sinh", "cosh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "exp",
     "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "square", "reciprocal", "sinc", "rint", "floor",
 )  # fmt: skip
-"""Functions of `jax.numpy` of one argument whose results are the same bits outside of jit as inside."""
+"""Functions of `jax.numpy` of one argument with equal results, bit for bit, outside and inside of jit."""
 
 
 def exact(draw: Values) -> Draft | None:

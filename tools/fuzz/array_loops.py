@@ -24,7 +24,7 @@ DTYPES = ("float32",) * 4 + ("int32",) * 2 + ("float64", "int16", "uint8", "bflo
 KINDS = "Mvusi"
 """A matrix (n, m), a vector (m), a vector (n), a scalar, and an index, which is an int32."""
 
-# What makes each kind. W(...) brings numbers back below 17; T is the type, N and M are n and m. Then the arguments.
+# How each kind is made. W(...) brings numbers back below 17; T is the type, N and M are n and m. Then the arguments.
 STEPS: dict[str, tuple[tuple[str, str], ...]] = {
     "M": (
         ("{0}.at[{1}].set({2})", "Miv"), ("W({0}.at[{1}].add({2}))", "Miv"), ("{0}.at[:, {1}].set({2})", "Miu"),
@@ -77,7 +77,7 @@ ADDED = {
 
 @dataclass
 class Setting:
-    """What a program has everywhere. `names` counts the names that were given."""
+    """The state shared by all parts of a program. `names` counts the names that were given."""
 
     rng: random.Random
     dtype: str
@@ -249,7 +249,7 @@ def _unpacked(
     results: Sequence[str],
     form: str,
 ) -> Block:
-    """A block whose parameter `carry` is taken apart first."""
+    """A block that first takes its parameter `carry` apart."""
     targets = tuple(Var(name, (), "") for name in carried)
     first = Statement(targets, "{0}" if len(carried) > 1 else "{0}[0]", ("carry",), (), "constant")
     return Block(parameters, (first, *statements), tuple(results), form)

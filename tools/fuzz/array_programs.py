@@ -77,7 +77,7 @@ class Statement:
 
 
 def free_names(block: Block) -> set[str]:
-    """What a block uses and does not make."""
+    """The names that a block uses and does not define."""
     made = set(block.parameters)
     used: set[str] = set()
     for statement in block.statements:
@@ -212,7 +212,7 @@ def _simpler(array: NDArray) -> Iterator[NDArray]:
 
 
 def namespace_of(library: Any, numpy: Any, lax: Any, nn: Any) -> dict[str, Any]:
-    """What the text of a program sees."""
+    """The global names of a program's text."""
     return {"jax": library, "jnp": numpy, "lax": lax, "nn": nn, "np": np, "bfloat16": ml_dtypes.bfloat16}
 
 

@@ -93,7 +93,7 @@ class Draft:
 
 @dataclass(slots=True)
 class Values:
-    """What a family draws from. `inner` makes a block: parameters, number of steps, the results that it must have."""
+    """The values of a family. `inner` makes a block: parameters, number of steps, the results that it must have."""
 
     rng: random.Random
     values: list[Var]
@@ -203,7 +203,7 @@ def shaped(draw: Values) -> Draft | None:
 
 
 def _index(draw: Values, x: Var, static: bool) -> str:
-    """What stands between brackets."""
+    """The text of an index, without its brackets."""
     parts = []
     for size in x.shape[: draw.rng.randint(1, x.rank)]:
         kind = draw.rng.randrange(5)

@@ -1,4 +1,4 @@
-"""Running something of which an error is a result."""
+"""Run a function; an error counts as a result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def flat(results: Any) -> list[NDArray]:
 
 
 class Raised:
-    """What a way to run a program raised."""
+    """The error that a way to run a program raised."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -28,7 +28,7 @@ class Raised:
 
 
 def attempt(run: Callable[[], Any]) -> Any:
-    """What `run` returns, or Raised. A lack of memory is no answer."""
+    """The result of `run`, or Raised. A MemoryError is raised again."""
     try:
         with np.errstate(all="ignore"):
             return run()

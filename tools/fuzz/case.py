@@ -30,7 +30,7 @@ class Case:
     inputs: tuple[NDArray, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     parts: Any = None
-    """What the minimiser of the kind works on, if that is not the text."""
+    """The data that the kind's minimiser works on, if it is not the text."""
     data: int = 0
 
     @property
@@ -42,7 +42,7 @@ class Case:
 
 
 class Verdict(Enum):
-    """What came of a case."""
+    """The outcome of a case."""
 
     OK = "ok"
     REFUSED = "refused"

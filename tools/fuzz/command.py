@@ -6,7 +6,7 @@
     python -m tools.fuzz --replay out/fuzz/hlo_1000042.hlo                one from its file
 
 Program number n of a run with seed s has seed 1,000,000 s + n, whatever the kinds; the kinds take turns. Each program
-runs with `--data` sets of data, of which set 0 is drawn with it. A case is a program with a set.
+runs with `--data` sets of data; set 0 is drawn with it. A case is a program with a set.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PROGRAMS_PER_SEED = 1_000_000
 
 @dataclass
 class Run:
-    """What a run is to do, and what it has found."""
+    """The settings of a run, and its findings."""
 
     worker: Worker
     folder: Path

@@ -1,4 +1,4 @@
-"""Sets of data: a program is compiled once and runs with many. Set 0 is the one that is drawn with the program.
+"""Sets of data: a program is compiled once and runs with many. Set 0 is drawn with the program.
 
 A set has a flavour: numbers of moderate size, those at which implementations differ, random bits, and so on. The number
 of the set says which one, so that a program meets each; now and then a parameter has another than the rest.

@@ -1,4 +1,4 @@
-"""Does HLO say what a program computes? The order of a reduction is open, and so is that of a sort without an order.
+"""Does HLO say what a program computes? The order of a reduction is open; so is a sort without an order.
 
 Mutated text has reducers that subtract and comparators that are true both ways. Such programs must be read and run, but
 what they give is not compared. Whether a computation is associative and commutative, or an order, is tried on numbers.
@@ -25,8 +25,8 @@ _NEAR = 1e-2
 
 
 def is_definite(module: HloModule, inputs: Sequence[Any] = ()) -> bool:
-    """False if the result of some reduction or sort depends on an order that nobody has chosen: of numbers, and of NaN
-    if some input is not finite."""
+    """False if the result of some reduction or sort depends on an unspecified order: of numbers, and of NaN if some
+    input is not finite."""
     is_finite = all(np.isfinite(x).all() for x in map(np.asarray, inputs) if x.dtype.kind in "fcV")
     return all(_is_definite(instruction, not is_finite) for instruction in module.instructions())
 
@@ -56,7 +56,7 @@ def _call(computation: HloComputation, *values: Sequence[Any]) -> list[Any]:
 
 
 def _is_associative(reducer: HloComputation, with_nan: bool) -> bool:
-    """With NaN: those of complex numbers that choose the smaller one are not."""
+    """With NaN, reducers that choose the smaller complex number are not associative."""
     rng = np.random.default_rng(0)
     for number in range(_TRIES):
         a, b, c = values = _scalars(reducer, rng, 3)

@@ -39,7 +39,7 @@ WITH_DATA: dict[str, Callable[[Case, int], Case]] = {
     "op": op_cases.with_data, "text": text_cases.with_data, "hlo": module_cases.with_data,
     "array": array_cases.with_data, "loop": loop_cases.with_data, "loop-array": array_loops.with_data,
 }  # fmt: skip
-"""The kinds whose programs run with many sets of data: a case with another set."""
+"""By kind, for programs that run with many sets of data: the function that gives a case another set."""
 HAS_JAX = importlib.util.find_spec("jax") is not None
 
 __all__ = ["HAS_JAX", "KINDS", "WITH_DATA", "is_known", "use_oracle", "with_data"]

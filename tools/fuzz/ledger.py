@@ -29,7 +29,7 @@ LEDGER = ROOT / "tests" / "data" / "fuzz_ledger.jsonl"
 
 
 class Seeds(NamedTuple):
-    """What a run drew: programs `start`, `start + 1`, ... of a seed, each with `data` sets of data."""
+    """The programs that a run drew: `start`, `start + 1`, ... of a seed, each with `data` sets of data."""
 
     seed: int
     start: int

@@ -48,7 +48,7 @@ class Search:
 
 
 def without_parts(parts: Sequence[T], holds: Callable[[list[T]], bool]) -> list[T]:
-    """A short part of the list for which `holds` is still true: no further piece of it can be left out.
+    """A short part of the list that still satisfies `holds`: no further piece of it can be left out.
 
     First halves are left out, then quarters, and so on down to single elements.
     """

@@ -53,7 +53,7 @@ _NOT_DRAWN = frozenset(
     {O.PARAMETER, O.RNG, O.RNG_GET_AND_UPDATE_STATE, O.CUSTOM_CALL, O.INFEED, O.OUTFEED, O.SEND, O.RECV, O.RECV_DONE,
      O.SEND_DONE, O.BITCAST, O.RAGGED_ALL_TO_ALL}
 )  # fmt: skip
-"""What has no repeatable result, makes sense only after layouts are assigned, or refuses some of the numbers."""
+"""Opcodes without a repeatable result, with a meaning only after layouts are assigned, or that refuse some numbers."""
 
 
 def _is_drawn(case: OpCase) -> bool:

@@ -1,8 +1,8 @@
 """One HLO module in all the ways that there are to run it: what the cases of text and of modules share.
 
 The evaluator, the evaluator after all passes, compiled code on guarded memory, and XLA where it is installed and asked
-for. The options of a case say how: the target, the layouts of parameters and results, where buffers lie between their
-guards, what they hold before, how small the pieces are into which kernels are cut, which pass is left out.
+for. The options of a case say how: the target, the layouts of parameters and results, where buffers are stored between
+their guards, what they hold before, how small the pieces of kernels are, which pass is left out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LARGEST = 2_000_000
 PATTERNS = [0xA5, 0xFF, 0x7F, 0x00]
 """Bytes that memory holds before a program runs."""
 OF_A_RUN = ("pattern", "xla")
-"""Options for which nothing is compiled anew."""
+"""Options that do not cause a new compilation."""
 MAY_BE_LEFT_OUT = (
     "algebraic-simplifier", "cse", "constant-folding", "dce", "control-flow-simplifier", "layout-assignment",
     "loop-invariant-code-motion", "align-reshapes", "split-reductions",

@@ -57,7 +57,7 @@ LONGEST_SUM = 4096
 WHOLE = frozenset(
     {O.BATCH_NORM_GRAD, O.BATCH_NORM_INFERENCE, O.BATCH_NORM_TRAINING, O.CHOLESKY, O.TRIANGULAR_SOLVE, O.CUSTOM_CALL}
 )
-"""Algorithms: the result is that of operands with errors, and has an error relative to the largest number."""
+"""Algorithms: the result is exact for slightly wrong operands, and has an error relative to the largest number."""
 _DECIDES = frozenset(
     {O.COMPARE, O.CONVERT, O.FLOOR, O.CEIL, O.ROUND_NEAREST_AFZ, O.ROUND_NEAREST_EVEN, O.SIGN, O.IS_FINITE, O.SORT,
      O.TOPK, O.BITCAST_CONVERT, O.REDUCE_PRECISION, O.STOCHASTIC_CONVERT, O.REDUCE, O.REDUCE_WINDOW}
@@ -232,7 +232,7 @@ class Noisy:
             if (given & ~np.isfinite(array)).any():
                 self._cannot_tell()  # the error of the other part is as large as the part that has overflowed
         if opcode in (O.ADD, O.SUBTRACT):
-            # A product among the operands may not have been rounded before it was added.
+            # If an operand is a product, it was possibly not rounded before the addition.
             a, b = (np.asarray(o) for o in operands)
             if all(map(_is_simple, (a, b))):
                 return None

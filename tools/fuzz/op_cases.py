@@ -1,4 +1,4 @@
-"""Cases of single operations: those of the table, one after the other, on the sets of data that programs run with.
+"""Cases of single operations: the cases of the table, one after the other, on the sets of data of random programs.
 
 Seed n is case n of the table, so a run of as many programs as the table has cases tries each once.
 """
@@ -30,7 +30,7 @@ def draw(seed: int) -> Case:
 
 
 def with_data(case: Case, number: int) -> Case:
-    """The case with another set of data, of which some operands keep the kind of values that they want."""
+    """The case with another set of data; some operands keep the kind of values that they require."""
     given = CASES[case.seed % COUNT]
     flavours, inputs = data.another(case.inputs, case.seed, number)
     own = make_inputs(given, case.seed + COUNT * number)

@@ -1,4 +1,4 @@
-"""Cases of a store whose files are damaged: results are right all the same, and a user's files stay.
+"""Cases of a store with damaged files: results are right all the same, and a user's files stay.
 
 A program is a list of steps: a damage of `support/soak_store.py` and the number that chooses a file and a place in it,
 `use` of some kernels, or `keep` of a program.

@@ -2,7 +2,7 @@
 
 The corpus is what the tests hold: texts recorded from JAX and XLA, golden files, the table of op cases. Mutations that
 keep the types of a program (another element type or size everywhere, another operation of the same kind) make most
-programs; those of single tokens and lines make most refusals.
+programs; mutations of single tokens and lines make most refusals.
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ def _inputs(case: Case, module: HloModule) -> Sequence[NDArray]:
 
 
 def minimised(case: Case, shows: Shows) -> Case:
-    """Fewer options, then lines, tokens, and characters of what is left."""
+    """The case with fewer options, then fewer lines, tokens, and characters."""
     case = fewer_options(case, shows)
     for pattern in (r"[^\n]*\n|[^\n]+", _TOKEN.pattern, r"(?s)."):
         case = _without_pieces(case, re.findall(pattern, case.program), shows)

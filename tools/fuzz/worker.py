@@ -65,8 +65,8 @@ class Drawn:
 
 @dataclass
 class Worker:
-    """A child and the way to talk to it. `prepare`: the name "module:function" of what the child calls first; tests
-    break something in it."""
+    """A child and the way to talk to it. `prepare`: "module:function", which the child calls first; tests break
+    something in it."""
 
     limits: Limits = field(default_factory=Limits)
     prepare: str = ""
@@ -223,7 +223,7 @@ _SHOW_STACK = signal.SIGUSR1
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the child says in the end."""
+    """The last message of the child."""
 
     kind: str
     outcomes: list[Outcome]
@@ -231,9 +231,9 @@ class Answer:
 
 
 def serve(pipe: Connection, note: Any, log: str, prepare: str, oracle: bool) -> None:
-    """What the child does: check cases until the parent is gone."""
+    """Check cases until the parent is gone: the child's main function."""
     trace = open(log, "w")  # noqa: SIM115  # as long as the process lives
-    os.dup2(trace.fileno(), 2)  # what XLA and LLVM say before they end the process belongs there too
+    os.dup2(trace.fileno(), 2)  # XLA and LLVM print messages before they end the process
     faulthandler.enable(trace)
     faulthandler.register(_SHOW_STACK, trace)
     os.environ.setdefault("HLOOM_CACHE_DIR", str(ROOT / "build" / "fuzz-kernels"))

@@ -68,6 +68,6 @@ def _present(repository: Path, ref: str) -> list[str]:
 
 
 def front_end(place: Path) -> list[Path]:
-    """The files of tests of what users see: JAX's functions, transformations, arrays, and errors."""
+    """The test files of the public interface: JAX's functions, transformations, arrays, and errors."""
     files = sorted((place / "tests").glob("*_test.py"))
     return [f for f in files if not any(f.match(pattern) for pattern in NOT_FRONT_END)]

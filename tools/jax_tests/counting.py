@@ -1,4 +1,4 @@
-"""What JAX's tests count: how often functions are traced and compiled.
+"""The counts in JAX's tests: how often functions are traced and compiled.
 
 JAX calls a function of its tests at these moments; the listeners of `hloom.monitoring` are called at the same ones.
 """

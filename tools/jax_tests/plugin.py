@@ -37,8 +37,8 @@ if _ON_HLOOM:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep one test in HLOOM_JAX_TESTS_ONE_IN, those of one piece, the same ones each time; of these all but what
-    passed by a file of outcomes: what failed, and what there was not even collected, in the files that it knows."""
+    """Keep one test in HLOOM_JAX_TESTS_ONE_IN: one piece, the same each time. A file of outcomes further restricts them
+    to the files that it knows, without the tests that passed: it keeps tests that failed or were not even collected."""
     one_in, piece = (int(os.environ[f"HLOOM_JAX_TESTS_{name}"]) for name in ("ONE_IN", "PIECE"))
     kept = [item for item in items if zlib.crc32(_of_jax(item.nodeid).encode()) % one_in == piece]
     if failed := os.environ.get("HLOOM_JAX_TESTS_FAILED"):

@@ -19,7 +19,7 @@ class Private(ModuleType):
     """Whether a test runs now."""
 
     known: ClassVar[dict[tuple[str, str], Any]] = {}
-    """What is known in public modules that are not here, by module and name."""
+    """Values in public modules that hloom does not have, by module and name."""
 
     def __init__(self, path: str, *_: Any) -> None:
         super().__init__(path)

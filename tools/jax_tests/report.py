@@ -15,7 +15,7 @@ Outcomes = dict[str, dict[str, Any]]
 
 
 def read(*paths: Path) -> Outcomes:
-    """Outcomes by the test's name, of several runs; where a test is in more than one, that of the last."""
+    """Outcomes by the test's name, of several runs; the last run of a test counts."""
     lines = (json.loads(line) for path in paths for line in path.read_text().splitlines())
     return {line["test"]: line for line in lines}
 

@@ -38,7 +38,7 @@ def _shared(space: Sequence[str], parts: Sequence[str]) -> int:
 
 
 def find(path: str, name: str) -> Any:
-    """What `jax._src.PATH.NAME` is here."""
+    """hloom's object for `jax._src.PATH.NAME`."""
     if (path, name) in PRIVATE:
         return PRIVATE[path, name]
     published = [f"hloom.{space}".rstrip(".") for space in _spaces_near(path) if name in NAMES[space].split()]

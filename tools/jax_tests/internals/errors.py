@@ -1,4 +1,4 @@
-"""JAX's errors at run time: `hloom.experimental.error_check`, and the functions by which `jax.numpy` sets them."""
+"""JAX's errors at run time: `hloom.experimental.error_check`, and the functions that set them in `jax.numpy`."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _get_backend(platform: Any = None) -> _Backend:
 
 
 class _Jaxlib:
-    """What tests ask of the compiled part of JAX: whether it is a build for debugging; it is not."""
+    """The part of JAX's compiled module that tests use: it says that it is no debug build."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("is_"):

@@ -16,7 +16,7 @@ from hloom.extend.core import Primitive
 
 
 class _Side:
-    """Keys of an operand or a result: all of them, or those of a mask."""
+    """Keys of an operand or a result: all keys, or the keys in a mask."""
 
     def __init__(self, idx: int, mask: Any = True) -> None:
         known = np.array(mask)
@@ -60,7 +60,7 @@ class Forward(NamedTuple):
 
 
 class KeyReuseSignature:
-    """What a function does to keys."""
+    """How a function uses keys."""
 
     def __init__(self, *parts: Any) -> None:
         self._parts = frozenset(parts)
@@ -86,7 +86,7 @@ _OF_JAX = {
         ("broadcast_in_dim", "copy", "convert_element_type", "reshape", "squeeze", "dynamic_slice"), (_FORWARD,)
     ),
 }  # fmt: skip
-"""What JAX says of its primitives, by their names."""
+"""JAX's signatures of its primitives, by their names."""
 
 
 class _Signatures:

@@ -15,7 +15,7 @@ from hloom.experimental.sparse import lobpcg
 
 
 class SparseInfo(NamedTuple):
-    """What is known of a sparse array besides its parts."""
+    """The metadata of a sparse array."""
 
     shape: tuple[int, ...]
     indices_sorted: bool = False
@@ -23,7 +23,7 @@ class SparseInfo(NamedTuple):
 
 
 class COOInfo(NamedTuple):
-    """What is known of a COO matrix besides its parts."""
+    """The metadata of a COO matrix."""
 
     shape: tuple[int, ...]
     rows_sorted: bool = False

@@ -71,7 +71,7 @@ def _const(example: Any, value: Any) -> Any:
 
 
 def _delta(dtype: Any, shape: Any, axes: Any) -> Any:
-    """Ones where the indices of the axes are equal, zeros elsewhere."""
+    """Ones where the indices of the axes are equal, zeros at all other places."""
     iotas = [lax.broadcasted_iota(np.uint32, shape, axis) for axis in axes]
     equal = [lax.eq(a, b) for a, b in itertools.pairwise(iotas)]
     return lax.convert_element_type(functools.reduce(lax.bitwise_and, equal), dtype)
