@@ -17,7 +17,7 @@ sys.path += [str(ROOT / "examples"), str(ROOT)]  # the second for `benchmarks`
 
 # All workers of a run share one store, so that no kernel is compiled twice; it is the repository's own, so that a run
 # neither uses nor fills the user's. Set before anything imports hloom; workers inherit it.
-# If the repository belongs to another user (that of a container's host, say), code in it would not be trusted.
+# If the repository belongs to another user (a container's host user, say), code in it would not be trusted.
 _own = ROOT.stat().st_uid in (0, os.geteuid())
 _folder = ROOT / "build" / "test-kernels" if _own else Path.home() / ".cache" / "hloom-test-kernels"
 os.environ.setdefault("HLOOM_CACHE_DIR", str(_folder))
@@ -37,8 +37,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is collected, some millions of objects, stays for the whole run: the garbage collector need not look through
-    it, neither while it grows nor after each test. `gc.unfreeze` gives a test all objects to look through."""
+    """The collected tests, some millions of objects, stay for the whole run: the garbage collector skips them, both
+    while pytest collects and after each test. `gc.unfreeze` gives a test all objects to look through."""
     gc.disable()
     try:
         return (yield)

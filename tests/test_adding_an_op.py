@@ -43,7 +43,7 @@ def _twice(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr
 """,
     ),
 ]
-"""File, what is there, what is to be there."""
+"""File, its present text, its new text."""
 MOST_FILES = 6
 """These, and the client's method, which follows from the declaration."""
 

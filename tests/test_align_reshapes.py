@@ -14,7 +14,7 @@ from hloom import numpy as jnp
 
 
 def _first(m: Any, x: Any, scale: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    """Channels first, or any array whose dimension 1 is scaled."""
+    """Channels first, or any array with a scaled dimension 1."""
     y = x.reshape(shape)
     mean = y.mean(axes, keepdims=True)
     deviation = m.sqrt(((y - mean) ** 2).mean(axes, keepdims=True) + 1e-5)

@@ -85,7 +85,7 @@ def test_constants_are_shared_and_only_those_that_are_read_are_there() -> None:
 
 
 def scipy_blas() -> Path | None:
-    """The library of SciPy's wheel, whose names have a prefix."""
+    """The library of SciPy's wheel; its symbols have a prefix."""
     import scipy
 
     found = sorted((Path(scipy.__file__).parent.parent / "scipy.libs").glob("libscipy_openblas*.so"))

@@ -1,4 +1,4 @@
-"""All programs to which JAX lowers its functions, ahead of time: in C and as object code, with the results of JAX.
+"""All programs that JAX lowers its functions to, ahead of time: in C and as object code, with the results of JAX.
 
 The programs share one C file in each run of the compiler, with the functions and the kernels that they have in common.
 A part of them is run; all are with HLOOM_WHOLE_INTEROP=1, which takes a quarter of an hour.
@@ -36,7 +36,7 @@ NOT_UNIQUE = {
 }
 WHOLE = "HLOOM_WHOLE_INTEROP" in os.environ
 EVERY = 1 if WHOLE else 9
-"""Of the programs without libraries, every so many: their kernels are those of the op table."""
+"""Runs one in so many programs without libraries: their kernels are the kernels of the op table."""
 
 
 def chosen(every: int, start: int = 0) -> dict[str, Recorded]:

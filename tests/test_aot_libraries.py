@@ -39,7 +39,7 @@ def run_program(program: StandaloneProgram, inputs: Sequence[NDArray]) -> list[N
 
 
 def compiled(function: Callable[..., Any], *args: Any) -> list[NDArray]:
-    """What a function gives ahead of time."""
+    """The result of a function that is compiled ahead of time."""
     program = standalone(hloom.jit(function).lower(*args).module)
     return run_program(program, [np.asarray(jnp.asarray(a)) for a in args])
 
@@ -295,14 +295,14 @@ def test_linear_algebra_of_more_rows_than_kernels_have(check: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__.removeprefix("check_"))
 def test_linear_algebra_of_complex_matrices(check: Any) -> None:
-    """The texts are those of real matrices."""
+    """The texts are the same as for real matrices."""
     with hloom.enable_x64(True):
         check(np.complex128, 35)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_many_small_matrices(dtype: Any) -> None:
-    """The kernels that they have in this process, side by side."""
+    """They use the same batched kernels as in this process."""
     a = matrix(dtype, 19, 4, 4)
     a = a + adjoint(a)
     lower, b = np.tril(a) + 5 * np.eye(4, dtype=dtype), matrix(dtype, 19, 4, 2)

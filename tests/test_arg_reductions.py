@@ -110,7 +110,7 @@ def test_against_numpy(dtype: Any) -> None:
 
 
 def test_values_that_are_computed() -> None:
-    """The place is that of the value that was compared, however the multiplication was rounded."""
+    """The place belongs to the value that was compared, however the multiplication was rounded."""
     rng = np.random.default_rng(5)
     for n in (5, 300, 4096):
         x, y, z = rng.standard_normal((3, 4, n)).astype(np.float32)

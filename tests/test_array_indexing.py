@@ -124,7 +124,7 @@ def test_apply_and_dtypes() -> None:
 
 
 def test_indices_out_of_bounds() -> None:
-    """The values are those of JAX."""
+    """The values are JAX's."""
     x, far = jnp.arange(10.0), jnp.array([11, -1, -20])
     nan = np.nan
     for use in (lambda f: f(x, far), lambda f: hloom.jit(f)(x, far)):

@@ -51,7 +51,7 @@ def test_objects_that_are_arrays(use: Callable[[Any], Any]) -> None:
 )
 def test_derivatives_are_weakly_typed_as_in_jax(transformation: Any, function: Any, argument: Any, weak: Any) -> None:
     found = transformation(function)(argument)
-    if weak is None:  # by columns the type is that of the result, by rows that of the argument
+    if weak is None:  # by columns: the type of the result; by rows: the type of the argument
         weak = transformation is not hloom.jacfwd
     assert found.weak_type is weak
 

@@ -102,7 +102,7 @@ POLICIES: list[tuple[str, Any, list[str]]] = [
     ("by type", lambda prim, *types, **_: len(types) == 2 and types[0].shape == (3, 3), [DOT, DOT, DOT]),
     ("by parameter", lambda prim, **p: p.get("name") == "second", [SECOND]),
 ]
-"""What is kept beside the arguments, as `jax.ad_checkpoint.print_saved_residuals` lists it for the same function."""
+"""The residuals beside the arguments, as `jax.ad_checkpoint.print_saved_residuals` lists it for the same function."""
 
 
 @pytest.mark.parametrize(("policy", "kept"), [p[1:] for p in POLICIES if p[0] != "by parameter"], ids=lambda _: "")
@@ -188,7 +188,7 @@ def test_names_do_not_change_what_a_loop_keeps() -> None:
 
 
 def test_random_bits_with_a_state_are_not_drawn_again() -> None:
-    """What has an effect runs once: its value is kept, whatever the policy says."""
+    """An operation with an effect runs once: its value is kept under every policy."""
     from hloom.hlo import parse
 
     text = """HloModule m

@@ -151,7 +151,7 @@ def test_rules_run_within_traced_gradients() -> None:
 
 
 def scaled_product() -> custom_vjp:
-    """x y, whose rule gives 5 ct y for x and nothing for y."""
+    """x y, with a rule that gives 5 ct y for x and nothing for y."""
 
     @custom_vjp
     def f(x: Any, y: Any) -> Any:
@@ -468,7 +468,7 @@ def test_a_transposed_function_is_a_pytree() -> None:
     assert made(4.0) == (8.0,)
 
 
-# ---- tangents that no rule gives: a program may hold them if nobody needs them, or if it is transposed
+# ---- tangents that no rule gives: a program may hold them if they are unused, or if it is transposed
 
 
 @hloom.custom_vjp

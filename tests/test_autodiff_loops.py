@@ -457,7 +457,7 @@ def test_reading_an_element_adds_to_that_element() -> None:
 
 
 def test_outer_products_are_summed_after_the_loop() -> None:
-    """The loop backwards carries the cotangents of state and bias; those of matrices are dots of stacked factors."""
+    """The loop backwards carries the cotangents of state and bias; those for matrices are dots of stacked factors."""
     case = next(c for c in CASES if c.program is wide)
     module = _module(case)
     _, backward = _scans(module)
@@ -501,7 +501,7 @@ def _computation(function: Callable[..., Any], *arguments: Any) -> HloComputatio
 
 
 def test_steps_of_rounded_values_are_not_repeated() -> None:
-    """x * y + x may be rounded once or twice, so that a comparison of it must be kept; one of x + y need not be."""
+    """x * y + x may be rounded once or twice, so its comparison must be kept; a comparison of x + y may be repeated."""
 
     def f(x: Any, y: Any) -> Any:
         return x * y + x > y, x + y > y, jnp.floor(x * y - y), jnp.maximum(x * y + x, y)
@@ -534,7 +534,7 @@ def test_cheapest_values_are_kept() -> None:
 
 
 def test_a_gradient_has_one_text() -> None:
-    """What is kept does not depend on where Python puts its objects: the store finds kernels by their text."""
+    """The residuals do not depend on the addresses of Python's objects: the store finds kernels by their text."""
 
     def loss(x: Any) -> Any:
         def step(c: Any, _: Any) -> Any:
@@ -638,7 +638,7 @@ def _random_program(seed: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 @pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_random_bodies(first: int) -> None:
-    """Gradients, and one product with the Hessian, are those of the loop unrolled."""
+    """Gradients, and one product with the Hessian, agree with the unrolled loop's."""
     for seed in range(first * 1000, first * 1000 + (300 if first else 25)):
         program, arguments = _random_program(seed)
         values = [jnp.asarray(a) for a in arguments]

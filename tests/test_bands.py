@@ -78,7 +78,7 @@ def inside(band: Band) -> np.ndarray:
 
 @pytest.mark.parametrize("mask", MASKS)
 def test_masks(mask: str) -> None:
-    """The band is the one that was expected, and outside of it the select is the operand that it names."""
+    """The band is as expected, and outside of it the select gives the operand that the band names."""
     x, y = np.zeros((ROWS, COLUMNS), np.float32), np.ones((ROWS, COLUMNS), np.float32)
     module = module_of(mask)
     (result,) = evaluate(module, x, y)
@@ -116,7 +116,7 @@ def masked_softmax(low: float, high: float, other: float = -jnp.inf) -> Callable
 @pytest.mark.parametrize("bounds", [(-math.inf, 0), (0, math.inf), (-70, 3), (-3, -1), (40, 200), (-math.inf, -500)])
 @pytest.mark.parametrize("shape", [(3, 5, 7), (1, 130, 130), (2, 90, 200), (200, 70), (4, 1, 65), (0, 3, 4), (130, 1)])
 def test_softmax_of_rows_with_a_mask(bounds: tuple[float, float], shape: tuple[int, ...]) -> None:
-    """Rows of which nothing is left are NaN."""
+    """Rows without any element left are NaN."""
     x = np.random.default_rng(1).standard_normal(shape, np.float32)
     function = masked_softmax(*bounds)
     module = parse(hloom.jit(function).lower(x).as_text())
@@ -126,7 +126,7 @@ def test_softmax_of_rows_with_a_mask(bounds: tuple[float, float], shape: tuple[i
 
 
 def test_loops_over_masked_columns_compute_nothing_for_each() -> None:
-    """The exponential of what the mask puts there is computed once for each row."""
+    """The exponential of the mask's fill value is computed once for each row."""
     x = np.zeros((300, 300), np.float32)
     (text,) = hloom.jit(masked_softmax(-math.inf, 0)).lower(x).compile().kernels().values()
     lines = str(text).splitlines()

@@ -1,5 +1,5 @@
 """Loops over a batch of problems run part by part: each program gives bit for bit what one loop over all gives, on
-guarded memory, with any blocks and on any number of threads. What couples the members is found."""
+guarded memory, with any blocks and on any number of threads. Operations that couple the members are found."""
 
 from __future__ import annotations
 
@@ -452,7 +452,7 @@ def _texts(function: Callable[..., Any], *arguments: Any) -> str:
 
 
 def test_which_loops_run_in_parts() -> None:
-    """Many members and steps: in parts. Few: one loop. Large products: rows, whose BLAS is better."""
+    """Many members and steps: in parts. Few: one loop. Large products: rows, because BLAS is better."""
     def pendulum(steps: int) -> Callable[..., Any]:
         return lambda x: lax.fori_loop(0, steps, lambda i, x: x + 0.01 * jnp.sin(x), x)
 

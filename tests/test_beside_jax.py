@@ -150,7 +150,7 @@ def test_updates_of_a_narrower_dtype_warn_and_keep_the_common_dtype() -> None:
 
 @pytest.mark.parametrize("name", ["top_k", "approx_max_k", "approx_min_k"])
 def test_the_largest_and_their_places_are_a_list(name: str) -> None:
-    """As in JAX: a loop whose state they are begins with a list."""
+    """As in JAX: a loop with them as its state begins with a list."""
     largest = getattr(lax, name)
     start = [jnp.zeros(2), jnp.zeros(2, int)]
 

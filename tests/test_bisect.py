@@ -252,7 +252,7 @@ ENTRY e {{ x = f32[80,40] parameter(0)  w = f32[40,64] parameter(1)  v = f32[64,
 def test_arguments_from_files_and_the_tolerance(
     bisect: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What differs by less than is allowed is fine; NaN is equal to NaN alone."""
+    """Differences within the tolerance are allowed; NaN is equal to NaN alone."""
 
     def nearly(i: HloInstruction) -> HloInstruction | None:
         """sin(x) = x: for small x, nearly."""

@@ -944,7 +944,7 @@ BATCHED: list[tuple[str, Callable[[Log, Any], Any], Log]] = [
     ("keys", lambda log, x: (debug.callback(lambda k: log.append(k.shape), hloom.random.key(x.astype(int))), x)[1],
      [(), ()]),
 ]  # fmt: skip
-"""What is noted for the batch (1, 2); of a batched cond both branches run, as in JAX, in either order."""
+"""The recorded calls for the batch (1, 2); both branches of a batched cond run, as in JAX, in either order."""
 
 
 def passed(log: Log, name: str, x: Any) -> Any:

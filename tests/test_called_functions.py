@@ -66,7 +66,7 @@ def test_loops_that_call_are_vectorised() -> None:
 
 @pytest.mark.parametrize("taps", [7, 9])
 def test_long_sums_are_cut_where_few_values_cross(taps: int) -> None:
-    """Two sums over neighbours, one of which is read only after the other: no kernel keeps all weights."""
+    """Two sums over neighbours; one is read only after the other: no kernel keeps all weights."""
     size = 13
 
     def program(x: Any) -> Any:

@@ -149,7 +149,7 @@ def test_results_are_those_of_the_evaluator(name: str) -> None:
 
 
 def test_pieces_use_the_same_memory() -> None:
-    """What is needed only within the chain has memory for a few pieces: the fusion's last result."""
+    """A value that only the chain uses, the fusion's last result, has memory for a few pieces."""
     args = three(600, 64, 32)
     module = parse(hloom.jit(attention).lower(*args).as_text())
     optimized, _ = pipeline("cpu").run(module)

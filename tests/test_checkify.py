@@ -106,7 +106,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str | None]] = {
 
 
 COMPARED = ("nan", "nan in an array", "moved nans are not new", "division", "index", "at", "block", "fori_loop")
-"""Their results are compared with those of the function itself."""
+"""Their results are compared with the results of the function itself."""
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -140,7 +140,7 @@ def test_several_axes() -> None:
 
 
 A = np.arange(144, dtype=np.float32).reshape(2, 3, 12, 2)
-BLOCKS = A.reshape(2, 3, 2, 3, 2, 2)  # the third and fourth dimension: to which element of j and i
+BLOCKS = A.reshape(2, 3, 2, 3, 2, 2)  # the third and fourth dimension: the receiving element of j and i
 SEVERAL: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
     "all_to_all": (
         lambda v: lax.all_to_all(v, ("j", "i"), 0, 1), BLOCKS[..., 0, :],

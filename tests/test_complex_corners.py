@@ -132,7 +132,7 @@ def test_quotients_of_any_size(dtype: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in UNARY if name != "exp2"])
 def test_functions_of_any_size(name: str) -> None:
-    """Of single precision, beside those of double precision. (`exp2` multiplies the angle by a rounded log 2.)"""
+    """Results in single precision, compared with double precision. (`exp2` multiplies the angle by a rounded log 2.)"""
     function = getattr(lax, name)
     z = of_any_size("complex64", 0)
     with np.errstate(all="ignore"):

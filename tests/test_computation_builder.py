@@ -570,7 +570,7 @@ def test_map_by_a_loop_of_a_wrong_computation(result: Callable[..., ComputationD
 
 
 def test_map_by_a_loop_calls_with_what_it_was_given() -> None:
-    """The error of a call inside the loop is that of the map."""
+    """A call inside the loop has the same error as the map."""
     b = builder()
     b.map([b.constant_r1([1.0])], ADD, [b.constant_r1([1.0, 2.0, 3.0])])
     with pytest.raises(BuildError, match=r"ComputationBuilder\.map\(.*takes \(f32\[\], f32\[\]\)") as caught:

@@ -1,6 +1,6 @@
 """Outside of jit a differentiated value has a number; only what has no derivative may see it: truth values, integers.
 
-Whatever computes with it raises, as it does under jit: a derivative is a number that is right, or an error.
+Operations that compute with it raise, as under jit: a derivative is a number that is right, or an error.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ AROUND: dict[str, Callable[[Function], Function]] = {
 
 
 def _with_rule(f: Function) -> Function:
-    """A function whose own rule computes with `f` of the primal: under one more derivative that is differentiated."""
+    """A function with a rule that computes with `f` of the primal; a second derivative differentiates that rule."""
 
     @hloom.custom_jvp
     def own(x: Any) -> Any:

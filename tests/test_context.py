@@ -20,7 +20,7 @@ X = np.arange(4, dtype=np.float32)
 
 
 def in_thread(f: Callable[[], Any]) -> Any:
-    """What `f` returns in another thread."""
+    """The result of `f` in another thread."""
     found: list[Any] = []
     worker = threading.Thread(target=lambda: found.append(f()))
     worker.start()

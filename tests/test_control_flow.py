@@ -1,4 +1,4 @@
-"""What control flow functions take and return: outside of jit, under jit, as plain Python, and in JAX."""
+"""Arguments and results of control flow functions: outside of jit, under jit, as plain Python, and in JAX."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ TYPES: dict[str, tuple[Program, list[tuple[str, bool]]]] = {
         lambda j, lax, xp: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + np.float32(1), c[1] * 2), (0.0, 1.0)),
         [("float32", False), ("float32", True)],
     ),
-    # One whose dtype changes takes the dtype of the body's result.
+    # A state with a dtype that changes takes the dtype of the body's result.
     "promoted": (
         lambda j, lax, xp: lax.scan(lambda c, x: (c + x, c), 0, np.arange(3, dtype=np.float32)),
         [("float32", False), ("float32", False)],

@@ -1,4 +1,4 @@
-"""What control flow functions refuse: the class, which is that of JAX, the leaf, the types, the user's line."""
+"""Errors of control flow functions: JAX's class, the leaf, the types, the user's line."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ ERRORS: dict[str, tuple[Program, str, list[str]]] = {
     ),
 }
 BY_PYTHON = ("positional", "missing", "iterable")
-"""Words of errors that Python raises, whose traceback names the line."""
+"""Words of errors that Python raises; their traceback names the line."""
 
 
 @pytest.mark.parametrize("name", ERRORS)

@@ -145,7 +145,7 @@ def test_products_are_those_of_float64() -> None:
 
 @pytest.mark.parametrize("groups", [1, 3])
 def test_zero_times_infinity_is_nan(groups: int) -> None:
-    """For one input feature and one output feature, too, of which NumPy's `tensordot` makes zero."""
+    """For one input feature and one output feature, too: NumPy's `tensordot` returns zero for these."""
     module = parse(
         f"HloModule m\nENTRY e {{ x = f32[2,{groups},4,6] parameter(0)  k = f32[{groups},1,1,1] parameter(1)  ROOT "
         f"y = f32[2,{groups},2,2] convolution(x, k), window={{size=1x1 stride=2x3}}, dim_labels=bf01_oi01->bf01, "

@@ -1,6 +1,6 @@
-"""Convolutions whose sums stay in registers, and derivatives by input and kernel, which have forms of their own.
+"""Convolutions with sums in registers, and derivatives by input and kernel, which have forms of their own.
 
-Small odd sizes, on guarded memory whose other bytes are NaN, cut into pieces and blocks, for all kinds of registers.
+Small odd sizes, on guarded memory with NaN in the other bytes, cut into pieces and blocks, for all kinds of registers.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ _WALKS = (
 @pytest.mark.parametrize("in_strips", [False, True], ids=["whole", "in strips"])
 @pytest.mark.parametrize("spread", [False, True], ids=["", "a phase for each element of the window"])
 def test_walks_through_images(spread: bool, in_strips: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them for all images, not the one that is thought to be the fastest."""
+    """All walks for all images, not only the walk with the lowest estimated cost."""
     monkeypatch.setattr(rows, "_work", lambda walk, tile: (walk.cells[-1].spread is not spread) + 1)
     monkeypatch.setattr(rows, "FEW_STRIPS", 2)
     monkeypatch.setattr(rows, "MORE_WORK", 1e9)
@@ -260,7 +260,7 @@ def test_convolutions_share_a_kernel(name: str, last: bool) -> None:
 
 
 def test_infinities_and_nan_stay_where_they_are() -> None:
-    """What a tile reads beyond the end of a row does not reach any result."""
+    """Elements that a tile reads beyond the end of a row do not reach any result."""
     conv = Conv(2, 3, (9, 11), 20, (_window(3, 1, 1, 1), _window(3, 2, 0, 0)))
     for last in (False, True):
         module = _module(conv, last, E.F32)
@@ -275,7 +275,7 @@ def test_infinities_and_nan_stay_where_they_are() -> None:
 
 @pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
 def test_a_sum_of_many_products_is_added_in_pieces(last: bool) -> None:
-    """Its error is that of sums of some hundred terms, as with a BLAS."""
+    """Its error is as small as for sums of some hundred terms, as with a BLAS."""
     conv = Conv(1, 4000, (4, 9), 8, (_window(3, 1, 1, 1),) * 2)
     module = _module(conv, last, E.F32)
     x, w = (np.abs(a) for a in _values([p.shape for p in module.entry.parameters]))

@@ -1,6 +1,6 @@
 """Values and derivatives of elementwise functions where they are hard: corners, zeros, infinities, NaN.
 
-The numbers in the table are those of JAX 0.10.2, except where `DIFFERENT` says why not; with JAX installed, every
+The numbers in the table are from JAX 0.10.2, except where `DIFFERENT` says why not; with JAX installed, every
 elementwise function of one or two arguments is compared with it.
 """
 

@@ -39,7 +39,7 @@ def register() -> Iterator[Callable[..., None]]:
 
 
 def module(result: str, operands: str, target: str, rest: str = "") -> str:
-    """A module whose entry is one custom call of its parameters."""
+    """A module with one custom call of its parameters as its entry."""
     shapes = operands.split("; ") if operands else []
     lines = [f"  p{k} = {shape} parameter({k})" for k, shape in enumerate(shapes)]
     names = ", ".join(f"p{k}" for k in range(len(shapes)))
@@ -302,7 +302,7 @@ ENTRY main {
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("what", KEEP)
 def test_a_function_may_keep_its_operands(what: str, backend: str, register: Callable[..., None]) -> None:
-    """In a loop whose memory is used again, and after the program has ended."""
+    """In a loop that uses its memory again, and after the program has ended."""
     kept: list[Any] = []
 
     def fn(x: NDArray) -> NDArray:
@@ -448,7 +448,7 @@ def test_a_registered_function_replaces_a_built_in_one(backend: str, register: C
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_side_effects_happen_once_each_and_in_order(backend: str, register: Callable[..., None]) -> None:
-    """Equal calls are not merged, calls that nobody uses are made; without the attribute both may go."""
+    """Equal calls are not merged, and unused calls are made; without the attribute both may go."""
     seen: list[int] = []
 
     def note(x: NDArray, number: int) -> NDArray:
@@ -664,7 +664,7 @@ PERTURBED: list[tuple[list[float], list[float], list[float], list[float], list[f
 def test_perturbed_tridiagonal_solve_of_a_singular_system(
     backend: str, dl: list[float], d: list[float], du: list[float], b: list[float], expected: list[float]
 ) -> None:
-    """What jaxlib's `tridiagonal_solve_perturbed_ffi` gives; two systems at once, the other a regular one."""
+    """The results of jaxlib's `tridiagonal_solve_perturbed_ffi`; two systems at once, the other a regular one."""
     n = len(d)
     ones = np.ones(n, np.float32)
     three = [np.float32([x, y]) for x, y in zip((dl, d, du), (0 * ones, ones, 0 * ones))]

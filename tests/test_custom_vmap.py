@@ -202,7 +202,7 @@ def test_a_tangent_that_is_batched_where_the_result_is_not(name: str) -> None:
 
 
 def _closing(x: Any, z: Any, kind: str) -> Any:
-    """x * z, whose rules are closed over x, and give 5 times the derivative."""
+    """x * z, with rules that are closed over x, and give 5 times the derivative."""
     if kind == "jvp":
         g = hloom.custom_jvp(lambda y: x * y)
         g.defjvp(lambda primals, tangents: (x * primals[0], 5 * x * tangents[0]))

@@ -371,7 +371,7 @@ def test_leaks_of_transformations(name: str, run: Callable[..., Any]) -> None:
         _clear()
         run(lambda x: jnp.sin(x) * 2)  # what does not leak is no error
     kept.clear()
-    run(leaking)  # without the setting nobody asks
+    run(leaking)  # without the setting there is no check
 
 
 @pytest.mark.slow  # each check of the many looks through all objects

@@ -127,7 +127,7 @@ ANSWERS: dict[str, Any] = {
     "jax.vmap(sm(lambda v: jax.lax.pmean(v, 'p'), in_specs=P('p'), out_specs=P()))(x).shape": "(2, 3)",
     "within(mp, lambda: jax.smap(lambda v: jax.lax.psum(v, 'p'), in_axes=0, out_axes=0, axis_name='p')(x[0]))": "Arra"
     "y([0., 1., 2.], dtype=float32)",
-    # where results are to be
+    # placement of results
     "jax.numpy.zeros(2, device=d, out_sharding=None)": "Array([0., 0.], dtype=float32)",
     "within(mesh, lambda: jax.numpy.arange(2, out_sharding=P('a')))": "Array([0, 1], dtype=int32)",
     "within(mesh, lambda: jax.numpy.ones((2, 2), out_sharding=P('a')).sum())": "Array(4., dtype=float32)",
@@ -219,7 +219,7 @@ ERRORS: dict[str, tuple[type[BaseException], str]] = {
 
 
 def scope(jax: Any) -> dict[str, Any]:
-    """What the expressions know."""
+    """The names of the expressions."""
     sharding, d = jax.sharding, jax.devices()[0]
     mesh = jax.make_mesh((1, 1), ("a", "b"))
     mp = sharding.Mesh(np.array([d]), ("p",))

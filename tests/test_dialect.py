@@ -71,7 +71,7 @@ def comparable(values: np.ndarray) -> np.ndarray:
 
 
 def converted(values: np.ndarray, source: str, target: str) -> np.ndarray:
-    """What HLO's convert gives, element by element."""
+    """The result of HLO's convert, element by element."""
     if target == "pred":
         return values != 0
     if target in INTEGERS:
@@ -282,7 +282,7 @@ def test_total_order(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_keys_of_extrema(dtype: str) -> None:
-    """The largest key is that of the maximum, whatever the sign of a NaN, and numbers come back from their keys."""
+    """The maximum has the largest key, with either sign of a NaN, and numbers come back from their keys."""
     values = np.array([-NAN, -INF, -1.5, -1e-45, -0.0, 0.0, 1e-45, 1.5, INF, NAN], STORAGE[dtype])
     values[0], values[-1] = np.copysign(values[0], -1), np.copysign(values[-1], 1)
     signed = dtype.replace("f", "s")
@@ -413,7 +413,7 @@ def test_reduced_extrema_see_nan_and_signed_zeros_at_every_place(dtype: str) -> 
         assert np.signbit(low(zeros)) and not np.signbit(low(-zeros * 0.0 + 0.0))
 
 
-# What the dialect says of itself
+# The dialect's error messages
 
 
 @pytest.mark.parametrize(
@@ -434,7 +434,7 @@ def test_wrong_arguments_are_refused(expression: str, message: str) -> None:
 
 
 def undefined_symbols(code: bytes) -> list[str]:
-    """What an ELF object file wants from elsewhere."""
+    """The undefined symbols of an ELF object file."""
     sections = {section.name(): section.data() for section in llvm.ObjectFileRef.from_data(code).sections()}
     layout = [("name", "<u4"), ("kind", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
     symbols = np.frombuffer(sections[b".symtab"], np.dtype(layout))

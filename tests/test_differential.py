@@ -72,7 +72,7 @@ def test_numbers_are_those_of_numpy(namespace: str) -> None:
 
 
 def check(seed: int, parts: str, theirs: Library | None) -> list[str]:
-    """What differs in the case of a number, for people."""
+    """A readable description of the differences in the case of a number."""
     source = RandomSource(seed)
     row = ROWS[source.integer(0, len(ROWS) - 1)]
     case = draw_case(row, source, wide=source.integer(0, 6) == 6)

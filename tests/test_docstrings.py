@@ -1,4 +1,4 @@
-"""Documentation of what users call: everything has a text with an example, and the examples print what they show.
+"""Documentation of the public functions: everything has a text with an example, and examples print their shown output.
 
 `NAMESPACES` lists the namespaces, and the classes whose methods users call. In the default suite each public callable
 of them is asked for an example, and the examples run, one item for each namespace; a text that stands in several
@@ -44,7 +44,7 @@ NAMESPACES = [
 ]  # fmt: skip
 
 ON_THE_CPU = {"hloom:Compiled"}
-"""Whose examples show kernels and passes; the others run on the evaluator."""
+"""Their examples show kernels and passes; the others run on the evaluator."""
 
 WITHOUT: dict[str, str] = {
     "hloom.scipy.spatial.transform:Rotation": "count index",
@@ -54,7 +54,7 @@ WITHOUT: dict[str, str] = {
         from_buffer from_shards given_up moved put with_aval
     """,
 }
-"""What has no example yet: a name that has got one must go from here."""
+"""Names without an example yet: remove a name when it gets an example."""
 
 
 def _public(namespace: str) -> Iterator[tuple[str, Any]]:

@@ -38,8 +38,8 @@ OVERRIDES: dict[str, tuple[Tolerance, str]] = {}
 
 
 def difference(name: str, expected: Sequence[Array], actual: Sequence[Array]) -> str | None:
-    """What is wrong with `actual`, or None. Types and shapes are equal, integers and booleans too; NaN and infinities
-    stand in the same places; numbers are within the case's tolerance."""
+    """The error of `actual`, or None. Types and shapes are equal, integers and booleans too; NaN and infinities
+    are in the same places; numbers are within the case's tolerance."""
     if len(expected) != len(actual):
         return f"{len(actual)} results, not {len(expected)}"
     for number, (wanted, got) in enumerate(zip(expected, actual, strict=True)):

@@ -136,7 +136,7 @@ case("numpy.histogramdd", f32(12, 2), bins=3)
 case("numpy.packbits", pred(3, 11), axis=1)
 case("numpy.unpackbits", u8(4, high=256))
 
-# Index syntax, whose functions are methods of `Array.at`: named by what lowers to it
+# Index syntax. Its functions are methods of `Array.at`; the names are those functions' names
 
 case("numpy.ndarray.__getitem__", f32(4, 5), s32(3, low=-4, high=4), call=lambda f, x, i: x[i, 1::2])
 case(

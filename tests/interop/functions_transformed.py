@@ -13,7 +13,7 @@ from .functions_lax import gather_numbers, window
 
 
 def gradient(call: Callable[..., Any], number: int = 1) -> Callable[..., Any]:
-    """Calls the gradient of the sum of squares of what `call` gives, for the first `number` arguments."""
+    """Calls the gradient of the sum of squares of `call`'s results, for the first `number` arguments."""
 
     def differentiated(f: Any, *arguments: Any) -> Any:
         import jax

@@ -1,4 +1,4 @@
-"""Checks vmap of a function against a loop over the elements, for all choices of what is batched."""
+"""Checks vmap of a function against a loop over the elements, for all choices of batched arguments."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Browser:
         self._ask(f"{self._session}/url", {"url": url})
 
     def ask(self, script: str) -> Any:
-        """What a script returns; if it is a promise, what that gives."""
+        """The result of a script; for a promise, its value."""
         return self._ask(f"{self._session}/execute/sync", {"script": script, "args": []})
 
     def wait(self, script: str) -> None:

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def can_share(instruction: HloInstruction, operand: int, output: int) -> bool:
-    """What the evaluator's kernels allow; fusions are taken to be element-wise when all in them is."""
+    """Whether the evaluator's kernels can share the buffer; a fusion is elementwise if all its instructions are."""
     if instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
         return operand == 0
     if instruction.opcode is Opcode.FUSION:
@@ -86,7 +86,7 @@ class ByteMachine:
             self.bytes_of(copy.target)[:] = self.bytes_of(copy.source)
 
     def value(self, instruction: HloInstruction) -> Any:
-        """What lies where the instruction's result should be, as the evaluator's value."""
+        """The bytes at the place of the instruction's result, as the evaluator's value."""
         places = iter(self.assignment.leaves(instruction))
 
         def packed(shape: Shape) -> Any:

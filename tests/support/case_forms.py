@@ -14,7 +14,7 @@ from hloom.backend_check.op_table import OpCase
 
 
 def form(case: OpCase, *, packing: bool = False) -> Hashable:
-    """What cases of one form have in common: the operation, its attributes but the computations that it applies, and
+    """The common part of cases of one form: the operation, its attributes but the computations that it applies, and
     all dimensions. With `packing` also how many bits of a word each element takes."""
     shapes = [leaf for shape in (*(a.shape for a in case.arrays), case.result) for leaf in shape.leaves()]
     names = getattr(case.attributes, "__dataclass_fields__", ())

@@ -1,6 +1,6 @@
 """Programs that use custom derivatives, checkpoint, solves and the options of grad, written for JAX and hloom alike.
 
-Each is a function of a package, `jax` or `hloom`, and returns numbers in containers. What they return with JAX is in
+Each is a function of a package, `jax` or `hloom`, and returns numbers in containers. Their results with JAX are in
 `tests/data/derivative_programs.json`:
 
     python tests/support/derivative_programs.py      # writes it anew, with the JAX that is installed
@@ -219,7 +219,7 @@ def vjp_returns_symbolic_zero(j: Any) -> Any:
 
 @program
 def fixed_point(j: Any) -> Any:
-    """The fixed point of f(a, x), whose derivative follows from another fixed point."""
+    """The fixed point of f(a, x); its derivative follows from another fixed point."""
 
     def iterate(f: Any, start: Any) -> Any:
         def unlike(carry: Any) -> Any:
@@ -355,7 +355,7 @@ def stopped_gradients(j: Any) -> Any:
 
 @program
 def linear_functions_are_values(j: Any) -> Any:
-    """What vjp and linearize return goes through jit, vmap and tree_map."""
+    """The results of vjp and linearize pass through jit, vmap and tree_map."""
     f = lambda x, y: {"s": j.numpy.sin(x) * y}  # noqa: E731
     _, pull = j.vjp(f, B, B)
     _, push = j.linearize(f, B, B)

@@ -1,4 +1,4 @@
-"""What an object file in ELF says of itself: its machine, and the names that it takes from elsewhere."""
+"""Reads an ELF object file: its machine, and its undefined symbols."""
 
 from __future__ import annotations
 

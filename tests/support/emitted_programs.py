@@ -1,4 +1,4 @@
-"""What holds for the loop programs of all kernels: each name has one type, and the text says all."""
+"""Invariants of the loop programs of all kernels: each name has one type, and the text says all."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def check_text(kernel: EmittedKernel) -> None:
 
 
 def check_program(kernel: EmittedKernel) -> None:
-    """What holds for all kernels. One that was seen before is not looked at again."""
+    """Check the invariants of a kernel, once for each text."""
     if kernel.source not in _seen:
         check_one_type_each(kernel)
         check_arithmetic(kernel)

@@ -21,7 +21,7 @@ def declared() -> dict[str, str]:
 
 
 def write_distribution(folder: Path) -> None:
-    """What installing the package writes beside it, for a folder on the import path."""
+    """Write the metadata of the installed package, for a folder on the import path."""
     metadata = folder / "hloom_example_backends-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: hloom-example-backends\nVersion: 1.0\n")

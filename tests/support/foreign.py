@@ -28,7 +28,7 @@ class Foreign:
 
     @property
     def missing(self) -> str:
-        """What is not installed, or an empty text."""
+        """The tools that are not installed, or an empty text."""
         return ", ".join(tool for tool in (self.compiler, self.emulator) if tool and shutil.which(tool) is None)
 
 

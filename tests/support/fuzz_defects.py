@@ -51,7 +51,7 @@ def wrong_memory() -> None:
 
 
 def wrong_derivative() -> None:
-    """The derivative of the hyperbolic tangent is that of the sine."""
+    """Give the hyperbolic tangent the derivative of the sine."""
     derivatives.JVP._rules[Opcode.TANH] = derivatives.JVP._rules[Opcode.SIN]
 
 

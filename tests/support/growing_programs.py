@@ -247,7 +247,7 @@ FORMS: dict[str, Callable[[int], Program]] = {
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What it takes to compile one program."""
+    """The cost of compiling one program."""
 
     instructions: int
     """Of the module, as traced."""

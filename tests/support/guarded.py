@@ -62,7 +62,7 @@ def small_pieces(nanoseconds: float = 0.1) -> Iterator[None]:
 
 
 class GuardedProgram:
-    """A compiled module whose arena is spread out, so that each of its buffers has guards."""
+    """A compiled module with an arena that is spread out, so that each of its buffers has guards."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ def _pages(size: int) -> int:
 
 
 class _Memory:
-    """Mapped memory of which only the pages of given (offset, size) parts can be accessed."""
+    """Mapped memory: only the pages of the given (offset, size) parts can be accessed."""
 
     def __init__(self, parts: Sequence[tuple[int, int]], size: int, pattern: int) -> None:
         self.parts = parts

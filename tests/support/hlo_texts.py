@@ -87,7 +87,7 @@ COMPUTATIONS = {
   ROOT %next.t = (f32[2,3]{1,0}, s32[]) parameter(0)
 }""",
 }
-"""What a line may call."""
+"""The computations that a line may call."""
 
 _UNARY_FLOAT = (
     "copy abs acos acosh asin asinh atanh cbrt ceil cosine cosh erf exponential exponential-minus-one floor log "
@@ -272,7 +272,7 @@ own and with a name."""
 
 
 def module_with(instruction: str) -> str:
-    """A module whose entry returns `instruction`, one of `INSTRUCTIONS`, as our printer writes it."""
+    """A module with an entry that returns `instruction`, one of `INSTRUCTIONS`, as our printer writes it."""
     *before, last = instruction.split("\n")
     operands = " ".join(re.sub(r"^%\w+ = ", "", line).split("=")[0] for line in [*before, last])
     used = [name for name in PARAMETERS if re.search(rf"%{name}\b", operands)]

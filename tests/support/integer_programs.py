@@ -260,7 +260,7 @@ class _Drawer:
         return [v for v in self.values if v.shape.element_type is self.element and not v.shape.rank][-1]
 
     def term(self) -> HloInstruction:
-        """What may be added to a counter: a constant, or something small."""
+        """An increment of a counter: a constant, or a small value."""
         if self.rng.random() < 0.4:
             return self.constant()
         return self.add(Opcode.REMAINDER, self.scalar(), self.constant(self.rng.randint(1, 4)))

@@ -14,7 +14,7 @@ class Interrupt(BaseException):
 
 
 _POINTS = ("CALL", "JUMP_BACKWARD", "RESUME")
-"""The instructions at whose end Python looks for signals."""
+"""Python looks for signals at the end of these instructions."""
 
 
 def at_every_point(function: Callable[[], object], *files: str) -> Iterator[int]:

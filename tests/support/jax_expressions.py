@@ -1,4 +1,4 @@
-"""Expressions of which JAX's outcome is recorded, beside the calls of `jax_outcomes`.
+"""Expressions with a recorded outcome in JAX, beside the calls of `jax_outcomes`.
 
 JAX has a result, or raises, for reasons that a table of good and bad arguments does not meet.
 """

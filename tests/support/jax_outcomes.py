@@ -1,4 +1,4 @@
-"""What JAX does with good and bad arguments, recorded: for each call the type and a digest of the result, or the error.
+"""Recorded outcomes of JAX for good and bad arguments: for each call the type and a digest of the result, or the error.
 
     python tests/support/jax_outcomes.py               # writes tests/data/jax_outcomes.json, with the JAX installed
     python tests/support/jax_outcomes.py differences   # writes tests/data/outcome_differences.json: what is known
@@ -24,7 +24,7 @@ from support.jax_expressions import EXPRESSIONS
 
 PATH = Path(__file__).resolve().parent.parent / "data" / "jax_outcomes.json"
 VERSION = "0.10.2"
-"""The JAX whose outcomes are recorded."""
+"""The JAX version of the recorded outcomes."""
 
 A = "jnp.arange(6.0).reshape(2, 3)"
 V = "jnp.arange(1.0, 4.0)"
@@ -41,7 +41,7 @@ REPLACEMENTS: dict[str, tuple[str, ...]] = {
         *("jnp.ones((2, 3), complex)", "jnp.ones((2, 3), bool)", "jnp.ones((2, 3), 'int8')", "jax.random.key(0)"),
         "np.ma.masked_array([1.0, 2.0, 3.0], [True, False, False])",
     ),
-    # an array, of functions of which there are many alike
+    # an array, for one of many similar functions
     "u": ("[1.0, 2.0, 3.0]", "jnp.ones((2, 3), complex)", "jnp.ones((2, 3), bool)", "jax.random.key(0)"),
     "v": ("[1.0, 2.0, 3.0]", "jnp.ones((2, 3, 4))"),
     # an axis, or several
@@ -338,7 +338,7 @@ ERRORS = (
 
 
 def outcome(row: str, names: dict[str, Any]) -> str:
-    """What a call does: ``float32[2,3] 15.0`` (type, and the sum of magnitudes), or ``!TypeError,ValueError``."""
+    """The outcome of a call: ``float32[2,3] 15.0`` (type, and the sum of magnitudes), or ``!TypeError,ValueError``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -400,7 +400,7 @@ def kind_of_difference(ours: str, jax: str) -> str:
 
 
 def differences(package: Any) -> dict[str, list[str]]:
-    """By kind, the rows of which hloom's outcome is not the recorded one."""
+    """By kind, the rows for which hloom's outcome differs from the recorded one."""
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}
     names, jax = names_of(package), recorded()
     for call, variants in rows().items():
@@ -422,7 +422,7 @@ def recorded() -> dict[str, list[str]]:
 
 
 def names_of(package: Any) -> dict[str, Any]:
-    """What the rows use, of JAX or of hloom."""
+    """The names in the rows, from JAX or from hloom."""
     return {"jax": package, "jnp": package.numpy, "lax": package.lax, "np": np}
 
 

@@ -23,7 +23,7 @@ from support.jax_names import namespace
 
 PATH = Path(__file__).resolve().parent.parent / "data" / "jax_signatures.json"
 VERSION = "0.10.2"
-"""The JAX whose signatures are recorded."""
+"""The JAX version of the recorded signatures."""
 NAMESPACES = (
     *("", "dtypes", "flatten_util", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft"),
     *("numpy.linalg", "random", "scipy.linalg", "tree", "tree_util"),

@@ -1,8 +1,8 @@
-"""Functions whose jaxprs read as JAX's, letter for letter.
+"""Functions with the same jaxprs as in JAX, letter for letter.
 
     python tests/support/jaxpr_programs.py      # records JAX's texts in tests/data/jaxprs.json
 
-A program is a function of the package (jax or hloom) and of arrays, whose types follow from the arguments' names.
+A program is a function of the package (jax or hloom) and of arrays; their types follow from the arguments' names.
 """
 
 from __future__ import annotations

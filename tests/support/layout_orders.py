@@ -32,7 +32,7 @@ TILES = ((), (Tile((2,)),), (Tile((2, 2)),), (Tile((8, 128)),), (Tile((2, 4)), T
 
 
 def with_random_entry_layouts(module: HloModule, rng: random.Random, *, tiled: bool = False) -> HloModule:
-    """The module for a caller whose arrays lie in random orders, in and out; `tiled`: some in tiles, too."""
+    """The module with random layouts of the caller's arguments and results; `tiled`: some in tiles, too."""
 
     def layout(leaf: Shape) -> Layout:
         tiles = rng.choice(TILES) if tiled else ()

@@ -273,7 +273,7 @@ class NestDrawer:
         return scalar_reducer(opcode, element), init
 
     def axes(self, x: HloInstruction) -> Dimensions:
-        """Dimensions to reduce: often those of the last time, rows, columns, or those in the middle."""
+        """Dimensions to reduce: often the last reduction's, or rows, columns, or the middle dimensions."""
         rank = x.shape.rank
         kind = self.rng.random()
         if kind < 0.4 and all(d < rank for d in self._axes):
@@ -475,7 +475,7 @@ class NestDrawer:
             x = self.add(make_instruction(O.DYNAMIC_UPDATE_SLICE, [x, update, *starts]), rough or x in self.rough)
 
     def in_place(self) -> None:
-        """Updates of one array, one after the other, by what was read from it, perhaps elsewhere in it."""
+        """Updates of one array, one after the other, with values that were read from it, perhaps at another place."""
         x = self.any(E.F32, E.S32, ranked=True)
         x = self.add(make_instruction(O.NEGATE, [x]), x in self.rough)
         for _ in range(self.rng.randint(1, 3)):

@@ -61,7 +61,7 @@ def run_modules(programs: Sequence[tuple[bytes, Sequence[NDArray], Sequence[int]
 
 
 def call(code: bytes, name: str, rows: Sequence[Sequence[float]]) -> list[float]:
-    """What an exported function of numbers returns for each row of arguments."""
+    """The results of an exported function of numbers for each row of arguments."""
     text = [[x if np.isfinite(x) and x != 0 else _special(x) for x in row] for row in rows]
     given = {"code": base64.b64encode(code).decode(), "name": name, "rows": text}
     return [float(x.replace("Infinity", "inf")) for x in _node(_CALL, given)]

@@ -80,5 +80,5 @@ def run_partitioned(found: Partitioned, whole: HloModule, arguments: Sequence[An
 
 
 def expected_of(whole: HloModule, arguments: Sequence[Any]) -> list[Any]:
-    """What the unpartitioned module gives."""
+    """The result of the unpartitioned module."""
     return evaluate(whole, *arguments)

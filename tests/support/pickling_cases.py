@@ -92,7 +92,7 @@ def array(x: Any) -> Any:
 
 
 def result(f: Callable[[Any], Any]) -> Any:
-    """What a function gives."""
+    """The result of a function."""
     return [np.asarray(leaf).tolist() for leaf in hloom.tree.leaves(f(jnp.asarray(X)))]
 
 

@@ -1,4 +1,4 @@
-"""Programs whose kernels are compiled by plain `numba.njit`, with the documented globals, and called from Python.
+"""Programs with kernels that plain `numba.njit` compiles, with the documented globals, and that Python calls.
 
 The rows of a program are executed here; nothing of the runtime's compiler or executor takes part.
 """
@@ -31,7 +31,7 @@ class NoKernel(Exception):
 
 @functools.lru_cache(maxsize=256)
 def compiled(name: str, source: str) -> Any:
-    """What a person gets who pastes a printed kernel into a file."""
+    """The function of a printed kernel that a user pasted into a file."""
     namespace = hloom.kernel_globals()
     exec(source, namespace)
     return numba.njit(fastmath={"contract"}, error_model="numpy", boundscheck=False)(namespace[name])

@@ -152,7 +152,7 @@ class IndexedDrawer(StepDrawer):
         return make_instruction(O.CONCATENATE, columns, ConcatenateAttributes(1))
 
     def scatter(self) -> None:
-        """By an operation for which the order of updates does not matter; if they replace, at distinct places."""
+        """A scatter with an operation that allows any order of updates; updates that replace have distinct places."""
         x = self.ranked()
         element, dims = x.shape.element, x.shape.dimensions
         if 0 in dims or x.shape.rank > 3:

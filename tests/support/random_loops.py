@@ -61,7 +61,7 @@ Leaves = list[HloInstruction]
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What ends a loop: the part of the state that it needs, the condition on that, and how it changes."""
+    """The end of a loop: its part of the state, the condition on that part, and how the part changes."""
 
     initial: Leaves
     test: Callable[[Leaves], HloInstruction]
@@ -267,8 +267,8 @@ class LoopDrawer(IndexedDrawer):
         return make_instruction(O.AND, self.rng.sample([test, drawer.predicate(())], 2))
 
     def following(self, leaves: Leaves) -> Leaves:
-        """What a step makes of the state: new values, rotated ones, the same, constants. What nothing else needs goes
-        into one of the new values, so that it stays in the program."""
+        """The state after a step: new values, rotated ones, the same, constants. Values without a user go into one
+        of the new values, so that they stay in the program."""
         outs = []
         made = [v for v in self.values if v.opcode is not O.PARAMETER and v not in self.given]
         rotated = self.rng.random() < 0.2

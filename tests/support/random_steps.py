@@ -91,7 +91,7 @@ class StepDrawer:
         self.values: list[HloInstruction] = []
 
     def steps(self) -> dict[Step, float]:
-        """What a step may be, and how often."""
+        """The kinds of steps, with their weights."""
         return {
             self.unary: 3, self.binary: 6, self.multiply_add: 2, self.choice: 3, self.convert: 1, self.broadcast: 1,
             self.reduce: 2, self.argmax: 0.7, self.transpose: 1, self.reshape: 1, self.slice: 2, self.concatenate: 1,
@@ -245,7 +245,7 @@ class StepDrawer:
         self.add(self.combined(x, self.like(x.shape)))
 
     def multiply_add(self) -> None:
-        """What may be contracted."""
+        """A product in a sum or a difference, which may be contracted."""
         x = self.number()
         product = make_instruction(O.MULTIPLY, [x, self.like(x.shape)])
         opcode = self.rng.choice((O.ADD, O.SUBTRACT))

@@ -1,4 +1,4 @@
-"""Layouts drawn at random, for tests of what must work in every layout: targets, and entry layouts of modules."""
+"""Layouts drawn at random, for tests that must pass in every layout: targets, and entry layouts of modules."""
 
 from __future__ import annotations
 

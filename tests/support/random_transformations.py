@@ -39,7 +39,7 @@ class Build:
             transformed = getattr(self, f"transform_{name}")(transformed)
         return transformed
 
-    # --- steps: smooth functions from vectors to vectors, whose values stay near 1
+    # --- steps: smooth functions from vectors to vectors, with values near 1
 
     def step_sin(self, x: Vector) -> Vector:
         return self.numpy.sin(x) + 0.3 * x

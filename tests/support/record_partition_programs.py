@@ -3,7 +3,7 @@
     python tests/support/record_partition_programs.py
 
 Each is a jitted function with shardings of arguments and results on a mesh of 4 x 2 devices, as text of HLO, with its
-arguments and what JAX computes. Programs whose text Shardy and GSPMD write differently are recorded in both forms.
+arguments and what JAX computes. If Shardy and GSPMD write a program's text differently, both forms are recorded.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def reduction_module(rng: random.Random, steps: int = 12) -> HloModule:
     if not element.is_complex:
         binary += [Opcode.MAXIMUM, Opcode.MINIMUM]
     sums = [Opcode.ADD] if element.is_complex else [Opcode.MAXIMUM, Opcode.MINIMUM]
-    if not element.is_complex and element is not ElementType.BF16:  # whose sums depend on the order too much
+    if not element.is_complex and element is not ElementType.BF16:  # sums of the others depend on the order too much
         sums += [Opcode.ADD, Opcode.ADD]
     along = [tuple(sorted(rng.sample(everywhere, rng.randint(1, rank - (rng.random() < 0.8))))) for _ in range(2)]
     for _ in range(steps):

@@ -1,6 +1,6 @@
-"""What a process of an MPI run does in `test_replicas_processes.py`: python replica_programs.py NAME FOLDER.
+"""The program of each process of an MPI run in `test_replicas_processes.py`: python replica_programs.py NAME FOLDER.
 
-What it prints goes to files of its own in the folder: a launcher may mix the lines of several processes. Each line of
+Each process prints to files of its own in the folder: a launcher may mix the lines of several processes. Each line of
 its output is `device: hash of its results`; threads of one process print the same lines.
 """
 

@@ -26,7 +26,7 @@ def reverse_kernel(b: B, given: Given) -> Handle:
 
 
 def transpose_as_reshape(b: B, given: Given) -> Handle:
-    """The section's definition: Reshape(operand, permutation, Permute(permutation, dimensions)). Both, side by side."""
+    """The section's definition: Reshape(operand, permutation, Permute(permutation, dimensions)). Returns both sides."""
     v = given(V)
     return b.tuple([b.transpose(v, (1, 2, 0)), b.reshape(v, (1, 2, 0), (2, 3, 4))])
 

@@ -48,12 +48,12 @@ def environment(library: str) -> dict[str, Any]:
         return jax.shard_map(f, mesh=on, in_specs=ins, out_specs=outs, **options)
 
     def on(f: Any, *spec: Any) -> Any:
-        """What `f` gives for `a`, divided so over axes of type Explicit."""
+        """The result of `f` for `a`, divided so over axes of type Explicit."""
         with jax.set_mesh(grid):
             return f(jax.device_put(a, P(*spec)))
 
     def own(x: Any) -> Any:
-        """The sum of an array, each of whose parts is added once, and the shape of a part."""
+        """The sum of an array, with each part added once, and the size of a part."""
         names = [n for n in ("x", "y") if any(n in (e if isinstance(e, tuple) else (e,)) for e in typed(x))]
         total = jax.shard_map(lambda v: lax.psum(v.sum(), tuple(names)), out_specs=P())(x)
         parts = jax.shard_map(lambda v: jnp.full((1, 1), v.size), out_specs=P())
@@ -63,7 +63,7 @@ def environment(library: str) -> dict[str, Any]:
         return tuple(jax.typeof(x).sharding.spec)
 
     def calls(f: Any, *args: Any) -> Any:
-        """What `f(*args, noted)` gives, and the shapes with which `noted` was called on the host, which doubles."""
+        """The result of `f(*args, noted)`, and the argument shapes of the host's calls of `noted`, which doubles."""
         seen: list[str] = []
 
         def noted(v: Any) -> Any:
@@ -98,7 +98,7 @@ def environment(library: str) -> dict[str, Any]:
         return lambda y: spread(a, y).sum()
 
     def ring_product(left: Any, right: Any) -> Any:
-        """A product whose parts go round, as in the notebook on shard_map."""
+        """A product that passes its parts round the devices, as in the notebook on shard_map."""
         size = lax.axis_size("i")
         own = lax.axis_index("i")
 

@@ -44,7 +44,7 @@ def new_shape(random: Random) -> None:
 
 
 def new_kernel(random: Random) -> None:
-    """A program with kernels that nobody compiled before, as a rule."""
+    """A program with kernels that were not compiled before, as a rule."""
     steps = [random.randrange(3) for _ in range(8)]
 
     def chain(x: Any, n: Any) -> Any:

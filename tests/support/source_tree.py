@@ -13,7 +13,7 @@ FOLDERS = ("hlo", "tracer", "autodiff", "numba_backend")
 SOURCE_FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 OTHER_FILES = (".gitignore", ".ignore", "CONTRIBUTING.md", "Makefile")
 OTHER_FOLDERS = (".ci", "benchmarks", "docs", "examples", "tests", "tools")
-"""What there is besides the package."""
+"""The folders besides the package."""
 _CACHES = shutil.ignore_patterns("__pycache__", ".*_cache")
 
 
@@ -23,7 +23,7 @@ def is_distribution(root: Path) -> bool:
 
 
 def copy_of_the_package(root: Path, to: Path, links: bool = True) -> Path:
-    """What an installation needs of the repository; without `links`, as git and zip leave it where there are none."""
+    """Copy the files for an installation; without `links`, as git and zip write them on systems without links."""
     to.mkdir()
     for name in SOURCE_FILES:
         shutil.copy(root / name, to)
@@ -74,7 +74,7 @@ def pip(*arguments: str, python: Path | None = None) -> None:
 
 
 def run(python: Path | str, code: str, cwd: Path, *arguments: str) -> str:
-    """What a program prints."""
+    """The output of a program."""
     ran = subprocess.run([str(python), *arguments, "-c", code], capture_output=True, text=True, cwd=cwd, timeout=120)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout

@@ -1,6 +1,6 @@
 """Counts of steps: a measure of work that is the same on every machine, however busy it is.
 
-A step is an event of `sys.settrace`: a line that is run, or one more turn of a loop or of a comprehension in a line.
+A step is an event of `sys.settrace`: a line that is run, or another iteration of a loop or comprehension in a line.
 """
 
 from __future__ import annotations

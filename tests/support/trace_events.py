@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 _SLACK = 0.002
-"""Microseconds by which rounding may move the end of a span."""
+"""Rounding may move the end of a span by so many microseconds."""
 
 
 def read_trace(path: Path) -> dict[str, Any]:

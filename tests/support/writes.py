@@ -30,7 +30,7 @@ class Write:
 
 
 def writes_of(module: HloModule) -> list[Write]:
-    """Everything that a module writes after all passes but the one that joins loops. VerificationError if its buffers
+    """Everything that a module writes after all passes but the pass that joins loops. VerificationError if its buffers
     are wrong."""
     bodies = Bodies()
     optimised, _ = pipeline("cpu", bodies).run(module, ROWS)

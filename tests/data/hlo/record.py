@@ -3,7 +3,7 @@
 
     python tests/data/hlo/record.py          # needs jax 0.10
 
-Each function below gives `<name>.hlo`, what JAX lowers it to, and `<name>.optimized.hlo`, the same after XLA's own CPU
+Each function below gives `<name>.hlo`, as JAX lowers it, and `<name>.optimized.hlo`, the same after XLA's own CPU
 passes (fusions, layouts, schedule, source tables), as far as the opcodes that XLA chose are among ours.
 """
 

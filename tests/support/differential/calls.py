@@ -1,4 +1,4 @@
-"""Calls in the table that are no plain function: those of functions, of lists of indices, of arguments made of others.
+"""Calls in the table that are no plain function: of functions, of lists of indices, of arguments made of others.
 
 Each takes the library (`jax`, with its submodules) and the drawn arguments.
 """

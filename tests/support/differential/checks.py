@@ -1,4 +1,4 @@
-"""What must hold for a case: hloom beside JAX or NumPy, jit and vmap beside plain calls, derivatives beside each other.
+"""Checks of a case: hloom beside JAX or NumPy, jit and vmap beside plain calls, derivatives beside each other.
 
 Numbers are equal, or explained: a difference of a few units in the last place is, and what the function makes of
 arguments that are moved by a rounding error. For that the call is repeated in double precision with moved arguments.
@@ -23,7 +23,7 @@ ULPS = 8.0
 GROWTH = 4.0
 """How many times the effect of one rounding error of the arguments is allowed."""
 ALGORITHMS = ("linalg", "fft", "signal", "image", "ndimage")
-"""Namespaces whose results have an error relative to their largest number."""
+"""Namespaces with results that have an error relative to their largest number."""
 NOT_TRACEABLE = (
     *(
         "ConcretizationTypeError",
@@ -144,7 +144,7 @@ def move(case: Case, seed: int) -> Case:
 
 
 def compare_values(found: Outcome, expected: Outcome, judge: Judge) -> Iterator[str]:
-    """What differs between two results with the same types."""
+    """The difference between two results with the same types."""
     for k, (a, b) in enumerate(zip(found.leaves, expected.leaves, strict=True)):
         if a.value is None or b.value is None or a.value.shape != b.value.shape:
             continue
@@ -245,7 +245,7 @@ def jitted(library: Library, case: Case) -> Any:
 
 
 def vmapped(library: Library, case: Case) -> Any:
-    """The call on two stacked elements of which the first is the case."""
+    """The call on two stacked elements; the first one is the case."""
     arrays, rebuild = split(case)
     function = case.row.function(library.package)
 

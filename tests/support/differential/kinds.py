@@ -56,14 +56,14 @@ INTEGERS = ("int32", "int8", "uint8", "int16", "uint32")
 DTYPES = (*FLOATS * 2, *INTEGERS, "bool", "complex64", "complex64")
 WIDE_DTYPES = ("float64", "float64", "int64", "complex128", "float32", "int32", "uint64", "float16")
 TESTED = ("float32", "float32", "int32")
-"""Those of which NumPy's results are compared without JAX."""
+"""The dtypes that are compared with NumPy's results, without JAX."""
 
 
 class Draw:
     """Draws the arguments of one call, one after the other."""
 
     def __init__(self, source: Source, wide: bool = False, plain: bool = False) -> None:
-        """`wide`: dtypes with 64 bits. `plain`: only dtypes and numbers for which NumPy has the same result."""
+        """`wide`: dtypes with 64 bits. `plain`: only dtypes and numbers with the same result in NumPy."""
         self.source, self.wide, self.plain = source, wide, plain
         self.rng = np.random.default_rng(source.integer(0, 2**16))
         self.pool = source.integer(0, 2 if plain else 4)
@@ -85,7 +85,7 @@ class Draw:
         return tuple(self.one_of(sizes) for _ in range(self.integer(low, high)))
 
     def another_dtype(self) -> str:
-        """That of the first array, most of the time."""
+        """The dtype of the first array, most of the time."""
         same = self.plain or self.integer(0, 2)
         return self.dtype if same else self.one_of(self.dtypes())
 
@@ -378,7 +378,7 @@ def _new_shape(d: Draw) -> tuple[int, ...]:
 
 @kind("wider")
 def _wider(d: Draw) -> tuple[int, ...]:
-    """A shape to which the first array broadcasts."""
+    """A shape that the first array can be broadcast to."""
     shape = tuple(d.one_of((2, 3)) if n == 1 else n for n in d.arrays[0].shape)
     return d.shape(0, 1) + shape
 
@@ -438,7 +438,7 @@ def _right_side(d: Draw) -> NDArray:
 
 @kind("mm")
 def _right_factor(d: Draw) -> NDArray:
-    """What the last array can be multiplied by."""
+    """A right factor for a product with the last array."""
     last = d.arrays[-1]
     inner = last.shape[-1:] or (2,)
     return d.numbers((*inner, *d.shape(0, 1)), d.another_dtype())

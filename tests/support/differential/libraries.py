@@ -34,13 +34,13 @@ class Leaf:
 
 @dataclass
 class Outcome:
-    """What a call gave."""
+    """The outcome of a call."""
 
     leaves: list[Leaf]
     error: BaseException | None = None
 
     def error_names(self) -> list[str]:
-        """The classes of the error, up to those of Python."""
+        """The classes of the error, without object, BaseException and Exception."""
         return [c.__name__ for c in type(self.error).__mro__ if c not in (object, BaseException, Exception)]
 
 
