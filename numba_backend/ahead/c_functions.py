@@ -9,8 +9,8 @@ kernels do, as long as the compiler neither contracts nor reorders floating-poin
         return v20;
     }
 
-Kernels are printed from their loop programs (c_kernels.py), not in this way: compiled by GCC, a product of 64 x 64 would
-take 15 times as long, softmax and tanh 1.0 to 1.2 times, and the text would have 1.5 to 8 times the lines.
+Kernels are printed from their loop programs (c_kernels.py), not in this way: compiled by GCC, a product of 64 x 64
+would take 15 times as long, softmax and tanh 1.0 to 1.2 times, and the text would have 1.5 to 8 times the lines.
 """
 
 from __future__ import annotations
