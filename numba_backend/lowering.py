@@ -251,7 +251,7 @@ class _Lowering(RowContext):
         kernel = loop.kernel
         grain = self._grain(kernel) if kernel.extent > 1 else 0
         self.builder.native_loop(
-            self._source(kernel), arguments, kernel.extent, grain, nanoseconds=kernel.cost * kernel.extent
+            self._source(kernel), arguments, kernel.extent, grain, nanoseconds=kernel.nanoseconds
         )
         self._used(instruction.name, loop.kernel)
 
@@ -370,8 +370,7 @@ class _Lowering(RowContext):
         if not kernel.extent:  # an empty array, even if its buffer has bytes of padding
             return
         arguments = [_argument(p, operands, outputs) for p in kernel.parameters]
-        nanoseconds = kernel.cost * kernel.extent
-        self.builder.kernel(self._source(kernel), arguments, kernel.extent, self._grain(kernel), nanoseconds)
+        self.builder.kernel(self._source(kernel), arguments, kernel.extent, self._grain(kernel), kernel.nanoseconds)
         self._used(name, kernel)
 
     def _used(self, name: str, kernel: EmittedKernel) -> None:
@@ -381,7 +380,7 @@ class _Lowering(RowContext):
 
     def _grain(self, kernel: EmittedKernel) -> int:
         """The least number of iterations of the outermost loop for a thread; 0 if no other thread may take part."""
-        pieces = 0 if kernel.is_serial else self._pieces_of(kernel.cost)
+        pieces = 0 if kernel.is_serial else self._pieces_of(kernel.nanoseconds / kernel.extent)
         return pieces and max(kernel.least, pieces)
 
     def _pieces_of(self, nanoseconds: float) -> int:
@@ -472,9 +471,9 @@ class _Lowering(RowContext):
         origin: HloInstruction | None,
     ) -> Stage:  # fmt: skip
         arguments = tuple(_argument(p, operands, outputs) for p in kernel.parameters)
-        source, cost, extent = self._source(kernel), kernel.cost, kernel.extent
+        source, extent = self._source(kernel), kernel.extent
         self._used(name, kernel)
-        return Stage(source, arguments, extent, self._grain(kernel), cost * extent, origin, turns)
+        return Stage(source, arguments, extent, self._grain(kernel), kernel.nanoseconds, origin, turns)
 
     def by_pieces(self, pieces: int, steps: Sequence[Step]) -> None:
         """See `RowContext`."""
@@ -484,7 +483,7 @@ class _Lowering(RowContext):
         own = list(dict.fromkeys(memory for memory in used if isinstance(memory, PieceMemory)))
         cut, least = (Cut(pieces, 1, 1), 1) if self._pieces is None else (self._pieces.cut, self._pieces.least)
         after = [self._stage_of(member, cut.pieces) for member in followers]
-        whole = sum(step.kernel.cost * step.kernel.extent for step in steps) + sum(stage.nanoseconds for stage in after)
+        whole = sum(step.kernel.nanoseconds for step in steps) + sum(stage.nanoseconds for stage in after)
         grain = self._pieces_of(whole / cut.pieces)
         most = most_parts(sum(memory.nbytes for memory in own))
         grain = grain and max(grain, least, -(-cut.pieces // most))

@@ -23,8 +23,11 @@ from .runtime.cpus import available_cpus, cpu_description
 
 MACHINE_VARIABLE = "HLOOM_MACHINE"
 
-SHARE_NANOSECONDS = 20_000
+SHARE_NANOSECONDS = 7_000
 """A thread's share of some work takes at least this long; otherwise handing it over costs more than it gains."""
+
+COPIED_BYTES, FLOPS = 10, 20
+"""A nanosecond, of a copy and of a product by the BLAS on one thread."""
 
 
 @dataclass(frozen=True, slots=True)

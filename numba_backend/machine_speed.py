@@ -6,6 +6,10 @@
 Pieces of a millisecond or a few are measured, an eighth of the arrays or one product, and the best one counts: so other
 processes, which take the cores for some milliseconds at a time, disturb little. A piece of the arrays comes again when
 all others have been through the caches. What was measured is kept under a name with the CPU and the number of threads.
+
+People see these numbers: `hloom machine` prints them, and timelines compare kernels with them. No decision reads them.
+A measurement differs from one process to the next, and programs that are stored must not; `cost.py` estimates with
+numbers that are the same on all machines, but for the registers and the caches of each.
 """
 
 from __future__ import annotations

@@ -361,9 +361,9 @@ def _in_parts(members: int | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         if members is None:
             patch.setattr(cost, "batch_for", lambda loop: None)
         else:
-            patch.setattr(cost, "LEAST_PARTED_NANOSECONDS", 0.0)
+            patch.setattr(cost, "PARTED", 0.0)
             patch.setattr(cost, "MOST_SHARED", 1e9)
-            patch.setattr(parts, "LEAST_TURN_NANOSECONDS", 0.0)
+            patch.setattr(parts, "TURN_OF_PART", 0.0)
             patch.setattr(parts, "block_bytes", lambda: 0)
             patch.setattr(parts, "BLOCK_ELEMENTS", 0)
             patch.setattr(parts, "FEWEST_MEMBERS", members)

@@ -19,7 +19,7 @@ from hloom.hlo import UnsupportedError
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.targets import target_named
 from hloom.hlo.text.parser import parse
-from hloom.numba_backend import epilogue, machine, stored_programs
+from hloom.numba_backend import machine, stored_programs
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit import large_results, long_sort
 from hloom.numba_backend.emit.convolution_gradient import pairs_of
@@ -30,6 +30,7 @@ from hloom.numba_backend.loops.statements import SizeParameter
 from hloom.numba_backend.machine import ANY_TARGET, Machine, compiling_for, target_machine, this_machine, with_numbers
 from hloom.numba_backend.native_loops.batch import block_members
 from hloom.numba_backend.native_loops.memory import Lanes
+from hloom.numba_backend.output_fusion import find
 from hloom.numba_backend.rows import convolution, fourier, window
 from hloom.numba_backend.runtime import store
 from hloom.numba_backend.runtime.dialect import SCOPE
@@ -185,7 +186,7 @@ DECISIONS: dict[str, tuple[Callable[[], object], dict[str, int]]] = {
     "digits of a sort": (long_sort._wide_bytes, {"second_cache": 1 << 18}),
     "blocks of a native loop": (lambda: block_members([(Lanes(1024, 1, 8), 8)]), {"first_cache": 1 << 13}),
     "columns of a transform": (lambda: fourier._block(1024, 64, 8), {"second_cache": 1 << 21}),
-    "what follows a product": (epilogue.least_bytes, {"second_cache": 1 << 21}),
+    "what follows a product": (find.least_bytes, {"second_cache": 1 << 21}),
     "a piece of windows": (window.piece_bytes, {"first_cache": 1 << 16}),
     "a strip of an image": (convolution.strip_bytes, {"second_cache": 1 << 21}),
 }

@@ -36,6 +36,7 @@ from hloom.hlo.targets import target_named  # noqa: E402
 from hloom.numba_backend import elementary  # noqa: E402
 from hloom.numba_backend.bodies import Bodies  # noqa: E402
 from hloom.numba_backend.lowering import lower_into  # noqa: E402
+from hloom.numba_backend.machine import ANY_TARGET, compiling_for  # noqa: E402
 from hloom.numba_backend.pipeline import pipeline  # noqa: E402
 from hloom.numba_backend.runtime import dialect, machine, native_code  # noqa: E402
 from hloom.numba_backend.runtime.blas import GEMM_ITEMS, GEMV_ITEMS, RUN_GEMM  # noqa: E402
@@ -124,9 +125,10 @@ def _broadcast(operand: HloInstruction, dimensions: tuple[int, ...]) -> HloInstr
 def made(module: HloModule) -> elementary.Function:
     """The function that the stages make of such a module. ValueError if it is no single kernel over the elements."""
     bodies, cpu = Bodies(), target_named("cpu")
-    optimized, _ = pipeline(cpu, bodies, tuning_of(module)).run(module)
     builder = _Recorder()
-    lower_into(builder, assign_buffers(optimized, bodies.can_share, fast_memory=cpu.fast_memory), bodies)
+    with compiling_for(ANY_TARGET):  # the file is the same on all machines
+        optimized, _ = pipeline(cpu, bodies, tuning_of(module)).run(module)
+        lower_into(builder, assign_buffers(optimized, bodies.can_share, fast_memory=cpu.fast_memory), bodies)
     (op,), shapes = module.entry.root.operands, [p.shape for p in module.entry.parameters]
     key = elementary.key_of(op.opcode, shapes, op.shape)
     if len(builder.calls) != 1 or len(builder._rows) != 1:

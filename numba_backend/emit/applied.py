@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from ...hlo.builder import make_parameter
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
-from ...hlo.ops import Trait, has_trait
 from ...hlo.shape import Shape
 from ..loops.expressions import Expr, Name, Number
 from ..loops.statements import KernelParameter, PointerParameter, SizeParameter
@@ -101,16 +100,7 @@ class KernelText:
         for name, value in zip(names, new, strict=True):
             self.writer.assign(name, value)
 
-    def finish(self, extent: int, cost: float) -> EmittedKernel:
-        """The kernel; `cost` in nanoseconds an iteration of the sliced loop."""
+    def finish(self, extent: int, cost: float | None = None) -> EmittedKernel:
+        """The kernel; `cost`: see `EmittedKernel`."""
         parameters: tuple[KernelParameter, ...] = (*self._pointers, *self._sizes, *self.elements.scalars)
         return EmittedKernel(program_of(self.name, parameters, self.writer), parameters, extent, cost)
-
-
-def cost_of(computation: HloComputation) -> float:
-    """Nanoseconds of one application, estimated."""
-    return sum(
-        4.0 if has_trait(i.opcode, Trait.EXPENSIVE) else 0.3
-        for i in computation.instructions
-        if i.operands
-    )

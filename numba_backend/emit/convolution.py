@@ -192,7 +192,7 @@ def emit_patches_first(sizes: Sizes, first_image: int, images: int, first: int, 
         with writer.loop("j", after, high) as j:
             writer.store(out, to + j, zero)
         writer.augment(at, "+", high - low)
-    return text.finish(images * sizes.features * sizes.taps, 2.0 + 0.25 * width)
+    return text.finish(images * sizes.features * sizes.taps)
 
 
 def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: int) -> EmittedKernel:
@@ -238,7 +238,7 @@ def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: 
             k = stack.enter_context(writer.loop(f"k{last.number}", *bounds[-1]))
             cell = last.cell(begins[-1], k)
             patch.element([*tests, *last.tests(cell)], row_major([*indices, last.index(cell), feature], array))
-    return text.finish(rows, 5.0 + 0.25 * depth * sizes.groups)
+    return text.finish(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +388,7 @@ def emit_direct_first(sizes: Sizes) -> EmittedKernel:
                 stack.enter_context(writer.if_(_is_padding(axes, [*positions, j], elements)))
                 _add_product(text, element, out[first + j], _zero(element), weight)
     rows = sizes.batch * sizes.made * math.prod(axis.count for axis in sizes.axes[:-1])
-    return text.finish(rows, 5.0 + 0.3 * sizes.depth * sizes.axes[-1].count / sizes.holes)
+    return text.finish(rows)
 
 
 def _between_holes(
@@ -466,8 +466,7 @@ def emit_direct_last(sizes: Sizes) -> EmittedKernel:
                 weights = writer.assign("weights", row_major([*elements, i, ZERO], shape))
                 with writer.loop("j", made) as j:
                     _add_product(text, element, out[first + j], _zero(element), w[weights + j])
-    work = sizes.taps * sizes.features * sizes.outputs / sizes.holes
-    return text.finish(sizes.batch * sizes.positions, 5.0 + 0.2 * (sizes.taps + work))
+    return text.finish(sizes.batch * sizes.positions)
 
 
 def _pointers(text: KernelText, element_type: ElementType) -> tuple[Name, Name, Name]:

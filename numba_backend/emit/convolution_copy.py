@@ -255,7 +255,7 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
             each_of(writer, counts[-1] - right, lambda j: writer.store(out, ending + j, zero), (4,))
         carry(writer, all_digits, bounds)
     rows = images * geometry.strips * geometry.image // (cells[-1].size * joined)
-    return text.finish(rows, 5.0 + 0.15 * cells[-1].size * joined)
+    return text.finish(rows)
 
 
 JOINED = 4
@@ -356,4 +356,4 @@ def emit_copy_last(geometry: Geometry, first_image: int, images: int) -> Emitted
             writer.store(out, at + j, zero)
         carry(writer, all_digits, bounds)
     rows = images * geometry.image // (cells[-1].size * sizes.features)
-    return text.finish(rows, 5.0 + 0.15 * cells[-1].size * sizes.features)
+    return text.finish(rows)

@@ -33,7 +33,6 @@ from ..machine import Machine
 from .applied import KernelText
 from .convolution import Sizes
 from .convolution_copy import Cells, Geometry
-from .convolution_tiles import WORK_NANOSECONDS
 from .kernel import HI, LO, EmittedKernel, memory_type
 from .window_axes import Axis, row_major, take_apart
 
@@ -187,7 +186,4 @@ def emit_gradient_first(
                 multiply(o, image, c, length)
         with writer.if_(ending.eq(1)):
             each(lambda at: writer.store(out, at, cast(kind, totals[at])))
-    work = images * padded * sizes.outputs * PATCHES
-    return text.finish(
-        sizes.groups * -(-count // PATCHES), 50.0 + WORK_NANOSECONDS * work * sizes.element_type.byte_width
-    )
+    return text.finish(sizes.groups * -(-count // PATCHES))

@@ -38,8 +38,6 @@ MOST_OFFSETS = 1 << 16
 LEAST_COLUMNS = 16
 """LLVM unrolls loops over fewer elements before it makes vectors of them, and then may fail."""
 
-WORK_NANOSECONDS = 0.005
-"""Of one multiplication and addition, for each byte of an element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +177,7 @@ def emit_turned(sizes: Sizes) -> EmittedKernel:
             to = writer.assign("to", product(product(o, inputs) + i, taps))
             with writer.loop("t", taps) as t:
                 writer.store(out, to + t, w[last - t])
-    return text.finish(-(-sizes.outputs // _TURNED), 2.0 + sizes.inputs * _TURNED * (2.0 + 0.7 * sizes.taps))
+    return text.finish(-(-sizes.outputs // _TURNED))
 
 
 _TURNED = 8
@@ -290,6 +288,4 @@ def emit_tiles_first(geometry: Geometry, tile: Tile, images: int, block: int) ->
         with writer.loop("o", begin, end, step=tile.rows) as o:
             some(o)
         carry(writer, item, bounds)
-    work = sizes.depth * tile.columns * min(block, sizes.outputs)
-    cost = 20.0 + WORK_NANOSECONDS * work * sizes.element_type.byte_width
-    return text.finish(images * geometry.strips * sizes.groups * blocks * tiles, cost)
+    return text.finish(images * geometry.strips * sizes.groups * blocks * tiles)

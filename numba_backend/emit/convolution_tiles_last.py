@@ -15,7 +15,7 @@ from ..loops.writer import cast
 from .applied import KernelText
 from .convolution import Sizes
 from .convolution_copy import Geometry, carry, each_of
-from .convolution_tiles import WORK_NANOSECONDS, Pieces, Sums, Tile
+from .convolution_tiles import Pieces, Sums, Tile
 from .kernel import HI, LO, EmittedKernel, memory_type
 from .window_axes import take_apart
 
@@ -44,7 +44,7 @@ def emit_panels(sizes: Sizes, groups: int, depth: int, tile: Tile) -> EmittedKer
                 writer.store(out, at + j, w[base + j])
             with writer.loop("j", columns, Number(tile.columns)) as j:
                 writer.store(out, at + j, zero)
-    return text.finish(groups * panels * depth, 5.0)
+    return text.finish(groups * panels * depth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,5 +190,4 @@ def emit_tiles_last(
         lines = take_apart(text, begin, [f"line{d}" for d in range(len(counts))], counts)
         with writer.loop("p", begin, stop, step=tile.rows) as p:
             some(p)
-    cost = 20.0 + WORK_NANOSECONDS * walk.depth * tile.columns * block * sizes.element_type.byte_width
-    return text.finish(walk.shares * groups * columns * blocks, cost)
+    return text.finish(walk.shares * groups * columns * blocks)

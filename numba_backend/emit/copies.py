@@ -27,8 +27,6 @@ from ..machine import target_machine
 from .kernel import HI, LO, EmittedKernel, program_of
 
 _PIECE = 4096
-_NANOSECONDS = 0.03
-"""Of a byte that is copied."""
 
 
 def shared_copy() -> int:
@@ -62,4 +60,4 @@ def emit_copy(nbytes: int) -> EmittedKernel:
         with writer.loop("m", size) as m:
             writer.store(out, first + m, x[first + m])
     pieces = -(-nbytes // _PIECE)
-    return EmittedKernel(program_of("copy", parameters, writer), parameters, pieces, _NANOSECONDS * _PIECE)
+    return EmittedKernel(program_of("copy", parameters, writer), parameters, pieces)

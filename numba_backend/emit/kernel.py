@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from ...hlo.element_type import ElementType
 from ...hlo.lazy import lazy_property
 from ...hlo.memory_pressure import on_pressure
+from ..cost import nanoseconds
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import Name
 from ..loops.nontemporal import nontemporal_rows
@@ -23,6 +24,7 @@ from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, S
 from ..loops.typing import SHORT, pointer_to
 from ..loops.vectorized_calls import vectorized_calls
 from ..loops.writer import Writer
+from ..machine import target_machine
 
 LO, HI = Name("lo"), Name("hi")
 """The bounds of the outermost loop, which differ between threads."""
@@ -36,8 +38,9 @@ class EmittedKernel:
     parameters: tuple[KernelParameter, ...]
     extent: int
     """Trip count of the loop that `lo, hi` slices."""
-    cost: float
-    """Estimated nanoseconds of one iteration of that loop on one thread."""
+    cost: float | None = None
+    """Nanoseconds of one iteration of that loop on one thread, where the program does not tell: its loops end where
+    data say so. None: it does."""
     copied_operands: tuple[tuple[int, int], ...] = ()
     """(operand, output): the output must hold a copy of the operand before the kernel runs, unless they share."""
     is_serial: bool = False
@@ -46,6 +49,14 @@ class EmittedKernel:
     """A thread should have at least so many iterations, however long one takes."""
     vector_bits: int = 0
     """How wide its vectors are; 0: as LLVM thinks best for the processor."""
+
+    @lazy_property
+    def nanoseconds(self) -> float:
+        """Of the whole range on one thread, estimated."""
+        if self.cost is not None:
+            return self.cost * self.extent
+        values = {p.name: p.value for p in self.parameters if isinstance(p, SizeParameter)}
+        return nanoseconds(self.program, {"lo": 0, "hi": self.extent, **values}, target_machine())
 
     @lazy_property
     def source(self) -> str:

@@ -187,7 +187,7 @@ class LongSort:
                 block.count_all(keyed, counts, item, self._digits(key))
             else:
                 block.count(keyed, ZERO, tables, counts, item)
-        return block.finish(1.0 + 0.5 * self._digits(key))
+        return block.finish()
 
     def _count(self, digit: int) -> EmittedKernel:
         """Counts a digit, unless all elements agree in it."""
@@ -199,7 +199,7 @@ class LongSort:
         tables = block.tables()
         with block.items() as item, block.writer.if_(block.differs(differing, shift), guarded=True):
             block.count(keyed, shift, tables, counts, item)
-        return block.finish(0.8)
+        return block.finish()
 
     def _move(self, key: SortKey, digit: int, *, first: bool, last: bool) -> EmittedKernel:
         """Moves the elements of each block. `first`, `last`: from the operands, into the results."""
@@ -239,7 +239,7 @@ class LongSort:
                 for source, target in zip(sources, targets, strict=True):
                     with block.elements() as t:
                         writer.store(target, block.place(t, last), source_at(source, t))
-        return block.finish(1.5 + 0.5 * len(types), 0.2 * values * self.blocks)
+        return block.finish()
 
     def _find_places(
         self, block: _Block, item: Name, counts: Name, places: Name, later: Name, table: Expr, tables: int
@@ -272,7 +272,7 @@ class LongSort:
             number = block.writer.assign("number", cast("int64", number_of[block.place(t)]))
             for source, target in zip(sources, targets, strict=True):
                 block.writer.store(target, block.place(t, True), source[block.place(number, True)])
-        return block.finish(1.5 * len(types))
+        return block.finish()
 
     def _elements(self, key: SortKey, operand: int) -> EmittedKernel:
         """Computes the elements of an operand from their keys."""
@@ -281,7 +281,7 @@ class LongSort:
         out = block.text.output("out", self.types[operand], 0).pointer
         with block.items(), block.elements() as t:
             block.writer.store(out, block.place(t, True), element_of(key, keyed[block.place(t)]))
-        return block.finish(0.5)
+        return block.finish()
 
     def _restored(self, key: SortKey, operand: int) -> EmittedKernel:
         """Puts zeros and NaN back in their original order, if the row has some that their keys do not stand for."""
@@ -300,7 +300,7 @@ class LongSort:
             first = writer.assign("first", row * sorter.n0)
             with writer.if_(others > 0, guarded=True):
                 restore_merged(sorter, key, lambda t: keyed[first + t])
-        return sorter.finish(0.1 * self.size)
+        return sorter.finish()
 
 
 class _Block:
@@ -393,10 +393,9 @@ class _Block:
         at = self.writer.assign("at", at)
         self.writer.store(tables, at, cast("uint32", tables[at] + 1))
 
-    def finish(self, each: float, more: float = 0.0) -> EmittedKernel:
-        """`each`: nanoseconds of an element; `more`: of a block."""
-        size = -(-self.sort.size // self.sort.blocks)
-        return self.text.finish(self.sort.rows * self.sort.blocks, each * size + more)
+    def finish(self) -> EmittedKernel:
+        """The kernel of all blocks."""
+        return self.text.finish(self.sort.rows * self.sort.blocks)
 
 
 def _bits(key: SortKey, value: Expr) -> Expr:

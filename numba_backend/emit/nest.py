@@ -30,7 +30,6 @@ from dataclasses import replace
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops import Trait, has_trait
 from ..loops.expressions import ZERO, Expr, Name, Number, call, is_number
 from ..loops.statements import KernelParameter, LoopKind, PointerParameter
 from ..loops.writer import Writer, cast
@@ -152,7 +151,7 @@ class NestEmitter:
         """The outermost loop, over `range(lo, hi)`."""
         return self.writer.loop(loop_variable(0), LO, HI)
 
-    def finish(self, extent: int, elements_per_iteration: int, *, whole_bytes: bool = False) -> EmittedKernel:
+    def finish(self, extent: int, *, whole_bytes: bool = False) -> EmittedKernel:
         """The kernel of all that was written. `whole_bytes`: no two iterations of the outer loop write to the same byte
         of a packed output, so threads may split the loop."""
         packed = any(place.packed_bits for place in self.fused.root_places.values())
@@ -163,20 +162,7 @@ class NestEmitter:
         single = len(self.roots) == 1 and not self.sharing and not self.fused.root_places
         large = large_result(self.body, self.outputs[0].name) if single else None
         program = program_of(kernel_name(self.body), parameters, self.writer, large)
-        cost = elements_per_iteration * self._element_cost()
-        return EmittedKernel(program, parameters, extent, cost, is_serial=packed and not whole_bytes)
-
-    def _element_cost(self) -> float:
-        """Nanoseconds an element, estimated: memory traffic plus arithmetic; decides only how work is split."""
-        cost = 0.1 * len(self.outputs) + 0.1
-        for instruction in self.body.instructions:
-            if has_trait(instruction.opcode, Trait.EXPENSIVE):
-                cost += 0.6
-            elif instruction.opcode is Opcode.PARAMETER:
-                cost += 0.1
-            else:
-                cost += 0.05
-        return cost
+        return EmittedKernel(program, parameters, extent, is_serial=packed and not whole_bytes)
 
 
 _UNNAMED = frozenset(
@@ -270,7 +256,7 @@ def _transposed(nest: NestEmitter, parameter: HloInstruction, where: tuple[int, 
     nest.elements.used.add(number)
     emitter = TransposeEmitter(nest.writer, nest.sizes, nest.roots[0], parameter, where, tiles)
     count = emitter.write(pointer_of(nest.elements.pointers[number]), pointer_of(nest.outputs[0]))
-    return nest.finish(count, tiles.rows.elements * tiles.columns.elements)
+    return nest.finish(count)
 
 
 _FEW = 8
@@ -290,7 +276,7 @@ def _across_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
         for d in (*range(1, last), 0):
             index[d] = stack.enter_context(nest.writer.loop(loop_variable(d), nest.sizes.of(domain, d)))
         nest.store_roots(tuple(index[d] for d in range(last + 1)))
-    return nest.finish(dimensions[last], math.prod(dimensions[:last]))
+    return nest.finish(dimensions[last])
 
 
 TURNED_ROWS, _MOST_COLUMNS, _ROW_LINES = 64, 128, 4
@@ -442,7 +428,7 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
                     writer.assign(start, call("maximum", start, whole + shift))
                 with writer.loop(names[last], start, stop) as index[last]:
                     nest.store_roots(tuple(index[d] for d in range(last + 1)))
-    kernel = nest.finish(sizes[0], math.prod(sizes[1:]))
+    kernel = nest.finish(sizes[0])
     return replace(kernel, least=1 if tiled else TURNED_ROWS)
 
 
@@ -508,7 +494,7 @@ def _tiled_nest(
                     write(tuple(loops.index(d) for d in dimensions))
         assert not nest._bytes, "bytes that lack an element"
     whole_bytes = in_blocks or all(_in_whole_bytes(place, outer) for place in packed)
-    return nest.finish(extent, nest.sizes.count(domain) // max(extent, 1) + 1, whole_bytes=whole_bytes)
+    return nest.finish(extent, whole_bytes=whole_bytes)
 
 
 def _in_whole_bytes(place: Place, outer: Sequence[LoopDigit]) -> bool:
@@ -528,8 +514,7 @@ def _sliced_nest(
     dimensions = domain.shape.dimensions
     if not dimensions:
         write(())
-        return nest.finish(1, 1)
-    inner = math.prod(dimensions[sliced + 1 :])
+        return nest.finish(1)
     tiled = strided_dimension(nest.roots) if len(dimensions) > sliced + 1 else None
     last = len(dimensions) - 1
     bounds = {sliced: (LO, HI), **{d: (ZERO, nest.sizes.of(domain, d)) for d in range(sliced + 1, len(dimensions))}}
@@ -551,7 +536,7 @@ def _sliced_nest(
             stop = call("minimum", starts[d] + TILE, bounds[d][1])
             index[d] = stack.enter_context(nest.writer.loop(loop_variable(d - sliced), starts[d], stop))
         write(tuple(index[d] for d in range(len(dimensions))))
-    return nest.finish(dimensions[sliced], inner)
+    return nest.finish(dimensions[sliced])
 
 
 def strided_dimension(roots: Sequence[HloInstruction]) -> int | None:

@@ -204,8 +204,7 @@ class AcrossNest(RowNest):
                     kept_index = tuple(here[d] for d in self.kept)
                     for output, root in enumerate(self.roots):
                         self.store(output, self.spot(output, kept_index), self.elements.value(root, kept_index))
-        work = block * wide * sizes[-1] // 4
-        return self.finish(batch * blocks * strips, work)
+        return self.finish(batch * blocks * strips)
 
     @contextmanager
     def _lanes(self, index: Mapping[int, Expr], row: Expr) -> Iterator[dict[int, Expr]]:

@@ -69,12 +69,11 @@ class ColumnNest(ReductionNest):
             outer_sizes = [self.sizes.of(self.domain, d) for d in outer[1:]]
             with self.sliced_loop() as first, self.loops(outer_sizes, 1) as rest:
                 self._column_block(dict(zip(outer, (first, *rest), strict=True)), minor, None)
-            inner = math.prod(sizes) // max(sizes[outer[0]], 1)
-            return self.finish(sizes[outer[0]], inner)
+            return self.finish(sizes[outer[0]])
         with self.writer.loop("start", LO, HI, step=COLUMN_BLOCK) as start:
             stop = self.writer.assign("stop", call("minimum", start + COLUMN_BLOCK, HI))
             self._column_block({}, minor, (start, stop))
-        return self.finish(sizes[minor[0]], math.prod(sizes) // max(sizes[minor[0]], 1))
+        return self.finish(sizes[minor[0]])
 
     def _columns_by_tiles(self, minor: int, tiles: Sequence[LoopDigit]) -> EmittedKernel:
         """The accumulators of one tile's columns at a time::
@@ -98,7 +97,7 @@ class ColumnNest(ReductionNest):
             loops.set(tiles[0], first)
             self._accumulate({}, inside, 1)
         extent = loops.number(tiles[0])
-        return self.finish(extent, math.prod(self.domain.shape.dimensions) // max(extent, 1) + 1)
+        return self.finish(extent)
 
     def _column_block(self, outer: Mapping[int, Expr], minor: list[int], block: tuple[Expr, Expr] | None) -> None:
         """`block`: the bounds of the first minor dimension."""

@@ -61,7 +61,7 @@ class MixedNest(RowNest):
                 self.row({**part, **row}, level + len(self._along))
         sizes = self.domain.shape.dimensions
         extent = math.prod(sizes[d] for d in parts)
-        return self.finish(extent, math.prod(sizes) // max(extent, 1))
+        return self.finish(extent)
 
     def sinks(self) -> Mapping[HloInstruction, Sequence[HloInstruction]]:
         return {**super().sinks(), **{r: r.operands[: len(r.operands) // 2] for r in self._columns}}

@@ -64,8 +64,8 @@ def emit_parts(fused: FusedBody, concatenation: HloInstruction) -> EmittedKernel
             _write(nest, concatenation, part, outer, start, is_serial)
             start = end
     if is_serial:
-        return nest.finish(1, math.prod(dimensions))
-    return nest.finish(dimensions[0], math.prod(dimensions[1:]))
+        return nest.finish(1)
+    return nest.finish(dimensions[0])
 
 
 def _write(

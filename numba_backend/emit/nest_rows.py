@@ -50,8 +50,7 @@ class RowNest(ReductionNest):
         self.sizes.mark_loops(self.domain, self.reduced)
         with self.sliced_loops(self.kept) as index:
             self.row(index, 1 if self.kept else 0)
-        inner = math.prod(self.domain.shape.dimensions[d] for d in self.reduced)
-        return self.finish(math.prod(self.kept_sizes), inner)
+        return self.finish(math.prod(self.kept_sizes))
 
     @contextmanager
     def sliced_loops(self, dimensions: Sequence[int]) -> Iterator[Mapping[int, Expr]]:

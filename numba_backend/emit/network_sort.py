@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
+from ..cost import ELEMENT, EXCHANGED_BYTE
 from ..loops.expressions import Expr, Name, call, minimum
 from ..loops.writer import boolean, cast
 from .element import CAST
@@ -85,7 +86,7 @@ class NetworkSort(RowSorter):
                     self.base = writer.assign("base", self.first_of(row + lane))
                     restore_merged(self, self.key, self._key_at)
         steps = self.size.bit_length() ** 2
-        return self.finish((2 + 0.03 * steps) * self.size * LANES * self.word.byte_width / 4)
+        return self.finish((2 * ELEMENT + EXCHANGED_BYTE * steps * self.word.byte_width) * self.size * LANES)
 
     def _key_at(self, t: Expr) -> Expr:
         """The key of an element in memory."""

@@ -36,7 +36,6 @@ LEAST_PER_DIGIT = 8
 """A row shorter than this for each digit (of 8 bits) is merged faster."""
 _WIDE_DIGITS_FROM = 8192
 
-_PASS_NANOSECONDS = 2.0
 
 
 class RadixSort(RowSorter):
@@ -85,8 +84,7 @@ class RadixSort(RowSorter):
                 with writer.loop("t", n0) as t:
                     for out, w in zip(self.outputs, carried, strict=True):
                         writer.store(out.pointer, self.offset(t), w.pointer[source + t])
-        passes = sum(-(-key.bits // self.digit_bits) + 1 for key in self.keys)
-        return self.finish(self.size * (passes + 1) * _PASS_NANOSECONDS + 200.0 * passes)
+        return self.finish()
 
     def _key(self, key: SortKey, source: Name, position: Expr) -> Expr:
         """The key of the element at a position of the row in its current order."""

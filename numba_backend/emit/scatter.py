@@ -54,10 +54,6 @@ OWNERS = 4
 _SORTED_OUT = 1024
 """Indices that are looked at before the windows of those that a thread owns are updated."""
 
-_INDEX_NANOSECONDS = 0.8
-_ELEMENT_NANOSECONDS = 0.15
-"""Nanoseconds of one index, and of one element of its window, roughly."""
-
 _LEAVES: dict[Opcode, tuple[str, str]] = {Opcode.MAXIMUM: ("<", "<="), Opcode.MINIMUM: (">", ">=")}
 """How an update compares with an element that it leaves as it is: a float, whose zeros have signs; an integer."""
 
@@ -121,11 +117,6 @@ class ScatterEmitter:
         return self.text.argument(f"{role}{number}", value)
 
     @property
-    def cost(self) -> float:
-        """Nanoseconds of all updates."""
-        return self.plan.steps * (_INDEX_NANOSECONDS + _ELEMENT_NANOSECONDS * self.plan.window)
-
-    @property
     def owned(self) -> int | None:
         """The component of the index that says which thread updates a window, where threads share whole windows."""
         sizes = [start.last if start.single else 0 for start in self.plan.starts]
@@ -158,7 +149,7 @@ class ScatterEmitter:
             with ExitStack() as stack:
                 self.update_all(self.loops(stack, self.plan.outer, sliced, 0), sliced, owned=self.owned)
         extent = sliced.extent if sliced is not None else 1 if self.owned is None else OWNERS
-        return replace(self.text.finish(extent, self.cost / max(extent, 1)), least=least)
+        return replace(self.text.finish(extent), least=least)
 
     def update_all(
         self, at: Offsets, sliced: PlanLoop | None = None, base: Expr = ZERO, owned: int | None = None

@@ -68,8 +68,6 @@ _SMALL = 2048
 """Arrays of so many elements have copies in f64, which lie in a first-level cache as those in f32 do. Larger ones would
 take up to half as long again."""
 
-_FILL_NANOSECONDS = 0.1
-"""Nanoseconds of an element of a copy, to fill and to join it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +136,7 @@ def emit_parts(instruction: HloInstruction, parts: ScatterParts, given: Inlined 
         begin = writer.assign("begin", p * steps)
         with writer.loop("i", begin, minimum(begin + steps, end)) as i:
             scatter.update_step(first, others, i, base)
-    fills = instruction.operands[0].shape.num_elements * parts.count * _FILL_NANOSECONDS
-    return text.finish(parts.count, (scatter.cost + fills) / parts.count)
+    return text.finish(parts.count)
 
 
 def emit_joins(instruction: HloInstruction, parts: ScatterParts) -> EmittedKernel:
@@ -161,4 +158,4 @@ def emit_joins(instruction: HloInstruction, parts: ScatterParts) -> EmittedKerne
                 at = text.writer.assign("at", p * count + j)
                 text.assign([total], text.apply(combiner, [total, own.load(at)]))
             text.store(io, j, cast(memory_type(array.element), total))
-    return text.finish(array.num_elements, parts.count * _FILL_NANOSECONDS)
+    return text.finish(array.num_elements)

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
+from ..cost import MERGED
 from ..loops.expressions import ZERO, Expr, Name, all_of, call
 from ..loops.writer import boolean, cast
 from .applied import Buffer, KernelText
@@ -36,8 +37,6 @@ RUN = 8
 MAX_GROUPS = 64
 """The largest number of groups of rows. Threads share the groups; each group has its own scratch memory."""
 
-_NANOSECONDS = 3.0
-"""Nanoseconds of one element in one merge."""
 
 
 class RowSorter:
@@ -100,9 +99,9 @@ class RowSorter:
         self.writer.assign(source, target)
         self.writer.assign(target, other)
 
-    def finish(self, cost: float) -> EmittedKernel:
-        """`cost`: nanoseconds of one row, or of the rows of one step."""
-        return self.text.finish(self.groups, cost * self.steps / self.groups)
+    def finish(self, cost: float | None = None) -> EmittedKernel:
+        """`cost`: nanoseconds of one row, or of the rows of one step, where the program does not tell."""
+        return self.text.finish(self.groups, None if cost is None else cost * self.steps / self.groups)
 
 
 def merge_sort_of(instruction: HloInstruction) -> MergeSort:
@@ -142,7 +141,7 @@ class MergeSort(RowSorter):
                 for out, w in zip(self.outputs, self.work, strict=True):
                     writer.store(out.pointer, self.offset(t), w.pointer[source + t])
         levels = max(1.0, math.log2(max(self.size / RUN, 2)))
-        return self.finish(self.size * (levels + 2) * _NANOSECONDS * self.count)
+        return self.finish(self.size * (levels + 2) * MERGED * self.count)
 
     def before(self, first: list[Expr], second: list[Expr]) -> Expr:
         """The test whether the comparator puts `first` before `second`."""

@@ -19,6 +19,7 @@ from ...hlo.builder import make_computation, make_parameter
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.shape import Shape
+from ..cost import INSERTED, LOOKED_AT
 from ..loops.expressions import Expr, binary, call
 from ..loops.writer import boolean, cast
 from .applied import Buffer
@@ -73,4 +74,4 @@ class _TopK(RowSorter):
                     with writer.if_(count.eq(n1), guarded=True):
                         writer.assign(worst, self.number(self.best, top + n1 - 1))
         kept = self.k * max(1.0, math.log(max(self.size / self.k, 1.0)))
-        return self.finish(0.6 * self.size + kept * (10 + self.k / 2))
+        return self.finish(LOOKED_AT * self.size + kept * (INSERTED + LOOKED_AT * self.k))

@@ -32,7 +32,7 @@ from contextlib import ExitStack, contextmanager
 from ...hlo.ir import HloInstruction
 from ...hlo.window import dilated, is_plain
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
-from .applied import Buffer, KernelText, cost_of
+from .applied import Buffer, KernelText
 from .kernel import HI, LO, EmittedKernel
 from .window_axes import MANY_ROWS, UNROLLED, Axis, axes_of, kernel_axes, row_major, take_apart
 
@@ -127,9 +127,7 @@ def emit_reduce_window(instruction: HloInstruction) -> EmittedKernel:
     outputs = [text.output(f"out{k}", s.element, k) for k, s in enumerate(results)]
     rows = _Rows(text, axes)
     _ReduceWindow(instruction, text, rows, sources, starts, outputs).write()
-    taps = math.prod(axis.part.size for axis in axes)
-    cost = rows.others * taps * (0.2 * count + cost_of(instruction.attributes.to_apply))
-    return text.finish(extent_of(instruction), cost)
+    return text.finish(extent_of(instruction))
 
 
 class _ReduceWindow:

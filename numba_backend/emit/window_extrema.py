@@ -30,7 +30,7 @@ from ..loops.expressions import ZERO, Expr, Name, call, minimum
 from .applied import Buffer
 from .kernel import HI, LO, EmittedKernel
 from .reduce import key_functions
-from .window_scan import PIECE, Row, Scan, Scans
+from .window_scan import Row, Scan, Scans
 
 BLOCK = 256
 """Elements of a block: all its passes find it in the first-level cache."""
@@ -97,7 +97,7 @@ def emit_extremum_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel
         with writer.loop("s", 1, row.steps) as s:
             writer.assign(acc, own.extremum(acc, own.key(source.load(own.offset(row.start, size, s)))))
         text.store(output, piece, own.number(acc))
-    return text.finish(scan.outer * scan.pieces, PIECE * 0.2)
+    return text.finish(scan.outer * scan.pieces)
 
 
 def emit_extrema(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
@@ -119,7 +119,7 @@ def emit_extrema(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
         with writer.loop("first", ZERO, row.steps, step=BLOCK) as first:
             width = writer.assign("width", minimum(BLOCK, row.steps - first))
             _block(own, source, output, lambda j: own.offset(row.start, size, first + j), width, so_far, (a, b, last))
-    kernel = text.finish(scan.outer * scan.pieces, min(scan.size, PIECE if cut else scan.size) * 0.4)
+    kernel = text.finish(scan.outer * scan.pieces)
     return replace(kernel, vector_bits=VECTOR_BITS)
 
 

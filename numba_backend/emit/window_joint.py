@@ -30,7 +30,7 @@ from ...hlo.passes.patterns import reducer_opcode
 from ...hlo.window import dilated, is_plain
 from ..loops.expressions import Expr, Name, Number, all_of, call, maximum, minimum, product
 from ..loops.writer import cast
-from .applied import Buffer, KernelText, cost_of
+from .applied import Buffer, KernelText
 from .convolution_copy import carry
 from .kernel import HI, LO, EmittedKernel, memory_type
 from .window_axes import UNROLLED, Axis, added, axes_of, kernel_axes, row_major, take_apart
@@ -152,9 +152,7 @@ class _Joint:
                     self._store(first + (row * last.count + j), start + j * last.stride)
             if not is_plain(last.part):
                 self._edges(bottom - top, first)
-        taps = sum(axis.part.size for axis in self.axes)
-        cost = self.group * last.axis.count * taps * (0.1 + cost_of(self.reducer) / 4)
-        return text.finish(extent_of_joint(self.instruction), cost)
+        return text.finish(extent_of_joint(self.instruction))
 
     def _joined(self, accumulator: Expr, element: Expr) -> Expr:
         (value,) = self.text.combine(self.instruction, [accumulator], [element])

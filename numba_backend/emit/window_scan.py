@@ -30,7 +30,7 @@ from ...hlo.window import is_trivial
 from ..loops.expressions import ZERO, Expr, Name, minimum, product
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
-from .applied import Buffer, KernelText, cost_of
+from .applied import Buffer, KernelText
 from .kernel import HI, LO, EmittedKernel, memory_type
 from .window_axes import added
 
@@ -94,7 +94,6 @@ class Scans:
         self.types = [o.shape.element for o in instruction.operands[: self.count]]
         self.text = KernelText(name, instruction.attributes.to_apply, guarded=True)
         self.writer = self.text.writer
-        self.cost = 0.2 * self.count + cost_of(instruction.attributes.to_apply)
         self.held_types = held_types(instruction)
         self.is_wide = self.held_types != self.types
 
@@ -190,7 +189,7 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
                 for accumulator, array in zip(accumulators, arrays, strict=True):
                     text.store(array, j, accumulator)
                 own.keep(outputs, row + j, accumulators)
-    return text.finish(scan.outer * count, scan.size * min(scan.inner, BLOCK) * own.cost)
+    return text.finish(scan.outer * count)
 
 
 def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
@@ -210,7 +209,7 @@ def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
             own.join(accumulators, [source.load(own.offset(row, size, first + s)) for source in sources])
         for output, accumulator in zip(outputs, accumulators, strict=True):
             text.store(output, piece, accumulator)
-    return text.finish(scan.outer * scan.pieces, PIECE * own.cost)
+    return text.finish(scan.outer * scan.pieces)
 
 
 def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
@@ -228,7 +227,7 @@ def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
                 writer.assign(total, output.load(piece))
                 text.store(output, piece, accumulator)
             own.join(accumulators, sums)
-    return text.finish(scan.outer, scan.pieces * own.cost)
+    return text.finish(scan.outer)
 
 
 def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
@@ -259,7 +258,7 @@ def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
                 with writer.loop("s", lane.steps) as s:
                     own.step(lane, s)
     extent = -(-scan.outer * scan.pieces // count)
-    return text.finish(extent, count * min(scan.size, PIECE if cut else scan.size) * own.cost)
+    return text.finish(extent)
 
 
 @dataclass(frozen=True, slots=True)

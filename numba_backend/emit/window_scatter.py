@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from ...hlo.ir import HloInstruction
 from ...hlo.window import dilated, is_plain
 from ..loops.expressions import ZERO, Binary, Expr, Name, Number, all_of, call, unary
-from .applied import Buffer, KernelText, cost_of
+from .applied import Buffer, KernelText
 from .kernel import HI, LO, EmittedKernel
 from .window_axes import MANY_ROWS, UNROLLED, KernelAxis, axes_of, kernel_axes, row_major
 
@@ -50,9 +50,7 @@ def emit_select_and_scatter(instruction: HloInstruction) -> EmittedKernel:
     init = text.writer.assign("init", start.load(ZERO))
     scatter.write(init)
     extent = 1 if scatter.sliced is None else axes[scatter.sliced].size
-    taps = math.prod(axis.part.size for axis in axes)
-    total = source.num_elements * (2.0 + taps * (1.0 + cost_of(attributes.select))) + array.num_elements
-    return text.finish(extent, total / max(extent, 1))
+    return text.finish(extent)
 
 
 class _SelectAndScatter:

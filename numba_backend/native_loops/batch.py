@@ -24,6 +24,7 @@ from ...hlo.analyses.batch import Batch, leaves_with_axes
 from ...hlo.buffers.coalescing import Buffer, Coalescing
 from ...hlo.buffers.values import ValueAnalysis
 from ...hlo.ir import HloComputation
+from ..cost import TURN_OF_PART
 from ..emit.kernel import HI, LO, EmittedKernel
 from ..loops.expressions import Expr, Name, call, times
 from ..loops.statements import Assign, Block, Comment, For, If, LocalArray, Statement, expressions_of, walk
@@ -36,8 +37,6 @@ FIRST, LAST = Name("first"), Name("last")
 
 BLOCK_ELEMENTS = 256
 """A block has at least so many elements of its smallest arrays, so that loops are long enough for vectors."""
-LEAST_TURN_NANOSECONDS = 300.0
-"""A turn of the loop takes a thread's part at least so long; its kernels' loops cost some 20 each to begin."""
 FEWEST_MEMBERS, MOST_MEMBERS = 1, 4096
 
 
@@ -142,7 +141,7 @@ def in_blocks(body: Block, members: int) -> Block:
 
 def least_members(nanoseconds: float, batch: int) -> int:
     """The fewest members for a thread, if a turn of the loop takes so long for the whole batch."""
-    return max(1, math.ceil(LEAST_TURN_NANOSECONDS * batch / max(nanoseconds, 1.0)))
+    return max(1, math.ceil(TURN_OF_PART * batch / max(nanoseconds, 1.0)))
 
 
 def only_once(stores: Block) -> Block:

@@ -1,8 +1,9 @@
 """Which loops are native: the cost model.
 
-A native loop runs on one thread and calls no BLAS; what it saves is the way through the program's table, some 10 ns for
-each row, and the way of the loop's state through memory. So a loop is native if nothing in its body is large enough for
-a second thread or for BLAS to pay, and if its text is not too long for the compiler. This file has all the numbers.
+A native loop runs on one thread and calls no BLAS; what it saves is the way through the program's table, some 10 ns a
+row, and the way of the loop's state through memory. So a loop is native if nothing in its body is large enough for a
+second thread or for BLAS to pay, and if its text is not too long for the compiler. The numbers of nanoseconds are in
+`../cost.py`.
 
 A loop over a batch of problems is shared by threads as a whole, each of which runs all steps for its part of the batch.
 So there it does not matter how large the batch makes a kernel.
@@ -19,14 +20,11 @@ from ...hlo.effects import has_side_effect
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
+from ..cost import KERNEL_OF_LOOP, MULTIPLICATION, OPERATION, OPERATION_OF_FUNCTION, PARTED, UPDATED
 from ..dot import is_gemm
-from ..machine import SHARE_NANOSECONDS
 from .joining import part_of
 from .memory import MOST_LOCAL_ELEMENTS
 from .products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of
-
-MOST_NANOSECONDS = 2.0 * SHARE_NANOSECONDS
-"""A kernel of this many estimated nanoseconds is shared by threads, if it is a row of its own."""
 
 MOST_INSTRUCTIONS = 2_500
 """Instructions in a loop's kernels, all together: beyond, compiling takes longer than most programs run."""
@@ -36,9 +34,6 @@ _CONTROL = frozenset((Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL))
 
 MOST_MEMBER_WORK = 1 << 9
 """Multiplications of a product for one member of a batch; beyond, BLAS does better with the whole batch."""
-
-LEAST_PARTED_NANOSECONDS = 300_000.0
-"""A loop over a batch runs part by part if it takes at least this long, as estimated: two threads then gain."""
 
 MOST_SHARED = 0.05
 """The share of a step's work that each part may do for itself."""
@@ -67,7 +62,7 @@ def batch_for(loop: HloInstruction) -> Batch | None:
     counter = induction_variable(loop)
     trips = UNKNOWN_TRIPS if counter is None else counter.trip_count
     if _is_cheap(loop):
-        pays = budget.parted * trips >= LEAST_PARTED_NANOSECONDS
+        pays = budget.parted * trips >= PARTED
     else:
         pays = batch.size >= FEWEST_LARGE_MEMBERS
     return batch if pays else None
@@ -92,14 +87,14 @@ class _Budget:
     def takes(self, instruction: HloInstruction, instructions: int, nanoseconds: float) -> bool:
         """True if a kernel of so many instructions and nanoseconds is cheap enough to be a part of the loop."""
         self.instructions -= instructions
-        return self.instructions >= 0 and nanoseconds < MOST_NANOSECONDS
+        return self.instructions >= 0 and nanoseconds < KERNEL_OF_LOOP
 
     def takes_product(self, dot: HloInstruction) -> bool:
         """True if a product is cheap enough."""
         element = dot.shape.element
         work, with_vector = work_of(dot)
         most = MOST_VECTOR_WORK if with_vector else MOST_WORK // (element.byte_width * (4 if element.is_complex else 1))
-        return work <= most and self.takes(dot, 20, 0.3 * work)
+        return work <= most and self.takes(dot, 20, MULTIPLICATION * work)
 
 
 class _BatchBudget(_Budget):
@@ -120,7 +115,7 @@ class _BatchBudget(_Budget):
 
     def takes_product(self, dot: HloInstruction) -> bool:
         work, _ = work_of(dot)
-        return work <= MOST_MEMBER_WORK * self.batch.size and self.takes(dot, 20, 0.3 * work)
+        return work <= MOST_MEMBER_WORK * self.batch.size and self.takes(dot, 20, MULTIPLICATION * work)
 
 
 def _fits(computation: HloComputation, budget: _Budget | None) -> bool:
@@ -178,10 +173,10 @@ def nanoseconds(body: HloComputation) -> float:
         if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT):
             continue
         if instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
-            total += 0.2 * instruction.operands[1].shape.num_elements
+            total += UPDATED * instruction.operands[1].shape.num_elements
             continue
         count = sum(leaf.num_elements for leaf in instruction.shape.leaves())
         if instruction.opcode is Opcode.REDUCE:
             count = instruction.operands[0].shape.num_elements
-        total += count * (0.6 if has_trait(instruction.opcode, Trait.EXPENSIVE) else 0.05)
+        total += count * (OPERATION_OF_FUNCTION if has_trait(instruction.opcode, Trait.EXPENSIVE) else OPERATION)
     return total

@@ -33,6 +33,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ..bodies import Bodies
+from ..cost import PATIENCE
 from ..emit.kernel import EmittedKernel, memory_type
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
@@ -69,9 +70,6 @@ from .memory import VECTOR_BITS_OF_LONG, Memory, most_local_bytes
 from .products import Preparation, emit_product, preparation_of
 from .state import batch_in
 from .storage import Storage
-
-_PATIENCE = 1_000_000.0
-"""A short loop that is estimated to take less than this many nanoseconds does not look for interrupts itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,7 @@ class _Emitter(Storage):
             body = in_blocks(body, block_members(self._with_lanes))
         program = LoopProgram(name, ("lo", "hi", *(p.name for p in parameters)), with_opaque_sums(body))
         kernel = EmittedKernel(
-            program, parameters, parts, max(self._nanoseconds, 1.0) / parts, least=least_members(self._turn, parts),
+            program, parameters, parts, max(self._nanoseconds, 1) / parts, least=least_members(self._turn, parts),
             vector_bits=VECTOR_BITS_OF_LONG if self._is_long else 0,
         )  # fmt: skip
         return NativeLoop(
@@ -318,7 +316,7 @@ class _Emitter(Storage):
         self._block.append(Comment(program.name))
         written = within_masks(written, self._zeros(kernel, values))
         self._block += without_single_loops(split_loops(written))
-        self._nanoseconds += kernel.cost * kernel.extent
+        self._nanoseconds += kernel.nanoseconds
         self._kernels.append(program.name.removeprefix("fused_"))
 
     def _zeros(self, kernel: EmittedKernel, values: Mapping[str, Expr]) -> set[str]:
@@ -424,7 +422,7 @@ class _Emitter(Storage):
         if memory.is_variable:
             body = forwarded(body, memory.name, position, counter.step)
         statements = [first, *body]
-        if each * trips < _PATIENCE and not self._is_long:
+        if each * trips < PATIENCE and not self._is_long:
             self._block.append(For(step, None, self._number(trips), 1, statements))
             return
         chunk = self._chunk(each)

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
+from ..cost import BYTE
 from ..emit.convolution import sizes_of
 from ..emit.kernel import EmittedKernel
 from ..loops.statements import walk
@@ -119,7 +120,7 @@ def _by_its_row(instruction: HloInstruction) -> Part | None:
         return None
     kernels = [step.kernel for step in recorder.steps if isinstance(step, CallKernel)]
     statements = sum(1 for kernel in kernels for _ in walk(kernel.program.body))
-    nanoseconds = sum(kernel.cost * kernel.extent for kernel in kernels) + 0.05 * recorder.copied
+    nanoseconds = sum(kernel.nanoseconds for kernel in kernels) + BYTE * recorder.copied
     return Part(tuple(recorder.steps), statements, nanoseconds)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.ops.linalg import FftType
+from ..cost import TRANSFORMED
 from ..emit import fourier as texts
 from ..emit import fourier_lanes as lanes
 from ..emit.fourier import convolution_length, roots
@@ -28,10 +29,6 @@ from .table import RowContext
 
 _GROUPS = 16
 """At most so many threads share a transform."""
-_GROUP_NANOSECONDS = SHARE_NANOSECONDS / 2
-"""A thread takes two groups or more."""
-_NANOSECONDS = 0.25
-"""Of one pass of length 2, for a complex number of f32."""
 
 
 def add_fft(context: RowContext, instruction: HloInstruction, side_by_side: bool = True) -> None:
@@ -92,8 +89,8 @@ class _Rows:
             self._convolution(outer, n, inner, source, target, scale)
             return
         items = outer * -(-inner // block)
-        nanoseconds = outer * n * inner * (math.log2(n) + 2) * _NANOSECONDS * self._real.byte_width / 4
-        groups = max(1, min(items, _GROUPS, int(nanoseconds / _GROUP_NANOSECONDS)))
+        nanoseconds = outer * n * inner * (math.log2(n) + 2) * TRANSFORMED * self._real.byte_width / 4
+        groups = max(1, min(items, _GROUPS, int(nanoseconds / SHARE_NANOSECONDS)))
         table = _table(self._real, plan.passes, self._inverse, scale)
         builder = self._context.builder
         arrays = {"x": source, "out": target, "w": builder.constant(table)}
@@ -121,9 +118,9 @@ class _Rows:
         passes = lanes.passes_of(n)
         assert passes is not None
         width = self._real.byte_width
-        nanoseconds = items * n * (1.5 * math.log2(n) + 6) * _NANOSECONDS * width / 4
+        nanoseconds = items * n * (1.5 * math.log2(n) + 6) * TRANSFORMED * width / 4
         blocks = -(-items // LANES[self._real])
-        groups = max(1, min(blocks, _GROUPS, int(nanoseconds / _GROUP_NANOSECONDS)))
+        groups = max(1, min(blocks, _GROUPS, int(nanoseconds / SHARE_NANOSECONDS)))
         separated = 2 * n if rows in (lanes.Rows.FROM_REALS, lanes.Rows.TO_REALS) else 0
         table = lanes.table_of(self._real, passes, self._inverse, scale, separated)
         builder = self._context.builder

@@ -27,7 +27,7 @@ import numpy as np
 from ...hlo.ir import HloInstruction
 from ...hlo.named_address import NamedAddress
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
-from ..machine import SHARE_NANOSECONDS
+from ..machine import COPIED_BYTES, FLOPS, SHARE_NANOSECONDS
 from .call import CALLER, ProgramBlock, header_words, program_function
 from .callbacks import CALL_PYTHON, LOOK, callback_api
 from .chain import Cut, Stage, chain_words
@@ -50,11 +50,8 @@ _NUMPY_DTYPES: dict[str, object] = {
 }  # fmt: skip
 
 _BRIEF_WORK = 0.25
-"""A program with less work than this is brief; 1 is the work of one grain, about 20 us."""
-_COPIED_BYTES = 200_000
-"""The number of bytes that can be copied in the time of one grain."""
+"""A program with less work than this is brief; 1 is the work of one grain, about 7 us."""
 
-_FLOP_A_NANOSECOND = 20
 _LEAST_NANOSECONDS = 20
 """The least time that a turn of a loop takes, with its jumps."""
 
@@ -164,7 +161,7 @@ class ProgramBuilder:
         """Call `kernel` for lo, hi = 0, extent; arguments are in the order of its parameters.
 
         When `grain` > 0 and `extent` >= 2 * grain, the range may be split over threads, in pieces of at least `grain`.
-        So `grain` iterations should take about 20 us, the work from which a second thread pays. `nanoseconds`: what the
+        So `grain` iterations should take about 7 us, the work from which a second thread pays. `nanoseconds`: what the
         whole range takes, as estimated; without it, what follows from the grain.
         """
         kinds = [argument.kind for argument in arguments]
@@ -331,7 +328,7 @@ class ProgramBuilder:
         if not gemm.is_empty:
             self._parallel = True
             self._work += 1
-            self._nanoseconds += gemm.flop / _FLOP_A_NANOSECOND + sum(e.nanoseconds for e in after)
+            self._nanoseconds += gemm.flop / FLOPS + sum(e.nanoseconds for e in after)
             kernels = [(e.kernel, self._add(e.arguments), e.extent, e.grain) for e in after]
             operands = gemm.operands(self._pointer(a), self._pointer(b), self._pointer(c), kernels)
             then = [part for e in after for part in ("then", e.kernel.name, *e.arguments, f"for {e.extent}")]
@@ -412,8 +409,8 @@ class ProgramBuilder:
         return rows, offsets, words
 
     def _move(self, nbytes: int) -> None:
-        self._work += nbytes / _COPIED_BYTES
-        self._nanoseconds += nbytes / _COPIED_BYTES * SHARE_NANOSECONDS
+        self._work += nbytes / COPIED_BYTES / SHARE_NANOSECONDS
+        self._nanoseconds += nbytes / COPIED_BYTES
 
     def _unknown(self) -> None:
         """A row that may take long: a loop around it looks at the clock each time."""
