@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 
 def kernel_globals() -> dict[str, object]:
     """Every name that a printed kernel may use, for `numba.njit`: ``globals().update(hloom.kernel_globals())``.
 
     These are the casts (``float32(1)``), the functions of the dialect (``tanh``, ``reduce_add``, ``convert_f32_bf16``),
-    and what loops need (``local_array``, ``interrupted``). Some hide names of Python: ``abs``, ``pow``.
+    and what loops need (``local_array``, ``lanes``, ``interrupted``). Some hide names of Python: ``abs``, ``pow``.
 
     A kernel is ``name(lo, hi, ...)``, for the numbers lo to hi - 1 of its outermost loop. Its other parameters are
 
@@ -30,4 +32,10 @@ def kernel_globals() -> dict[str, object]:
     """
     scope = import_module(".runtime.dialect", __package__).SCOPE
     names: dict[str, object] = import_module(".runtime.numba_dialect", __package__).numba_scope(scope)
+    names["vectors"] = _vectors
     return names
+
+
+def _vectors(bits: int) -> Callable[[Any], Any]:
+    """``@vectors(256)``: the width of a kernel's vectors, which is for this library's own compiler."""
+    return lambda function: function

@@ -41,7 +41,7 @@ from .rows.table import PieceMemory, RowContext, Step
 from .runtime import portable
 from .runtime.blas import Gemm
 from .runtime.chain import Cut, Stage, parts_of
-from .runtime.kernel import KernelSource, Parameter, with_vectors_of
+from .runtime.kernel import KernelSource, Parameter
 from .runtime.program import Argument, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
 from .tuning import compiler_of, tuning_of
 
@@ -248,12 +248,12 @@ class _Lowering(RowContext):
             return
         operands.append(watch())
         arguments = [_argument(p, operands, places) for p in loop.kernel.parameters]
-        kernel = loop.kernel
+        kernel = self._tuned(loop.kernel)
         grain = self._grain(kernel) if kernel.extent > 1 else 0
         self.builder.native_loop(
             self._source(kernel), arguments, kernel.extent, grain, nanoseconds=kernel.nanoseconds
         )
-        self._used(instruction.name, loop.kernel)
+        self._used(instruction.name, kernel)
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
         """See `RowContext`."""
@@ -369,14 +369,19 @@ class _Lowering(RowContext):
         """See `RowContext`."""
         if not kernel.extent:  # an empty array, even if its buffer has bytes of padding
             return
+        kernel = self._tuned(kernel)
         arguments = [_argument(p, operands, outputs) for p in kernel.parameters]
         self.builder.kernel(self._source(kernel), arguments, kernel.extent, self._grain(kernel), kernel.nanoseconds)
         self._used(name, kernel)
 
+    def _tuned(self, kernel: EmittedKernel) -> EmittedKernel:
+        """The kernel with vectors of the width that the program asks for."""
+        bits = self.tuning.vector_bits
+        return replace(kernel, program=replace(kernel.program, vector_bits=bits)) if bits else kernel
+
     def _used(self, name: str, kernel: EmittedKernel) -> None:
         values = tuple((p.name, p.value) for p in kernel.parameters if not isinstance(p, PointerParameter))
-        source = with_vectors_of(self.tuning.vector_bits or kernel.vector_bits, kernel.source)
-        self.kernels.append(KernelUse(name, source, values, kernel.program.notes))
+        self.kernels.append(KernelUse(name, kernel.source, values, kernel.program.notes))
 
     def _grain(self, kernel: EmittedKernel) -> int:
         """The least number of iterations of the outermost loop for a thread; 0 if no other thread may take part."""
@@ -391,8 +396,7 @@ class _Lowering(RowContext):
         return math.ceil(wanted / max(nanoseconds, 0.1))
 
     def _source(self, kernel: EmittedKernel) -> KernelSource:
-        text = with_vectors_of(self.tuning.vector_bits or kernel.vector_bits, kernel.source)
-        declared = text, tuple(_declared(p) for p in kernel.parameters)
+        declared = kernel.source, tuple(_declared(p) for p in kernel.parameters)
         found = self._sources.get(declared)
         if found is None:
             found = self._sources[declared] = KernelSource(kernel.program.name, *declared, program=kernel.program)

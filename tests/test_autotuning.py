@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hloom.hlo.backend import AUTOTUNE
@@ -118,7 +119,13 @@ def test_what_is_not_tuned(reason: str, measured: list[str], caplog: pytest.LogC
 def test_kernels_say_the_width_of_their_vectors() -> None:
     module = with_tuning(hloom.make_hlo(jnp.sin)(jnp.ones(100)), Tuning(vector_bits=256))
     program = NumbaCompiler().compile(module)
-    assert all("# vectors of 256 bits" in kernel for kernel in program.kernels().values())
+    (text,) = program.kernels().values()
+    assert "\n@vectors(256)\ndef " in text
+    names = hloom.kernel_globals()
+    exec(text, names)
+    out = np.zeros(100, np.float32)
+    numba.njit(names["fused_sin"])(0, 100, np.ones(100, np.float32), out)
+    np.testing.assert_allclose(out, np.sin(1.0), rtol=1e-6)
     np.testing.assert_allclose(program.execute([np.ones(100, np.float32)])[0], np.sin(1.0), rtol=1e-6)
 
 

@@ -141,7 +141,6 @@ NO_COSTS = {
     "runtime/callbacks.py: _OTHER_NANOSECONDS": "the same in other threads",
     "runtime/executor.py: NANOSECONDS": "the place of a word",
     "runtime/kernel.py: ELEMENT_BYTES": "sizes of types",
-    "runtime/lane_loops.py: _BYTES": "sizes of types",
     "runtime/loader.py: _STUB_BYTES": "the size of an instruction",
     "runtime/long_kernels.py: LONG_NANOSECONDS": "how long people wait for an interrupt",
     "runtime/long_kernels.py: STEP_NANOSECONDS": "the same",

@@ -1,4 +1,4 @@
-"""Which short loops are written as instructions of vectors, and that they do what the loops do."""
+"""Loops over lanes: what they may contain, and that their vectors do what the loops do."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import re
 
 import numpy as np
 import pytest
-from hloom.numba_backend.loops.lanes import NotLanes
+from hloom.numba_backend.loops.lanes import NotLanes, in_lanes
 from hloom.numba_backend.loops.printer import to_text
-from hloom.numba_backend.loops.reader import read
+from hloom.numba_backend.loops.reader import NotALoopProgram, read
+from hloom.numba_backend.loops.statements import For, walk
 from hloom.numba_backend.runtime.dialect import SCOPE
 from hloom.numba_backend.runtime.frontend import to_llvm, type_of
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import emit_object
 from hloom.numba_backend.runtime.loader import load_objects
+from hloom.numba_backend.runtime.one_pass import Refused
 
 PARAMETERS = (
     Parameter("pointer", "f32"), Parameter("pointer", "f32"), Parameter("pointer", "f64"), Parameter("pointer", "u8"),
@@ -25,101 +27,122 @@ HEAD = """def k(lo, hi, x, out, d, p, n):
     row = local_array(16, float32)
     wide = local_array(64, float32)
     deep = local_array(8, float64)
-    for j in range(16):
+    for j in lanes(16):
         row[j] = x[lo + j]
-    for j in range(64):
+    for j in lanes(64):
         wide[j] = x[j]
     acc = x[2]
     for i in range(lo, hi):
 """
 TAIL = """
-        for t in range(16):
+        for t in lanes(16):
             out[64 * i + t] = out[64 * i + t] + acc * row[t]
 """
 
 VECTORS = {
-    "multiply and add": ("for j in range(16):", "    row[j] = row[j] + x[i] * wide[i + j + 2]"),
-    "two registers": ("for j in range(32):", "    out[64 * i + j] = wide[j] - wide[32 + j] / x[n]"),
-    "a number": ("for j in range(32):", "    wide[j] = float32(2.5)"),
+    "multiply and add": ("for j in lanes(16):", "    row[j] = row[j] + x[i] * wide[i + j + 2]"),
+    "two registers": ("for j in lanes(32):", "    out[64 * i + j] = wide[j] - wide[32 + j] / x[n]"),
+    "a number": ("for j in lanes(32):", "    wide[j] = float32(2.5)"),
     "zero, and minus zero": (
-        "for j in range(16):", "    row[j] = float32(0)", "for j in range(16):", "    row[j] = -row[j]",
+        "for j in lanes(16):", "    row[j] = float32(0)", "for j in lanes(16):", "    row[j] = -row[j]",
         "acc = row[i]",
     ),
-    "a copy": ("for j in range(4):", "    out[64 * i + 7 + j] = x[3 + j + i]"),
+    "a copy": ("for j in lanes(4):", "    out[64 * i + 7 + j] = x[3 + j + i]"),
     "doubles": (
-        "for j in range(8):", "    deep[j] = d[8 * i + j]", "for j in range(8):", "    deep[j] = deep[j] * d[j + i]",
-        "for j in range(8):", "    d[40 + 8 * i + j] = deep[j]",
+        "for j in lanes(8):", "    deep[j] = d[8 * i + j]", "for j in lanes(8):", "    deep[j] = deep[j] * d[j + i]",
+        "for j in lanes(8):", "    d[40 + 8 * i + j] = deep[j]",
     ),
-    "bytes": ("for j in range(64):", "    p[64 * i + j] = uint8(7 + i)"),
-    "several stores": ("for j in range(16):", "    row[j] = x[j + n]", "    wide[j + i] = row[j]"),
-    "a sum": ("for j in range(16):", "    acc = reduce_add(acc, row[j] * wide[i + j])"),
-    "a sum of four registers": ("for j in range(64):", "    acc = reduce_add(acc, wide[j])"),
-    "a choice": ("for j in range(16):", "    row[j] = select(wide[i + j] > row[j], row[j], -wide[j])"),
+    "bytes": ("for j in lanes(64):", "    p[64 * i + j] = uint8(7 + i)"),
+    "several stores": ("for j in lanes(16):", "    row[j] = x[j + n]", "    wide[j + i] = row[j]"),
+    "a sum": ("for j in lanes(16):", "    acc = reduce_add(acc, row[j] * wide[i + j])"),
+    "a sum of four registers": ("for j in lanes(64):", "    acc = reduce_add(acc, wide[j])"),
+    "a choice": ("for j in lanes(16):", "    row[j] = select(wide[i + j] > row[j], row[j], -wide[j])"),
     "conditions": (
-        "for j in range(16):", "    row[j] = select(row[j] != x[i] and not wide[j] <= row[j], x[i], row[j])",
+        "for j in lanes(16):", "    row[j] = select(row[j] != x[i] and not wide[j] <= row[j], x[i], row[j])",
     ),
     "names": (
-        "for j in range(16):", "    low = row[j] < x[i] or row[j] == wide[j]", "    size = sqrt(abs(row[j]))",
+        "for j in lanes(16):", "    low = row[j] < x[i] or row[j] == wide[j]", "    size = sqrt(abs(row[j]))",
         "    row[j] = select(low, size, wide[j])", "    out[64 * i + 16 + j] = size * size",
     ),
     "names of doubles": (
-        "for j in range(8):", "    v = d[j + i] / 3.0", "    v = v + v * v", "    deep[j] = v", "for j in range(8):",
+        "for j in lanes(8):", "    v = d[j + i] / 3.0", "    v = v + v * v", "    deep[j] = v", "for j in lanes(8):",
         "    d[j] = deep[j]",
     ),
     "rows of one array": (
-        "for j in range(16):", "    wide[i * 16 + j] = wide[(i - 1) * 16 + j] - wide[i * 16 + j]",
+        "for j in lanes(16):", "    wide[i * 16 + j] = wide[(i - 1) * 16 + j] - wide[i * 16 + j]",
         "    wide[0 * 16 + j] = row[j]",
     ),
-    "the variable afterwards": ("for j in range(16):", "    row[j] = row[j] * x[i]", "acc = x[j]"),
+    "the variable afterwards": ("for j in lanes(16):", "    row[j] = row[j] * x[i]", "acc = x[j]"),
+    "fifteen": ("for j in lanes(15):", "    row[j] = row[j] + wide[j]"),
+    "fifty": ("for j in lanes(50):", "    v = wide[j]", "    wide[j] = v * v + x[i]"),
+    "twelve bytes": ("for j in lanes(12):", "    p[i * 20 + j] = p[i * 20 + j]"),
+    "a block that is turned": (
+        "for j in lanes(8):", "    for m in range(8):", "        wide[m * 8 + j] = x[j * 8 + m + i]",
+    ),
 }  # fmt: skip
-LOOPS = {
-    "neighbours": ("for j in range(32):", "    wide[j + 1] = wide[j] + x[i]"),
-    "moved": ("for j in range(32):", "    wide[j + 1] = wide[j]"),
-    "a place in turns": ("for j in range(16):", "    row[n] = row[n] + wide[j]"),
-    "an index twice": ("for j in range(16):", "    row[j] = wide[j + j]"),
-    "an index from memory": ("for j in range(16):", "    row[j] = wide[int64(p[j]) % 48 + j]"),
-    "what the loop writes": ("for j in range(16):", "    row[j] = wide[j] + row[3]"),
-    "written twice": ("for j in range(16):", "    wide[j] = x[j] + row[j]", "    wide[j + 1] = x[j] - row[j]"),
-    "rows that overlap": ("for j in range(16):", "    wide[i * 16 + j] = wide[i * 8 + j] + row[j]"),
-    "a name afterwards": ("for j in range(16):", "    v = row[j] * x[i]", "    row[j] = v", "acc = v"),
-    "a name from before": ("v = x[i]", "for j in range(16):", "    row[j] = row[j] - v", "    v = row[j]"),
-    "a name in an index": ("for j in range(16):", "    v = row[j] * x[i]", "    row[j] = wide[int64(abs(v)) % 48 + j]"),
-    "backwards": ("for j in range(16):", "    row[j] = wide[20 - j]"),
-    "fifteen": ("for j in range(15):", "    row[j] = row[j] + wide[j]"),
-    "a largest": ("for j in range(16):", "    acc = maximum(acc, row[j])"),
-    "a condition": ("for j in range(16):", "    if x[j] > x[i]:", "        row[j] = x[i]"),
-    "a sum of itself": ("for j in range(16):", "    acc = reduce_add(acc, row[j] * acc)"),
-    "two names": ("q = wide", "for j in range(16):", "    q[j + 1] = wide[j]"),
-}
+REFUSED = {
+    "neighbours": ("lanes(32)", "wide[j + 1] = wide[j] + x[i]", "an array that is written at one index"),
+    "moved": ("lanes(32)", "wide[j + 1] = wide[j]", "an array that is written at one index"),
+    "a place in turns": ("lanes(16)", "row[n] = row[n] + wide[j]", "an index that is j plus"),
+    "an index twice": ("lanes(16)", "row[j] = wide[j + j]", "an index that is j plus"),
+    "an index from memory": ("lanes(16)", "row[j] = wide[int64(p[j]) % 48 + j]", "an index that is j plus"),
+    "what the loop writes": ("lanes(16)", "row[j] = wide[j] + row[3]", "no number for all iterations: row\\[3\\]"),
+    "rows that overlap": ("lanes(16)", "wide[i * 16 + j] = wide[i * 8 + j] + row[j]", "is written at one index"),
+    "backwards": ("lanes(16)", "row[j] = wide[20 - j]", "an index that is j plus"),
+    "a name from before": ("lanes(16)", "acc = acc + row[j]\n            row[j] = acc", "has assigned before: acc"),
+    "a largest": ("lanes(16)", "acc = maximum(acc, row[j])", "a store, and with names"),
+    "a sum of itself": ("lanes(16)", "acc = reduce_add(acc, row[j] * acc)", "a sum of"),
+    "a sum of twelve": ("lanes(12)", "acc = reduce_add(acc, row[j])", "a sum of 2, 4, 8"),
+    "a function": ("lanes(16)", "row[j] = exp(wide[j])", r"no form in vectors for exp\(wide\[j\]\)"),
+    "integers": ("lanes(16)", "p[j] = uint8(p[j] + 1)", "arithmetic of floating point and words"),
+    "a count that is no number": ("lanes(n)", "row[j] = wide[j]", "from 2 to 64 iterations"),
+    "too many": ("lanes(128)", "out[j] = x[j]", "from 2 to 64 iterations"),
+    "a lane": ("lanes(1)", "row[j] = wide[j]", "from 2 to 64 iterations"),
+    "a stream that computes": ("streamed(16)", "out[j] = x[j] + x[j]", "what is streamed is copied"),
+    "a stream of half a line": ("streamed(8)", "out[j] = x[j]", "whole lines"),
+}  # fmt: skip
 
 
 def kernel_of(lines: tuple[str, ...]) -> KernelSource:
     return KernelSource("k", HEAD + "\n".join(f"        {line}" for line in lines) + TAIL, PARAMETERS)
 
 
-REFUSED = {
-    "neighbours": "an array that is written at one index", "moved": "an array that is written at one index",
-    "a place in turns": "an index that is j plus", "an index twice": "an index that is j plus",
-    "an index from memory": "an index that is j plus", "what the loop writes": "no number for all iterations",
-    "written twice": "an array that is written at one index", "rows that overlap": "an array that is written at one",
-    "a name in an index": "an index that is j plus", "backwards": "an index that is j plus",
-    "a largest": "a store, and with names", "a condition": "a store, and with names", "a sum of itself": "a sum of",
-}  # fmt: skip
+def types_of(kernel: KernelSource) -> list[str]:
+    return ["int64", "int64", *[type_of(parameter) for parameter in kernel.parameters]]
 
 
-def in_lanes(lines: tuple[str, ...]) -> KernelSource:
-    return kernel_of(tuple(line.replace("in range(", "in lanes(") for line in lines))
+@pytest.mark.parametrize("name", VECTORS)
+def test_lanes_are_printed_as_they_are_read(name: str) -> None:
+    kernel = kernel_of(VECTORS[name])
+    text = to_text(read(kernel.source, types_of(kernel)))
+    assert text.count("in lanes(") == kernel.source.count("in lanes(") > 3
 
 
-@pytest.mark.parametrize("name", [*VECTORS, *REFUSED])
-def test_what_lanes_may_contain(name: str) -> None:
-    kernel = in_lanes((VECTORS | LOOPS)[name])
-    types = [type_of(parameter) for parameter in kernel.parameters]
-    if name in REFUSED:
-        with pytest.raises(NotLanes, match=REFUSED[name]):
-            read(kernel.source, ["int64", "int64", *types])
-    else:
-        assert "in lanes(" in to_text(read(kernel.source, ["int64", "int64", *types]))
+def test_the_width_of_vectors_is_read_and_printed() -> None:
+    text = "@vectors(256)\ndef k(lo, hi):\n    pass\n"
+    program = read(text, ["int64", "int64"])
+    assert program.vector_bits == 256 and to_text(program) == text
+    with pytest.raises(NotALoopProgram, match="decorator"):
+        read("@njit\ndef k(lo, hi):\n    pass\n", ["int64", "int64"])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_lanes_may_not_contain(name: str) -> None:
+    of, line, reason = REFUSED[name]
+    kernel = kernel_of((f"for j in {of}:", f"    {line}"))
+    with pytest.raises(NotLanes, match=reason):
+        read(kernel.source, types_of(kernel))
+
+
+@pytest.mark.parametrize(("count", "value", "kind"), [
+    (16, "row[j] * wide[j]", "lanes"), (8, "row[j] * wide[j]", "range"), (4, "x[j]", "lanes"), (3, "x[j]", "range"),
+    (16, "exp(row[j])", "range"), (12, "x[j]", "range"), ("n", "x[j]", "range"), (8, "float32(0)", "lanes"),
+])  # fmt: skip
+def test_loops_that_are_over_lanes_if_that_pays(count: int | str, value: str, kind: str) -> None:
+    kernel = kernel_of((f"for j in range({count}):", f"    out[j] = {value}"))
+    program = read(kernel.source, types_of(kernel))
+    loop = next(s for s in walk(program.body) if isinstance(s, For) and s.kind == "range" and s.variable.name == "j")
+    assert in_lanes(loop).kind == kind
 
 
 def loops_in(text: str) -> int:
@@ -149,9 +172,9 @@ def results(kernel: KernelSource, register: int) -> list[np.ndarray]:
     return arrays
 
 
-@pytest.mark.parametrize("name", [*VECTORS, *LOOPS])
+@pytest.mark.parametrize("name", VECTORS)
 def test_vectors_do_what_the_loops_do(name: str) -> None:
-    kernel = kernel_of((VECTORS | LOOPS)[name])
+    kernel = kernel_of(VECTORS[name])
     expected = results(kernel, 0)
     for register in (16, 32, 64):
         for made, wanted in zip(results(kernel, register), expected, strict=True):
@@ -168,15 +191,20 @@ def test_no_loop_is_left(name: str) -> None:
     assert not re.search(r"<(1[6-9]|[2-9]\d) x float>", text)
 
 
-@pytest.mark.parametrize("name", LOOPS)
-def test_other_loops_stay(name: str) -> None:
-    """The last loop of the text is none any more, except after another name was given to a pointer."""
-    assert loops_in(to_llvm(kernel_of(LOOPS[name]), SCOPE, "one pass", register=64)) == 2 + (name == "two names")
+def test_a_name_of_lanes_is_none_of_the_kernel() -> None:
+    lines = ("v = x[i]", "for j in lanes(16):", "    v = row[j] * x[i]", "    row[j] = v", "acc = v")
+    with pytest.raises(Refused, match="v before its first assignment"):
+        to_llvm(kernel_of(lines), SCOPE, "one pass", register=32)
+
+
+def test_pointers_with_two_names_are_those_of_loops() -> None:
+    lines = ("q = wide", "for j in lanes(16):", "    q[j] = wide[j] * wide[j]")
+    assert loops_in(to_llvm(kernel_of(lines), SCOPE, "one pass", register=64)) == 3
 
 
 def test_the_runtimes_own_functions_keep_their_loops() -> None:
     """Their pointers may alias; here, numbers."""
-    lines = ("row = local_array(16, float64)", "for j in range(16):", "    row[j] = float64(0)", "return a")
+    lines = ("row = local_array(16, float64)", "for j in lanes(16):", "    row[j] = float64(0)", "return a")
     text = "def k(a):\n" + "".join(f"    {line}\n" for line in lines)
     kernel = KernelSource("k", text, (Parameter("size", "s64"),), "native")
     assert loops_in(to_llvm(kernel, SCOPE, "one pass", register=64)) == 1

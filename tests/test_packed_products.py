@@ -165,15 +165,15 @@ ROWS = """def rows(lo, hi, total, a, b, out):
     first = local_array({count}, {word})
     second = local_array({count}, {word})
     for i in range(lo, hi):
-        for j in range({count}):
+        for j in {of}({count}):
             sums[j] = total[i * {count} + j]
-        for j in range({count}):
+        for j in {of}({count}):
             first[j] = a[i * {count} + j]
-        for j in range({count}):
+        for j in {of}({count}):
             second[j] = b[i * {count} + j]
-        for j in range({count}):
+        for j in {of}({count}):
             sums[j] = {function}(sums[j], first[j], second[j])
-        for j in range({count}):
+        for j in {of}({count}):
             out[i * {count} + j] = sums[j]
 """
 
@@ -212,7 +212,7 @@ def test_words_with_and_without_instructions(function: str) -> None:
         (16, host_features(), "one pass"), (16, frozenset(), "one pass"), (15, frozenset(), "one pass"),
         (16, None, "numba"),
     ):  # fmt: skip
-        text = ROWS.format(count=count, kind=kind, word=word, function=function)
+        text = ROWS.format(of="lanes" if count == 16 else "range", count=count, kind=kind, word=word, function=function)
         kernel = KernelSource("rows", text, parameters)
         ir = to_llvm(kernel, SCOPE, way, features)
         feature = {"dot_bytes": "avx512vnni", "dot_bf16_normal": "avx512bf16"}.get(function)

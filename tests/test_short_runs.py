@@ -8,6 +8,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hloom.numba_backend.loops.lanes import in_lanes
+from hloom.numba_backend.loops.reader import read
+from hloom.numba_backend.loops.statements import For
+from hloom.numba_backend.loops.typing import SHORT, pointer_to
 from hloom.numba_backend.runtime import dialect
 from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
@@ -40,22 +44,32 @@ def test_a_run_that_moves_within_its_array() -> None:
 
 _COPY = """def k(lo, hi, x, out):
     for i in range(lo, hi):
-        for l in range(12):
+        for l in {kind}(12):
             out[i * 12 + l] = {value}
 """
 
 
 @pytest.mark.parametrize(
-    ("value", "dtype", "moves"),
+    ("value", "dtype", "kind"),
     [
-        ("x[i * 20 + l]", "u8", 2),
-        ("x[i * 20 + 11 - l]", "u8", 0),  # in another order
-        ("x[i * 20 + 2 * l]", "u8", 0),  # no neighbours
-        ("out[i * 20 + l]", "u8", 0),  # may overlap
-        ("x[i * 20 + l]", "f32", 0),  # LLVM does it
+        ("x[i * 20 + l]", "u8", "lanes"),
+        ("x[i * 20 + 11 - l]", "u8", "range"),  # in another order
+        ("x[i * 20 + 2 * l]", "u8", "range"),  # no neighbours
+        ("out[i * 20 + l]", "u8", "range"),  # may overlap
+        ("x[i * 20 + l]", "f32", "range"),  # LLVM does it
     ],
 )
-def test_which_runs_are_moved_at_once(value: str, dtype: str, moves: int) -> None:
-    parameters = (Parameter("pointer", dtype), Parameter("pointer", dtype))
-    text = to_llvm(KernelSource("k", _COPY.format(value=value), parameters), dialect.SCOPE, "one pass", register=64)
-    assert text.count("load <") == moves
+def test_which_runs_are_moved_at_once(value: str, dtype: str, kind: str) -> None:
+    pointer = pointer_to(SHORT[dtype])
+    (outer,) = read(_COPY.format(value=value, kind="range"), ["int64", "int64", pointer, pointer]).body
+    assert isinstance(outer, For)
+    (loop,) = outer.body
+    assert isinstance(loop, For)
+    assert in_lanes(loop).kind == kind
+
+
+def test_runs_move_as_halves_of_registers() -> None:
+    parameters = (Parameter("pointer", "u8"), Parameter("pointer", "u8"))
+    source = _COPY.format(value="x[i * 20 + l]", kind="lanes")
+    text = to_llvm(KernelSource("k", source, parameters), dialect.SCOPE, "one pass", register=64)
+    assert text.count("load <") == 2

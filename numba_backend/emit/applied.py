@@ -100,7 +100,8 @@ class KernelText:
         for name, value in zip(names, new, strict=True):
             self.writer.assign(name, value)
 
-    def finish(self, extent: int, cost: float | None = None) -> EmittedKernel:
-        """The kernel; `cost`: see `EmittedKernel`."""
+    def finish(self, extent: int, cost: float | None = None, vector_bits: int = 0) -> EmittedKernel:
+        """The kernel; `cost`: see `EmittedKernel`, `vector_bits`: see `LoopProgram`."""
         parameters: tuple[KernelParameter, ...] = (*self._pointers, *self._sizes, *self.elements.scalars)
-        return EmittedKernel(program_of(self.name, parameters, self.writer), parameters, extent, cost)
+        program = program_of(self.name, parameters, self.writer, vector_bits=vector_bits)
+        return EmittedKernel(program, parameters, extent, cost)

@@ -176,7 +176,7 @@ def each_of(writer: Writer, count: Expr, act: Callable[[Expr], None], sizes: tup
     """
 
     def block(start: Expr, size: int) -> None:
-        with writer.loop("q", Number(size)) as q:
+        with writer.neighbours("q", Number(size)) as q:
             act(start + q)
 
     with writer.if_(count >= 4 * sizes[0]), writer.loop("q", count) as q:

@@ -124,7 +124,7 @@ def emit_gradient_first(
             with writer.loop("v", 0, some, step=pairs.lanes) as v:
                 into = writer.assign("into", to + v)
                 origin = writer.assign("origin", source + v)
-                with writer.loop("q", lanes) as q:
+                with writer.lanes("q", lanes) as q:
                     writer.store(patch, into + q, x[origin + q])
             writer.augment(to, "+", some)
             writer.assign(column, 0)
@@ -142,7 +142,7 @@ def emit_gradient_first(
         not written."""
         for of_row in sums:
             for total in of_row:
-                with writer.loop("q", lanes) as q:
+                with writer.lanes("q", lanes) as q:
                     writer.store(total, q, cast(kind, 0))
         made = writer.assign("made", row_major([image, group, ZERO], [ZERO, groups, outputs]))
         starts = []
@@ -154,13 +154,13 @@ def emit_gradient_first(
                 at = writer.assign(f"at{r}", starts[r] + v)
                 for s, total in enumerate(of_row):
                     place = writer.assign(f"place{s}", v + s * pairs.stride)
-                    with writer.loop("q", lanes) as q:
+                    with writer.lanes("q", lanes) as q:
                         writer.store(total, q, total[q] + y[at + q] * patch[place + q])
         for r, of_row in enumerate(sums):
             target = writer.assign("target", product(product(group, outputs) + o + r, elements) + first)
             for s, total in enumerate(of_row):
                 value = writer.assign("value", cast(kind, 0))
-                with writer.loop("q", lanes) as q:
+                with writer.lanes("q", lanes) as q:
                     writer.assign(value, call("reduce_add", value, total[q]))
                 test = first + s < elements
                 with writer.if_(all_of([test, o + r < outputs]) if r else test):

@@ -76,7 +76,7 @@ class Sums:
         """``row0[j] = 0`` before what adds a piece of all products; after it ``totals[j] = totals[j] + row0[j]``, or
         ``totals[j] = row0[j]`` for the first piece."""
         for row in self.rows:
-            with self.writer.loop("j", self.columns) as j:
+            with self.writer.neighbours("j", self.columns) as j:
                 self.writer.store(row, j, cast(self.kind, 0))
         yield
         with self.writer.if_(is_first):
@@ -86,7 +86,7 @@ class Sums:
 
     def _keep(self, combined: Callable[[Expr, Expr], Expr]) -> None:
         for r, row in enumerate(self.rows):
-            with self.writer.loop("j", self.columns) as j:
+            with self.writer.neighbours("j", self.columns) as j:
                 at = j + self.columns * r
                 self.writer.store(self.totals, at, combined(at, row[j]))
 
@@ -94,14 +94,14 @@ class Sums:
         """``row0[j] = row0[j] + factor0 * vector(j)`` for each factor."""
         names = [self.writer.assign(f"factor{r}", factor) for r, factor in enumerate(factors)]
         for row, factor in zip(self.rows, names, strict=False):
-            with self.writer.loop("j", self.columns) as j:
+            with self.writer.neighbours("j", self.columns) as j:
                 self.writer.store(row, j, row[j] + factor * vector(j))
 
     def add_elements(self, x: Name, bases: list[Name], at: Expr, vector: Callable[[Expr], Expr]) -> None:
         """``row0[j] = row0[j] + x[base0 + at + j] * vector(j)`` for each base."""
         for r, (row, base) in enumerate(zip(self.rows, bases, strict=False)):
             start = self.writer.assign(f"start{r}", base + at)
-            with self.writer.loop("j", self.columns) as j:
+            with self.writer.neighbours("j", self.columns) as j:
                 self.writer.store(row, j, row[j] + x[start + j] * vector(j))
 
 

@@ -37,7 +37,7 @@ def emit_panels(sizes: Sizes, groups: int, depth: int, tile: Tile) -> EmittedKer
         base = writer.assign("base", product(d, made) + product(group, outputs) + first)
         at = writer.assign("at", product(row, tile.columns))
         columns = writer.assign("columns", minimum(outputs - first, Number(tile.columns)))
-        with writer.if_(columns.eq(tile.columns)), writer.loop("j", tile.columns) as j:
+        with writer.if_(columns.eq(tile.columns)), writer.neighbours("j", tile.columns) as j:
             writer.store(out, at + j, w[base + j])
         with writer.else_():
             with writer.loop("j", columns) as j:

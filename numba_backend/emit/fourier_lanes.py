@@ -145,17 +145,17 @@ def _read(length: str, apart: int, lanes: int) -> list[str]:
         f"length = {length}",
         f"for part in range(length // {lanes}):",
         f"    f = part * {lanes}",
-        f"    for l in range({lanes}):",
+        f"    for l in lanes({lanes}):",
         f"        for r in range({lanes}):",
         f"            turned[r * {lanes} + l] = x[(first + l) * length + f + r]",
         f"    for r in range({lanes}):",
-        f"        for l in range({lanes}):",
+        f"        for l in lanes({lanes}):",
         f"            {target} = turned[r * {lanes} + l] * scale",
-        *indented([f"for l in range({lanes}):", *indented(zeros)] if zeros else [], 2),
+        *indented(_each(zeros, lanes) if zeros else [], 2),
         f"for f in range(length // {lanes} * {lanes}, length):",
         f"    for l in range({lanes}):",
         f"        work[(at + {apart} * f) * {lanes} + l] = x[(first + l) * length + f] * scale",
-        *indented([f"for l in range({lanes}):", *indented(rest_zeros)] if zeros else []),
+        *indented(_each(rest_zeros, lanes) if zeros else []),
     ]
 
 
@@ -165,11 +165,11 @@ def _written(length: str, apart: int, lanes: int) -> list[str]:
         f"length = {length}",
         f"for part in range(length // {lanes}):",
         f"    f = part * {lanes}",
-        f"    for r in range({lanes}):",
+        f"    for r in lanes({lanes}):",
         f"        for l in range({lanes}):",
         f"            turned[l * {lanes} + r] = work[(at + {apart} * (f + r)) * {lanes} + l]",
         f"    for l in range({lanes}):",
-        f"        for r in range({lanes}):",
+        f"        for r in lanes({lanes}):",
         f"            out[(first + l) * length + f + r] = turned[l * {lanes} + r]",
         f"for f in range(length // {lanes} * {lanes}, length):",
         f"    for l in range({lanes}):",
@@ -179,7 +179,7 @@ def _written(length: str, apart: int, lanes: int) -> list[str]:
 
 def _each(lines: Sequence[str], lanes: int) -> list[str]:
     """For each row."""
-    return [f"for l in range({lanes}):", *indented(lines)]
+    return [f"for l in lanes({lanes}):", *indented(lines)]
 
 
 def _number(index: str, lanes: int, buffer: str = "at") -> tuple[str, str]:

@@ -47,8 +47,6 @@ class EmittedKernel:
     """Pieces of that loop must not run at the same time: they write to the same bytes."""
     least: int = 1
     """A thread should have at least so many iterations, however long one takes."""
-    vector_bits: int = 0
-    """How wide its vectors are; 0: as LLVM thinks best for the processor."""
 
     @lazy_property
     def nanoseconds(self) -> float:
@@ -73,24 +71,25 @@ _texts: WeakKeyDictionary[LoopProgram, str] = WeakKeyDictionary()
 
 def program_of(
     name: str, parameters: Iterable[KernelParameter], writer: Writer, large: Mapping[str, int] | None = None,
-    notes: tuple[object, ...] = (),
+    notes: tuple[object, ...] = (), vector_bits: int = 0,
 ) -> LoopProgram:  # fmt: skip
     """``def name(lo, hi, parameters):`` with all that was written, its loops split where a test changes its answer.
-    `large`: results that are written by non-temporal stores, with the bytes of an element. `notes`: for people.
+    `large`: results that are written by non-temporal stores, with the bytes of an element. `notes` and
+    `vector_bits`: see `LoopProgram`.
 
     Of what has been written before, the program is known: with other sizes most kernels are the same.
     """
     parameters = tuple(parameters)
     whole, names = writer.body(), ("lo", "hi", *[p.name for p in parameters])
     types = tuple([None if isinstance(p, SizeParameter) else (type(p), p.element_type) for p in parameters])
-    key = to_text(LoopProgram(name, names, whole, notes)), types, tuple((large or {}).items())
+    key = to_text(LoopProgram(name, names, whole, notes, vector_bits)), types, tuple((large or {}).items())
     program = _made.get(key)
     if program is None:
         parts = split_loops(whole)
         if large:
             parts = nontemporal_rows(parts, large, writer.fresh)
         body = vectorized_calls(whole if parts is whole else without_dead_variables(parts), writer.fresh)
-        program = LoopProgram(name, names, with_opaque_sums(body), notes)
+        program = LoopProgram(name, names, with_opaque_sums(body), notes, vector_bits)
         if len(_made) >= _MOST_MADE:
             _made.clear()
         _made[key] = program

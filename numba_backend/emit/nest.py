@@ -143,7 +143,7 @@ class NestEmitter:
         """Nested loops over `range(size)`, variables named from level `first` on; gives the variables."""
         with ExitStack() as stack:
             yield [
-                stack.enter_context(self.writer.loop(loop_variable(level), size))
+                stack.enter_context(self.writer.neighbours(loop_variable(level), size, registers=()))
                 for level, size in enumerate(sizes, first)
             ]
 
@@ -368,7 +368,7 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
                 with (
                     writer.loop(names[last + 1], ZERO, columns + edges, step=side) as k,
                     writer.loop(names[last + 2], ZERO, rows, step=side) as low,
-                    writer.loop(names[last + 3], side) as m,
+                    writer.lanes(names[last + 3], side) as m,
                     writer.loop(names[last + 4], side) as p,
                 ):
                     here = {**index, tiled: row + (low + p), last: column + (k + m)}
@@ -393,7 +393,7 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
                         for array, root in zip(staged, nest.roots, strict=True):
                             writer.store(array, m, stored(root.shape.element, elements.value(root, at)))
                 with writer.loop(names[last + 1], ZERO, columns, step=together) as k:
-                    kinds: tuple[LoopKind, ...] = ("streamed", "range")
+                    kinds: tuple[LoopKind, ...] = ("streamed", "lanes")
                     for kind in kinds:
                         with writer.if_(stream.ne(0)) if kind == "streamed" else writer.else_():
                             for number in range(len(staged) or 1):
@@ -530,8 +530,9 @@ def _sliced_nest(
             if tiled is not None and d in (tiled, last):
                 starts[d] = stack.enter_context(nest.writer.loop(f"{name}_tile", low, high, step=TILE))
             else:
-                both = (high,) if is_number(low, 0) else (low, high)
-                index[d] = stack.enter_context(nest.writer.loop(name, *both))
+                is_whole = is_number(low, 0)
+                loop = nest.writer.neighbours(name, high, ()) if is_whole else nest.writer.loop(name, low, high)
+                index[d] = stack.enter_context(loop)
         for d in () if tiled is None else (tiled, last):
             stop = call("minimum", starts[d] + TILE, bounds[d][1])
             index[d] = stack.enter_context(nest.writer.loop(loop_variable(d - sliced), starts[d], stop))

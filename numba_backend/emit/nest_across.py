@@ -209,7 +209,7 @@ class AcrossNest(RowNest):
     @contextmanager
     def _lanes(self, index: Mapping[int, Expr], row: Expr) -> Iterator[dict[int, Expr]]:
         """The loop over the lanes of one row; gives the index there."""
-        with self.writer.loop("c", LANES) as self.lane:
+        with self.writer.neighbours("c", LANES) as self.lane:
             yield {**index, self.plan.rows: row, self.plan.lanes: self.first + self.lane}
 
     def _know_sums(self, stage: int, row: Expr, here: Mapping[int, Expr]) -> None:

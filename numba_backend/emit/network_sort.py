@@ -132,7 +132,7 @@ class NetworkSort(RowSorter):
             writer.store(self.lows, lane, call("minimum", a, b))
             writer.store(self.highs, lane, call("maximum", a, b))
         for kept, at in ((self.lows, first), (self.highs, second)):
-            with writer.loop("l", LANES) as lane:
+            with writer.lanes("l", LANES) as lane:
                 writer.store(k, at + lane, kept[lane])
 
     def _put(self, t: Expr, number: Expr) -> None:

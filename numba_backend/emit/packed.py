@@ -306,7 +306,7 @@ class _Emitter:
             factor = writer.assign("factor", cast("uint32", 0x80808080))
             self._add("dot_bytes", sums, factor, at, p)
         for h, total in enumerate(sums):
-            with writer.loop("j", _LANES) as j:
+            with writer.lanes("j", _LANES) as j:
                 writer.store(self.extra, q + h * _LANES + j, total[j])
 
     def _pack_rows(self, i: Name, k0: Name) -> None:
@@ -354,7 +354,7 @@ class _Emitter:
 
     def _zero(self, sums: list[Name]) -> None:
         for total in sums:
-            with self.writer.loop("j", _LANES) as j:
+            with self.writer.lanes("j", _LANES) as j:
                 self.writer.store(total, j, cast(self.form.total, 0))
 
     def _tile(
@@ -368,23 +368,23 @@ class _Emitter:
                 self._zero(sums)
         with writer.else_():
             for r, h, total in _numbered(tile):
-                with writer.loop("j", _LANES) as j:
+                with writer.lanes("j", _LANES) as j:
                     writer.store(total, j, self.totals[begin + (r * _STRIP + h * _LANES) + j])
         if self.form.flips:
             for _, h, total in _numbered(tile):
-                with writer.loop("j", _LANES) as j:
+                with writer.lanes("j", _LANES) as j:
                     writer.store(total, j, call("subtract", total[j], self.extra[q + h * _LANES + j]))
         with writer.loop("p", self.count) as p:
             for r, sums in enumerate(tile):
                 factor = writer.assign(f"factor{r}", self.words[self._factor(p, first + r)])
                 self._add(function, sums, factor, at, p)
         for r, h, total in _numbered(tile):
-            with writer.loop("j", _LANES) as j:
+            with writer.lanes("j", _LANES) as j:
                 writer.store(self.totals, begin + (r * _STRIP + h * _LANES) + j, total[j])
 
     def _add(self, function: str, sums: list[Name], factor: Name, at: Name, p: Name) -> None:
         for h, total in enumerate(sums):
-            with self.writer.loop("j", _LANES) as j:
+            with self.writer.lanes("j", _LANES) as j:
                 other = self.panels[at + times(p, Number(self.width)) + h * _LANES + j]
                 words = (other, factor) if self.form.panel_is_unsigned else (factor, other)
                 self.writer.store(total, j, call(function, total[j], *words))

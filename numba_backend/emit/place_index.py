@@ -205,7 +205,7 @@ class TileLoops:
         """Nested loops over these digits."""
         with ExitStack() as stack:
             for digit in digits:
-                loop = self._writer.loop(self.name(digit), self._bound(digit))
+                loop = self._writer.neighbours(self.name(digit), self._bound(digit), registers=())
                 self.set(digit, stack.enter_context(loop))
             yield
 

@@ -14,13 +14,15 @@ import ast
 import functools
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from ...hlo.element_type import ElementType
 from ..loops.expressions import Binary, Call, Expr, Name, Number, Unary
+from ..loops.inward import temporaries
+from ..loops.lanes import with_lanes
 from ..loops.printer import to_text
 from ..loops.reader import read
 from ..loops.rewrite import Substitution
@@ -99,6 +101,7 @@ def _program(text: Text) -> tuple[LoopProgram, tuple[str, ...], tuple[str, ...]]
     block = without_operators(read(module, types, text.name)).body
     for step in text.steps:
         block = step.applied(block)
+    block = with_lanes(block, own=temporaries(block))
     used = set(names_of(block))
     pointers = tuple([key for key, _ in text.pointers if key in used])
     sizes = tuple([key for key in text.sizes if key in used])
@@ -208,7 +211,7 @@ if hypot_most > R(0):
 
 def without_operators(program: LoopProgram) -> LoopProgram:
     """The same with calls in place of operators on complex numbers."""
-    return LoopProgram(program.name, program.parameters, _Complex().block(program.body))
+    return replace(program, body=_Complex().block(program.body))
 
 
 class _Complex(Substitution):

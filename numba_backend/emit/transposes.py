@@ -233,7 +233,7 @@ class TransposeEmitter:
             ):  # fmt: skip
                 left = writer.assign("l", call("minimum", l_tile, wide - side))
                 top = writer.assign("k", call("minimum", k_tile, high - side))
-                with writer.loop("m", Number(side)) as m, writer.loop("p", Number(side)) as p:
+                with writer.lanes("m", Number(side)) as m, writer.loop("p", Number(side)) as p:
                     element = read[beside(left + m) + (top + p)]
                     writer.store(turned, (top + p) * pitch + (left + m), element)
             with writer.else_(), writer.loop("l", wide) as left:
@@ -260,7 +260,7 @@ class TransposeEmitter:
         both = stream is not None and piece == max(self.line // self.width, 1)
         with writer.if_(length >= piece), writer.loop(f"{name}_tile", ZERO, length, step=piece) as first:
             first = writer.assign(name, call("minimum", first, length - piece))
-            kinds: tuple[LoopKind, ...] = ("streamed", "range") if both else ("range",)
+            kinds: tuple[LoopKind, ...] = ("streamed", "lanes") if both else ("lanes",)
             for kind in kinds:
                 with ExitStack() as stack:
                     if both and stream is not None:

@@ -20,7 +20,6 @@ What is before the block, or after its end, counts as the extremum so far. Float
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
@@ -119,8 +118,7 @@ def emit_extrema(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
         with writer.loop("first", ZERO, row.steps, step=BLOCK) as first:
             width = writer.assign("width", minimum(BLOCK, row.steps - first))
             _block(own, source, output, lambda j: own.offset(row.start, size, first + j), width, so_far, (a, b, last))
-    kernel = text.finish(scan.outer * scan.pieces)
-    return replace(kernel, vector_bits=VECTOR_BITS)
+    return text.finish(scan.outer * scan.pieces, vector_bits=VECTOR_BITS)
 
 
 def _block(
@@ -129,7 +127,7 @@ def _block(
 ) -> None:  # fmt: skip
     """The extrema of one block; `so_far` is that of all before it, and of all of it afterwards."""
     writer, (a, b, last) = own.writer, arrays
-    with writer.loop("j", VECTOR) as j:
+    with writer.lanes("j", VECTOR) as j:
         for array in arrays:
             writer.store(array, j, so_far)
     with writer.loop("j", width) as j:

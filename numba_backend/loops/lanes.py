@@ -8,8 +8,8 @@ all others it is a range. Each statement is carried out for all iterations befor
 
 * stores, and names that nothing else reads. The elements that iteration `j` reads and writes lie at the index of
   iteration 0 plus `j`; and what is written is read, or written again, at the same index only, or at another multiple of
-  the number of iterations. Values are arithmetic, comparisons and choices of floating point, products of words, what is
-  the same in all iterations, or an element of any type that is copied; or
+  the number of iterations. Values are arithmetic, comparisons and choices of floating point, comparisons of the
+  counter, products of words, what is the same in all iterations, or an element of any type that is copied; or
 * one sum, ``total = reduce_add(total, term)``; or
 * one ``for k in range(16):`` around a copy whose index follows `j` where it stores and `k` where it loads: a square
   block that is turned.
@@ -20,20 +20,27 @@ all others it is a range. Each statement is carried out for all iterations befor
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from .expressions import Binary, Call, Expr, Load, Name, Number, Unary
-from .statements import Assign, Block, Comment, For, LoopKind, Statement, Store
+from .statements import Assign, Block, Comment, For, Statement, Store, with_blocks
 
 MOST = 64
 """Iterations of such a loop."""
+_LEAST = 4
+"""Iterations of a loop over lanes of more than two bytes that nobody asked for."""
 
 WIDTHS = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
 WIDTHS |= {f"u{name}": width for name, width in WIDTHS.items() if name.startswith("int")}
+_COMPLEX = frozenset(("complex64", "complex128"))
 WIDTHS |= {"complex64": 8, "complex128": 16}
 """Bytes of elements in memory."""
 
 FULL = 64
-"""Bytes of the widest vector register."""
+"""Bytes of the widest vector register, and of a line of the cache."""
+
+NARROW = 2
+"""Bytes of the widest elements that LLVM does not make vectors of in straight code (runtime/llvm_backend.py)."""
 
 FLOATS = frozenset(("float32", "float64"))
 ARITHMETIC = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
@@ -41,6 +48,8 @@ COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 DECISIONS = {"and": "and_", "or": "or_"}
 INTRINSICS = {"abs": "fabs", "sqrt": "sqrt"}
 """How LLVM calls the operations."""
+LANES = 16
+"""The words of a vector of which an instruction multiplies pairs or fours of numbers in each."""
 WORDS = frozenset(("dot_bytes", "dot_shorts", "dot_f32", "dot_bf16", "dot_bf16_normal"))
 OF_WORDS = {"add": ("add", "fadd"), "subtract": ("sub", "fsub")}
 """Operations of uint32 and of float32."""
@@ -50,15 +59,55 @@ class NotLanes(ValueError):
     """A loop over lanes that has no form in vectors; says why."""
 
 
-def full_lanes(count: int, dtype: str) -> LoopKind:
-    """How a loop over so many elements is written: as lanes if they fill a whole number of registers, and otherwise as
-    a range, since LLVM may find longer vectors in the loops around it."""
-    return "lanes" if count <= MOST and count & (count - 1) == 0 and count * WIDTHS[dtype] >= FULL else "range"
-
-
 def statements_of(block: Block) -> list[Statement]:
     """The statements of a body, without comments."""
     return [statement for statement in block if not isinstance(statement, Comment)]
+
+
+def in_lanes(loop: For, registers: Collection[str] | None = None, own: Collection[str] = ()) -> For:
+    """A loop whose emitter does not know what it computes, or of which type: over lanes if its body has a form in
+    vectors, and either copies or fills a whole number of the widest registers. LLVM may find longer vectors in the
+    loops around a shorter one; and around one that reads and writes none of `registers`, arrays that lie in some. None:
+    it does. `own`: names that nothing but the loop's body may read."""
+    count = trip_count(loop)
+    stores = [step for step in loop.body if isinstance(step, Store)]
+    if loop.kind != "range" or not 1 < count <= MOST or not stores:
+        return loop
+    names = {target.name for step in loop.body if isinstance(step, Assign) for target in step.targets}
+    copies = not names and all(_moves(store, loop.variable.name) for store in stores)
+    kinds = {store.pointer.type[:-1] for store in stores}
+    narrowest = min(WIDTHS[kind] for kind in kinds)
+    if count & (count - 1) or count < _LEAST:
+        pays = copies and narrowest <= NARROW and all(isinstance(store.value, Load) for store in stores)
+    else:
+        near = registers is None or not _arrays(stores).isdisjoint(registers)
+        pays = copies or (near and count * narrowest >= FULL)
+    if not pays or not kinds.isdisjoint(_COMPLEX) or not names <= set(own):
+        return loop
+    try:
+        _check_lanes(loop)
+    except NotLanes:
+        return loop
+    return replace(loop, kind="lanes")
+
+
+def _moves(store: Store, variable: str) -> bool:
+    return isinstance(store.value, Load) or not store.value.reads(variable)
+
+
+def _arrays(stores: Sequence[Store]) -> set[str]:
+    loads = (part for store in stores for part in store.value.walk() if isinstance(part, Load))
+    return {store.pointer.name for store in stores} | {load.pointer.name for load in loads}
+
+
+def with_lanes(block: Block, registers: Collection[str] | None = None, own: Collection[str] = ()) -> Block:
+    """The statements, with loops over lanes: see `in_lanes`."""
+    return [
+        with_blocks(
+            in_lanes(s, registers, own) if isinstance(s, For) else s, lambda inner: with_lanes(inner, registers, own)
+        )
+        for s in block
+    ]
 
 
 def check_kind(loop: For) -> None:
@@ -67,10 +116,12 @@ def check_kind(loop: For) -> None:
         _check_lanes(loop)
     elif loop.kind == "streamed":
         match statements_of(loop.body):
-            case [Store(value=Load(pointer=Name(type=type_)), pointer=Name(type=same))] if type_ == same:
+            case [Store(value=Load(pointer=Name(type=type_)), pointer=Name(type=same))] if (
+                type_ == same and trip_count(loop) * WIDTHS[type_[:-1]] % FULL == 0
+            ):
                 _check_lanes(loop)
             case _:
-                raise NotLanes("what is streamed is copied, by one store")
+                raise NotLanes("what is streamed is copied, by one store of whole lines")
 
 
 def _check_lanes(loop: For) -> None:
@@ -79,13 +130,13 @@ def _check_lanes(loop: For) -> None:
         raise NotLanes(f"from 2 to {MOST} iterations, a number in the text: {loop.stop.text}")
     match statements_of(loop.body):
         case [For(kind="range", variable=Name(name=inner)) as within] if trip_count(within) == count:
-            _check_turn(statements_of(within.body), variable, inner)
+            _check_turn(statements_of(within.body), variable, inner, count)
         case [Assign(targets=(total,), values=(Call(function="reduce_add", arguments=(Name(name=same), term)),))] if (
             same == total.name
         ):
             if total.type not in FLOATS or term.reads(same) or count & (count - 1):
                 raise NotLanes(f"a sum of 2, 4, 8 ... terms of floating point that do not read it: {term.text}")
-            _Body(variable, count, ()).check(term, total.type)
+            _Body(variable, count).check(term, total.type)
         case steps:
             _check_steps(steps, variable, count)
 
@@ -98,10 +149,10 @@ def trip_count(loop: For) -> int:
     return int(stop.value) if isinstance(stop, Number) and stop.type == "int64" else 0
 
 
-def _check_turn(body: Sequence[Statement], outer: str, inner: str) -> None:
+def _check_turn(body: Sequence[Statement], outer: str, inner: str, count: int) -> None:
     match body:
         case [Store(pointer=to, index=at, value=Load(pointer=source, index=of))] if (
-            to.type == source.type and to.name != source.name and follows(at, outer)
+            to.type == source.type and to.name != source.name and follows(at, outer) and count & (count - 1) == 0
         ):
             tables = {part.pointer.name for part in of.walk() if isinstance(part, Load)} - {to.name}
             if follows(of, inner, tables=tables):
@@ -114,7 +165,7 @@ def _check_steps(steps: Sequence[Statement], variable: str, count: int) -> None:
     stores = [step for step in steps if isinstance(step, Store)]
     if not stores or (len(stores) < len(steps) and len({store.pointer.type for store in stores}) > 1):
         raise NotLanes("a store, and with names stores of one type")
-    body = _Body(variable, count, stores)
+    body = _Body(variable, count, stores, [t.name for s in steps if isinstance(s, Assign) for t in s.targets])
     for step in steps:
         match step:
             case Assign(targets=(target,), values=(value,)):
@@ -128,8 +179,10 @@ def _check_steps(steps: Sequence[Statement], variable: str, count: int) -> None:
 class _Body:
     """What a body writes: elements of arrays, and names."""
 
-    def __init__(self, variable: str, count: int, stores: Sequence[Store]) -> None:
+    def __init__(self, variable: str, count: int, stores: Sequence[Store] = (), later: Collection[str] = ()) -> None:
         self._variable, self._count = variable, count
+        self._later = set(later)
+        """Names that are assigned from here on."""
         self._names: dict[str, str] = {}
         """Names that have been assigned so far, and their types."""
         self._arrays: dict[str, list[Expr]] = {}
@@ -143,13 +196,14 @@ class _Body:
             raise NotLanes(f"names of floating point and bool: {target.name} is {target.type}")
         self.check(value, target.type)
         self._names[target.name] = target.type
+        self._later.discard(target.name)
 
     def store(self, store: Store) -> None:
         """``pointer[index] = value``"""
         self._check_place(store.pointer, store.index)
         element = store.pointer.type[:-1]
         if isinstance(store.value, Load) or not self._varies(store.value):
-            if element not in WIDTHS or (element.startswith("complex") and not isinstance(store.value, Load)):
+            if element not in WIDTHS or (element in _COMPLEX and not isinstance(store.value, Load)):
                 raise NotLanes(f"elements that have a form in vectors: {element}")
         elif element not in FLOATS | {"uint32"}:
             raise NotLanes(f"arithmetic of floating point and words: {store.value.text} is {element}")
@@ -181,6 +235,8 @@ class _Body:
         """Raises `NotLanes` unless a value of this type can be computed for all iterations at once."""
         if value.type != type_:
             raise NotLanes(f"values of one type: {value.text} is {value.type} and not {type_}")
+        if any(value.reads(name) for name in self._later):
+            raise NotLanes(f"names that the body has assigned before: {value.text}")
         if not self._varies(value):
             if any(isinstance(part, Load) and part.pointer.name in self._arrays for part in value.walk()):
                 raise NotLanes(f"what the loop writes is no number for all iterations: {value.text}")
@@ -192,6 +248,12 @@ class _Body:
             case Load(pointer=pointer, index=index):
                 self._check_place(pointer, index)
                 return
+            case Binary(op=op, left=Name(name=self._variable), right=bound) if (
+                op in COMPARISONS and bound.type == "int64" and not self._varies(bound)
+            ):
+                if any(isinstance(part, Load) for part in bound.walk()):
+                    raise NotLanes(f"a bound in memory: {bound.text}")
+                return
             case Binary(op=op) if op in COMPARISONS and value.left.type in FLOATS:
                 parts = [(part, value.left.type) for part in value.parts]
             case Binary(op=op) if op in DECISIONS or (op in ARITHMETIC and type_ in FLOATS):
@@ -202,7 +264,9 @@ class _Body:
                 parts = [(condition, "bool"), *((choice, type_) for choice in choices)]
             case Call(function=function, arguments=arguments) if function in INTRINSICS and type_ in FLOATS:
                 parts = [(argument, type_) for argument in arguments]
-            case Call(function=function, arguments=arguments) if function in WORDS or function in OF_WORDS:
+            case Call(function=function, arguments=arguments) if (
+                function in OF_WORDS or (function in WORDS and self._count == LANES)
+            ):
                 parts = [(argument, argument.type) for argument in arguments]
             case _:
                 raise NotLanes(f"no form in vectors for {value.text}")

@@ -83,7 +83,7 @@ def _row(loop: For, widths: Mapping[str, int]) -> _Row | None:
     together = 1
     statements = [s for s in loop.body if s is not inner]
     if inner is not None:
-        if inner.step != 1 or inner.start is not None or inner.kind != "range" or not isinstance(inner.stop, Number):
+        if inner.step != 1 or inner.start is not None or inner.kind == "streamed" or not isinstance(inner.stop, Number):
             return None
         together = int(inner.stop.value)
         statements += inner.body

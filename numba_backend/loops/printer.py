@@ -26,7 +26,8 @@ from .statements import (
 
 def to_text(program: LoopProgram) -> str:
     """The text of a program: a definition, with a newline at the end."""
-    lines = [f"def {program.name}({', '.join(program.parameters)}):"]
+    lines = [f"@vectors({program.vector_bits})"] if program.vector_bits else []
+    lines += [f"def {program.name}({', '.join(program.parameters)}):"]
     lines += [f"    # {note}" for note in program.notes]
     _write(program.body, "    ", lines)
     lines.append("")

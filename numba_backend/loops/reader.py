@@ -56,14 +56,25 @@ def read(
     arguments = definition.args
     names = tuple(argument.arg for argument in arguments.args)
     others = (arguments.posonlyargs, arguments.kwonlyargs, arguments.vararg, arguments.kwarg, arguments.defaults)
-    if any(others) or definition.decorator_list or len(names) != len(types):
+    if any(others) or len(names) != len(types):
         raise NotALoopProgram("parameters of another form")
     by_name = types if isinstance(types, Mapping) else dict(zip(names, types))
     reader = _Reader({name: Name(name, by_name[name]) for name in names})
     try:
-        return LoopProgram(definition.name, names, reader.block(definition.body))
+        body = reader.block(definition.body)
+        return LoopProgram(definition.name, names, body, vector_bits=_vector_bits(definition.decorator_list))
     except TypeUnknown as error:
         raise NotALoopProgram(f"the type of {error}") from error
+
+
+def _vector_bits(decorators: list[ast.expr]) -> int:
+    """The width in ``@vectors(256)``; 0 without it."""
+    match decorators:
+        case []:
+            return 0
+        case [ast.Call(func=ast.Name(id="vectors"), args=[ast.Constant(value=int() as bits)], keywords=[])]:
+            return bits
+    raise NotALoopProgram("a decorator of another form")
 
 
 class _Reader:

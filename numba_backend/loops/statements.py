@@ -238,3 +238,5 @@ class LoopProgram:
     body: Block = field(repr=False)
     notes: tuple[object, ...] = ()
     """For people, a line each above the body: the algorithm that it computes, and the steps of its schedule."""
+    vector_bits: int = 0
+    """``@vectors(256)`` above the definition: how wide its vectors are. 0: as LLVM thinks best for the processor."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from .expressions import Call, Expr, Name, Number, as_expr
-from .lanes import check_kind
+from .lanes import check_kind, in_lanes
 from .statements import Assign, Augment, Block, For, If, LocalArray, LoopKind, Statement, Store, While
 from .typing import pointer_to
 
@@ -155,6 +155,12 @@ class Writer:
         in vectors."""
         return self.loop(name, count, kind="lanes")
 
+    def neighbours(
+        self, name: str, count: Expr | int, registers: Collection[str] | None = None
+    ) -> Opening[Name]:
+        """``for name in lanes(count)`` if its body is one for vectors, otherwise ``range(count)``: see `in_lanes`."""
+        return _Neighbours(self, name, as_expr(count), registers)
+
     def while_(self, test: Expr, guarded: bool = False) -> Opening[Scope]:
         """``while test:``"""
         return _While(self, guarded, test)
@@ -238,6 +244,19 @@ class _Loop(Opening[Name]):
         loop = For(self._variable, self._start, self._stop, self._step, scope.block, self._kind)
         check_kind(loop)
         around.append(loop)
+
+
+class _Neighbours(_Loop):
+    def __init__(self, writer: Writer, name: str, count: Expr, registers: Collection[str] | None) -> None:
+        super().__init__(writer, False, name, None, count, 1, "range")
+        self._registers = registers
+
+    def _close(self, scope: Scope, around: Block) -> None:
+        super()._close(scope, around)
+        loop = around[-1]
+        assert isinstance(loop, For)
+        own = {t.name for s in scope.block if isinstance(s, Assign) for t in s.targets if t.depth == scope.depth}
+        around[-1] = in_lanes(loop, self._registers, own)
 
 
 class _While(Opening[Scope]):

@@ -38,6 +38,7 @@ from ..emit.kernel import EmittedKernel, memory_type
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
 from ..loops.forward import forwarded
+from ..loops.lanes import in_lanes, with_lanes
 from ..loops.masks import within_masks
 from ..loops.once import without_single_loops
 from ..loops.opaque import with_opaque_sums
@@ -134,10 +135,11 @@ class _Emitter(Storage):
         if self._parts is not None:
             parts = self._parts.batch.size
             body = in_blocks(body, block_members(self._with_lanes))
-        program = LoopProgram(name, ("lo", "hi", *(p.name for p in parameters)), with_opaque_sums(body))
+        bits = VECTOR_BITS_OF_LONG if self._is_long else 0
+        names = ("lo", "hi", *(p.name for p in parameters))
+        program = LoopProgram(name, names, with_opaque_sums(body), vector_bits=bits)
         kernel = EmittedKernel(
             program, parameters, parts, max(self._nanoseconds, 1) / parts, least=least_members(self._turn, parts),
-            vector_bits=VECTOR_BITS_OF_LONG if self._is_long else 0,
         )  # fmt: skip
         return NativeLoop(
             kernel, tuple(nbytes for _, nbytes in self._scratch), tuple(array for _, array in self._constants), watch
@@ -315,7 +317,7 @@ class _Emitter(Storage):
         written = Substitution(values, {n: m.access for n, m in memories.items()}, self.fresh).block(program.body)
         self._block.append(Comment(program.name))
         written = within_masks(written, self._zeros(kernel, values))
-        self._block += without_single_loops(split_loops(written))
+        self._block += with_lanes(without_single_loops(split_loops(written)), self._registers)
         self._nanoseconds += kernel.nanoseconds
         self._kernels.append(program.name.removeprefix("fused_"))
 
@@ -375,7 +377,7 @@ class _Emitter(Storage):
         if source.lanes is not None:
             raise NotInParts("a copy of values with a batch into shared memory")
         index = Name("i")
-        return [For(index, None, self._size(target.count), 1, [target.store(index, source.load(index))])]
+        return [in_lanes(For(index, None, self._size(target.count), 1, [target.store(index, source.load(index))]))]
 
     # Control flow
 

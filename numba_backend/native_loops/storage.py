@@ -45,6 +45,8 @@ class Storage:
         self._parts = None if batch is None else Parts(batch, fused, self.analysis, self.coalescing)
         self._numbers: dict[str, int] = {}
         self._head: Block = []
+        self._registers: set[str] = set()
+        """The local arrays."""
         self._parameters: list[SizeParameter | ScalarParameter] = []
         self._pointers: list[PointerParameter] = []
         self._memories: dict[Buffer, Memory] = {}
@@ -78,6 +80,7 @@ class Storage:
     def _local_array(self, stem: str, kind: str, count: int) -> Memory:
         name = Name(self.fresh(stem), pointer_to(kind))
         self._head.append(LocalArray(name, count, kind))
+        self._registers.add(name.name)
         return Memory(name, count)
 
     def _memory(self, buffer: Buffer) -> Memory:

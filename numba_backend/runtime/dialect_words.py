@@ -8,8 +8,8 @@
                                    can occur, neither in `a` and `b` nor in products and sums
 
 Words are uint32, except for the floats of dot_f32. So are totals of integers; these sums wrap around. As functions of
-numbers they are plain arithmetic. `in_vectors` is the same for vectors of words: `rows_of_words.py` uses it for loops
-over rows of local arrays. It has the instructions that there are for this (AVX-512 VNNI and BF16); what it writes for
+numbers they are plain arithmetic. `in_vectors` is the same for vectors of words: `lane_loops.py` uses it for loops
+over lanes. It has the instructions that there are for this (AVX-512 VNNI and BF16); what it writes for
 others LLVM makes into multiplications of pairs (vpmaddwd, vpdpwssd, smlal).
 
 Source: the Intel 64 and IA-32 architectures' instruction set reference, VPDPBUSD, VPDPWSSD and VDPBF16PS.
@@ -22,11 +22,9 @@ from typing import Any
 
 from llvmlite import ir
 
+from ..loops.lanes import LANES
 from .dialect_define import DialectFunction, define_exact
 from .math.value import Float, Integer
-
-LANES = 16
-"""The words of a row: those of a vector register of AVX-512."""
 
 _I8, _I16, _I32, _F32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.FloatType()
 

@@ -13,10 +13,11 @@ from typing import Any, Literal
 import llvmlite.ir as llir
 
 from ..loops.reader import NotALoopProgram, read
+from ..loops.statements import LoopProgram
 from ..loops.typing import SHORT, pointer_to
 from ..machine import this_machine
 from .dialect_define import DialectError
-from .kernel import KernelSource, Parameter, vector_bits
+from .kernel import KernelSource, Parameter
 from .llvm_backend import host_features
 from .llvm_values import NoSuchType, new_module
 from .one_pass import OnePass, Refused
@@ -50,16 +51,24 @@ def to_llvm(
     """
     arguments = [type_of(parameter) for parameter in kernel.parameters]
     register = this_machine().register_bytes if register is None else register
-    width = vector_bits(kernel.source) or (8 * register if register >= _HALVED else 0)
     if kernel.convention == "kernel":
         arguments = ["int64", "int64", *arguments]
+    program, refused = kernel.program, ""
+    if program is None:
+        try:
+            program = read(kernel.source, arguments, kernel.name)
+        except (NotALoopProgram, SyntaxError) as error:
+            refused = str(error)
+    width = (program.vector_bits if program else 0) or (8 * register if register >= _HALVED else 0)
     way = way or kernel.compiler
     if way == "numba":
         return _by_numba(kernel, scope, arguments, width)
     try:
         chosen = host_features() if features is None else features
-        function = _by_one_pass(kernel, scope, arguments, chosen, register, width)
-    except (Refused, SyntaxError, DialectError, NoSuchType):  # what a text can be guilty of
+        if program is None:
+            raise Refused(refused)
+        function = _by_one_pass(kernel, program, scope, arguments, chosen, register, width)
+    except (Refused, DialectError, NoSuchType):  # what a text can be guilty of
         if way is not None:
             raise
         return _by_numba(kernel, scope, arguments, width)
@@ -80,15 +89,9 @@ def _by_numba(kernel: KernelSource, scope: dict[str, object], arguments: list[st
 
 
 def _by_one_pass(
-    kernel: KernelSource, scope: dict[str, object], arguments: list[str], features: frozenset[str], register: int,
-    width: int,
+    kernel: KernelSource, program: LoopProgram, scope: dict[str, object], arguments: list[str],
+    features: frozenset[str], register: int, width: int,
 ) -> Any:  # fmt: skip
-    program = kernel.program
-    if program is None:
-        try:
-            program = read(kernel.source, arguments, kernel.name)
-        except NotALoopProgram as error:
-            raise Refused(str(error)) from error
     if kernel.convention != "kernel":  # pointers may alias
         return OnePass(scope, new_module(), features).lower(program, arguments, "int64")
     return OnePass(scope, new_module(), features, register, _attributes(width)).lower(program, arguments, None)

@@ -7,7 +7,6 @@ decides its machine code, so equal texts share one compilation, in memory and on
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -116,17 +115,3 @@ def _check_parameter(name: str, parameter: Parameter) -> None:
         raise ValueError(f"kernel {name!r}: a size is an s64, got {dtype}")
     if kind == "scalar" and ELEMENT_BYTES[dtype] > 8:
         raise ValueError(f"kernel {name!r}: a {dtype} does not fit the 64 bits of a scalar; pass a pointer to it")
-
-
-_VECTORS = re.compile(r"# vectors of (128|256|512) bits\n")
-
-
-def with_vectors_of(bits: int, source: str) -> str:
-    """A kernel's text that asks for vectors of a width, in its first line; 0: the text itself."""
-    return f"# vectors of {bits} bits\n{source}" if bits else source
-
-
-def vector_bits(source: str) -> int:
-    """The width for which a kernel's text asks; 0 if it asks for none."""
-    found = _VECTORS.match(source)
-    return int(found[1]) if found else 0

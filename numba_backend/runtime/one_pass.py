@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import llvmlite.ir as llir
 
 from ..loops.expressions import Binary, Call, Expr, Load, Name, Number, Unary
+from ..loops.lanes import statements_of, trip_count
 from ..loops.statements import (
     Assign,
     Augment,
@@ -46,16 +47,15 @@ from ..loops.statements import (
 )
 from ..loops.vectorized_calls import LONG
 from .assigned_once import assigned_once
-from .block_moves import short_run, streamed_line, turned_block, write_run, write_streamed, write_turn
+from .block_moves import write_streamed, write_turn
 from .dialect_define import Cast, DialectFunction, Kind
 from .dialect_memory import MOST_ELEMENTS, stack_array
-from .lane_loops import LaneLoop, LaneWriter, lane_loop, names_of_bodies
+from .lane_loops import LaneWriter, Scalar, Vectors, multiplies_words
 from .llvm_values import allow_contraction, cast, constant, truth, value_type
 from .loop_hints import LoopHints
 from .math.called import CalledFunction
 from .operators import operation
 from .repeated_sections import Section, repeated_sections
-from .rows_of_words import Rows, multiplies_words, row_of
 
 _BINARY: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -94,7 +94,7 @@ class OnePass:
         of_sections: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         """`features`: of the processor, in LLVM's words; only those may be used that are named. `register`: pointers do
-        not alias, and vectors have so many bytes; 0: no loop is written as vectors. `of_sections`: pointers do not
+        not alias, and vectors have so many bytes; 0: loops over lanes are ranges. `of_sections`: pointers do not
         alias, and functions that repeated sections become have these attributes; None: no section becomes one."""
         self._scope = scope
         self._features = features
@@ -110,8 +110,8 @@ class OnePass:
         self._hints = LoopHints(module)
         self._repeated: dict[str, bool] = {}
         """Functions that the program calls often, and whether loops do."""
-        self._rows: set[str] | None = None
-        """The local arrays of a program that multiplies words; None for others."""
+        self._words = False
+        """The program multiplies words."""
         self._written: dict[tuple[str, Any], Any] = {}
         """Operations and sections that are functions of the module, by name or text, and types."""
         self._result: str | None = None
@@ -119,9 +119,6 @@ class OnePass:
         self._sections: dict[int, Section] = {}
         self._streams = False
         """Some stores are non-temporal."""
-        self._program: LoopProgram
-        self._names: frozenset[str] | None = None
-        """See `lane_loops.names_of_bodies`."""
 
     def lower(self, program: LoopProgram, parameters: Sequence[str], result: str | None) -> Any:
         """Lower a program to an internal LLVM function `body` of the same parameters; `result` is a type or None."""
@@ -135,7 +132,6 @@ class OnePass:
         self._entry = llir.IRBuilder(function.append_basic_block("entry"))
         self._builder = llir.IRBuilder(function.append_basic_block("start"))
         self._result = result
-        self._program = program
         self._hints.parameters = frozenset(names)
         self._once = assigned_once(program)
         for name, type_, value in zip(names, parameters, function.args):
@@ -143,8 +139,8 @@ class OnePass:
             self._assign(name, Value(type_, value))
         start = self._builder.block
         self._repeated = _often_called(program)
-        self._rows = set() if multiplies_words(program.body) else None
-        if self._of_sections is not None and self._rows is None:
+        self._words = multiplies_words(program)
+        if self._of_sections is not None and not self._words:
             self._sections = repeated_sections(program)
         self._suite(program.body)
         if not self._builder.block.is_terminated:
@@ -242,8 +238,6 @@ class OnePass:
         if not isinstance(element, Cast) or not 0 < node.count <= MOST_ELEMENTS:
             raise Refused("this local array")
         self._hints.local_array(node.name.name, node.count)
-        if self._rows is not None:
-            self._rows.add(node.name.name)
         memory = stack_array(self._builder, node.count, value_type(element.type))
         self._assign_to(node.name, Value(element.type + "*", memory))
 
@@ -257,25 +251,14 @@ class OnePass:
 
     def _for(self, node: For) -> None:
         """The loop has a separate counter, because the body may assign to the loop variable."""
-        row = None if self._rows is None else row_of(node, self._rows)
-        if row is not None:
-            rows = Rows(
-                self._builder, lambda pointer: self._load(pointer).value, lambda e: self._expression(e).value,
-                self._features,
-            )  # fmt: skip
-            rows.store(row, node.variable.name)
+        if node.kind in ("lanes", "streamed") and self._register:
+            self._in_vectors(node)
             return
         bounds = [self._expression(bound) for bound in (node.start, node.stop) if bound is not None]
         if any(bound.type != "int64" for bound in bounds):
             raise Refused("a range of other than int64")
         if not node.step:
             raise Refused("a step of zero")
-        if self._register and self._moved(node):
-            return
-        lanes = lane_loop(node, self._hints.local_arrays, self._own_names(node)) if self._register else None
-        if lanes is not None:
-            self._lanes(node, lanes)
-            return
         first = bounds[0].value if len(bounds) > 1 else llir.Constant(_I64, 0)
         last = bounds[-1].value
         counter = self._slot(_I64)
@@ -300,40 +283,36 @@ class OnePass:
         back.set_metadata("llvm.loop", self._hints.of(node, group))
         builder.position_at_end(end)
 
-    def _moved(self, node: For) -> bool:
-        """Write a loop that only moves elements as moves of whole vectors; False for another loop."""
-        arrays = self._hints.local_arrays
-        turn, line, run = turned_block(node, arrays), streamed_line(node, arrays), short_run(node, arrays)
-        names: tuple[str, ...]
-        if turn is not None:
-            names, last = (turn.outer, turn.inner), turn.side - 1
-            with self._counters(names) as scalar:
-                write_turn(self._builder, turn, self._register, scalar)
-        elif line is not None:
-            names, last = (line.variable,), line.side - 1
-            with self._counters(names) as scalar:
-                write_streamed(self._builder, line, self._register, scalar)
-            self._streams = True
-        elif run is not None:
-            names, last = (run.variable,), run.side - 1
-            with self._counters(names) as scalar:
-                write_run(self._builder, run, self._register, scalar)
-        else:
-            return False
+    def _in_vectors(self, node: For) -> None:
+        """A loop over lanes, as instructions of vectors."""
+        steps = statements_of(node.body)
+        loops = [node, *(step for step in steps if isinstance(step, For))]
+        names = [loop.variable.name for loop in loops]
+        with self._counters(names) as scalar:
+            if len(loops) > 1:
+                write_turn(self._builder, node, self._register, scalar)
+            elif node.kind == "streamed":
+                write_streamed(self._builder, node, self._register, scalar)
+                self._streams = True
+            else:
+                self._lanes(node.variable.name, trip_count(node), steps, scalar)
         for name in names:
-            self._assign(name, Value("int64", constant("int64", last)))
-        return True
+            self._assign(name, Value("int64", constant("int64", trip_count(node) - 1)))
 
-    def _own_names(self, node: For) -> frozenset[str]:
-        """Names that only the blocks read which assign them, for a loop whose body assigns names."""
-        if not any(isinstance(statement, Assign) for statement in node.body):
-            return frozenset()
-        if self._names is None:
-            self._names = names_of_bodies(self._program)
-        return self._names
+    def _lanes(self, name: str, count: int, steps: list[Statement], scalar: Scalar) -> None:
+        vectors = Vectors(self._register, self._hints.local_arrays, self._words, self._features)
+        writer = LaneWriter(self._builder, name, count, vectors, scalar)
+        match steps:
+            case [Assign(targets=(total,), values=(Call(arguments=(_, term)),))]:
+                self._assign_to(total, Value(total.type, writer.total(self._load(total).value, term)))
+            case _:
+                writer.write(steps)
+                for target in (t for s in steps if isinstance(s, Assign) for t in s.targets):
+                    for table in (self._types, self._values, self._slots):
+                        table.pop(target.name, None)  # it has as many values as lanes
 
     @contextmanager
-    def _counters(self, names: Sequence[str]) -> Iterator[Callable[[Expr, Mapping[str, int]], Any]]:
+    def _counters(self, names: Sequence[str]) -> Iterator[Scalar]:
         """A function that gives the values of expressions in an iteration of some loops."""
         before = [(self._types.get(name), self._values.get(name)) for name in names]
 
@@ -351,22 +330,6 @@ class OnePass:
                 table.pop(name, None)
                 if old is not None:
                     table[name] = old
-
-    def _lanes(self, node: For, loop: LaneLoop) -> None:
-        """A loop as instructions of vectors."""
-        name = node.variable.name
-        with self._counters((name,)) as at:
-
-            def scalar(expression: Expr, iteration: int) -> Any:
-                return at(expression, {name: iteration})
-
-            writer = LaneWriter(self._builder, loop, self._register, scalar)
-            if loop.total is None:
-                writer.stores()
-            else:
-                (target,) = loop.total.targets
-                self._assign_to(target, Value(target.type, writer.total(scalar(target, 0))))
-        self._assign_to(node.variable, Value("int64", constant("int64", loop.lanes - 1)))
 
     def _while(self, node: While) -> None:
         head, body, end = (self._block(name) for name in ("while", "do", "done"))

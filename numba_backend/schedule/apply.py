@@ -341,7 +341,7 @@ class Application:
                 self.starts[loop.name] = Number(turn)
                 self._each(others, more, act)
         else:
-            with self.writer.loop(loop.name, count) as variable:
+            with self.writer.neighbours(loop.name, count) as variable:
                 self.starts[loop.name] = variable
                 self._each(others, more, act)
         del self.starts[loop.name]
@@ -517,7 +517,7 @@ class _Lane:
         if lanes is None:
             return ZERO
         count = Number(lanes.extent) if self._whole else application.turns(lanes)
-        lane = self._stack.enter_context(application.writer.loop(lanes.name, count))
+        lane = self._stack.enter_context(application.writer.neighbours(lanes.name, count))
         application.starts[lanes.name] = lane
         return lane
 
