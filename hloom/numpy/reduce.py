@@ -490,7 +490,7 @@ def _arg(
     if x.aval.size == 0 and axis is None:
         raise ValueError(f"attempt to get {name} of an empty sequence, which has none\n  at {user_line()}")
     flat = lax.reshape(x, (x.aval.size,)) if axis is None else x
-    number = 0 if axis is None else canonical_axes(axis, x.aval.ndim)[0]
+    number = 0 if axis is None else canonical_axis(axis, x.aval.ndim)
     found = function(flat, number, dtypes.default_int())
     if not keepdims:
         return found
