@@ -15,7 +15,7 @@ import hloom
 import hloom.numpy as jnp
 
 ROUNDS = """        first = add(first, second)
-        second = uint32(first ^ (shl(second, uint32(13)) | shr_logical(second, uint32(19))))
+        second = bit_xor(first, bit_or(shl(second, uint32(13)), shr_logical(second, uint32(19))))
 """
 
 
@@ -25,7 +25,7 @@ def kernel(start: str, rounds: int = 10, step: str = "") -> str:
     for i in range(lo, hi):
         {start}
         second = add(multiply(uint32(i), uint32(2)), key[0])
-{ROUNDS * rounds}        out[i] = uint32(first ^ second)
+{ROUNDS * rounds}        out[i] = bit_xor(first, second)
 {step}"""
 
 
@@ -49,7 +49,7 @@ def test_counters_that_a_loop_carries() -> None:
 def test_what_has_no_counter_or_hardly_mixes_stays() -> None:
     assert hidden(kernel("first = key[1]")) == 0
     assert hidden(kernel("first = add(uint32(i), key[1])", rounds=3)) == 0
-    assert hidden(kernel("first = uint32(uint32(i) ^ key[1])")) == 0
+    assert hidden(kernel("first = bit_xor(uint32(i), key[1])")) == 0
 
 
 def test_the_zero_is_made_once() -> None:

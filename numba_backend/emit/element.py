@@ -49,9 +49,6 @@ CAST: dict[ElementType, str] = {
 }
 """The dialect's cast to the type in which an element is held."""
 
-NARROW = frozenset(t for t in ElementType if t.is_integral and t.byte_width < 8)
-"""Types on which Numba's operators compute in 64 bits."""
-
 
 def storage_of(element_type: ElementType) -> ElementType:
     """The element type of kernels' pointers to arrays of `element_type`: small types are stored as bytes."""
@@ -67,7 +64,7 @@ def rounded(element_type: ElementType, value: Expr) -> Expr:
     for other types, `value` itself."""
     if element_type.is_small and element_type.is_integral:
         wide, name = _wide_integer(element_type), element_type.value
-        return call(f"{name}_to_{wide}", call(f"{wide}_to_{name}", value.closed()))
+        return call(f"{name}_to_{wide}", call(f"{wide}_to_{name}", value))
     if element_type in (ElementType.F16, ElementType.BF16):
         name = element_type.value
         return call(f"{name}_to_f32", call(f"f32_to_{name}", value))
@@ -123,8 +120,8 @@ class ElementEmitter:
         self._uses = _count_uses(computation)
         self.literals = _bitwise_constants(computation)
 
-    def _open_value(self, instruction: HloInstruction, index: Index) -> Expr:
-        """The element, perhaps not yet cast to its type. Walks chains of element-wise ops without recursion."""
+    def value(self, instruction: HloInstruction, index: Index) -> Expr:
+        """The element of `instruction` at `index`. Walks chains of element-wise ops without recursion."""
         here, scalars = self.writer.values(index), self.writer.values()
         values = here if instruction.shape.rank else scalars
         found = values.get(instruction)
@@ -146,30 +143,22 @@ class ElementEmitter:
             self._compute(top, index if is_array else ())
         return values[instruction]
 
-    def value(self, instruction: HloInstruction, index: Index) -> Expr:
-        """The element of `instruction` at `index`."""
-        return self._open_value(instruction, index).closed()
-
     def _compute(self, instruction: HloInstruction, index: Index) -> None:
         spilled = self.spilled.get((instruction, index)) if self.spilled else None
         result = spilled() if spilled else ELEMENT[instruction.opcode](self, instruction, index)
         reused = self._uses.get(instruction, 0) > 1 and instruction not in self.literals and not result.is_simple
         if reused or len(result.text) > MAX_INLINE:
-            result = self.writer.let(self.stem(instruction), result.closed())
+            result = self.writer.let(self.stem(instruction), result)
         self.writer.remember(instruction, result, index)
 
     def operands(self, instruction: HloInstruction, index: Index) -> list[Expr]:
         """The operands' elements at the same index (for a scalar, its only element)."""
-        return [v.closed() for v in self.open_operands(instruction, index)]
-
-    def open_operands(self, instruction: HloInstruction, index: Index) -> list[Expr]:
-        """The same, for operators whose low result bits depend only on the low bits of their operands."""
         here, scalars = self.writer.values(index), self.writer.values()
         found = []
         for o in instruction.operands:
             is_array = o.shape.rank
             known = (here if is_array else scalars).get(o)
-            found.append(self._open_value(o, index if is_array else ()) if known is None else known)
+            found.append(self.value(o, index if is_array else ()) if known is None else known)
         return found
 
     def scalar(self, element_type: ElementType, value: object, *, literal: bool = False) -> Expr:

@@ -9,7 +9,7 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops.elementwise import ComparisonDirection, ComparisonType
 from ..loops.expressions import Expr, binary, call, unary
 from ..loops.writer import cast
-from .element import CAST, ELEMENT, NARROW, ElementEmitter, loaded, rounded, stored
+from .element import CAST, ELEMENT, ElementEmitter, loaded, rounded, stored
 from .sizes import Index
 
 _HALF = (ElementType.F16, ElementType.BF16)
@@ -59,7 +59,10 @@ _ARITHMETIC: dict[Opcode, tuple[str, str]] = {
 }  # fmt: skip
 """The operator of floats, and the function of integers: these wrap around, and the operators on integers, which are for
 indices, do not."""
-_BITWISE: dict[Opcode, str] = {Opcode.AND: "&", Opcode.OR: "|", Opcode.XOR: "^"}
+_BITWISE: dict[Opcode, tuple[str, str]] = {
+    Opcode.AND: ("&", "bit_and"), Opcode.OR: ("|", "bit_or"), Opcode.XOR: ("^", "bit_xor"),
+}  # fmt: skip
+"""The operator of pred, and the function of integers."""
 _COMPARISON: dict[ComparisonDirection, str] = {
     ComparisonDirection.EQ: "==",
     ComparisonDirection.NE: "!=",
@@ -107,9 +110,9 @@ def _arithmetic(e: ElementEmitter, instruction: HloInstruction, index: Index) ->
 
 @ELEMENT.register(*_BITWISE)
 def _bitwise(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
-    a, b = e.open_operands(instruction, index)
-    element = instruction.shape.element
-    return binary(_BITWISE[instruction.opcode], a, b, CAST[element] if element in NARROW else "")
+    a, b = e.operands(instruction, index)
+    sign, function = _BITWISE[instruction.opcode]
+    return binary(sign, a, b) if instruction.shape.element is ElementType.PRED else call(function, a, b)
 
 
 @ELEMENT.register(Opcode.DIVIDE)
@@ -138,10 +141,7 @@ def _negate(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Exp
 @ELEMENT.register(Opcode.NOT)
 def _not(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
-    element = instruction.shape.element
-    if element is ElementType.PRED:
-        return unary("not", a)
-    return unary("~", a, CAST[element] if element in NARROW else "").closed()
+    return unary("not", a) if instruction.shape.element is ElementType.PRED else call("bit_not", a)
 
 
 @ELEMENT.register(Opcode.IS_FINITE)

@@ -8,7 +8,6 @@ to compute values outside of loops in which they do not change.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from .typing import is_float, pointee, type_of_binary, type_of_call, type_of_unary
 
@@ -27,9 +26,6 @@ class Expr:
 
     __slots__ = ("_text", "depth")
     precedence: int = ATOM
-    cast: ClassVar[str] = ""
-    """The type to which the value must still be cast: integer arithmetic is done in 64 bits, and further arithmetic
-    does not need the upper bits."""
     depth: int
     _text: str
 
@@ -72,10 +68,6 @@ class Expr:
     def within(self, precedence: int) -> str:
         """The text as an operand of an operator of this precedence, in parentheses if needed."""
         return self.text if self.precedence >= precedence else f"({self.text})"
-
-    def closed(self) -> Expr:
-        """The value, cast to its own type."""
-        return self
 
     def walk(self) -> Iterator[Expr]:
         """This expression and all that it is made of."""
@@ -240,11 +232,10 @@ class Number(Expr):
 class Binary(Expr):
     """``left op right``, with Python's operators; ``and`` and ``or`` too."""
 
-    __slots__ = ("cast", "left", "op", "right")
+    __slots__ = ("left", "op", "right")
 
-    def __init__(self, op: str, left: Expr, right: Expr, cast: str = "") -> None:
+    def __init__(self, op: str, left: Expr, right: Expr) -> None:
         self.op, self.left, self.right = op, left, right
-        self.cast = cast  # type: ignore[misc]
         self.depth = max(left.depth, right.depth)
 
     @property
@@ -271,14 +262,7 @@ class Binary(Expr):
         return self.left, self.right
 
     def with_parts(self, parts: tuple[Expr, ...]) -> Binary:
-        return Binary(self.op, parts[0], parts[1], self.cast)
-
-    def closed(self) -> Expr:
-        if not self.cast:
-            return self
-        plain = Binary(self.op, self.left, self.right)
-        plain._text = self.text
-        return Call(self.cast, (plain,))
+        return Binary(self.op, parts[0], parts[1])
 
 
 def _is_shift(e: Expr) -> bool:
@@ -288,11 +272,10 @@ def _is_shift(e: Expr) -> bool:
 class Unary(Expr):
     """``-operand``, ``~operand``, ``not operand``"""
 
-    __slots__ = ("cast", "op", "operand")
+    __slots__ = ("op", "operand")
 
-    def __init__(self, op: str, operand: Expr, cast: str = "") -> None:
+    def __init__(self, op: str, operand: Expr) -> None:
         self.op, self.operand = op, operand
-        self.cast = cast  # type: ignore[misc]
         self.depth = operand.depth
 
     @property
@@ -313,10 +296,7 @@ class Unary(Expr):
         return (self.operand,)
 
     def with_parts(self, parts: tuple[Expr, ...]) -> Unary:
-        return Unary(self.op, parts[0], self.cast)
-
-    def closed(self) -> Expr:
-        return Call(self.cast, (Unary(self.op, self.operand),)) if self.cast else self
+        return Unary(self.op, parts[0])
 
 
 class Call(Expr):
@@ -377,14 +357,14 @@ def as_expr(value: Expr | int | float) -> Expr:
     return value if isinstance(value, Expr) else Number(value)
 
 
-def binary(op: str, a: Expr, b: Expr, cast: str = "") -> Expr:
-    """``a op b``; with `cast`, a value that must still be cast to that type."""
-    return Binary(op, a, b, cast)
+def binary(op: str, a: Expr, b: Expr) -> Expr:
+    """``a op b``"""
+    return Binary(op, a, b)
 
 
-def unary(op: str, a: Expr, cast: str = "") -> Expr:
+def unary(op: str, a: Expr) -> Expr:
     """``-a``, ``~a``, ``not a``."""
-    return Unary(op, a, cast)
+    return Unary(op, a)
 
 
 def call(function: str, *arguments: Expr | int) -> Expr:
@@ -439,7 +419,7 @@ def _negated(a: Expr) -> Expr | None:
         return Number(-a.value, a.depth)
     if type(a) is Unary and a.op == "-":
         return a.operand
-    if type(a) is Binary and a.op == "-" and not a.cast and is_number(a.left, 0):
+    if type(a) is Binary and a.op == "-" and is_number(a.left, 0):
         return a.right
     return None
 

@@ -127,7 +127,7 @@ class _Forward:
         if not parts:
             return e
         new = tuple([self._wide(p) for p in parts])
-        if isinstance(e, Binary) and e.op == "+" and not e.cast and e.type == "int64":
+        if isinstance(e, Binary) and e.op == "+" and e.type == "int64":
             return plus(*new)
         return e if all(map(is_, new, parts)) else e.with_parts(new)
 

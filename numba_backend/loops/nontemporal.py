@@ -119,7 +119,7 @@ def factor(index: Expr, variable: str) -> int | None:
         return 1
     if not index.reads(variable):
         return 0
-    if not isinstance(index, Binary) or index.cast or index.type != "int64":
+    if not isinstance(index, Binary) or index.type != "int64":
         return None
     left, right = factor(index.left, variable), factor(index.right, variable)
     if left is None or right is None:

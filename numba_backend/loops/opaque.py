@@ -2,7 +2,7 @@
 
     for i in range(lo, hi):                          for i in range(lo, hi):
         first = add(uint32(i), key[1])                   first = add(uint32(i), key[1])
-        mixed = uint32(rotated ^ first)       ->         mixed = uint32(rotated ^ first)
+        mixed = bit_xor(rotated, first)       ->         mixed = bit_xor(rotated, first)
         second = add(uint32(i), mixed)                   second = opaque(add(uint32(i), mixed))
 
 A counter-based generator (Threefry, Philox) and a hash start from the counter of a loop, add, xor and rotate. LLVM's
@@ -45,12 +45,12 @@ def _with_opaque(block: Block, found: Collection[int]) -> Block:
 def _hidden(value: Expr, found: Collection[int]) -> Expr:
     parts = tuple([_hidden(part, found) for part in value.parts])
     changed = value if all(a is b for a, b in zip(parts, value.parts)) else value.with_parts(parts)
-    return Call("opaque", (changed.closed(),)) if id(value) in found else changed
+    return Call("opaque", (changed,)) if id(value) in found else changed
 
 
 def sums_of_counters(block: Block) -> frozenset[int]:
     """The identities of the nodes `a + b` or `add(a, b)`, or of the casts of them, where one operand steps with a
-    loop's counter, as far as additions show it, and the other is the result of `^`."""
+    loop's counter, as far as additions show it, and the other is the result of `^` or `bit_xor`."""
     statements = list(walk(block))
     pairs = [pair for s in statements for pair in _assigned(s)]
     if sum(_is_xor(part) for _, value in pairs for part in value.walk()) < _FEW:
@@ -77,7 +77,7 @@ def _assigned(statement: Statement) -> Iterator[tuple[str, Expr]]:
 
 
 def _is_xor(node: Expr) -> bool:
-    return isinstance(node, Binary) and node.op == "^"
+    return _sign(node) == "^"
 
 
 def _steps(name: str, value: Expr) -> bool:
@@ -89,7 +89,7 @@ def _steps(name: str, value: Expr) -> bool:
     return isinstance(left, Name) and left.name == name and isinstance(_uncast(right), Number)
 
 
-_SIGNS = {"add": "+", "subtract": "-", "multiply": "*"}
+_SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "bit_xor": "^"}
 
 
 def _sign(node: Expr) -> str | None:

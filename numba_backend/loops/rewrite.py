@@ -71,7 +71,7 @@ class Substitution:
             return known
         if all(map(operator.is_, new, parts)):
             return e
-        if type(e) is Binary and e.op in _INDEX and not e.cast and e.type == "int64":
+        if type(e) is Binary and e.op in _INDEX and e.type == "int64":
             return _INDEX[e.op](*new)
         return e.with_parts(new)
 
@@ -119,7 +119,7 @@ class Substitution:
 
 def _known(e: Expr, parts: tuple[Expr, ...]) -> Number | None:
     """Integer arithmetic of which all is known: bounds of loops, and indices, once sizes are literals."""
-    name = e.op if type(e) is Binary and not e.cast else e.function if type(e) is Call else ""
+    name = e.op if type(e) is Binary else e.function if type(e) is Call else ""
     known = _OF_NUMBERS.get(name)
     if known is None or len(parts) != 2:
         return None

@@ -45,11 +45,12 @@ def recorded() -> Iterator[list[EmittedKernel]]:
         yield found
 
 
-_ARITHMETIC = frozenset(("+", "-", "*", "//", "%"))
+_ARITHMETIC = frozenset(("+", "-", "*", "//", "%", "&", "|", "^", "~", "<<", ">>"))
 
 
 def check_arithmetic(kernel: EmittedKernel) -> None:
-    """Operators of integers are for indices, which are int64; data is computed by functions, which wrap around."""
+    """Operators of integers are for indices, which are int64; data is computed by functions, which wrap around and keep
+    its type."""
     for statement in walk(kernel.program.body):
         found = [e for whole in expressions_of(statement) for e in whole.walk() if isinstance(e, Binary | Unary)]
         if isinstance(statement, Augment):
