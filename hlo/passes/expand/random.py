@@ -79,24 +79,25 @@ def philox_4x32(
 ) -> list[HloInstruction]:
     """Philox-4x32 with 10 rounds; `key` is two u32 scalars, `counter` four arrays of u32, the lowest word first."""
     dimensions = counter[0].shape.dimensions
-    x = counter
+    x = [convert(word, ElementType.U64) for word in counter]  # products have 64 bits: words stay as wide in vectors
+    low, high = _splat(np.uint64(0xFFFFFFFF), x[0]), _splat(np.uint64(32), x[0])
     for turn in range(_PHILOX_ROUNDS):
-        keys = [
-            _spread(_op(_O.ADD, k, make_constant(np.uint32(turn * weyl & 0xFFFFFFFF))), dimensions)
+        sums = [
+            _op(_O.ADD, k, make_constant(np.uint32(turn * weyl & 0xFFFFFFFF)))
             for k, weyl in zip(key, _PHILOX_WEYL, strict=True)
         ]
-        products = [
-            _op(_O.MULTIPLY, convert(word, ElementType.U64), _splat(np.uint64(multiplier), word))
+        keys = [_spread(convert(k, ElementType.U64), dimensions) for k in sums]
+        first, second = (
+            _op(_O.MULTIPLY, word, _splat(np.uint64(multiplier), word))
             for word, multiplier in zip((x[0], x[2]), _PHILOX_MULTIPLIERS, strict=True)
-        ]
-        first, second = products
+        )
         x = [
-            _op(_O.XOR, _op(_O.XOR, _high(second), x[1]), keys[0]),
-            _low(second),
-            _op(_O.XOR, _op(_O.XOR, _high(first), x[3]), keys[1]),
-            _low(first),
+            _op(_O.XOR, _op(_O.XOR, _op(_O.SHIFT_RIGHT_LOGICAL, second, high), x[1]), keys[0]),
+            _op(_O.AND, second, low),
+            _op(_O.XOR, _op(_O.XOR, _op(_O.SHIFT_RIGHT_LOGICAL, first, high), x[3]), keys[1]),
+            _op(_O.AND, first, low),
         ]
-    return x
+    return [_low(word) for word in x]
 
 
 def rng_bit_generator(instruction: HloInstruction) -> HloInstruction | None:
