@@ -120,6 +120,8 @@ class _Expand(ast.NodeTransformer):
         self._is_complex = text.element_type.is_complex
         numbers = {"EPS": info.eps, "TINY": info.tiny, "HUGE": info.max, "SMALL": root, "LARGE": 1 / root}
         self._views = {view.name: view for view in text.views}
+        self._complex = {key for key, kind in text.pointers if kind.is_complex}
+        """Names of complex values, which a text of real matrices may have, too: eigenvalues, and their vectors."""
         names = {"T": SHORT[text.element_type.value], "R": SHORT[text.element_type.real.value]}
         self._words: dict[str, ast.expr] = {word: ast.Name(name) for word, name in names.items()}
         self._words |= {word: _parsed(f"{names['R']}({float(value)!r})") for word, value in numbers.items()}
@@ -157,14 +159,29 @@ class _Expand(ast.NodeTransformer):
             case ast.Call(args=[x]) if is_element and not self._is_complex and not isinstance(x, ast.Constant):
                 return x
             case ast.Call(func=ast.Name(id="abs1"), args=[x]):
-                return _parsed("abs(real(X)) + abs(imag(X))" if self._is_complex else "abs(X)", X=x)
+                return _parsed("abs(real(X)) + abs(imag(X))" if self._is_of_complex(x) else "abs(X)", X=x)
             case ast.Call(func=ast.Name(id="sq"), args=[x]):
-                return _parsed("real(X) * real(X) + imag(X) * imag(X)" if self._is_complex else "X * X", X=x)
-            case ast.Call(func=ast.Name(id="conj" | "real"), args=[x]) if not self._is_complex:
+                return _parsed("real(X) * real(X) + imag(X) * imag(X)" if self._is_of_complex(x) else "X * X", X=x)
+            case ast.Call(func=ast.Name(id="conj" | "real"), args=[x]) if not self._is_of_complex(x):
                 return x
-            case ast.Call(func=ast.Name(id="imag"), args=[_]) if not self._is_complex:
+            case ast.Call(func=ast.Name(id="imag"), args=[x]) if not self._is_of_complex(x):
                 return _parsed("R(0)", **self._words)
         return node
+
+    def _is_of_complex(self, node: ast.AST) -> bool:
+        """True for an expression whose value is complex."""
+        match node:
+            case ast.Name(id=name):
+                return self._is_complex or name in self._complex
+            case ast.Call(func=ast.Name(id="complex_from")):
+                return True
+            case ast.Call(func=ast.Name(id="real" | "imag" | "abs")):
+                return False
+            case ast.Subscript(value=array):
+                return self._is_of_complex(array)
+            case ast.Call(args=parts):
+                return self._is_complex or any(map(self._is_of_complex, parts))
+        return any(map(self._is_of_complex, ast.iter_child_nodes(node)))
 
     def visit_For(self, node: ast.For) -> ast.stmt | None:
         self.generic_visit(node)
@@ -173,6 +190,8 @@ class _Expand(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
         self.generic_visit(node)
+        if isinstance(node.targets[0], ast.Name) and not self._is_complex and self._is_of_complex(node.value):
+            self._complex.add(node.targets[0].id)
         match node.value:
             case ast.Call(func=ast.Name(id="hypot"), args=[f, g]):
                 found = ast.parse(_HYPOT.replace("RESULT", ast.unparse(node.targets[0])))
