@@ -1,4 +1,4 @@
-"""Elementary functions outside of jit are those of compiled programs: equal bit for bit, whatever the type and size."""
+"""Elementary functions give the same bits outside of jit as in compiled programs, for all types and sizes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def values(dtype: str, count: int, seed: int = 0) -> Any:
 
 
 def bits(x: Any) -> Any:
-    """The bits of each number; those of all NaN are alike."""
+    """The bits of each number; all NaN have the same bits."""
     parts = np.asarray(x)
     if parts.dtype.kind == "c":
         parts = parts.reshape(*parts.shape, 1).view(f"f{parts.dtype.itemsize // 2}")
@@ -141,7 +141,7 @@ def test_scalars_are_broadcast(dtype: str) -> None:
 
 
 def test_every_function_is_in_the_table() -> None:
-    """An op whose NumPy result is rounded otherwise than the backend's must be one of `FUNCTIONS`."""
+    """If NumPy rounds an op's result differently than the backend, `FUNCTIONS` must contain the op."""
     arithmetic = {
         *("add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "negate", "abs", "sign", "sqrt"),
         *("rsqrt", "ceil", "floor", "round-nearest-afz", "round-nearest-even", "is-finite", "real", "imag", "complex"),

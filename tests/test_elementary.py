@@ -1,4 +1,4 @@
-"""Elementary functions outside of jit, whose kernels come with the package: in a new process, on each processor."""
+"""Elementary functions outside of jit, with kernels from the package: in a new process, on each processor."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FUNCTIONS = [f for key in elementary.keys(TEXT) for f in [elementary.find(TEXT, 
 
 @pytest.fixture(autouse=True)
 def usual_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not those of the suite, with which all passes run and are verified."""
+    """Remove the suite's settings, which run and verify all passes."""
     for name in [name for name in os.environ if name.startswith("HLOOM_") and name != "HLOOM_CACHE_DIR"]:
         monkeypatch.delenv(name)
 
@@ -81,7 +81,7 @@ def test_every_function_has_a_kernel(tool: ModuleType) -> None:
 @pytest.mark.parametrize("element", ["f32", "f16", "c64"])
 @pytest.mark.parametrize("opcode", [Opcode.EXP, Opcode.POWER])
 def test_all_sizes_share_a_kernel(opcode: Opcode, element: str, tool: ModuleType) -> None:
-    """What the stages make of an op depends on its size by the number of elements alone."""
+    """The kernel of an op depends on the number of its elements alone, not on its dimensions."""
     scalar = Shape.array(ElementType(element), ())
     for dimensions in ((), (1,), (1, 1), (2,), (7, 1), (3, 5), (64,), (5, 10_000), (2, 3, 4, 5), (1 << 36,)):
         shape = Shape.array(ElementType(element), dimensions)
@@ -122,7 +122,7 @@ def arguments_of(function: elementary.Function, count: int) -> list[Any]:
 
 
 def run(code: Code, function: elementary.Function, arrays: list[Any], count: int) -> Any:
-    """What the machine code of a kernel computes."""
+    """The result of a kernel's machine code."""
     result = np.empty(count, ElementType(function.key.split(" ")[-1]).dtype)
     table = np.array([array.ctypes.data for array in (*arrays, result)], np.int64)
     kernel = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(code.address)
@@ -155,7 +155,7 @@ def test_the_code_gives_what_is_compiled_here(element: str) -> None:
 
 @needs_images
 def test_code_calls_only_what_every_process_has() -> None:
-    """Kernels call nothing of libm, whose results differ between systems."""
+    """Kernels call nothing of libm: its results differ between systems."""
     for path in native_code.LEVELS.values():
         for name, _, image in native_code.read(native_code.data(path)):
             assert set(image.externals) <= {"memcpy", "memmove", "memset"}, name

@@ -90,7 +90,7 @@ def test_results_are_those_of_the_evaluator(name: str) -> None:
 
 
 def test_an_operand_is_not_overwritten_before_all_rows_have_read_it() -> None:
-    """The operand of the first product is no longer needed after it, and of the size of what follows."""
+    """The operand of the first product is unused after it, and has the size of the later results."""
     text = """HloModule m
     ENTRY e {
       x = f32[640,640] parameter(0)

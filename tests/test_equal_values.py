@@ -1,5 +1,5 @@
 """Gradients at matrices with equal singular values or eigenvalues, of functions that do not depend on which vectors
-are chosen for them: finite and right. Those of the vectors themselves are not finite there."""
+are chosen for them: finite and right. The gradients of the vectors themselves are not finite there."""
 
 from __future__ import annotations
 

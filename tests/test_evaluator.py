@@ -76,7 +76,7 @@ def bf16(*values: float) -> Any:
 
 
 def _readable(x: Any) -> Any:
-    """bf16, of which NumPy's tests do not know what NaN is, as f32."""
+    """bf16 as f32, because NumPy's tests do not know NaN of bf16."""
     return x.astype(np.float32) if x.dtype == ml_dtypes.bfloat16 else x
 
 

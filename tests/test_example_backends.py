@@ -1,4 +1,4 @@
-"""The backends of `examples/backends`, found as those of an installed package: op table, programs, and their own sides.
+"""The backends of `examples/backends`, found as in an installed package: op table, programs, and their own sides.
 
 The whole table: HLOOM_WHOLE_OP_TABLE=1, which takes some minutes for each; else a sample of it is among the slow tests.
 """
@@ -48,7 +48,7 @@ REFUSED = {
         "rng-get-and-update-state": "the device cannot call functions of the host",
     },
 }
-"""Ops that a backend refuses (of `c`: large matrices, and sizes for which no kernel is written), and what it says."""
+"""Ops that a backend refuses (`c`: large matrices, and sizes that it has no kernel for), with its message."""
 
 
 @pytest.fixture(autouse=True)

@@ -31,7 +31,7 @@ PROGRAMS = {
     kalman_smoother: ("kalman", ["--steps", "5", "--points", "60"]),
     per_example_gradients: ("gradients", ["--epochs", "1", "--hidden", "8"]),
 }
-"""What `make` calls each, and arguments for a short run."""
+"""The name of each in `make`, and arguments for a short run."""
 
 
 # ---- as programs

@@ -81,7 +81,7 @@ def test_what_is_not_finite_stays_in_its_row() -> None:
 
 COLUMNS = [(2, 4, 1), (1, 1, 6), (3, 5, 2), (2, 16, 7), (1, 12, 33), (2, 64, 40), (1, 600, 70)]
 FEW_COLUMNS = [(2, 36, 2), (1, 32, 3), (1, 45, 5), (2, 17, 3)]
-"""Three passes or more, of which the first two together have less columns than a loop is made for."""
+"""Three passes or more; the first two together have too few columns for a loop."""
 
 
 @pytest.mark.parametrize("shape", [*COLUMNS, *FEW_COLUMNS])

@@ -147,7 +147,7 @@ CASES = {
     "import": ("import hloom", "import hloom.numpy", "import hloom.numpy as n; assert n.ones(3)[0] == 1", "0.05", "4"),
     "first call": ("import hloom", FIRST, FIRST, "0.15", "4"),
 }  # fmt: skip
-"""What runs before, what the other thread does all the time, what a child does; seconds between forks, how many."""
+"""The setup, the other thread's loop, the child's program; the seconds between forks, the number of forks."""
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -83,7 +83,7 @@ def test_a_hang_is_found(defect: str) -> None:
 
 @pytest.mark.parametrize("kind", kinds.KINDS)
 def test_a_seed_is_a_case(kind: str, worker: Worker) -> None:
-    """The same one in another process, whose hashes are others."""
+    """The same case in another process, which has other hashes."""
     for seed in (3, 17, 101):
         worker.check(Drawn(kind, seed))
         theirs, mine = worker.last_case, kinds.KINDS[kind].draw(seed)
@@ -105,7 +105,7 @@ def test_some_cases_find_nothing(kind: str, worker: Worker, tmp_path: Path, caps
 
 @pytest.mark.parametrize("kind", kinds.WITH_DATA)
 def test_a_program_runs_with_many_sets_of_data(kind: str, worker: Worker) -> None:
-    """The first set is the one that is drawn with the program; each set is a case of its own, here and in the child."""
+    """The first set is drawn with the program; each set is a case of its own, here and in the child."""
     ran = 0
     for seed in range(5_000_000, 5_000_004):
         outcomes = worker.outcomes(Drawn(kind, seed, 0, 8))
@@ -132,7 +132,7 @@ def test_each_flavour_has_numbers_of_each_type(flavour: str, element: ElementTyp
 
 
 def test_a_crash_with_another_set_of_data_is_found(worker: Worker) -> None:
-    """When the child has ended, the parent knows with which set."""
+    """When the child has ended, the parent knows the set that ended it."""
     with Worker(prepare="support.fuzz_defects:crash_of_subnormals", oracle=False) as broken:
         programs = (broken.outcomes(Drawn("hlo", seed, 0, 8)) for seed in range(30))
         outcomes = next(outcomes for outcomes in programs if outcomes[-1].verdict is Verdict.FOUND)
@@ -277,7 +277,7 @@ _MULTIPLY = "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1]
     ],
 )  # fmt: skip
 def test_what_the_order_decides(entry: str, arguments: list[np.ndarray], verdict: Verdict) -> None:
-    """Results of which all signs differ."""
+    """Results with different signs in all elements."""
     module = parse(f"HloModule m\n{_TIMES}\nENTRY e {entry}")
     (expected,) = evaluate(module, *arguments)
     assert differences(module, arguments, [expected], [-expected], How())[0] is verdict
@@ -416,7 +416,7 @@ def test_a_reproduction_is_the_case(dtype: str, tmp_path: Path) -> None:
 
 
 def test_no_defect_is_known() -> None:
-    """What is found is mended. An entry of the list is for the time until then."""
+    """Each defect that is found is mended. The list holds it until then."""
     assert KNOWN == ()
 
 

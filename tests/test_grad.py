@@ -290,7 +290,7 @@ def test_zero_tangents_cost_nothing() -> None:
 
 
 def test_gradient_of_a_network_is_as_small_as_it_can_be() -> None:
-    """Five dots (two forwards, three backwards), no transposes, no broadcasts but those of biases and cotangents."""
+    """Five dots (two forwards, three backwards), no transposes, broadcasts of biases and cotangents only."""
 
     def loss(params: Any, x: Any) -> Value:
         (w1, b1), (w2, b2) = params
@@ -436,7 +436,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("call", "args", "error", "message"), REFUSED)
 def test_errors_name_the_argument(call: Any, args: Any, error: type[Exception], message: str) -> None:
-    """The rules are those of JAX; the argument's path, the function and the line are added."""
+    """The rules are JAX's; the argument's path, the function and the line are added."""
     with pytest.raises(error, match=f"(?s){message}"):
         call(*args)
 

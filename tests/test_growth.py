@@ -14,7 +14,7 @@ FEW = 60
 """Steps for an instruction that any file may take: some are not needed for short programs, and some fill tables."""
 
 LIMITED = {"hlo/passes/fuse/cluster_order.py": MOST_STEPS}
-"""Steps for an instruction that a file may take whose searches have a limit: short programs do not come to it."""
+"""Steps for an instruction that a file with limited searches may take: short programs do not reach the limit."""
 
 SLACK = 1.7
 """How much faster than the program the steps of one file may grow when the program gets four times as long: a work of

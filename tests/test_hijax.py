@@ -1,4 +1,4 @@
-"""Primitives and types of hloom.experimental.hijax; devices and values of all processes, of which there is one."""
+"""Primitives and types of hloom.experimental.hijax; devices and values of all processes; there is one process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Cubed(hijax.HiPrimitive):
 
 
 class Doubled(hijax.HiPrimitive):
-    """2 x, whose derivative is that of its meaning."""
+    """2 x, with the derivative of its expansion."""
 
     def abstract_eval(self, x: Any) -> Any:
         return x, set()

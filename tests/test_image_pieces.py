@@ -140,7 +140,7 @@ def test_another_number_of_images_compiles_nothing() -> None:
 
 @pytest.mark.parametrize("stride", [1, 2])
 def test_infinities_stay_where_they_are(stride: int) -> None:
-    """What a piece left in memory that the next one uses does not reach any result."""
+    """Values that a piece left in memory for the next one to use do not reach any result."""
     x = X.copy()
     x[0, :, -1], x[3, 2] = np.nan, np.inf
     module = parse(hloom.jit(lambda x, w: relu(convolve(x, w, window_strides=(stride,) * 2))).lower(x, W).as_text())

@@ -142,7 +142,7 @@ NUMBA_IS_OPEN = {
     "numba.core.errors": {"NumbaTypeError"},
     "numba.extending": {"intrinsic"},
 }
-"""What of Numba is used: its documents describe all of it."""
+"""The names of Numba that are used: its documents describe all of them."""
 
 
 def test_only_documented_names_of_numba_are_used(root: Path) -> None:

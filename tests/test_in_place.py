@@ -398,7 +398,7 @@ def columns_from_columns(a):
 
 @program(SQUARE, np.array([3, -1, 40, 7, 7, 0], np.int32), writes=ROW)
 def rows_from_any_rows(a, places):
-    """Also where nobody knows whether it is the same row."""
+    """Also if it is unknown whether it is the same row."""
 
     def step(a, place):
         new = 0.5 * lax.dynamic_index_in_dim(a, place, 0, False) + 1
@@ -429,7 +429,7 @@ def heat_of_a_large_plate(u):
 
 @program(BIG, writes=16 * N * N)
 def heat_until_it_rests(u):
-    """So they do where nobody knows how many steps there will be; they are copied only when the loop ends."""
+    """The buffers change places for an unknown number of steps, too; they are copied only when the loop ends."""
 
     def body(state):
         u, _, k = state
@@ -598,7 +598,7 @@ def test_updates_of_what_they_read_need_no_temporaries() -> None:
 
 
 def test_the_second_step_is_conditional() -> None:
-    """Where nobody knows how often a loop runs, arrays that change places are copied only when it ends."""
+    """If the number of iterations is unknown, arrays that change places are copied only when the loop ends."""
     writes = writes_of(PROGRAMS["until_nothing_changes"].module())
     copies = [w.what for w in writes if w.loops and w.what.startswith("copy") and w.size > ELEMENT]
     assert copies and all("_ends" in what for what in copies)

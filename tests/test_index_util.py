@@ -23,7 +23,7 @@ def _memory(text: str) -> list[tuple[int, ...] | None]:
 
 
 def _letters(text: str, letters: str) -> str:
-    """What the buffer holds, 0 for padding, when the array holds `letters` in row-major order."""
+    """The contents of the buffer, 0 for padding, of an array that holds `letters` in row-major order."""
     shape = Shape.parse(text)
     array = np.array(list(letters)).reshape(shape.dimensions)
     return " ".join("0" if index is None else str(array[index]) for index in _memory(text))

@@ -20,7 +20,7 @@ FOLDERS = ("hlo", "numba_backend")
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
-    """A copy of what makes programs."""
+    """A copy of the files that make programs."""
     copy = tmp_path_factory.mktemp("package")
     for name in FOLDERS:
         shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -72,7 +72,7 @@ def test_every_file_that_the_compiler_imports_is_in_the_key_of_kernels(own: Path
 
 
 def imports_of(package: Path, start: Path) -> set[Path]:
-    """What `imported_files` finds, from the syntax trees."""
+    """The result of `imported_files`, from the syntax trees."""
     found: set[Path] = set()
     left = [start]
     while left:
@@ -117,7 +117,7 @@ for name, module in list(sys.modules.items()):
 
 
 def test_a_process_that_compiles_imports_nothing_else(tmp_path: Path) -> None:
-    # What the package itself imports before, and whoever asks.
+    # The package itself, or the code that asks, imports these before.
     known = {"hloom.hlo.loading", "hloom.version"}
     assert set(python(COMPILING, str(tmp_path), ADD.source).split()) <= known
 

@@ -1,4 +1,4 @@
-"""The programs to which JAX lowers its public functions run here and give JAX's results.
+"""The programs that JAX lowers its public functions to run here and give JAX's results.
 
 The modules, inputs and results were recorded by `tests/interop/record.py`; nothing here needs JAX.
 """

@@ -87,7 +87,7 @@ def test_a_loop_without_jit_does_not_write_to_the_callers_array(loop: str) -> No
 
 
 def test_control_flow_of_traced_values_without_jit() -> None:
-    """What is traced cannot run as Python: it is recorded."""
+    """A traced function cannot run as Python: it is recorded."""
     with hloom.disable_jit():
         shape = hloom.eval_shape(lambda x: lax.while_loop(lambda c: c < 3, lambda c: c * 2, x), 1.0)
         assert shape.shape == ()

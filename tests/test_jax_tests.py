@@ -115,7 +115,7 @@ class RunTest(absltest.TestCase):
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Outcomes of three tests, one of which passes."""
+    """Outcomes of three tests; one of them passes."""
     pytest.importorskip("absl")
     place = tmp_path_factory.mktemp("place")
     (place / "tests").mkdir()

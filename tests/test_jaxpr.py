@@ -271,7 +271,7 @@ def test_primitives_are_those_of_jax() -> None:
     jax = pytest.importorskip("jax")
     for name in primitives.__all__:
         theirs = getattr(jax.lax, name, None)
-        if theirs is None:  # the names are those of 0.10.2
+        if theirs is None:  # the names are from 0.10.2
             assert jax.__version_info__ > (0, 10, 2), name
             continue
         assert getattr(lax, name).name == theirs.name, name

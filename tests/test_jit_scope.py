@@ -1,4 +1,4 @@
-"""jit_scope and hloom_jit_level: operations outside of jit that are put off give what they give at once."""
+"""jit_scope and hloom_jit_level: deferred operations outside of jit give the same results as immediate ones."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ INEXACT = frozenset(
         *("triangular-solve", "batch-norm-training", "batch-norm-grad", "batch-norm-inference", "custom-call"),
     )
 )
-"""Opcodes whose kernels add up numbers in an order that their text leaves open."""
+"""Opcodes with kernels that add numbers in an order that their text leaves open."""
 
 
 def check(case: OpCase) -> None:

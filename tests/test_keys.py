@@ -548,7 +548,7 @@ def test_words_and_keys() -> None:
 
 
 def test_another_generator() -> None:
-    """What a new generator needs: an object with its functions."""
+    """A new generator needs an object with its functions."""
 
     def mixed(words: Any) -> Any:
         return words * np.uint32(2654435761) + np.uint32(1)

@@ -159,7 +159,7 @@ def _drawn(rng: np.random.Generator, count: int, factor: int = 1) -> np.ndarray:
 
 
 def results(kernel: KernelSource, register: int) -> list[np.ndarray]:
-    """What the kernel makes of drawn buffers, with vectors of so many bytes; 0: with loops."""
+    """The kernel's results on drawn buffers, with vectors of so many bytes; 0: with loops."""
     symbol = f"{kernel.symbol}_{next(_numbers)}"
     text = to_llvm(kernel, SCOPE, "one pass", register=register).replace(kernel.symbol, symbol)
     (code,) = load_objects([(symbol, emit_object(text))])

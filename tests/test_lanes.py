@@ -1,4 +1,4 @@
-"""Many small factorisations side by side give what one after the other gives, also where a matrix has none."""
+"""Many small factorisations in lanes give the same results as one after the other, also if a matrix has none."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_lu(shape: tuple[int, int], count: int, kind: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 5), (5, 3), (8, 8)])
 def test_qr(shape: tuple[int, int], count: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     a = matrices(kind, count, *shape)
-    a[2:5] = a[0]  # Q of what is not finite, or of numbers of very different sizes, has no few right digits
+    a[2:5] = a[0]  # Q of numbers that are not finite, or of very different sizes, has no few right digits
     both(lambda x: lax.linalg.qr(x, full_matrices=False), a, monkeypatch)
     q, r = hloom.jit(lambda x: lax.linalg.qr(x, full_matrices=False))(a)
     np.testing.assert_allclose(q @ np.asarray(r), a, atol=1e-5)

@@ -308,7 +308,7 @@ def test_integers_are_sorted_and_gathered() -> None:
 
 
 def _multiplied(x: Any, u: Any) -> Any:
-    """What scatter_mul does, one update after the other; it drops those outside."""
+    """scatter_mul by one update after the other; it drops updates outside."""
     x = jax.numpy.asarray(x)
     for k, (i,) in enumerate(AT):
         x = x.at[i].multiply(u[k]) if 0 <= i < x.size else x

@@ -70,7 +70,7 @@ def test_types_of_presets_are_those_of_jax(preset: str) -> None:
 
 @pytest.mark.parametrize("preset", [p for p in PRESETS if not p.startswith("ANY")])
 def test_an_algorithm_rounds_its_operands(preset: str) -> None:
-    """The product is that of the operands in its types, to the precision of its sums; also of those JAX lacks."""
+    """The product of the operands in the algorithm's types, to the precision of its sums; also if JAX lacks it."""
     x, y = operands(np.float32)
     algorithm = lax.DotAlgorithmPreset[preset]
     kinds = algorithm.supported_lhs_types

@@ -77,7 +77,7 @@ def test_a_second_rule_is_refused(table: RuleTable) -> None:
 
 
 def test_fields_that_look_like_dimensions_are_declared_as_such() -> None:
-    """What the layout passes, and whoever renumbers dimensions, would overlook."""
+    """The layout passes, and other code that renumbers dimensions, would overlook such fields."""
     kinds = {spec.attributes for spec in SPECS.values()}
     silent = {
         f"{kind.__name__}.{field.name}"
@@ -85,7 +85,7 @@ def test_fields_that_look_like_dimensions_are_declared_as_such() -> None:
         for field in declared(kind)
         if "dim" in field.name and field.attr.dims == type(field.attr.dims)()
     }
-    assert silent == {"ConvolutionAttributes.dimension_numbers"}  # a record, whose fields say it
+    assert silent == {"ConvolutionAttributes.dimension_numbers"}  # a record; its fields are declared
 
 
 def test_codecs_read_what_fields_hold() -> None:

@@ -1,4 +1,4 @@
-"""What the layout passes promise: bitcasts are exact or refused, a change of layout alone costs nothing, and programs
+"""Guarantees of the layout passes: bitcasts are exact or refused, a change of layout alone costs nothing, and programs
 without layout requests do not change."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def bitcast(source: Shape, target: Shape) -> HloModule:
 
 
 def relatives(shape: Shape, rng: random.Random) -> list[Shape]:
-    """Arrays of other dimensions or layouts whose buffers have as many bytes."""
+    """Arrays of other dimensions or layouts with buffers of the same size."""
     found = [shape]
     extents = shape.physical_form.extents
     found.append(Shape.array(shape.element, extents))
@@ -128,7 +128,7 @@ ENTRY e {
 
 
 def test_transposes_that_only_change_a_layout_cost_nothing() -> None:
-    """The kernels are those of the program on row-major arrays, text for text."""
+    """The kernels are the same as for the program on row-major arrays, text for text."""
     rows, columns, turned = (
         get_compiler("numba").compile(parse(text))
         for text in (CHAIN.format(given="{1,0}"), CHAIN.format(given="{0,1}"), TURNED)

@@ -39,7 +39,7 @@ _HANDS_ON = ("tuple", "get-tuple-element", "bitcast", "while", "conditional", "c
 
 
 def counted(text: str) -> tuple[int, int]:
-    """Buffers and their bytes, as `report_as_written` defines them, of a module whose layouts are dense."""
+    """Buffers and their bytes, as `report_as_written` defines them, of a module with dense layouts."""
     text = re.sub(r"/\*.*?\*/", "", text)
     bodies: dict[str, list[str]] = {}
     entry = current = ""
@@ -217,8 +217,8 @@ def test_a_module_without_buffers() -> None:
 
 
 def test_asynchronous_operations_write_once() -> None:
-    """The start of a copy holds the operand and a handle too; the end hands over what was written. What an async-start
-    runs is a computation with a buffer of its own."""
+    """The start of a copy holds the operand and a handle too; the end passes the written array on. An async-start
+    runs a computation with a buffer of its own."""
     text = """HloModule m
 doubled { a = f32[8] parameter(0) ROOT b = f32[8] add(a, a) }
 ENTRY e {

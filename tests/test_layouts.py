@@ -338,7 +338,7 @@ def test_known_memory_spaces_are_read() -> None:
 
 @pytest.mark.parametrize("element_type", ElementType)
 def test_element_sizes(element_type: ElementType) -> None:
-    """What an element can be stored in, no more: from its bits to its bytes."""
+    """The allowed sizes of a stored element: from its bits to its bytes."""
     fits = {b for b in range(1, 200) if layout_violation(element_type, (3,), Layout((0,), (), b)) is None}
     low, high = element_type.bit_width, 8 * element_type.byte_width
     assert fits == {b for b in (1, 2, 4, 8, 16, 32, 64, 128) if low <= b <= high} and high in fits

@@ -2,7 +2,7 @@
 
     pip install --no-deps einops jaxtyping ...        # docs/jax_programs.md has the list
 
-A program is skipped where its library is not installed. JAX need not be.
+A program is skipped if its library is not installed. JAX is not required.
 """
 
 from __future__ import annotations

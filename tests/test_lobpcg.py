@@ -18,7 +18,7 @@ START = RNG.standard_normal((N, K))
 
 
 def _with_values(values: Any, imaginary: bool = False) -> np.ndarray[Any, Any]:
-    """A matrix with these eigenvalues, in a basis that is not that of the coordinates."""
+    """A matrix with these eigenvalues, in a basis other than the coordinates."""
     basis = np.linalg.qr(RNG.standard_normal((N, N)) + (1j * RNG.standard_normal((N, N)) if imaginary else 0))[0]
     return (basis * values) @ basis.conj().T
 

@@ -221,7 +221,7 @@ def test_axpy(client: LocalClient) -> None:
 
 
 def test_axpy_constants_are_folded() -> None:
-    """What the tutorial promises of constants: the compiler computes all of it."""
+    """As the tutorial says of constants: the compiler computes the whole result."""
     client = LocalClient("numba")
     computation, _ = axpy.compute_axpy_constants(client, 2.5, X.tolist(), Y.tolist())
     assert [i.opcode.value for i in client.compile(computation).module.instructions()] == ["constant"]

@@ -1,4 +1,4 @@
-"""Kernels that take long are run in steps, and can be interrupted; the results are those of the whole range."""
+"""Kernels that take long are run in steps, and can be interrupted; the results are the same as for the whole range."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], np.ndarray]] = {
 
 
 def results(function: Callable[..., Any], x: np.ndarray) -> tuple[list[np.ndarray], list[Op]]:
-    """What the program computes, and its rows."""
+    """The result of the program, and its rows."""
     executable = NumbaCompiler().compile(parse(hloom.make_hlo(function)(x).to_text()))
     return executable.execute([x]), [row.op for row in executable._program.rows]
 
@@ -80,7 +80,7 @@ def test_steps(extent: int, grain: int, nanoseconds: float, threads: int, step: 
 
 
 class Stop(Exception):
-    """What the handler raises."""
+    """The error that the handler raises."""
 
 
 def _pairs(x: Any, y: Any) -> Any:

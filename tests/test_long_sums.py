@@ -1,4 +1,4 @@
-"""Sums of many numbers: their error does not grow with their length beyond that of a sum by pairs.
+"""Sums of many numbers: their error does not grow with their length faster than the error of a pairwise sum.
 
 0.1 is rounded up in f32, and a sum of many is rounded in one direction for long: added one after the other, a million
 of them are 1 % off, and 20 million ones are 16,777,216.

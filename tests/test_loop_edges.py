@@ -88,7 +88,7 @@ def columns(jnp: Any, lax: Any, a: Any) -> Any:
 
 
 def slices(jnp: Any, lax: Any, x: Any, starts: Any) -> Any:
-    """Clamped reads and writes: a write of two elements at a start, of what is read at the start after it."""
+    """Clamped reads and writes: a write of two elements at a start, with elements read at the next start."""
 
     def step(x: Any, start: Any) -> Any:
         piece = lax.dynamic_slice(x, (start + 1,), (2,))
@@ -162,7 +162,7 @@ def empty_state(jnp: Any, lax: Any, x: Any, n: Any) -> Any:
 
 
 def constants(jnp: Any, lax: Any, n: Any) -> Any:
-    """A state of constants, one of them twice, one of which never changes."""
+    """A state of equal constants; one element never changes."""
     one = jnp.ones(2, jnp.int32)
     return lax.fori_loop(0, n, lambda i, s: (s[0] + s[2], s[1] * 2, s[2]), (one, one, one))
 

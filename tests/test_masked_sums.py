@@ -53,7 +53,7 @@ def test_masked_sums(name: str) -> None:
 
 
 def test_what_is_masked_may_be_anything() -> None:
-    """What the mask hides takes no part, NaN or infinite as it may be."""
+    """Elements that the mask hides take no part, even NaN and infinities."""
     x = X.copy()
     x[40:] = np.nan
     x[60:] = np.inf

@@ -35,7 +35,7 @@ def odd(function: Real) -> tuple[Real, Real]:
 
 @dataclass(frozen=True)
 class Table:
-    """Coefficients by format, what they approximate, with which weight and where, and log2 of the largest error."""
+    """Coefficients by format, the approximated function, its weight and interval, and log2 of the largest error."""
 
     coefficients: dict[FloatFormat, tuple[float, ...]]
     function: Real

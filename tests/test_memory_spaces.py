@@ -161,7 +161,7 @@ def test_the_most_used_byte_comes_first() -> None:
 
 
 def test_arguments_and_results_in_fast_memory_take_of_the_limit() -> None:
-    """64 bytes each; of what lies between, two buffers at a time."""
+    """64 bytes each; two intermediate buffers at a time."""
     text = CHAIN.replace("x = f32[16]", "x = f32[16]{0:S(1)}").replace("r = f32[16]", "r = f32[16]{0:S(1)}")
     for size, left in ((0, 0), (64, 0), (191, 0), (192, 64), (255, 64), (256, 128), (1024, 128)):
         module, assignment = placed(hlo.parse(text), size)
@@ -446,7 +446,7 @@ def test_the_checker_knows_spaces_and_limits() -> None:
 
 
 def test_buffers_of_different_spaces_are_not_shared() -> None:
-    """`b` is written over `a`, unless it lies elsewhere."""
+    """`b` is written over `a`, unless it is in another memory space."""
     text = CHAIN.replace("reverse(a), dimensions={0}", "negate(a)").replace("add(a, b)", "add(b, b)")
     for space, shared in (("", True), ("{0:S(1)}", False)):
         assignment = assign_buffers(hlo.parse(text.replace("a = f32[16]", f"a = f32[16]{space}")), can_share)

@@ -165,7 +165,7 @@ def mnist_data_small_means() -> np.ndarray:
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Path]]:
-    """A mirror at an address of this machine, with four small files whose checksums are the expected ones."""
+    """A mirror at an address of this machine, with four small files that have the expected checksums."""
     folder = tmp_path / "mirror"
     for part in ("train", "t10k"):
         fill(folder, part, gzip.compress(GOOD_IMAGES), gzip.compress(GOOD_LABELS), ".gz")

@@ -70,7 +70,7 @@ def test_every_name_is_one_of_jax_or_declared_as_ours(name: str) -> None:
 
 @pytest.mark.parametrize("name", jax_names.NAMESPACES)
 def test_nothing_internal_leaks(name: str) -> None:
-    """What tab completion offers, and what `from namespace import name` finds."""
+    """The names that tab completion offers, and that `from namespace import name` finds."""
     module = jax_names.namespace("hloom", name)
     offered = {n for n in dir(module) if n.isidentifier()}  # pytest gives the modules that it rewrites names with an @
     assert {n for n in offered if not n.startswith("_")} == set(module.__all__)

@@ -1,4 +1,4 @@
-"""What comes with the package is what the stages and LLVM make: the runtime's own functions, and elementary ones."""
+"""The package's code is up to date with the stages and LLVM: the runtime's own functions, and elementary ones."""
 
 from __future__ import annotations
 

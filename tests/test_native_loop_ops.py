@@ -60,7 +60,7 @@ def _cast(x: NDArray, t: str) -> NDArray:
 
 
 def case(name: str, state: list[NDArray], body: str, computations: str = "") -> None:
-    """A case whose loop changes `state`. In `body`, {0} is the type of element 0 of the state, and so on."""
+    """A case with a loop that changes `state`. In `body`, {0} is the type of element 0 of the state, and so on."""
     names = {v: k for k, v in DTYPES.items()}
     kinds = [names[x.dtype] for x in state]
     types = tuple(f"{t}[{','.join(map(str, x.shape))}]" for t, x in zip(kinds, state))
@@ -399,7 +399,7 @@ KEPT = {
     "a large factorisation": (("f32[40,40]",), "y0 = {0} cholesky(x0), lower=true", [np.eye(40, dtype="f4")]),
     "a Fourier transform": (("c64[8]",), "y0 = {0} fft(x0), fft_type=FFT, fft_length={8}", [np.ones(8, "c8")]),
 }
-"""What a kernel cannot hold."""
+"""Operations that a kernel cannot contain."""
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -1,4 +1,4 @@
-"""Native loops: a loop whose body is cheap is one kernel. Each program runs as one kernel, as rows of the program's
+"""Native loops: a loop with a cheap body is one kernel. Each program runs as one kernel, as rows of the program's
 table, and on the evaluator."""
 
 from __future__ import annotations

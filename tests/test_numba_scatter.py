@@ -65,7 +65,7 @@ def test_many_updates_of_a_small_array_are_combined_in_parts(element: str, op: s
 @pytest.mark.parametrize("count", [2, 5, 1023, 1024, 1025, 3000])
 @pytest.mark.parametrize("op", ["add", "subtract", "maximum"])
 def test_wide_windows_have_owners(op: str, count: int) -> None:
-    """Each is updated in the order of the indices, of which many are outside, on one thread and on two."""
+    """Each is updated in the order of the indices, on one thread and on two. Many indices are outside."""
     rng = np.random.default_rng(0)
     text = updates_of("f32", op, dims="50", count=count, window="160")
     with small_pieces():
@@ -81,7 +81,7 @@ def test_wide_windows_have_owners(op: str, count: int) -> None:
 
 @pytest.mark.parametrize(("op", "count"), [("add", 300), ("subtract", 40_000), ("maximum", 300)])
 def test_updates_in_their_order(op: str, count: int) -> None:
-    """Few updates, or a combiner whose order matters."""
+    """Few updates, or a combiner that depends on the order."""
     rng = np.random.default_rng(0)
     text = updates_of("f32", op, count=count)
     executable = compiled(text)

@@ -80,7 +80,7 @@ def test_all_ways_give_the_stable_order(t: ElementType, way: str, monkeypatch: p
     ("t", "threads"), [(E.F32, 1), *[(t, 64) for t in (E.PRED, E.S8, E.U64, E.BF16, E.F32, E.F64)]], ids=str
 )
 def test_long_rows_in_blocks(t: ElementType, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One block, or many, of which the last ones are short or empty; digits of both widths; on memory with guards."""
+    """One block, or many with short or empty blocks at the end; digits of both widths; on memory with guards."""
     monkeypatch.setattr(long_sort, "LEAST", 1)
     monkeypatch.setattr(long_sort, "_BLOCK", 7)
     monkeypatch.setattr(rows, "get_num_threads", lambda: threads)

@@ -191,7 +191,7 @@ xp.isin(v, w, method="binary_search")
 xp.isin(x, n, method="compare_all", invert=True) | xp.sum(p, promote_integers=False) | xp.prod(p, initial=0)
 xp.prod(p, promote_integers=False) | xp.max(p, initial=False)
 """
-"""Calls whose arguments, order of results or types are JAX's own."""
+"""Calls with arguments, an order of results or types of JAX's own."""
 
 R_LONG = R.integers(0, 60, 100).astype(np.int32)
 _FREE = (
@@ -311,7 +311,7 @@ GRADIENTS = {
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_derivatives(name: str) -> None:
-    """The first two orders by both modes; batches are those of a loop."""
+    """The first two orders by both modes; batches agree with a loop."""
     expression = GRADIENTS[name]
     given = _arrays(expression, jnp.asarray)
     # No equal elements: there is no derivative.

@@ -137,7 +137,7 @@ xp.frompyfunc(lambda x, y: x * 2 + y, 2, 1).at(v, i, 5.0, inplace=False)
 xp.frompyfunc(lambda x, y: x * 2 + y, 2, 1).outer(k, k) | xp.frompyfunc(lambda x, y: x * y, 2, 1, identity=1).reduce(e)
 xp.frompyfunc(lambda x, y: x * 2 + y, 2, 1).reduceat(v, i[:2])
 """
-"""What NumPy does not have, or does in place."""
+"""Functions that NumPy lacks, or that work in place there."""
 
 DIFFERENT = (
     *("xp.gradient(a)", "xp.gradient(cube", "xp.modf(-t)", "xp.modf(s", "xp.poly(a", "xp.ldexp(s", "xp.spacing(s)"),
@@ -265,7 +265,7 @@ GRADIENTS = {
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_derivatives(name: str) -> None:
-    """The first two orders by both modes; batches are those of a loop."""
+    """The first two orders by both modes; batches agree with a loop."""
     expression = GRADIENTS[name]
     given = _arrays(expression, jnp.asarray)
     floats = {n: x for n, x in given.items() if x.dtype.kind == "f"}

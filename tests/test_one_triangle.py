@@ -27,7 +27,7 @@ COMPLEX_SYMMETRIC = _Z + _Z.T + 5j * np.eye(N)
 B = RNG.standard_normal((N, 2))
 B_LEFT = B @ B.T + N * np.eye(N)
 
-# name: (function of (matrix, lower), matrix, whether its other triangle follows from the one that is read)
+# name: (function of (matrix, lower), matrix, whether its other triangle follows from the triangle that is read)
 CASES: dict[str, tuple[Callable[[Any, bool], Any], NDArray, bool]] = {
     "scipy cholesky": (lambda a, low: sl.cholesky(a, lower=low), HERMITIAN, True),
     "scipy cho_factor, cho_solve": (lambda a, low: sl.cho_solve(sl.cho_factor(a, lower=low), B), HERMITIAN, True),
@@ -86,7 +86,7 @@ def test_the_other_triangle_is_not_read(name: str, lower: bool) -> None:
 
 @pytest.mark.parametrize("name, lower", [(n, low) for n, low in ALL if n != "lax tridiagonal"])
 def test_derivatives_are_those_of_one_triangle(name: str, lower: bool) -> None:
-    """Finite differences of all elements: those of the other triangle are 0."""
+    """Finite differences of all elements: they are 0 in the other triangle."""
     function, whole, _ = CASES[name]
 
     def leaves(xs: list[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What is installed, from which kind of source, and what importing it imports."""
+"""The installed files, from each kind of source, and the modules that an import loads."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_checkout_without_links_says_so(root: Path, tmp_path: Path) -> None:
 
 
 def test_frames_of_the_library_are_not_the_users(root: Path, tmp_path: Path) -> None:
-    """However the package lies on disk: the user's line is the one that names an instruction."""
+    """The user's line names an instruction, whatever the package's folders on disk."""
     shutil.copytree(root / "hloom", tmp_path / "site" / "hloom", ignore=shutil.ignore_patterns("__pycache__"))
     program = tmp_path / "program.py"
     program.write_text(
@@ -283,7 +283,7 @@ def test_a_page_of_the_index_has_no_link_to_a_file(root: Path) -> None:
 
 
 def description(root: Path) -> Callable[[str], str]:
-    """The function of setup.py, read alone: setuptools need not be installed."""
+    """The function of setup.py, read alone, so that setuptools is not required."""
     tree = ast.parse((root / "setup.py").read_text())
     (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "description")
     space: dict[str, Any] = {"re": re}

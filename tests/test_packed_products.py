@@ -1,4 +1,4 @@
-"""Products of small numbers, several of which are in a word: all types, orders and edges."""
+"""Products of small numbers that are packed into words: all types, orders and edges."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def check(types: tuple[str, str, str], m: int, k: int, n: int, batch: tuple[int,
 
 
 def assert_product(actual: np.ndarray, left: np.ndarray, right: np.ndarray, kind: str, text: str) -> None:
-    """Integers are exact. Sums of floats are those of f32, rounded once more."""
+    """Integers are exact. Sums of floats are sums in f32, rounded once more."""
     if kind not in ROUNDING:
         expected = (left.astype(np.int64) @ right.astype(np.int64)).astype(DTYPES[kind])
         np.testing.assert_array_equal(actual, expected, err_msg=text)

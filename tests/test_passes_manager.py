@@ -112,7 +112,7 @@ def test_environment_is_used_by_default(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def break_shapes(module: HloModule) -> HloModule:
-    """What no pass should do."""
+    """A wrong pass: it changes shapes."""
 
     def visit(old: HloInstruction, moved: HloInstruction) -> HloInstruction:
         return moved if old.opcode is Opcode.PARAMETER else replace(moved, shape=Shape.array(F32, (4,)))

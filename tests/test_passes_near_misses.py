@@ -1,4 +1,4 @@
-"""Programs to which a pass seems to apply, but which differ in the values of a type or in the order of operands.
+"""Programs that look as if a pass applied, but that differ in the values of a type or in the order of operands.
 
 Each is evaluated before and after the passes, and compiled.
 """

@@ -94,7 +94,7 @@ def misses(rule: str, body: str) -> Case:
 
 
 def floor_remainder(divisor: str, added: str, test: str = "") -> str:
-    """What JAX writes for i % divisor; `test`: compared with zero."""
+    """JAX's instructions for i % divisor; `test`: compared with zero."""
     return (
         f"r = s32[4] remainder(i, {divisor})  l = pred[4] compare(r, i0), direction=LT  a = s32[4] add(r, {added})  "
         + (f"f = s32[4] select(l, a, r)  ROOT is0 = pred[4] {test}" if test else "ROOT f = s32[4] select(l, a, r)")
@@ -102,7 +102,7 @@ def floor_remainder(divisor: str, added: str, test: str = "") -> str:
 
 
 def floor_divide(divisor: str, by: str, one: str = "i1") -> str:
-    """What JAX writes for i // divisor."""
+    """JAX's instructions for i // divisor."""
     return (
         f"g = s32[4] sign(i)  l = pred[4] compare(g, {one}), direction=NE  r = s32[4] remainder(i, {by})  "
         f"left = pred[4] compare(r, i0), direction=NE  both = pred[4] and(l, left)  v = s32[4] divide(i, {divisor})  "

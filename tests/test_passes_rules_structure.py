@@ -156,7 +156,7 @@ OTHERS = {
     "ROOT r = f32[5] power(x, n)",
     "unwritten_memory": 'ROOT r = s32[2,3] custom-call(), custom_call_target="AllocateBuffer"',
 }
-"""Expansions of what the table of operations has no cases for."""
+"""Expansions of operations without cases in the table."""
 
 
 def test_every_expansion_fires_somewhere() -> None:

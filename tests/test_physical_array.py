@@ -23,7 +23,7 @@ NDArray = np.ndarray[Any, Any]
 
 @pytest.fixture(autouse=True, scope="module")
 def no_memory_is_lucky() -> Iterator[None]:
-    """`np.empty` gives memory full of 0xA5: places that nobody wrote do not look right because they were before."""
+    """`np.empty` gives memory full of 0xA5, so that unwritten places do not look right because of older contents."""
     real = np.empty
 
     def empty(*args: Any, **kwargs: Any) -> NDArray:

@@ -1,4 +1,4 @@
-"""pickle, copy and deepcopy of what users have: a good copy, or an error that says what to do instead."""
+"""pickle, copy and deepcopy of users' objects: a good copy, or an error with the alternative."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from support.layouts import numbered, shapes
 
 
 def place_at(digits: Sequence[Digit], index: Sequence[int]) -> int:
-    """What the generated code computes."""
+    """The result of the generated code."""
     result = 0
     for digit in digits:
         whole = index[digit.source] if isinstance(digit.source, int) else place_at(digit.source, index)
@@ -200,7 +200,7 @@ class Written(dict[int, int]):
 
 
 class Identities(dict[str, object]):
-    """What a kernel calls, for running its text as Python: only where it writes counts here."""
+    """The functions that a kernel calls, to run its text as Python: only its writes matter here."""
 
     def __missing__(self, name: str) -> object:
         return getattr(builtins, name, lambda x: x)

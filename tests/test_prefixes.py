@@ -134,7 +134,7 @@ def test_a_sum_is_as_exact_as_a_tree() -> None:
 
 
 def test_ties_share_as_in_jax() -> None:
-    """The derivative of an extremum that several elements have: that of the tree in which they are compared."""
+    """The derivative of an extremum that several elements have: it follows the tree of comparisons."""
     weights = jnp.arange(1.0, 7.0)
     x = jnp.array([1.0, 1.0, 1.0, 2.0, 2.0, 0.0])
     gradient = hloom.grad(lambda x: (lax.cummax(x) * weights).sum())(x)

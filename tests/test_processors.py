@@ -1,8 +1,8 @@
 """Code for processors that are not at hand: that each operation on f16 and bf16 is rounded by itself on all of them.
 
 Processors with arithmetic on halves (AVX512_FP16, Arm's fullfp16) have multiply-adds of halves too, which round once.
-What runs here is compared bit by bit in `test_machines.py`; of the code that does not run here, the instructions are
-read.
+`test_machines.py` compares bit by bit the code that runs on this machine; these tests read the instructions of the
+other code.
 """
 
 from __future__ import annotations

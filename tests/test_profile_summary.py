@@ -131,7 +131,7 @@ def test_a_program_of_known_size() -> None:
 
 
 def test_the_machines_speed_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small sizes: it is the way to the store that matters here."""
+    """Small sizes: the test is about the way to the store."""
     monkeypatch.setattr(machine_speed, "_ELEMENTS", 1 << 16)
     monkeypatch.setattr(machine_speed, "_ROWS", 32)
     monkeypatch.setattr(machine_speed, "_SECONDS", 0.0)

@@ -1,4 +1,4 @@
-"""What programs cost in memory: bounded while a function sees ever new shapes, given back by `clear_caches`."""
+"""The memory of programs: bounded while a function sees ever new shapes, given back by `clear_caches`."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def test_initializers_are_those_of_jax() -> None:
 
 
 def test_more_elements_than_a_word_counts() -> None:
-    """Only the types: nobody has the memory. The counters are those of small arrays."""
+    """Only the types, as such an array does not fit in memory. The counters agree with those for small arrays."""
     assert hloom.eval_shape(lambda seed: random.normal(random.key(seed), (10**12,)), 0).shape == (10**12,)
     for small, wide in zip(counters((5, 7)), wide_counters((5, 7)), strict=True):
         np.testing.assert_array_equal(small, wide)

@@ -76,7 +76,7 @@ def assert_agreement(worker: Worker, kind: str, seeds: Sequence[int]) -> None:
 
 
 def smallest(worker: Worker, kind: str, seed: int, outcome: Outcome) -> str:
-    """What was found, with the smallest program that shows it."""
+    """The finding, with the smallest program that shows it."""
     case = worker.last_case
     if case is None:
         return f"{kind}:{seed}: {outcome.message}"

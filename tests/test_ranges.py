@@ -199,7 +199,7 @@ ENTRY main {{
 
 
 def loop_text(types: str, start: str, entry: str, condition: str, body: str) -> str:
-    """A loop whose state has elements e0, e1, ..."""
+    """A loop with a state of elements e0, e1, ..."""
     kinds = types.split()
     elements = "\n".join(f"  e{k} = {t}[] get-tuple-element(s), index={k}" for k, t in enumerate(kinds))
     return LOOP.format(
@@ -362,7 +362,7 @@ def test_the_position_of_a_maximum(result: str, expected: tuple[int, int] | None
 
 
 def test_a_shared_computation_has_the_ranges_of_all_callers() -> None:
-    """A body of two loops, and a reducer that is also called: nobody follows what a reduction gives it."""
+    """A body of two loops, and a reducer that is also called: the analysis does not follow a reduction's operands."""
     module = parse("""HloModule m
 twice { x = s32[] parameter(0)  y = s32[] parameter(1)  ROOT z = s32[] add(x, y) }
 ENTRY e {
@@ -529,7 +529,7 @@ def check_indices(module: HloModule, arguments: list[Any]) -> bool:
 @hypothesis.given(st.integers(0, 1 << 48))
 @hypothesis.settings(max_examples=100, suppress_health_check=HEALTH)
 def test_passes_on_random_programs(seed: int) -> None:
-    """What the passes make of them computes the same; what they say about indices is true."""
+    """The passes keep the results, and their claims about indices are true."""
     rng = random.Random(seed)
     module = integer_program(rng)
     arguments = integer_arguments(module, rng)
@@ -553,7 +553,7 @@ def test_without_loops_nothing_happens() -> None:
 
 
 def test_claims_of_a_file_do_not_count() -> None:
-    """Whoever relies on one reads outside of the array if it is wrong: it must have been found in this process."""
+    """Code that relies on a wrong claim reads outside of the array: only claims found in this process count."""
     module = parse("""HloModule m
 ENTRY e {
   x = f32[4] parameter(0)  i = s32[] parameter(1)

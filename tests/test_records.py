@@ -53,7 +53,7 @@ def classes(decorate: Callable[..., Any], **options: bool) -> tuple[type, type, 
 
 
 def seen(Base: Any, Derived: Any, Plain: Any) -> list[object]:
-    """What one can see of the classes and their objects."""
+    """The visible properties of the classes and their objects."""
     found: list[object] = []
     for kind in (Base, Derived, Plain):
         found.append(str(inspect.signature(kind)).replace("'", ""))

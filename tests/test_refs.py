@@ -1,4 +1,4 @@
-"""Mutable arrays: programs, their results (those of JAX), and errors."""
+"""Mutable arrays: programs, their results (JAX's), and errors."""
 
 from __future__ import annotations
 
@@ -346,7 +346,7 @@ def functions(jax: Any, wrap: Any) -> Any:
 
 @program([[3.0, 2.0], [6.0, 4.0], 45])
 def reads_and_order(jax: Any, wrap: Any) -> Any:
-    """What was read stays; writes are seen by all that follows."""
+    """Values that were read stay; all later operations see a write."""
     x = jax.new_ref(jax.numpy.array([3.0, 2.0]))
 
     def f() -> Any:
@@ -393,7 +393,7 @@ JAX_FAILS = {
     "gradient_references": "gradients by references of jitted functions",
     "gradients": "gradients of constants that are written",
 }
-"""What JAX 0.10.2 refuses, or fails in."""
+"""Programs that JAX 0.10.2 refuses, or fails in."""
 
 
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in JAX_FAILS])
@@ -738,7 +738,7 @@ def test_references_that_checkpoint_and_vmap_refuse() -> None:
         hloom.vmap(lambda p: p[...])(ref.at[:2])
 
 
-# ---- references whose writes are constants to derivatives
+# ---- references with writes that are constants to derivatives
 
 
 def _square_added(r: Any, y: Any) -> Any:

@@ -94,7 +94,7 @@ NEAR_MISSES: dict[str, list[Block]] = {
 
 @pytest.mark.parametrize("name", NEAR_MISSES)
 def test_what_stays_where_it_is(name: str) -> None:
-    """What is no section that occurs again, or may not be moved."""
+    """Sections that do not occur again, or that may not be moved."""
     assert sections_in(*NEAR_MISSES[name]) == 0
 
 
@@ -155,7 +155,7 @@ def test_a_loop_of_stages(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bounds_are_computed_when_they_are_known() -> None:
-    """What splitting a loop leaves, once sizes are numbers: a loop that runs once, and one that never does."""
+    """The parts of a split loop, once sizes are numbers: a loop that runs once, and a loop that never runs."""
     n = Name("n")
     split = [
         For(COUNTER, None, Call("minimum", (Number(1), n)), 1, [Store(pointer("out"), COUNTER, Number(1.0))]),
@@ -197,14 +197,14 @@ def test_a_small_batch_is_in_no_text(name: str) -> None:
 
 
 def test_an_inner_size_is_in_the_text() -> None:
-    """Short rows are unrolled: their sizes stay numbers, and so do those of loops around them."""
+    """Short rows are unrolled: their sizes stay numbers, and so do the sizes of loops around them."""
     x = np.ones((50, 3, 4), np.float32)
     (text,) = hloom.jit(lambda x: jnp.exp(x).sum((1, 2))).lower(x).compile().kernels().values()
     assert "range(12)" in text or ("range(3)" in text and "range(4)" in text)
 
 
 def test_operands_in_another_order_are_the_same_kernel() -> None:
-    """Two layers, of which the program meets the operands in different orders."""
+    """Two layers; the program meets their operands in different orders."""
 
     def f(a: Any, b: Any, c: Any) -> Any:
         def update(x: Any, y: Any, z: Any) -> Any:

@@ -59,7 +59,7 @@ _TWO = [[np.float32([1, 2, 3])], [np.float32([4, 5, 6])]]
 
 @HOW
 def test_a_device_that_never_arrives_at_a_collective(how: str) -> None:
-    """Replica 1 takes the other branch and finishes: the one that waits is told at once."""
+    """Replica 1 takes the other branch and finishes: the waiting replica raises at once."""
     started = time.monotonic()
     why = r"all-reduce.*devices \[0, 1\] cannot complete; device 0 waits for \[1\]"
     with pytest.raises(CollectiveError, match=why) as e:

@@ -44,7 +44,7 @@ class Step(NamedTuple):
         return next(group for group in self.groups if device in group)
 
     def operand(self, x: NDArray, device: int) -> NDArray:
-        """What a device brings along, from an array that is long enough."""
+        """The operand of a device, from an array that is long enough."""
         return x[: self.size * (len(self.group_of(device)) if self.kind in ("scatter", "exchange") else 1)]
 
     def do(self, device: Communicator, name: str, x: NDArray) -> NDArray:

@@ -1,4 +1,4 @@
-"""The largest and the smallest of each row, whose accumulators are integers (`numba_backend/emit/reduce.py`)."""
+"""The largest and the smallest of each row, with integer accumulators (`numba_backend/emit/reduce.py`)."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ print([name for name in sys.modules if name.startswith("scipy.linalg")])
 import scipy.linalg.cython_blas
 print(scipy.linalg.cython_blas.__name__)
 """
-    # Numba itself may import scipy.linalg when it must compile; a process whose functions are stored has not.
+    # Numba itself may import scipy.linalg when it compiles; a process with stored functions does not compile.
     python(code)
     assert python(code).splitlines() == ["[]", "scipy.linalg.cython_blas"]
 

@@ -1,4 +1,4 @@
-"""Kernel text to object code: what compiles, what is refused with which message, what LLVM makes of it."""
+"""Kernel text to object code: texts that compile, texts that are refused and the message, LLVM's code."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ FAMILIES = ["s8", "s64", "u8", "u64", "f32", "f64", "c64"]
 
 @pytest.mark.parametrize("left", FAMILIES)
 def test_every_operator_of_every_two_types(left: str) -> None:
-    """One kernel a type on the left: out_k = x op y_k for all types and operators for which Numba has a rule."""
+    """One kernel for each type on the left: out_k = x op y_k for all types and operators that Numba has a rule for."""
     made = 0
     for right in FAMILIES:
         lines, outs = [], []
@@ -199,7 +199,7 @@ ALL = ["bool", *CASTS]
 
 @pytest.mark.parametrize("function", [*_BINARY.values(), *_UNARY.values(), bool], ids=lambda f: f.__name__)
 def test_operands_are_promoted_as_numba_promotes_them(function: Any) -> None:
-    """The types to which operands are cast, and the type of the result, for all types of operands."""
+    """The types that operands are cast to, and the type of the result, for all types of operands."""
     typing = cpu_target.typing_context
     typing.refresh()
     for given in itertools.product(ALL, repeat=2 if function in _BINARY.values() else 1):

@@ -59,7 +59,7 @@ def test_both_loops_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pieces_have_workspaces_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call writes to the workspace; what the calls of one piece wrote lies in the memory of that piece."""
+    """Each call writes to the workspace; the calls of one piece write to the memory of that piece."""
     seen: list[int] = []
 
     @ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)

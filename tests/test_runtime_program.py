@@ -291,7 +291,7 @@ def test_too_few_bases_are_refused() -> None:
 
 @pytest.mark.parametrize("grain", [0, 100])
 def test_bases_of_every_kind(grain: int) -> None:
-    """What `run` takes besides a list, and what it refuses, with the GIL kept (grain 100) and given up."""
+    """Arguments besides a list that `run` accepts, or refuses, with the GIL kept (grain 100) and released."""
     x, out = np.ones(4, np.float32), np.zeros(4, np.float32)
     builder = ProgramBuilder()
     builder.kernel(ADD, [pointer(0), pointer(0), pointer(1)], 4, grain)

@@ -44,7 +44,7 @@ def numbered(value: int) -> KernelSource:
 
 
 def run_numbered(address: int) -> float:
-    """What the kernel `numbered` writes."""
+    """The element that the kernel `numbered` writes."""
     out = np.zeros(1, np.float32)
     table = (ctypes.c_int64 * 1)(out.ctypes.data)
     ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(address)(0, 1, ctypes.addressof(table))
@@ -463,7 +463,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_code_that_nobody_uses_is_given_back(tmp_path: Path) -> None:
-    """What is kept for a while is not; a kernel that is asked for again works, from disk or compiled."""
+    """Code that is kept for a while is not given back; a kernel requested again works, from disk or compiled."""
     for folder in (None, tmp_path):
         store = KernelStore(folder)
         kernels = [numbered(100 + k) for k in range(3)]

@@ -1,4 +1,4 @@
-"""Schedules: whatever the steps are, results are those of the algorithm; a step that would change them is refused."""
+"""Schedules: all steps keep the results of the algorithm; a step that would change them is refused."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def test_derivatives_of_rotations() -> None:
 
 
 def test_random_rotations_are_uniform() -> None:
-    """The mean of an entry of a uniformly distributed matrix is 0, that of its square 1/3."""
+    """The mean of an entry of a uniformly distributed matrix is 0, and the mean of its square is 1/3."""
     found = np.asarray(Rotation.random(random.key(0), 4000).as_matrix())
     np.testing.assert_allclose(found.mean(0), 0, atol=0.05)
     np.testing.assert_allclose((found**2).mean(0), 1 / 3, atol=0.03)

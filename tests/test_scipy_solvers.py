@@ -56,7 +56,7 @@ def test_solutions(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["cg", *[pytest.param(n, marks=pytest.mark.slow) for n in ("bicgstab", "gmres")]])
 def test_pytrees_batches_and_derivatives(name: str) -> None:
-    """The derivative is that of the solution."""
+    """The derivative agrees with the derivative of the exact solution."""
     solve, matrix = getattr(linalg, name), S if name == "cg" else A
 
     def with_tree(matrix: Any, b: Any) -> Any:

@@ -85,9 +85,9 @@ VALUES: dict[str, tuple[list[Draw], float, tuple[int, ...]]] = {
 _HAS_EDGES = ("gamma", "loggamma", "betaln", "beta", "factorial", "comb", "poch", "zeta", "erfcx", "dawsn", "ndtri",
               "log_ndtr", "owens_t", "logit", "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "boxcox", "boxcox1p",
               "expi", "exp1", "expn", "spence", "hyp1f1", "hyp2f1")  # fmt: skip
-"""Those whose values the fast tests look at in `test_edges` alone."""
+"""The fast tests check the values of these in `test_edges` alone."""
 _BRIEF = ("betaln", "expn", "log_ndtr", "logit", "owens_t", "xlogy")
-"""Those whose derivatives and narrow results the fast tests look at."""
+"""The fast tests check derivatives and narrow results of these."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in _HAS_EDGES)) for n in VALUES])

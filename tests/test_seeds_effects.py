@@ -1,5 +1,5 @@
-"""The sections of "Operation Semantics" (XLA's first documentation, 2017) whose examples do not depend on their
-operands alone: Infeed, CustomCall, the Rng sections; and the C++ interface's Trace."""
+"""The sections of "Operation Semantics" (XLA's first documentation, 2017) with examples that depend on more than
+their operands: Infeed, CustomCall, the Rng sections; and the C++ interface's Trace."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SECTIONS = (
 )  # fmt: skip
 """The sections of the page, in all its editions."""
 ELSEWHERE = {"CustomCall", "Infeed", "RngBernoulli", "RngNormal", "RngUniform"}
-"""Sections whose tests are functions of `test_seeds_effects.py`."""
+"""Sections with tests in `test_seeds_effects.py`."""
 
 
 @pytest.mark.parametrize("backend", ["evaluator", "numba"])

@@ -32,7 +32,7 @@ def test_each_has_a_text() -> None:
 
 
 def _another(setting: Setting[Any]) -> Any:
-    """A value other than the one that the setting has."""
+    """A value other than the setting's current one."""
     if setting.values:
         return next(value for value in setting.values if value != setting.value)
     return not setting.value if isinstance(setting.value, bool) else setting.value

@@ -23,7 +23,7 @@ WANTED: dict[str, Any] = json.loads(gzip.decompress(ANSWERS.read_bytes()))
 
 
 def ran(root: Path, *command: str, given: str = "", **variables: str) -> str:
-    """What a Python process prints, with variables in its environment and text to read."""
+    """The output of a Python process, with variables in its environment and text to read."""
     environment = {**os.environ, "PYTHONPATH": str(root), **variables}
     found = subprocess.run(
         [sys.executable, *command], capture_output=True, text=True, timeout=300, env=environment, cwd=root, input=given
@@ -228,7 +228,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def printed(root: Path) -> dict[str, str]:
-    """What each case prints: those with the same variables run in one process."""
+    """The output of each case; cases with the same variables run in one process."""
     groups: dict[str, list[str]] = {}
     for case in OWN:
         groups.setdefault(case.partition(": ")[0], []).append(case)
@@ -301,7 +301,7 @@ Path(sys.argv[1], str(me)).touch()
 
 
 def in_processes(root: Path, *command: str, **variables: str) -> str:
-    """What two processes print."""
+    """The output of two processes."""
     options = ["--oversubscribe", "--allow-run-as-root"] if "Open" in mpi_version() else []
     environment = {**os.environ, "PYTHONPATH": str(root), **variables}
     found = subprocess.run(

@@ -30,7 +30,7 @@ def test_transposes_that_keep_a_short_run(dtype: Any) -> None:
 
 
 def test_a_run_that_moves_within_its_array() -> None:
-    """What an update reads of its own array is what was there before."""
+    """An update that reads its own array reads the values from before the update."""
     x = np.arange(200, dtype=np.int8).reshape(10, 20)
 
     def shifted(x: Any) -> Any:

@@ -73,7 +73,7 @@ def nested(x: Any) -> Any:
 
 
 def of_loop_in_loop(x: Any) -> Any:
-    """The slice is made in each turn of the outer loop."""
+    """The slice is made in each iteration of the outer loop."""
 
     def outer(_: Any, x: Any) -> Any:
         return jnp.concatenate([x[:1], lax.scan(decay, x[0], x[1:])[1]])

@@ -73,7 +73,7 @@ def _is_near(row: Row, point: tuple[float, ...], exact: list[Any], column: int, 
     return bool(abs(float(found) - float(exact[column])) <= allowed)
 
 
-# ---- functions whose arguments or results are no real numbers
+# ---- functions with arguments or results that are no real numbers
 
 
 def test_bernoulli() -> None:
@@ -136,7 +136,7 @@ def _harmonic(n: int, m: int, theta: float, phi: float) -> list[complex]:
 
 
 def test_distributions_of_vectors_with_large_parameters() -> None:
-    """Sums of logarithms of gamma functions of which float32 would keep nothing."""
+    """Sums of logarithms of gamma functions: float32 would keep no digit of them."""
     alpha = [4e4, 3e4, 1e5]
     x = [4e4 / 1.7e5, 3e4 / 1.7e5, 1e5 / 1.7e5]
     counts, chances = [40_000, 30_000, 100_000], [0.25, 0.125, 0.625]

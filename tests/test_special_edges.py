@@ -1,7 +1,7 @@
 """Special functions and distributions at 0, poles, the ends of their range, and equal or huge arguments.
 
-The expected numbers are limits or mpmath's. Each row is tried in float64 and float32, outside of jit and inside; one
-whose arguments are no float32 numbers only in float64.
+The expected numbers are limits or mpmath's. Each row is tried in float64 and float32, outside of jit and inside; a
+row with arguments that are no float32 numbers only in float64.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def test_values(name: str, row: tuple[tuple[float, ...], float]) -> None:
 
 
 def _betainc(a: float, b: float, x: float) -> float:
-    """By quadrature over the density, of which 45 widths count."""
+    """By quadrature over the density, up to 45 widths from its middle."""
     with mp.workdps(70):
         p, q, end = mp.mpf(a), mp.mpf(b), mp.mpf(x)
         middle = p / (p + q)

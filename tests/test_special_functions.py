@@ -22,7 +22,7 @@ Points = Callable[[np.random.Generator, int], Sequence[np.ndarray]]
 
 @dataclass(frozen=True)
 class Case:
-    """`bound`: the largest error in ulps of float64; that of float32 is always below 0.51. `at_least`: errors are
+    """`bound`: the largest error in ulps of float64; the error in float32 is always below 0.51. `at_least`: errors are
     relative to this where results are smaller."""
 
     function: Callable[..., Any]

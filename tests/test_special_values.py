@@ -65,7 +65,7 @@ def test_magnitude_of_complex_numbers(element_type: str, run: Run) -> None:
 
 
 def complex_power(z: complex, w: complex) -> complex:
-    """What XLA's code comes to."""
+    """The result of XLA's code."""
     if w == 0 or z == 1:
         return 1
     if z == 0 and w.real > 0 and (w.imag == 0 or np.isfinite(w)):

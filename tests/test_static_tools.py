@@ -1,4 +1,4 @@
-"""What a type checker and an editor see of the package, in both kinds of installation."""
+"""A type checker's and an editor's view of the package, in both kinds of installation."""
 
 from __future__ import annotations
 
@@ -234,16 +234,16 @@ class Jedi:
         self._folder = folder
 
     def completions(self, program: str) -> list[str]:
-        """What may follow, without names that begin with an underscore."""
+        """The completions, without names that begin with an underscore."""
         return [c.name for c in self._script(program).complete() if not c.name.startswith("_")]
 
     def help(self, program: str) -> list[Any]:
-        """What is known of the last name."""
+        """The help on the last name."""
         found: list[Any] = self._script(program).help()
         return found
 
     def documentation(self, program: str) -> str:
-        """What an editor shows when the cursor is on the last name, without its signature."""
+        """The text that an editor shows for the last name, without its signature."""
         return "\n".join(found.docstring(raw=True) for found in self._script(program).infer()[:1])
 
     def signature(self, program: str) -> str:

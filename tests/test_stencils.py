@@ -52,7 +52,7 @@ FORMS = {
     "a volume": ((1, 1, 5, 6, 7), (1, 1, 2, 2, 3), (1, 1, 5, 6, 7), "2x2x3 pad=1_0x0_1x1_1", "bf012_oi012->bf012", 1),
     "a window of one": ((2, 3, 4, 5), (3, 1, 1, 1), (2, 3, 5, 7), "1x1 pad=1_0x0_2", "bf01_oi01->bf01", 3),
 }
-"""Convolutions of which nothing is left but slices, products and sums."""
+"""Convolutions that become slices, products and sums only."""
 OTHERS = {
     "a long window": ((1, 1, 40), (1, 1, 30), (1, 1, 11), "30", "bf0_oi0->bf0", 1),
     "many taps": ((1, 1, 20, 20), (1, 1, 7, 7), (1, 1, 14, 14), "7x7", "bf01_oi01->bf01", 1),

@@ -66,7 +66,7 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> InMemory:
 
 
 def is_stored(executable: Any) -> bool:
-    """Did this executable come from the store, and has nobody asked what it is made of?"""
+    """Whether this executable came from the store, and no caller has asked for its parts yet."""
     assert isinstance(executable, NumbaExecutable)
     return executable._program.twin is not None
 
@@ -171,7 +171,7 @@ def test_donation(in_memory: InMemory) -> None:
 
 
 def test_what_it_is_made_of(in_memory: InMemory) -> None:
-    """Whoever asks gets the same as from a program that was just compiled."""
+    """A stored program gives the same answers as a program that was just compiled."""
     module = hloom.make_hlo(lambda x, w: jnp.tanh(x @ w).sum(0))(np.ones((30, 20)), np.ones((20, 10)))
     first, second = again(module)
     assert is_stored(second)
@@ -344,7 +344,7 @@ print(json.dumps({"value": [float(value), *more], "gradient": np.asarray(gradien
 
 
 def run(folder: Path, **settings: str) -> dict[str, Any]:
-    """What the script prints, in a process with a store in `folder`."""
+    """The output of the script, in a process with a store in `folder`."""
     environment = {**os.environ, "HLOOM_CACHE_DIR": str(folder), **settings}
     for name in ("HLOOM_VERIFY_PASSES", "PYTHONPATH"):
         environment.pop(name, None)
@@ -388,7 +388,7 @@ def test_a_second_process_runs_no_pass(tmp_path: Path) -> None:
 
 @pytest.fixture
 def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelStore:
-    """A folder for programs; kernels are those of the session's store."""
+    """A folder for programs; kernels come from the session's store."""
     monkeypatch.delenv("HLOOM_VERIFY_PASSES", raising=False)
     folder = KernelStore(tmp_path / "programs")
     monkeypatch.setattr(KernelStore, "program", functools.partialmethod(_of_folder, folder))

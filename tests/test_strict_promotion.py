@@ -153,7 +153,7 @@ def _strictly(library: Library, case: Case) -> Any:
 
 
 def _obeys(case: Case) -> bool:
-    """All arrays are of one dtype and one rank, to which Python numbers beside them give way."""
+    """All arrays have one dtype and one rank, and Python numbers beside them take that dtype."""
     values = [*case.args, *case.options.values()]
     given = [v for value in values for v in (value if isinstance(value, list) else [value])]
     arrays = [np.asarray(v) for v in given if is_array(v)]

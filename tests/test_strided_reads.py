@@ -47,7 +47,7 @@ def test_addresses_that_do_not_wrap(index: str, steps: int) -> None:
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize("t", [E.F32, E.S8, E.BF16, E.F64], ids=str)
 def test_slices_stay_inside(t: ElementType, at_end: bool) -> None:
-    """Lengths around those of vectors and of what is left over; the last element is the last of the array."""
+    """Lengths around the lengths of vectors and remainders; the last element is the last of the array."""
     rng = np.random.default_rng(0)
     for step, start, rows, count in ((2, 0, 3, 65), (2, 1, 1, 200), (3, 2, 5, 34), (4, 0, 2, 33), (8, 5, 2, 17)):
         size = start + (count - 1) * step + 1

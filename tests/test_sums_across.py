@@ -1,5 +1,5 @@
 """Reductions along a dimension that arrays share while each lacks another one, such as distances between all pairs of
-points: results side by side (`numba_backend/emit/nest_across.py`)."""
+points: batched results (`numba_backend/emit/nest_across.py`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eigenvalues of many small symmetric matrices, side by side: as accurate as LAPACK's, and each matrix on its own."""
+"""Eigenvalues of many small symmetric matrices in lanes: as accurate as LAPACK's, and each matrix on its own."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def drawn(kind: str, n: int, dtype: type) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 16])
 def test_backward_errors(n: int, kind: str, dtype: type) -> None:
-    """In longdouble, of which the numbers are small against those of the matrix."""
+    """The residuals, in longdouble, are small compared with the matrix."""
     a = drawn(kind, n, dtype)
     eps, wide = np.finfo(dtype).eps, a.astype(np.longdouble)
     size = np.abs(wide).max((1, 2)) * n

@@ -67,7 +67,7 @@ def test_backward_errors(n: int, batch: tuple[int, ...], kind: str) -> None:
 
 @pytest.mark.parametrize(("n", "columns"), [(4, 1), (5, 20), (8, 3)])
 def test_forms_agree(n: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Matrices side by side, and one after the other: the same operations in the same order."""
+    """Matrices in lanes, and one after the other: the same operations in the same order."""
     a, b = drawn("f32", 40, n, n), drawn("f32", 40, n, columns)
     a[1] = 0
     a[2, 0, 0] = np.nan
@@ -178,7 +178,7 @@ def test_in_a_native_loop() -> None:
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("left", [False, True])
 def test_triangular_solves_side_by_side(left: bool, lower: bool, kind: str) -> None:
-    """What is in the other triangle, and on a diagonal of ones, does not count."""
+    """The other triangle's elements, and a unit diagonal's, have no effect."""
     for transposed, unit, n, others in itertools.product((False, True), (False, True), (1, 4), (1, 3)):
         a, b = drawn(kind, 21, n, n), drawn(kind, 21, *((n, others) if left else (others, n)))
         a += 3 * np.eye(n, dtype=a.dtype)

@@ -266,7 +266,7 @@ def test_a_rule_that_fails_is_the_cause() -> None:
     ],
 )
 def test_every_error_has_a_label(text: str, label: str) -> None:
-    """That of the rule that is broken; the message ends with it, but where the grammar is broken."""
+    """The label of the broken rule; the message ends with it, except for errors of the grammar."""
     with pytest.raises(HloParseError) as caught:
         parse(text)
     assert caught.value.label == label
@@ -277,7 +277,7 @@ def test_every_error_has_a_label(text: str, label: str) -> None:
 
 
 def _chain(length: int) -> list[str]:
-    """Computations of which each calls the one before."""
+    """Computations; each one calls the previous one."""
     calls = (f"c{n} {{ x = s8[] parameter(0)\n ROOT r = s8[] call(x), to_apply=c{n - 1} }}" for n in range(1, length))
     return ["c0 { ROOT x = s8[] parameter(0) }", *calls]
 

@@ -42,7 +42,7 @@ from support.random_modules import random_arguments, random_module
 
 
 def round_trip(module: HloModule) -> HloModule:
-    """The module after printing and parsing; asserts that it is a valid one that prints the same."""
+    """The module after printing and parsing; asserts that it is valid and prints the same text."""
     text = module.to_text()
     again = parse(text)
     verify(again)
@@ -115,7 +115,7 @@ def test_an_epsilon_keeps_its_digits(epsilon: float, text: str) -> None:
     assert only(module, Opcode.BATCH_NORM_TRAINING).attributes.epsilon == epsilon
 
 
-# What JAX and XLA print
+# Text from JAX and XLA
 
 NEWER: list[tuple[str, str]] = [
     ("pred[2,3] compare(%x, %y), direction=LT, order=TOTAL", "compare(%x, %y), direction=LT, type=TOTALORDER"),
@@ -134,7 +134,7 @@ NEWER: list[tuple[str, str]] = [
         "collective-broadcast(%x, %to), replica_groups={}, has_dynamic_root=true",
     ),
 ]
-"""What the XLA of JAX 0.12 prints, and what we print, which that of JAX 0.10 reads too."""
+"""Text from the XLA of JAX 0.12, and our text, which the XLA of JAX 0.10 reads too."""
 
 
 @pytest.mark.parametrize(("newer", "printed"), NEWER, ids=[text for text, _ in NEWER])
@@ -230,7 +230,7 @@ def test_keywords_as_names() -> None:
     round_trip(module)
 
 
-# What XLA's text may leave out, or say in place
+# Parts that XLA's text may omit, or define in place
 
 
 def test_types_that_are_left_out_are_inferred() -> None:

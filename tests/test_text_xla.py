@@ -108,7 +108,7 @@ def test_short_forms(form: str) -> None:
 
 
 def test_sugar_and_short_cuts() -> None:
-    """What XLA reads as we do: types left out, instructions in operands, tuples of constants, asynchronous sugar."""
+    """XLA reads these as we do: omitted types, instructions in operands, tuples of constants, asynchronous sugar."""
     text = """HloModule m
     ENTRY e {
       x = f32[4,2] parameter(0)

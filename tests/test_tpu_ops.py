@@ -1,4 +1,4 @@
-"""Every op case, compiled for targets whose buffers have tiles, packing and padding, against the evaluator.
+"""Every op case, compiled for targets with tiles, packing and padding in their buffers, against the evaluator.
 
 There are also random layouts besides the TPU's, inside programs and for parameters and results. Kernels run on guarded
 memory: an access outside a buffer ends the process. All bits of the buffers are ones before the program runs (as
@@ -41,7 +41,7 @@ an operation is in every layout, so is a type, and each case is in a few."""
 
 @dataclass(frozen=True)
 class Mode:
-    """Where layouts come from. `entry`: those of parameters and results are random too: "dense" or "any"."""
+    """Where layouts come from. `entry`: parameters and results have random layouts too: "dense" or "any"."""
 
     name: str
     target: Target
@@ -69,7 +69,7 @@ def sampled(mode: Mode) -> list[OpCase]:
 
 
 def all_of(mode: Mode, opcode: str) -> list[OpCase]:
-    """Of the cases that differ in nothing but element types the first, and of the others those whose turn it is."""
+    """The first of the cases that differ in element types only, and a part of the others that depends on the mode."""
     turn, turns = MODES.index(mode), len(MODES) // TURNS
 
     def is_tested(case: OpCase) -> bool:
@@ -103,7 +103,7 @@ def test_op_agrees_with_evaluator(mode: Mode, case: OpCase) -> None:
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 @pytest.mark.parametrize("opcode", OPCODES)
 def test_all_cases_of_an_op_agree_with_evaluator(mode: Mode, opcode: str) -> None:
-    """One test an opcode, so that a run that leaves them out need not collect them."""
+    """One test for each opcode, so that a run without them does not collect all cases."""
     failures = []
     for case in all_of(mode, opcode):
         try:

@@ -88,7 +88,7 @@ def classes(t: ModuleType) -> Any:
 
 
 def rows(t: ModuleType) -> dict[str, Callable[[], Any]]:
-    """What is computed with a library's `tree_util`."""
+    """Computations with a library's `tree_util`."""
     c = classes(t)
     trees = {
         "a leaf": 1,
@@ -244,7 +244,7 @@ EXPECTED = {
     "partial of partial": "[2, 3]",
     "keystr": "\"['a']/[1]/raw\"",
 }
-"""What some rows give, in both libraries; the others are compared where JAX is installed."""
+"""Results of some rows, in both libraries; the others are compared where JAX is installed."""
 ROWS = rows(tree_util)
 
 
@@ -482,7 +482,7 @@ def test_broadcast_prefix_names_the_tree() -> None:
 
 
 def test_dictionaries_are_sorted_in_jitted_functions() -> None:
-    """A program is shared by dictionaries that differ in order: what it computes is not that of the first."""
+    """A program is shared by dictionaries that differ in order: it does not return the first one's results."""
 
     @hloom.jit
     def f(d: dict[str, Any]) -> Any:

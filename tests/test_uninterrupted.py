@@ -71,7 +71,7 @@ def test_interrupts_at_every_point_leave_no_call_behind() -> None:
     points = 0
     for _ in at_every_point(lambda: results.append(uninterrupted(work, lock)), "runtime/uninterrupted.py"):
         points += 1
-        with lock:  # what nobody waits for lets it go, or never takes it
+        with lock:  # abandoned work releases it, or never takes it
             pass
     assert points > 5 and results[-1] == 5
     for _ in range(1000):
@@ -135,7 +135,7 @@ def test_a_thread_that_begins_late_does_nothing(monkeypatch: pytest.MonkeyPatch)
 
 
 class Full(dict[int, object]):
-    """A table for which there is no more memory."""
+    """A table that has no more memory."""
 
     def __setitem__(self, key: int, value: object) -> None:
         raise MemoryError

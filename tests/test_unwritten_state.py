@@ -19,7 +19,7 @@ X = np.random.default_rng(0).uniform(-1, 1, (N, M)).astype(np.float32)
 
 
 def rows(first: int, count: int, at: Callable[[Any], Any], n: int = N, height: int = 1) -> Callable[[Any], Any]:
-    """`count` turns from `first`, each of which writes `height` rows at `at(i)` into zeros."""
+    """`count` iterations from `first`; each one writes `height` rows at `at(i)` into zeros."""
 
     def f(x: Any) -> Any:
         def step(i: Any, y: Any) -> Any:
@@ -78,7 +78,7 @@ def stops_early(x: Any) -> Any:
 
 
 def nested(x: Any) -> Any:
-    """The stack of the inner loop is made in each turn of the outer one."""
+    """The stack of the inner loop is made in each iteration of the outer loop."""
 
     def outer(above: Any, y: Any) -> Any:
         row = lax.scan(lambda c, a: (c * 0.5 + a, c + a), y[0], above)[1]
@@ -120,7 +120,7 @@ CASES: dict[str, tuple[Callable[..., Any], int]] = {
 
 @pytest.fixture
 def dirty() -> None:
-    """Recycled memory is full of NaN, so that an element that nobody writes is found."""
+    """Recycled memory is full of NaN, so that an unwritten element is found."""
     for size in (N * M, 3 * N * M, 2 * N * M, 100, N):
         held = [hloom.jit(lambda x: x * np.float32("nan"))(np.ones(size, np.float32)) for _ in range(4)]
         del held

@@ -1,4 +1,4 @@
-"""What users print of a program: its HLO, and tables of its passes, kernels, memory and costs; as text and as HTML."""
+"""The printed forms of a program: its HLO, and tables of its passes, kernels, memory and costs; as text and as HTML."""
 
 from __future__ import annotations
 

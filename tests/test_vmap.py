@@ -25,7 +25,7 @@ I = np.array([2, 0, 5], np.int32)  # noqa: E741
 
 
 def looped(fun: Callable[..., Any], args: tuple[Any, ...], axes: tuple[int | None, ...], out: Any = 0) -> Any:
-    """What vmap must give, by one call for each element."""
+    """The expected result of vmap, by one call for each element."""
     size = next(np.shape(a)[k] for a, k in zip(args, axes, strict=True) if k is not None)
     rows = [
         fun(*[jnp.asarray(a) if k is None else jnp.asarray(np.take(a, n, k)) for a, k in zip(args, axes, strict=True)])
@@ -54,7 +54,7 @@ def scaled(x: Any, y: Any) -> Any:
 @scaled.defjvp
 def _scaled_jvp(primals: Any, tangents: Any) -> Any:
     (x, y), (s, t) = primals, tangents
-    return scaled(x, y), 3 * y * s + 5 * x * t  # not the true derivative: it shows whose rule is used
+    return scaled(x, y), 3 * y * s + 5 * x * t  # not the true derivative: it shows which rule is used
 
 
 @hloom.custom_vjp
@@ -388,7 +388,7 @@ def _twice() -> Any:
 
     @primitive.def_jvp
     def _(primals: Any, tangents: Any, *, by: Any) -> Any:
-        return primitive.bind(*primals, by=by), (100.0 * tangents[0], tangents[0].sum())  # shows whose rule is used
+        return primitive.bind(*primals, by=by), (100.0 * tangents[0], tangents[0].sum())  # shows which rule is used
 
     return primitive
 

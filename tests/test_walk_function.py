@@ -57,7 +57,7 @@ def test_value_and_derivatives_outside_and_inside_of_jit(wrap: Any) -> None:
 
 
 def test_the_derivative_is_the_one_beside_it() -> None:
-    """Not that of the meaning, which is NaN far out; a jitted function keeps it."""
+    """Not the derivative of the expansion, which is NaN far out; a jitted function keeps it."""
     runs.clear()
     close(hloom.grad(hloom.jit(log_cosh))(3.0), np.tanh(3.0))
     assert "jvp" in runs

@@ -87,7 +87,7 @@ class PlainExecutable(Executable):
 
 
 class PlainCompiler(Compiler):
-    """What it knows of the CPU, BLAS and threads: nothing."""
+    """A compiler without any knowledge of the CPU, BLAS and threads."""
 
     def pipeline(self, target: str | hlo.Target = "cpu") -> Pipeline:
         simplify = FixedPoint((AlgebraicSimplifier(), SineIsOdd(), DeadCodeElimination()))

@@ -1,5 +1,5 @@
 """Modules after XLA's own CPU passes (fusions, layouts, bitcasts, schedules, parallel calls, custom calls) run here and
-give JAX's results. Needs JAX, whose modules are printed again each time."""
+give JAX's results. Needs JAX, and prints JAX's modules again each time."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _assert_close(actual: NDArray, expected: NDArray) -> None:
 
 
 def printed(compiled: Any) -> str:
-    """What `compiled.as_text()` gives, with all constants: newer versions leave the larger ones out."""
+    """The text of `compiled.as_text()`, with all constants: newer versions leave the larger ones out."""
     from jaxlib import _hlo
 
     options = _hlo.HloPrintOptions()

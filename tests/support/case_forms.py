@@ -1,7 +1,7 @@
 """Op cases that are alike: those that differ in nothing but their element types.
 
-How an array lies in memory depends on its dimensions and on how many of its elements are packed in a word, not on what
-they mean. A test of layouts need not compile every type in every layout.
+The layout of an array in memory depends on its dimensions and on how many of its elements are packed in a word, not on
+their meaning. So a test of layouts does not compile every type in every layout.
 """
 
 from __future__ import annotations

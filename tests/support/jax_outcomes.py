@@ -400,7 +400,7 @@ def kind_of_difference(ours: str, jax: str) -> str:
 
 
 def differences(package: Any) -> dict[str, list[str]]:
-    """By kind, the rows for which hloom's outcome differs from the recorded one."""
+    """By kind, the rows with an outcome in hloom that differs from the recorded one."""
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}
     names, jax = names_of(package), recorded()
     for call, variants in rows().items():
