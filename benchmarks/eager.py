@@ -50,7 +50,7 @@ CALLS: dict[str, str] = {
     "key": "jax.random.key(0)", "split": "jax.random.split(key)", "normal": "jax.random.normal(key, (4,))",
     "uniform": "jax.random.uniform(key, (1000,))", "permutation": "jax.random.permutation(key, 10)",
 }  # fmt: skip
-"""What is called: `x` and `y` have 100 numbers, `A`, `B` and `S` are 10x10, and `i` holds 20 indices."""
+"""The calls to measure: `x` and `y` have 100 numbers, `A`, `B` and `S` are 10x10, and `i` holds 20 indices."""
 NOT_COMPARED = {"key", "split"}
 """Their results are no numbers."""
 

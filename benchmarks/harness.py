@@ -105,7 +105,7 @@ class Local:
         self._settle = SETTLE_SECONDS if settle is None else settle
 
     def results(self) -> list[np.ndarray]:
-        """What is compared."""
+        """The results to compare."""
         return _arrays((self._program.check or self._program.run)())
 
     def calls(self, seconds: float) -> int:

@@ -1,6 +1,6 @@
 """`RESULTS.md`, from the JSON file of a run: `python -m benchmarks.results [FILE]`.
 
-Every row that was measured is on the page. `TARGETS` says what is aimed at; the page says which of them the run met.
+Every row that was measured is on the page. `TARGETS` are the goals; the page says which of them the run met.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ IMPORTS = {
 
 def environment(store: Path) -> dict[str, str]:
     """Every peer's compiled code is stored in `store`; JAX writes every entry, even if it compiled quickly. Python
-    keeps its .pyc files, whatever this process was told: installed packages have theirs, and this folder must, too."""
+    keeps its .pyc files despite this process's settings: installed packages have theirs, and this folder must, too."""
     return {
         **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         "PYTHONPATH": str(ROOT),
@@ -56,7 +56,7 @@ def run(
     jax_cache: bool = True,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[float, str]:
-    """Seconds from the start of a Python process to its end, and what it printed. `more`: of its environment."""
+    """Seconds from the start of a Python process to its end, and its output. `more`: of its environment."""
     settings = environment(store) | more
     if not jax_cache:
         settings["JAX_ENABLE_COMPILATION_CACHE"] = "false"
@@ -69,7 +69,7 @@ def run(
 
 
 def task(name: str, peer: str, store: Path, *more: str, jax_cache: bool = True) -> tuple[float, dict[str, float]]:
-    """Seconds of a process that does one task of `fresh.py`, and what it found."""
+    """Seconds of a process that does one task of `fresh.py`, and its results."""
     arguments = ["-m", "benchmarks.fresh", name, peer, *more]
     seconds, printed = run(arguments, store, python=PYTHONS.get(peer, sys.executable), jax_cache=jax_cache)
     return seconds, json.loads(printed.splitlines()[-1])

@@ -5,7 +5,7 @@
     python examples/kalman_smoother.py --points 1000
 
 A buoy drifts on the sea with a velocity that changes at random. We see its position with an error, and for a while not
-at all. The filter says where it is, given what was seen so far; the smoother says where it was, given everything. Both
+at all. The filter says where it is, given the sightings so far; the smoother says where it was, given all. Both
 need to know how strong the changes and the errors are: we find the values under which what we saw is most probable.
 
 * the filter is a `scan`, and so is the log-likelihood; its gradient is a scan backwards;

@@ -1,4 +1,4 @@
-"""Normalisations of groups: what is before and after a reshape is one nest."""
+"""Normalisations of groups: the operations before and after a reshape are one nest."""
 
 from __future__ import annotations
 

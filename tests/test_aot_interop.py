@@ -62,7 +62,7 @@ def run_c(function: Any, program: StandaloneProgram, inputs: Any) -> list[NDArra
 @needs_cc
 @pytest.mark.slow
 def test_recorded_programs_in_c_give_jax_results(tmp_path: Path) -> None:
-    """The C is what a strict compiler takes without a word."""
+    """A strict compiler accepts the C without a warning."""
     programs = lowered(chosen(EVERY))
     assert len(programs) > 250
     names, size = list(programs), 100

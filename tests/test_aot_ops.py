@@ -147,7 +147,7 @@ PRODUCTS = [
 
 
 def test_products_without_a_blas() -> None:
-    """All in one program, so that their kernels are compiled in one batch. Beta 1 adds to what is there."""
+    """All in one program, so that their kernels are compiled in one batch. Beta 1 adds to the present elements."""
     rng = np.random.default_rng(0)
     builder = ProgramBuilder()
     bases: list[NDArray] = []

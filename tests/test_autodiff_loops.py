@@ -280,7 +280,7 @@ CASES = [
     Case(branches, (V3, V3B, US), (0, 1), 48),
     Case(nested, (np.float64(0.3), US), (0, 1), 8 + 3 * 8 + 3 * 8, 4),
     Case(delayed, (np.float64(0.3), US), (0, 1), 8 + 8 + 8 + 8),
-    Case(unused, (np.float64(0.3), US), (0, 1), 6 * 8),  # passes remove what is dead
+    Case(unused, (np.float64(0.3), US), (0, 1), 6 * 8),  # passes remove dead instructions
 ]
 cases = pytest.mark.parametrize("case", CASES, ids=operator.attrgetter("name"))
 
@@ -429,7 +429,7 @@ def test_a_linear_loop_needs_no_loop_forwards() -> None:
 
 
 def test_cotangents_that_stay_zero_are_not_carried() -> None:
-    """Of `unused`, the loop backwards carries one cotangent of three; the other loop loses what is dead."""
+    """Of `unused`, the loop backwards carries one cotangent of three; the other loop loses its dead elements."""
     case = next(c for c in CASES if c.program is unused)
     forward, backward = _scans(_module(case))
     assert (forward.num_carry, backward.num_carry) == (3, 1)

@@ -120,7 +120,7 @@ def test_work_is_shared() -> None:
     whole = CLUSTER.predict(parse(text))
     part = CLUSTER.predict(hlo.partition(parse(text), 8).module)
     assert whole.communicating == 0 and part.communicating > 0
-    # 4 of the 8 devices have different parts; what is the same on all is the update of the weights
+    # 4 of the 8 devices have different parts; only the update of the weights is the same on all
     assert whole.computing / 4 < part.computing < whole.computing / 3
 
 

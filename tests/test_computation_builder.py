@@ -247,7 +247,7 @@ def test_get_and_check_shape() -> None:
 
 
 def test_errors_are_deferred() -> None:
-    """The first error is what build raises; what follows from it is silent."""
+    """build raises the first error; errors that follow from it are silent."""
     b = builder()
     x, y = b.parameter(0, VECTOR, "x"), b.parameter(1, Shape.parse("f32[4]"), "y")
     wrong = b.add(x, y)

@@ -264,7 +264,7 @@ def test_integers_of_any_width_choose(dtype: str) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 9, None])
 def test_map_in_batches(size: int | None) -> None:
-    """So many at once, the rest as one more batch; 0 is all at once. Trees, keys, and what is not batched."""
+    """So many at once, the rest as one more batch; 0 is all at once. Trees, keys, and values that are not batched."""
     shapes: list[Any] = []
     keys = hloom.random.split(hloom.random.key(0), 7)
     scale = jnp.float32(2)

@@ -122,7 +122,7 @@ def _module(form: Form, element: ElementType = E.F32) -> HloModule:
 
 
 def _kinds(array: Any) -> NDArray:
-    """0 for what is finite, 1 and -1 for infinities, 2 for NaN. A complex number: both parts' as one."""
+    """0 for finite numbers, 1 and -1 for infinities, 2 for NaN. A complex number: both parts' as one."""
     array = np.asarray(array)
     if array.dtype.kind == "c":
         real, imag = _kinds(array.real), _kinds(array.imag)

@@ -171,7 +171,7 @@ ESTIMATES = {
     "rows/fourier.py": "the texts of passes end where the table of factors says",
     "rows/lapack.py": "around calls of LAPACK",
 }  # fmt: skip
-"""Files whose kernels are estimated by a formula of their own."""
+"""Files with a formula of their own for the estimates of their kernels."""
 
 
 def _found(path: Path) -> Iterator[str]:

@@ -125,7 +125,7 @@ def test_native_function_of_tuples(backend: str, register: Callable[..., None]) 
 def test_native_function_sees_the_layouts_that_it_asks_for(
     where: str, wanted: str, given: str, register: Callable[..., None]
 ) -> None:
-    """It copies bytes: from an array in one layout to one in another, whatever the caller's are."""
+    """It copies bytes: from an array in one layout to one in another, for any layouts of the caller."""
 
     @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
     def native(out: int, arguments: Any) -> None:

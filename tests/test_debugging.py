@@ -245,7 +245,7 @@ def test_the_environment_and_the_process() -> None:
 
 
 class Holder:
-    """Keeps what it is given."""
+    """Keeps its argument."""
 
     best: Any = None
 

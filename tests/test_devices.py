@@ -291,7 +291,7 @@ def test_jax_gives_the_same_errors(of_jax: dict[str, Any], text: str) -> None:
     assert words in str(caught.value)
 
 
-# ---- what is not an expression
+# ---- other than expressions
 
 
 @pytest.mark.parametrize("text", ["d", "mesh", "mesh.abstract_mesh", "ns", "P('a', unreduced={'b'})", "x.sharding"])

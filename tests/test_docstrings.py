@@ -1,7 +1,7 @@
 """Documentation of the public functions: everything has a text with an example, and examples print their shown output.
 
 `NAMESPACES` lists the namespaces, and the classes whose methods users call. In the default suite each public callable
-of them is asked for an example, and the examples run, one item for each namespace; a text that stands in several
+of them is asked for an example, and the examples run, one item for each namespace; a text in several
 namespaces runs once. They run on the evaluator, which compiles nothing: all of them take some ten seconds, where their
 kernels would take minutes. Kernels are compared with the evaluator by other tests.
 """

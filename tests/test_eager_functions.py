@@ -118,7 +118,7 @@ def test_constants(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sizes(dtype: str) -> None:
-    """Kernels work on vectors, and on what is left of them; threads share large arrays."""
+    """Kernels work on vectors, and on the remaining elements; threads share large arrays."""
     with hloom.enable_x64(dtype in ("float64", "complex128")):
         for shape in ((), (1,), (7,), (3, 5), (64,), (100_003,)):
             numbers = (values(dtype, 100_003, seed)[: int(np.prod(shape))] for seed in (1, 2))

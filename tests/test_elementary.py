@@ -101,7 +101,7 @@ def test_settings_of_passes_are_obeyed(name: str, tool: ModuleType, monkeypatch:
 
 
 def test_what_it_is_made_of(tool: ModuleType) -> None:
-    """The stages run when somebody asks, and say the same."""
+    """The stages run on request, and give the same."""
     module = tool.module_of(Opcode.EXP, [Shape.parse("f32[1000]")])
     executable = NumbaCompiler().compile_function(module, target=target_named("cpu"))
     (text,) = executable.kernels().values()

@@ -257,7 +257,7 @@ def test_constants_in_layouts(target: str | RandomTarget) -> None:
 
 @pytest.mark.parametrize("target", ["cpu", "tpu", RandomTarget(4)], ids=["cpu", "tpu", "random"])
 def test_results_of_jit_are_arguments_of_others(target: str | RandomTarget) -> None:
-    """jit's arguments and results are row-major whatever the target, so arrays go from one target to another."""
+    """jit's arguments and results are row-major on every target, so arrays go from one target to another."""
     before = hloom.config.hloom_target
     try:
         x = hloom.numpy.arange(12.0).reshape(3, 4)

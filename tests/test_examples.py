@@ -1,4 +1,4 @@
-"""The examples: what each computes against what is known of it, and the programs as a user runs them."""
+"""The examples: their results against known properties, and the programs as a user runs them."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_conversions_that_the_program_has_go_too() -> None:
 
 
 def test_special_values() -> None:
-    """NaN, infinities, signs of zeros and subnormal numbers are what they are in f32."""
+    """NaN, infinities, signs of zeros and subnormal numbers are the same as in f32."""
     values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-39, -1e-39, 3e38, 1.0], ml_dtypes.bfloat16)
     function = hloom.jit(lambda x: -(x + x) * jnp.bfloat16(0.5), compiler_options=EXCESS)
     actual = np.asarray(function(jnp.asarray(values))).astype(np.float32)

@@ -12,7 +12,7 @@ import hloom
 
 @pytest.fixture(autouse=True)
 def thresholds():
-    """Known ones, and what was there before afterwards."""
+    """Known thresholds, and the previous ones afterwards."""
     found = gc.get_threshold()
     gc.set_threshold(701, 11, 12)
     yield

@@ -43,7 +43,7 @@ def _unlimited(growth: Growth) -> int:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_steps_grow_with_the_program(form: str) -> None:
-    growth_of("chain", 40)  # what is imported, and made once
+    growth_of("chain", 40)  # imports, and objects that are made once
     _check(growth_of(form, 200), growth_of(form, 800))
 
 

@@ -195,7 +195,7 @@ def test_what_has_an_effect() -> None:
 
 
 def test_kernels_do_not_reach_across_effects(run: Run) -> None:
-    """`a` would be computed with `b`, which needs what is fed in after `a` is fed out."""
+    """`a` would be computed with `b`, which needs a value that is fed in after `a` is fed out."""
     text = """
     HloModule across
     ENTRY main {

@@ -62,7 +62,7 @@ TALL, FLAT = (N * N, 1), (1, N * N)
 
 @program((N, N), (N, N), writes=WHOLE - ROW)
 def stencils(e, h):
-    """Two fields in turn, each from the differences of the other: no step writes more than what it replaces."""
+    """Two fields in turn, each from the differences of the other: no step writes more elements than it replaces."""
 
     def step(_, fields):
         e, h = fields
@@ -392,7 +392,7 @@ def heat(u):
 
 @program(SQUARE, writes=ROW)
 def columns_from_columns(a):
-    """Each element reads and writes its own row only, whatever the columns are."""
+    """Each element reads and writes its own row only, with any columns."""
     return lax.fori_loop(2, N, lambda j, a: a.at[:, j].set(0.5 * a[:, j - 1] + 0.25 * a[:, j - 2]), a)
 
 

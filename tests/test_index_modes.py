@@ -125,7 +125,7 @@ def test_compiled(index: Any, mode: str) -> None:
 @pytest.mark.parametrize("index", [2, 7, -8, s(None, None, 2), s(3, 0, -2)], ids=str)
 @pytest.mark.parametrize("method", ["get", *UPDATES])
 def test_gradients(method: str, index: Any, mode: Any) -> None:
-    """Beside central differences; elements that no index names get no part in division by what is not theirs."""
+    """Beside central differences; elements without an index have no part in a division by other elements."""
     x, y = np.array([0.0, 1.0, 2.0, 3.0, 4.0]) + 0.5, 1.7
 
     def loss(x: Any, y: Any) -> Any:

@@ -220,7 +220,7 @@ def test_every_way(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32"])
 def test_counters(dtype: str) -> None:
-    """Loops that count in a narrow type: what is computed from the counter wraps, and only then is an index."""
+    """Loops that count in a narrow type: values computed from the counter wrap before they are indices."""
     last = min(np.iinfo(dtype).max, 70_000)
     x = np.arange(last + 200, dtype=np.float32)
     count, step = min(last, 200), np.array(min(np.iinfo(dtype).max // 2 + 20, 16_403), dtype)[()]
@@ -298,7 +298,7 @@ EMPTY = {
 @pytest.mark.parametrize("mode", [None, "fill", "drop", "clip", "promise_in_bounds"])
 @pytest.mark.parametrize("what", EMPTY)
 def test_an_axis_of_size_zero(what: str, mode: Any) -> None:
-    """It has no place to write to. Reading gives what is read out of bounds, if the mode has that."""
+    """It has no place to write to. Reading gives the value of an out-of-bounds read, if the mode has one."""
     i, shape = EMPTY[what]
     vector, matrix = jnp.zeros((0,)), jnp.zeros((2, 0))
     options = {} if mode is None else {"mode": mode}

@@ -66,7 +66,7 @@ def test_its_derivatives_and_batches(jit: bool) -> None:
 
 
 def test_a_primitive_with_a_meaning_takes_rules_too() -> None:
-    """The meaning says what it computes; the rules are what the tables were told, before or after `def_evaluate`."""
+    """The meaning says what it computes; the rules come from the tables, registered before or after `def_evaluate`."""
     p = Primitive("double", lambda x: 2 * x)
     ad.defjvp(p, lambda t, x: 100 * t)
     batching.defvectorized(p)

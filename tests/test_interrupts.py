@@ -190,7 +190,7 @@ def test_signals(name: str) -> None:
 
 
 def test_an_interrupt_while_a_function_is_traced_leaves_no_trace_behind() -> None:
-    hloom.jit(lambda x: x * 2 + 1).lower(1.0)  # imports what is needed
+    hloom.jit(lambda x: x * 2 + 1).lower(1.0)  # imports the modules
     points = 0
     for _ in at_every_point(lambda: hloom.jit(lambda x: x * 2 + 1).lower(1.0), "tracer/core.py", "contextlib.py"):
         points += 1

@@ -363,7 +363,7 @@ def test_donated_memory_that_others_see_is_not_written(backend: str) -> None:
 
 
 def test_donated_memory_is_used() -> None:
-    """Without a copy: the results lie where the arguments lay."""
+    """Without a copy: the results are at the arguments' addresses."""
     hloom.config.update("hloom_backend", "numba")
     f = hloom.jit(lambda s: hloom.tree.map(lambda v: v * 2, s), donate_argnums=0)
     state = {"eager": jnp.ones(100) * 3, "compiled": hloom.jit(lambda x: x + 1)(jnp.ones(50))}

@@ -103,7 +103,7 @@ NOT_IN_JAX = {"repeat", "lax.pad", "astype itself", "reshape F"}
 
 
 def numbered() -> tuple[Any, Any, Any]:
-    """Six distinct keys, and six numbers: what is done to the numbers must be done to the keys."""
+    """Six distinct keys, and six numbers: each operation on the numbers must be applied to the keys."""
     return random.split(random.key(0), (2, 3)), jnp.arange(6).reshape(2, 3), np.asarray(_words(6))
 
 

@@ -89,7 +89,7 @@ def test_fields_that_look_like_dimensions_are_declared_as_such() -> None:
 
 
 def test_codecs_read_what_fields_hold() -> None:
-    """The type of a field is what its codec's reader says that it gives, where it is a plain one."""
+    """The type of a field is its codec's reader's return type, if it is a plain type."""
     checked = 0
     for kind in {spec.attributes for spec in SPECS.values()}:
         for field in declared(kind):

@@ -265,7 +265,7 @@ def test_along_how_many_last_dimensions_ops_work() -> None:
 
 
 def test_layouts_of_the_entry_survive_all_passes() -> None:
-    """Tiles, packing and memory spaces too: they are the caller's, whatever happens inside."""
+    """Tiles, packing and memory spaces too: they are the caller's, independent of the inner layouts."""
     text = """HloModule m, entry_computation_layout={(f32[20,30]{0,1:T(8,128)S(1)}, (s4[6]{0:E(4)}, f32[4]))->(f32[30,20]{0,1:T(2,128)}, s4[6]{0:E(4)})}
     ENTRY e {
       x = f32[20,30] parameter(0)

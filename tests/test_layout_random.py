@@ -122,7 +122,7 @@ def check_module(rng: random.Random) -> None:
 
 def assert_only_borders_are_not_row_major(module: HloModule) -> None:
     """After all passes: parameters, bitcasts, fusions that write the caller's tiles, and tuples of these at the end;
-    in fused computations what is read or written so, and the copies from it and to it."""
+    in fused computations the arrays read or written so, and the copies from them and to them."""
     border = {Opcode.PARAMETER, Opcode.BITCAST, Opcode.FUSION, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT}
     fused = fused_computations(module)
     for computation in module.computations:

@@ -144,7 +144,7 @@ def test_values_without_an_element_type() -> None:
 
 
 def test_layouts_are_the_programs_own_business(client: LocalClient) -> None:
-    """Data is row-major, whatever layouts a program gives its parameters and its result."""
+    """Data is row-major, with any layouts of a program's parameters and result."""
     builder = ComputationBuilder("column_major")
     x = builder.parameter(0, Shape.parse("f32[2,3]{0,1}"), "x")
     builder.neg(x)

@@ -1,4 +1,4 @@
-"""Counters of loops in 64 bits: where a narrow variable is widened, what is known of it is written instead."""
+"""Counters of loops in 64 bits: where a narrow variable is widened, its known bounds are written instead."""
 
 from __future__ import annotations
 

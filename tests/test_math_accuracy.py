@@ -289,7 +289,7 @@ def test_tiny_arguments_meet_no_subnormal_number(function: str, dtype: str, tiny
     """Where an argument's square would be subnormal or 0: on some processors such a result costs a hundred cycles."""
     apply = compiled([f"{function}(x[i])"], [dtype], dtype)
     values = np.full(1000, tiny)
-    apply(values)  # what is compiled and imported first
+    apply(values)  # compiles and imports first
     assert _underflows(lambda: np.multiply(np.float64(1e-200), np.float64(1e-200)))
     assert not _underflows(lambda: apply(values))
 

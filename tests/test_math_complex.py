@@ -104,7 +104,7 @@ def relative_errors(actual: np.ndarray, exact: list[mp.mpc]) -> np.ndarray:
 @pytest.mark.parametrize("name", NAMES)
 def test_error_is_within_bound(name: str, dtype: str) -> None:
     function = FUNCTIONS[name]
-    # mpmath's inverse functions lose what is far below the rest of an argument: it gets digits for f64's whole range.
+    # mpmath's inverse functions lose parts far below the rest of an argument: it gets digits for f64's whole range.
     costly = name.startswith("a") and dtype == "c128"
     points = sample(dtype, 15 if costly else 40, function.wide)
     with mp.workdps(700 if costly else 60):

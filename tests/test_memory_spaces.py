@@ -352,7 +352,7 @@ ENTRY e {
 
 
 def test_bodies_of_fusions_say_where_operands_and_results_lie() -> None:
-    """The two fusions share a body; their operands lie in different memories."""
+    """The two fusions share a body; their operands are in different memories."""
     module, _ = placed(hlo.parse(FUSIONS), 4096)
     bodies = {i.name: i.attributes.calls for i in module.instructions() if i.opcode is Opcode.FUSION}
     assert bodies["one"] is not bodies["two"]

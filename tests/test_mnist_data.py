@@ -200,7 +200,7 @@ def test_download_fills_the_cache_and_mends_it(
     damaged.write_bytes(b"damaged")
     mnist_data.download(cache, (address,))
     assert hashlib.sha256(damaged.read_bytes()).hexdigest() == mnist_data.SHA256[damaged.name]
-    mnist_data.download(cache, ())  # all there: asks nobody
+    mnist_data.download(cache, ())  # all there: no request
     loaded = mnist_data.load()
     assert len(loaded.train_labels) == 10 and loaded.name == "MNIST"
 

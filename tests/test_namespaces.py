@@ -132,7 +132,7 @@ def test_code_of_a_namespace_finds_the_names_that_it_reads(root: Path) -> None:
 
 @pytest.mark.parametrize("name", ["numpy", "lax"])
 def test_files_that_are_loaded_when_used_offer_what_they_have(name: str) -> None:
-    """The table in the namespace's file says what is in which of them; the imports for type checkers say the same."""
+    """The table in the namespace's file lists the names of each; the imports for type checkers say the same."""
     module = jax_names.namespace("hloom", name)
     for file, names in vars(module)["_LATER"].items():
         assert tuple(importlib.import_module(f"hloom.{file}").__all__) == names
@@ -149,7 +149,7 @@ MESSAGES = {
     "scipy.signal.firwin takes concrete arrays",
     "lax.psend": "jax.lax has 'psend', hloom.lax does not have it: there is one device; programs over several come "
     "later",
-    # what is elsewhere
+    # names in other namespaces
     "numpy.softmax": "module 'hloom.numpy' has no attribute 'softmax': there is hloom.nn.softmax",
     "nn.sin": "module 'hloom.nn' has no attribute 'sin': there is hloom.numpy.sin",
     "tree_map": "module 'hloom' has no attribute 'tree_map': there is hloom.tree_util.tree_map",
@@ -157,7 +157,7 @@ MESSAGES = {
     # what only NumPy has
     "numpy.busday_count": "module 'hloom.numpy' has no attribute 'busday_count': outside of jit and grad, "
     "numpy.busday_count takes concrete arrays",
-    # what is spelled otherwise
+    # names with another spelling
     "numpy.sinn": "module 'hloom.numpy' has no attribute 'sinn': did you mean 'sin', 'sinh' or 'sinc'?",
     "jitt": "module 'hloom' has no attribute 'jitt': did you mean 'jit'?",
     "numpy.Float32": "module 'hloom.numpy' has no attribute 'Float32': did you mean 'float32', 'float_' or 'float64'?",
@@ -165,7 +165,7 @@ MESSAGES = {
     "'he_uniform'?",
     "hlo.Parse": "module 'hloom.hlo' has no attribute 'Parse': did you mean 'parse'?",
     "errors.OperandErr": "module 'hloom.errors' has no attribute 'OperandErr': did you mean 'OperandError'?",
-    # what is nowhere
+    # unknown names
     "lax.zzzz": "module 'hloom.lax' has no attribute 'zzzz'",
     "extend.zzzz": "module 'hloom.extend' has no attribute 'zzzz'",
     "experimental.zzzz": "module 'hloom.experimental' has no attribute 'zzzz'",

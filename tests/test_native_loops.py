@@ -342,7 +342,7 @@ def test_the_best_element_in_a_loop() -> None:
 
 @pytest.mark.parametrize("size", [1 << 10, 1 << 19])
 def test_a_scatter_costs_its_updates_whatever_the_size_of_the_array(size: int) -> None:
-    """An array in the state is updated in place, so the loop is one kernel, however large the array is."""
+    """An array in the state is updated in place, so the loop is one kernel for arrays of any size."""
 
     def f(a: Any, values: Any) -> Any:
         return lax.fori_loop(1, size - 1, lambda t, a: a.at[jnp.array([t, t + 1])].add(values[t]), a)

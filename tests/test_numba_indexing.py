@@ -1,4 +1,4 @@
-"""Gather and scatter on the Numba backend: what fuses, what is computed once, what happens in place, bounds."""
+"""Gather and scatter on the Numba backend: fusion, values computed once, updates in place, bounds."""
 
 from __future__ import annotations
 

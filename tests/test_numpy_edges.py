@@ -48,7 +48,7 @@ def _both(name: str, *args: Any, **options: Any) -> tuple[Any, Any]:
     ],
 )
 def test_strictly(call: Any) -> None:
-    """Functions promote and broadcast within themselves, whatever users forbid for their own operations."""
+    """Functions promote and broadcast within themselves, even if users forbid it for their own operations."""
     with hloom.numpy_dtype_promotion("strict"), hloom.numpy_rank_promotion("raise"):
         found, wanted = call()
     many = isinstance(wanted, tuple | list)

@@ -449,7 +449,7 @@ def test_a_ufunc_is_a_function() -> None:
 
 
 def test_a_reduction_keeps_the_dtype_of_what_is_left_out() -> None:
-    """A reduction with `where` and `initial` has the array's dtype, whatever number replaces what is left out."""
+    """A reduction with `where` and `initial` has the array's dtype, for any number in place of masked elements."""
     p = jnp.asarray([True, False])
     assert jnp.max(p, initial=False, where=p).dtype == bool and jnp.min(p, initial=1, where=p).dtype == bool
 

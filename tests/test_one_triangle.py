@@ -1,4 +1,4 @@
-"""Functions that read one triangle of a matrix: whatever is in the other one, NaN included, changes neither their
+"""Functions that read one triangle of a matrix: elements of the other one, NaN included, change neither their
 values nor the derivatives by the triangle that is read, and has the derivative 0."""
 
 from __future__ import annotations

@@ -470,7 +470,7 @@ def test_the_checker_finds_wrong_assignments() -> None:
     arena = where(good, "a").allocation
     for name, place_, label in (
         ("b", where(good, "a"), "buffer_c3"),  # a reverse over its own operand
-        ("c", where(good, "b"), "buffer_c1"),  # over what is still to be read
+        ("c", where(good, "b"), "buffer_c1"),  # over a buffer that a later instruction reads
         ("b", where(good, "x"), "buffer_c2"),  # the caller's memory
         ("c", where(good, "k"), "buffer_c2"),
         ("b", BufferSlice(arena, arena.size, 64), "buffer_c4"),

@@ -80,7 +80,7 @@ def test_every_pass_has_a_golden_file() -> None:
 
 
 def test_checks_can_fail() -> None:
-    """The matcher itself, on output that lacks, repeats or reorders what is asked for."""
+    """The matcher itself, on output that lacks, repeats or reorders expected lines."""
     text = "// CHECK: alpha\n// CHECK-NEXT: beta {{[0-9]+}}\n// CHECK-NOT: gamma\n// CHECK: delta\n"
     case = GoldenCase("x", 0, (), False, text, checks_in(text))
     check_output("alpha\nbeta 12\nother\ndelta\ngamma", case)

@@ -38,7 +38,7 @@ def no_memory_is_lucky() -> Iterator[None]:
 
 
 def _bits(array: NDArray) -> NDArray:
-    """The bytes of each element: what is compared, so that NaN is NaN and -0.0 is not 0.0."""
+    """The bytes of each element, to compare: NaN is NaN and -0.0 is not 0.0."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 

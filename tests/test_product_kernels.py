@@ -96,7 +96,7 @@ F32 = ("f32", "f32", "f32")
 def test_a_matrix_and_a_few_vectors(
     types: tuple[str, str, str], vectors: int, length: int, depth: int, form: dict[str, bool]
 ) -> None:
-    """Whether the vectors are rows or columns, and the matrix's rows lie along the sum or along the result."""
+    """Whether the vectors are rows or columns, and the matrix's rows are along the sum or along the result."""
     columns = "product_of_columns" if form["ta"] else "product_of_rows"
     check(types, length, depth, vectors, kernel=columns, **form)
     rows = "product_of_rows" if form["tb"] else "product_of_columns"
@@ -177,7 +177,7 @@ def test_empty_products(types: tuple[str, str, str], sizes: tuple[int, int, int]
 
 @pytest.mark.parametrize("types", [F32, ("s8", "s8", "s32"), ("s32", "s32", "s32")], ids=str)
 def test_threads_do_not_change_results(types: tuple[str, str, str]) -> None:
-    """Sums are cut in the same places, however many threads share the work."""
+    """Sums are cut in the same places for any number of threads."""
     for sizes, batch in (
         ((800, 900, 8), ()), ((7, 900, 4001), ()), ((8, 8, 8), (5000,)), ((300, 400, 200), ()), ((2000, 100, 200), ())
     ):  # fmt: skip

@@ -1,6 +1,6 @@
 """Random programs of loops: the evaluator, compiled code in each way to run a loop on guarded memory, and JAX agree.
 
-`tools/fuzz` draws them (kinds "loop" and "loop-array") and makes what is found small. A case is its seed:
+`tools/fuzz` draws them (kinds "loop" and "loop-array") and makes findings small. A case is its seed:
 `python -m tools.fuzz --replay loop:17` runs one again.
 """
 
@@ -219,7 +219,7 @@ def wrong_meaning(patch: pytest.MonkeyPatch) -> None:
 
 
 def wrong_clamp(patch: pytest.MonkeyPatch) -> None:
-    """The evaluator reads at index 0 what is read at a runtime index."""
+    """The evaluator reads at index 0 in place of each runtime index."""
     plain = EVALUATE._rules[O.DYNAMIC_SLICE]
 
     def at_zero(shape: Any, attributes: Any, x: Any, *starts: Any) -> Any:
@@ -286,6 +286,6 @@ def test_a_defect_is_found(
 
 
 def test_an_access_outside_is_found() -> None:
-    """Compiled code that keeps no index inside of its array ends the process, or changes what is around a buffer."""
+    """Compiled code that keeps no index inside of its array ends the process, or changes the bytes around a buffer."""
     with Worker(prepare="support.fuzz_defects:wrong_memory", oracle=False) as broken:
         assert any(broken.check(Drawn("loop", seed)).verdict is Verdict.FOUND for seed in range(80))

@@ -166,7 +166,7 @@ def test_state_wraps() -> None:
 
 @pytest.mark.parametrize("name", ["s4", "s8", "s16", "s32", "s64"])
 def test_signed_bits_are_the_unsigned_ones(name: str) -> None:
-    """XLA's client gives bits as unsigned integers whatever was asked for, so signed ones have no oracle."""
+    """XLA's client gives bits as unsigned integers for every requested type, so signed ones have no oracle."""
     text = """HloModule m
     ENTRY e {{
       p = u64[2] parameter(0)

@@ -1,4 +1,4 @@
-"""Ranges of integers: what the analysis claims is compared with what programs compute, and what it should find."""
+"""Ranges of integers: claims of the analysis are compared with the programs' values, and with expected ranges."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def check(
     dtype: str, m: int, n: int, k: int, ta: str = "N", tb: str = "N", pad: int = 0,
     alpha: complex = 1, beta: complex = 0, batch: tuple[int, ...] = (), shared_b: bool = False,
 ) -> None:  # fmt: skip
-    """One product with rows padded by `pad` elements; the padding and what lies around must stay as it was."""
+    """One product with rows padded by `pad` elements; the padding and the bytes around must stay as they were."""
     rng = np.random.default_rng([m, n, k])
     a_shape, b_shape = ((m, k) if ta == "N" else (k, m)), ((k, n) if tb == "N" else (n, k))
     a = Guarded(numbers(rng, dtype, *batch, a_shape[0], a_shape[1] + pad))

@@ -279,7 +279,7 @@ def test_equal_kernels_give_equal_text() -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_program_need_not_be_read_again(name: str) -> None:
-    """Its nodes give the same code as its text, and its text is what was read."""
+    """Its nodes give the same code as its text, and its text is the text that was read."""
     program = read(TEXTS[name], ["int64", "int64", *["float32*"] * 3, "int64", "int64"])
     source = to_text(program)
     written = KernelSource("k", source, PARAMETERS, program=program)

@@ -98,7 +98,7 @@ def test_infeed_of_another_type(client: LocalClient) -> None:
 
 @pytest.fixture
 def myfunc() -> Iterator[list[tuple[NDArray, ...]]]:
-    """The section's myfunc; what it was called with is kept."""
+    """The section's myfunc; its arguments are kept."""
     seen: list[tuple[NDArray, ...]] = []
 
     def function(x: NDArray, y: NDArray) -> NDArray:

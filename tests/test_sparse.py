@@ -241,7 +241,7 @@ def test_sparsify(name: str) -> None:
 
 @pytest.mark.parametrize("layout", [sparse.BCOO, sparse.BCSR])
 def test_sparsified_parts_keep_the_places(layout: Any) -> None:
-    """They are linear: what is twice at one place is added up before or after."""
+    """They are linear: two values at one place are added before or after."""
     array = layout.fromdense(jnp.asarray(M + 1j * M[::-1]), nse=20)
     for function in (jnp.conj, jnp.real, jnp.imag, jnp.negative):
         found = sparse.sparsify(function)(array)

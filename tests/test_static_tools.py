@@ -228,7 +228,7 @@ class Jedi:
 
     def __init__(self, python: Path, folder: Path) -> None:
         self._jedi = pytest.importorskip("jedi", reason="jedi is not installed")
-        # parso drops trees that it has not used for ten minutes, whoever still asks for them (KeyError)
+        # parso drops trees that it has not used for ten minutes; later requests raise KeyError
         importlib.import_module("parso.cache").parser_cache.clear()
         self._environment = self._jedi.create_environment(str(python.parent.parent), safe=False)
         self._folder = folder

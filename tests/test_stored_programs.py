@@ -285,7 +285,7 @@ def test_a_users_target_is_not_known(in_memory: InMemory) -> None:
     assert key(target=Own()) is None
 
 
-# ---- what is not kept
+# ---- values that are not kept
 
 
 def test_python_is_not_kept(in_memory: InMemory) -> None:

@@ -38,7 +38,7 @@ KERNEL = """def k(lo, hi, x, out, n, k0):
     ],
 )
 def test_addresses_that_do_not_wrap(index: str, steps: int) -> None:
-    """One step for what does not change in the loop, one for the elements that lie apart."""
+    """One step for operands that do not change in the loop, one for strided elements."""
     parameters = (*[Parameter("pointer", "f32")] * 2, *[Parameter("size", "s64")] * 2)
     text = to_llvm(KernelSource("k", KERNEL.format(index=index), parameters), dialect.SCOPE, "one pass")
     assert len(re.findall(r"getelementptr inbounds float", text)) == steps

@@ -90,7 +90,7 @@ def test_one_triangle_is_read(lower: bool) -> None:
 
 
 def test_each_matrix_is_on_its_own() -> None:
-    """Results are the same bits wherever a matrix stands; and what is not finite is NaN, and only that."""
+    """Results are the same bits at every place of a matrix; and matrices that are not finite give NaN, no others."""
     a = drawn("normal", 4, np.float32)
     w, v = solved(a)
     back = solved(a[::-1].copy())

@@ -1,4 +1,4 @@
-"""Text that is not HLO is refused with line, column and what was expected; nothing hangs or raises another error."""
+"""Text that is not HLO is refused with line, column and the expected text; nothing hangs or raises another error."""
 
 from __future__ import annotations
 

@@ -527,7 +527,7 @@ def test_large_constants_are_left_out_on_request() -> None:
 
 
 def test_a_broken_module_can_be_printed() -> None:
-    """A dump after a pass that went wrong must show what is there."""
+    """A dump after a pass that went wrong must show the module as it is."""
     x = make_parameter(0, F32_2, "x")
     y = make_instruction(Opcode.NEGATE, [x], name="y")
     module = HloModule("m", HloComputation("main", (y,), y))

@@ -496,7 +496,7 @@ FUNCTIONS = {name: found for name, found in public() if not isinstance(found, ty
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - {"debug.breakpoint"}))  # it reads from the terminal
 def test_no_public_function_shows_the_library(name: str) -> None:
-    """Called with what is no array, and with too many arguments."""
+    """Called with an argument that is no array, and with too many arguments."""
     told = 0
     for arguments in ([object()] * 2, [object()] * 30, [], [np.ones((2, 3)), "text", object()]):
         try:

@@ -51,7 +51,7 @@ def test_results_that_go_past_the_caches(dtype: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_tiles_fit() -> None:
-    """Into the local arrays, and they have a block at least, whatever the sizes are."""
+    """Into the local arrays, and they have a block at least, for all sizes."""
     rng = np.random.default_rng(3)
     kinds, cut = set(), 0
     for _ in range(4000):

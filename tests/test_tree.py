@@ -266,7 +266,7 @@ def _jax_tree_util() -> ModuleType | None:
     return jax.tree_util
 
 
-# ---- what is refused: what is done with a library, the class of its error, and what the message of both says
+# ---- errors: the call of a library, the class of its error, and a part of both messages
 
 
 def mistakes(t: ModuleType) -> dict[str, tuple[Callable[[], Any], type[Exception], str]]:
@@ -448,7 +448,7 @@ def test_fields_that_init_does_not_take() -> None:
 
 
 def test_paths_of_a_structure() -> None:
-    """Also where the class of a node refuses what is no array."""
+    """Also if the class of a node refuses children that are no arrays."""
     from hloom.tracer.trees import tree as internal
 
     class Refusing:

@@ -1,4 +1,4 @@
-"""Transposed operands with long rows and columns: tiles in a local array, and what is left over of them."""
+"""Transposed operands with long rows and columns: tiles in a local array, and their remainders."""
 
 from __future__ import annotations
 

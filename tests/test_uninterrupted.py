@@ -1,4 +1,4 @@
-"""Calls in a thread of their own: results, errors, interrupts at every point, and what is within them."""
+"""Calls in a thread of their own: results, errors, interrupts at every point, and nested calls."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_a_loop_of_many_scalars(count: int, rounds: int) -> None:
 
 
 def test_functions_within_functions_and_results_that_leave_at_once() -> None:
-    """Values are made before they are used, in whatever order the program has them."""
+    """Values are made before they are used, for any order in the program."""
 
     def f(*x: Any) -> Any:
         inner = [jnp.tanh(v) * 2 for v in x]

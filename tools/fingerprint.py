@@ -493,7 +493,7 @@ _runtime: dict[str, str] = {}
 
 @cache
 def _inside(name: str) -> Any:
-    """The object that the library calls `name`, in whatever module it is: modules move, these few names stay."""
+    """The object that the library calls `name`, in any module: modules move, these few names stay."""
     for module in [m for key, m in sys.modules.items() if key.startswith("hloom.")]:
         found = vars(module).get(name)
         if getattr(found, "__module__", None) == module.__name__:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long hloom's own work takes: tracing, compiling with a filled kernel store, calls, operations outside of jit.
 
-    python tools/latency.py                          # a line of JSON: seconds by case; null for what is not there
+    python tools/latency.py                          # a line of JSON: seconds by case; null for a missing case
     python tools/latency.py --against OTHER_PYTHON   # a table: both interpreters' hloom, sample by sample in turn
     python tools/latency.py --against OTHER_PYTHON --match 'eager|trace' --rounds 5
 

@@ -368,7 +368,7 @@ def _smoothing(rng, steps):
 
 
 def _first(means):
-    """What is compared: rounding may choose another parent once in some dozens of steps."""
+    """The compared part of the result: rounding may choose another parent once in some dozens of steps."""
     return np.asarray(means)[:20], np.std(means)
 
 

@@ -1,4 +1,4 @@
-"""The table of a run of loops: medians, how many times as fast as each peer hloom is, means, and what is slower."""
+"""The table of a run of loops: medians, how many times as fast as each peer hloom is, means, and the slower cases."""
 
 from __future__ import annotations
 

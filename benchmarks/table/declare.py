@@ -146,7 +146,7 @@ class Row:
 
 
 def torch_function(torch: Any, function: Function | Gradient, compiled: bool) -> Function:
-    """The function to call, compiled if asked; of a gradient, the loss is what is compiled, forwards and backwards."""
+    """The function to call, compiled if asked; for a gradient, the loss is compiled, forwards and backwards."""
     whole = function.loss if isinstance(function, Gradient) else function
     if compiled:
         importlib.import_module("torch._dynamo").reset()

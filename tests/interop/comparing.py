@@ -26,7 +26,7 @@ EPSILON = {
     "bfloat16": 2.0**-7,
 }  # fmt: skip
 SUBNORMAL = 1e-37
-"""XLA flushes what is smaller than 2^-126 to zero."""
+"""XLA flushes numbers below 2^-126 to zero."""
 
 DEFAULT = {
     "float64": Tolerance(64, 16), "complex128": Tolerance(64, 16), "float32": Tolerance(64, 16),

@@ -1,6 +1,6 @@
 """Matrices and spectra: jax.numpy.linalg, jax.lax.linalg, jax.scipy.linalg, and the Fourier transforms.
 
-Eigenvectors and singular vectors are determined up to a factor only: what is recorded is free of it.
+Eigenvectors and singular vectors are determined up to a factor only: the recorded results are free of it.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ case("numpy.apply_over_axes", f32(2, 3, 4), call=lambda f, x: f(np_sum, x, [0, 2
 
 
 def np_sum(x: Any, axis: Any) -> Any:
-    """The sum over an axis, whatever the array is."""
+    """The sum over an axis, for any array."""
     return x.sum(axis)
 
 

@@ -99,7 +99,7 @@ def check_one_type_each(kernel: EmittedKernel) -> None:
 
 
 def check_stored(element: str, value: Expr) -> None:
-    """Numba converts what is stored, but not from one kind of number to another one."""
+    """Numba converts stored values, but not from one kind of number to another one."""
     both = element, value.type
     assert element == value.type or all(map(is_integer, both)) or all(map(is_float, both)), f"{value} to {element}"
 

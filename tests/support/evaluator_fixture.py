@@ -11,7 +11,7 @@ from hloom import config
 
 @pytest.fixture(autouse=True)
 def on_the_evaluator() -> Iterator[None]:
-    """Compile with the evaluator; settings are what they were afterwards."""
+    """Compile with the evaluator; restore the settings afterwards."""
     names = ("hloom_backend", "jax_enable_x64")
     before = [getattr(config, name) for name in names]
     config.update("hloom_backend", "evaluator")

@@ -37,7 +37,7 @@ NDArray = np.ndarray[Any, Any]
 
 PAGE = mmap.PAGESIZE
 GUARD = 16 * PAGE
-"""Inaccessible bytes between regions: what is outside by less than this is noticed."""
+"""Inaccessible bytes between regions: an access outside by less than this is noticed."""
 _PATTERN = 0xA5
 _PROT_NONE, _PROT_READ_WRITE = 0, 3
 
@@ -74,7 +74,7 @@ class GuardedProgram:
         pattern: int = _PATTERN,
     ) -> None:
         """`at_end`: buffers end where their page ends; else they begin where it begins. `pattern`: a byte; what buffers
-        hold, and what lies around them, before the program runs."""
+        hold, and the bytes around them, before the program runs."""
         target = target_named(target)
         bodies = Bodies()
         self.module, _ = pipeline(target, bodies).run(module, options)

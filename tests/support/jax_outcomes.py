@@ -64,7 +64,7 @@ REPLACEMENTS: dict[str, tuple[str, ...]] = {
     # fixed
     "_": (),
 }
-"""By kind of argument: what is put in its place."""
+"""By kind of argument: the arguments to try."""
 
 def _words(text: str) -> list[str]:
     return text.split()

@@ -2,7 +2,7 @@
 
     python tests/support/jax_signatures.py      # writes tests/data/jax_signatures.json, with the JAX that is installed
 
-A signature is a list of words: ``x`` (by position or by name), ``/1`` (the first by position only, whatever its name),
+A signature is a list of words: ``x`` (by position or by name), ``/1`` (the first by position only, with any name),
 ``*args``, ``!axis`` (by name only), ``**kwargs``, each with ``=default``.
 """
 

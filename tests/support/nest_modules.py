@@ -4,7 +4,7 @@
 types, reductions that share a domain (also of several operands), softmax-like chains, updates in place, negative and
 interior padding, wide and odd sizes, empty arrays.
 
-Most floats are small whole numbers, on which arithmetic is exact whatever its order. Values that are not exact are
+Most floats are small whole numbers, on which arithmetic is exact in any order. Values that are not exact are
 *rough*: nothing that jumps (comparisons, floor, conversions to integers) is done with them, so that results can be
 compared with a tolerance.
 """

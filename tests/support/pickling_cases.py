@@ -102,7 +102,7 @@ def both(f: Any) -> Any:
 
 
 def ran(lowered: Any) -> Any:
-    """A lowered program: its text, and what it computes."""
+    """A lowered program: its text, and its results."""
     return lowered.as_text(), result(lowered.compile()), repr(lowered.out_info), repr(lowered.in_tree)
 
 

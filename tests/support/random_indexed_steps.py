@@ -95,7 +95,7 @@ class IndexedDrawer(StepDrawer):
         return make_instruction(O.DYNAMIC_SLICE, [x, *starts], DynamicSliceAttributes(sizes))
 
     def update(self) -> None:
-        """One to three updates of an array, by what is read of it before, of it after an earlier update, or by others.
+        """One to three updates of an array: by its elements before, by those after an update, or by other values.
         The array before them may be needed afterwards."""
         source = self.ranked()
         x, dims = source, source.shape.dimensions
@@ -202,7 +202,7 @@ class IndexedDrawer(StepDrawer):
             self.add(self.tamed(result))
 
     def factor(self, n: int, element: ElementType) -> HloInstruction:
-        """A lower triangular matrix with 1 or 2 on its diagonal: what is computed with it is exact."""
+        """A lower triangular matrix with 1 or 2 on its diagonal: computations with it are exact."""
         x = self.like(Shape.array(element, (n, n)))
         x = make_instruction(O.REMAINDER, [x, filled(3, x.shape)])
         x = make_instruction(O.SELECT, [make_instruction(O.IS_FINITE, [x]), x, filled(0, x.shape)])

@@ -2,7 +2,7 @@
 
 Loops count up, down and in steps, to a known or an unknown end, in several types; they end by data, by a pred that they
 carry, by a comparison with NaN. Their state is swapped, rotated, repeated, constant, updated in place; they contain
-loops, conditionals and calls. `random_steps` and `random_indexed_steps` have what happens in a step.
+loops, conditionals and calls. `random_steps` and `random_indexed_steps` have the operations of a step.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def unknown_end(d: StepDrawer, most: int) -> Clock:
 
 
 def halving(d: StepDrawer, most: int) -> Clock:
-    """x > 0.6, with x halved, of whatever it is first, NaN and infinity too. NaN ends it, also on the way."""
+    """x > 0.6, with x halved, from any start, NaN and infinity too. NaN ends it, also on the way."""
     element = d.rng.choice((E.F32, E.F32, E.F64, E.F16, E.BF16))
     element = element if d.exact else E.F32
     x = d.scalar(element) if d.exact else filled(d.rng.choice((0, 1, 3, 8, np.nan, np.inf)), Shape.array(element))

@@ -1,4 +1,4 @@
-"""Steps of random loop programs: every step adds to a computation a value that stays small, whatever a loop repeats.
+"""Steps of random loop programs: every step adds to a computation a value that stays small when a loop repeats it.
 
 With `exact`, all arithmetic is exact, so that results do not depend on its order or on contraction: integers wrap, and
 floats are whole numbers that are brought back below a bound after each sum or product. Without it, floats also go
@@ -108,7 +108,7 @@ class StepDrawer:
         return value
 
     def any(self, wanted: Callable[[HloInstruction], bool] = lambda v: True) -> HloInstruction:
-        """A value, rather one of the last ones; a fresh one if none is as wanted, whatever that is."""
+        """A value that satisfies `wanted`, rather one of the last ones; a fresh one, of any kind, if there is none."""
         found = [v for v in self.values if wanted(v)]
         if not found:
             return self.add(self.fresh())
@@ -358,7 +358,7 @@ class StepDrawer:
 
     # reductions, sorts, random numbers
     def reduced(self, x: HloInstruction, dims: Dimensions) -> HloInstruction:
-        """A reduction that has one result, whatever its order."""
+        """A reduction with the same result in any order."""
         element = x.shape.element
         count = int(np.prod([x.shape.dimensions[d] for d in dims]))
         if element is E.PRED:

@@ -79,7 +79,7 @@ class RandomTarget(Target):
 
 def with_random_entry(module: HloModule, seed: int, tiled: bool = True) -> HloModule:
     """The module with a random layout, the dimensions in any order, for each parameter and each result; a result that
-    may lie in the memory of a parameter has its layout."""
+    may share the memory of a parameter has its layout."""
     rng = _generator(seed, "entry")
 
     def layouts(shape: Shape) -> list[Layout]:

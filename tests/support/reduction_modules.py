@@ -1,5 +1,5 @@
 """Random modules of the kind that normalisations and their gradients are: element-wise work on arrays of one shape,
-reductions over any of its dimensions, and what is computed from their results broadcast back."""
+reductions over any of its dimensions, and computations on their results broadcast back."""
 
 from __future__ import annotations
 

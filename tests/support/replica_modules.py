@@ -14,7 +14,7 @@ NDArray: TypeAlias = np.ndarray[Any, Any]
 
 
 class Module(NamedTuple):
-    """A module, and what it means for all devices together."""
+    """A module, and its meaning for all devices together."""
 
     text: str
     arguments: list[list[NDArray]]

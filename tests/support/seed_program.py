@@ -20,7 +20,7 @@ Program = Callable[[B, Given], Handle]
 
 @dataclass(frozen=True)
 class Example:
-    """A worked example: the section that it is in, what is computed, and what the section says that comes out."""
+    """A worked example: its section, the computation, and the section's result."""
 
     section: str
     what: str

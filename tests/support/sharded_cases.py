@@ -421,7 +421,7 @@ CASES = [
     ],
     "calls(lambda x, f: jax.jit(lambda x: pure(f, x))(x), put(a))",
     "calls(lambda x, f: jax.pmap(lambda v: pure(f, v))(x), a)",
-    # what is closed over, and second derivatives
+    # closed-over values, and second derivatives
     *[
         f"{transformed}(3.0)".replace("f(", f"scaled({closes}, {check})(")
         for closes in (True, False)

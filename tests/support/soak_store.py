@@ -1,9 +1,9 @@
-"""Processes that share a store while somebody damages it; run by test_soak.py.
+"""Processes that share a store while another one damages it; run by test_soak.py.
 
     python -m support.soak_store work FOLDER SECONDS SEED        use the store, with a new store object each time
     python -m support.soak_store damage FOLDER SECONDS SEED      put other things in the place of its files
 
-A worker gets kernels from the store and runs them: whatever is in the folder, the results are right, and nothing but a
+A worker gets kernels from the store and runs them: for any files in the folder, results are right, and nothing but a
 KernelStoreWarning is said. It prints how many kernels it compiled, how many it loaded, and the number of warnings.
 """
 

@@ -1,4 +1,4 @@
-"""Counts of steps: a measure of work that is the same on every machine, however busy it is.
+"""Counts of steps: a measure of work that is the same on every machine, busy or not.
 
 A step is an event of `sys.settrace`: a line that is run, or another iteration of a loop or comprehension in a line.
 """

@@ -109,7 +109,7 @@ def answer(package: Any, function: Any) -> str:
     """The types of the results; "-" if there are none."""
     try:
         return ",".join(type_of(v) for v in package.tree.leaves(package.eval_shape(function)))
-    except Exception:  # of many classes: that there is no result, or that it is no array, is what counts
+    except Exception:  # of many classes: the table notes only that there is no array
         return "-"
 
 
@@ -171,7 +171,7 @@ def record() -> dict[str, Any]:
 
 
 def load() -> dict[str, Any]:
-    """What is recorded."""
+    """The recorded table."""
     found: dict[str, Any] = json.loads(FILE.read_text())
     return found
 

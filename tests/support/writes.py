@@ -1,7 +1,7 @@
 """How many bytes each instruction in the loops of a compiled module writes, by its buffers.
 
 An update that has its operand's buffer writes its slice; one that has another buffer writes the whole array (it copies
-what it does not change). A copy between buffers writes what it copies.
+what it does not change). A copy between buffers writes the copied elements.
 """
 
 from __future__ import annotations

@@ -5,6 +5,6 @@
 Each kind of case is a file (`text_cases`, `module_cases`, `array_cases`, and for loops `loop_cases` and `array_loops`)
 with a generator, a check, and a way to make a case smaller. `worker` runs cases in a child process, so that a crash or
 a hang is a result like others; `agreement` says when two results differ by more than rounding explains; `minimise`
-makes what was found small; `command` is the loop.
+makes a finding small; `command` is the loop.
 The generators build on the tests' generators (`tests/support/`).
 """

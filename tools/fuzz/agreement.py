@@ -29,7 +29,7 @@ ROUNDS = ((6, 1.0), (24, 1.0), (24, 3.0))
 FORMULAS = 8.0
 """How many times larger errors are where formulas may differ."""
 MARGIN = 3.0
-"""Times the width of the range of all runs: by how much a result may lie outside of it."""
+"""How far a result may be outside of the range of all runs, in widths of that range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _explain(
 
 
 def _in_range(runs: NDArray, actual: NDArray, signed_zeros: bool) -> NDArray:
-    """For each element: does `actual` lie in the range of the runs?"""
+    """For each element: whether `actual` is in the range of the runs."""
     if not is_inexact(runs.dtype):
         return np.asarray((runs == actual).any(0))
     if runs.dtype.kind != "c":

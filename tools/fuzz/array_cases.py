@@ -164,7 +164,7 @@ def _settings(options: dict[str, Any]) -> Iterator[None]:
 
 
 def viewed(array: NDArray, view: str) -> Any:
-    """An equal array that lies otherwise in memory."""
+    """An equal array with another layout in memory."""
     if array.ndim == 0 and view != "array":
         return array
     match view:
@@ -277,7 +277,7 @@ def _program(source: str, donated: int | None) -> _Program:
 
 
 def with_data(case: Case, number: int) -> Case:
-    """The case with another set of data, which lies otherwise in memory."""
+    """The case with another set of data, in other layouts in memory."""
     rng = random.Random(f"{case.seed} {number}")
     options: dict[str, Any] = {**case.options, "views": [rng.choice(VIEWS) for _ in case.inputs]}
     if case.options.get("derivatives"):

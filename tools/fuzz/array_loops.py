@@ -286,7 +286,7 @@ def _input(setting: Setting, kind: str, generator: np.random.Generator) -> np.nd
 
 
 def with_data(case: Case, number: int) -> Case:
-    """The case with another set of data, which lies otherwise in memory. Few run outside of jit, where a loop is traced
+    """The case with another set of data, in other layouts in memory. Few run outside of jit, where a loop is traced
     again for each."""
     rng = random.Random(f"{case.seed} {number}")
     options = {**case.options, "views": [rng.choice(array_cases.VIEWS) for _ in case.inputs]}

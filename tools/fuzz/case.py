@@ -48,7 +48,7 @@ class Verdict(Enum):
     REFUSED = "refused"
     """Text that is no program, refused as it should be."""
     SKIPPED = "skipped"
-    """Not run: too large, or it waits for somebody."""
+    """Not run: too large, or it waits for input."""
     UNSTABLE = "unstable"
     """Results differ, but the program jumps where rounding decides: nothing can be said."""
     ONLY_HERE = "only here"

@@ -1,11 +1,11 @@
-"""The command: draws cases, has them checked, makes what is found small, and writes it down.
+"""The command: draws cases, has them checked, makes findings small, and writes them down.
 
     python -m tools.fuzz --minutes 10 --seed 0 --kind text,hlo,array,loop      exit code 1 if anything is found
     python -m tools.fuzz --replay hlo:1000042                             one case again, from its seed
     python -m tools.fuzz --replay hlo:1000042.7                           with set 7 of its data
     python -m tools.fuzz --replay out/fuzz/hlo_1000042.hlo                one from its file
 
-Program number n of a run with seed s has seed 1,000,000 s + n, whatever the kinds; the kinds take turns. Each program
+Program number n of a run with seed s has seed 1,000,000 s + n, for any kinds; the kinds take turns. Each program
 runs with `--data` sets of data; set 0 is drawn with it. A case is a program with a set.
 """
 
@@ -51,7 +51,7 @@ class Run:
     found: list[tuple[str, Path]] = field(default_factory=list)
 
     def one(self, kind: str, seed: int) -> Outcome:
-        """Check the cases of one program, and write down what they show, unless that is known from an earlier one."""
+        """Check the cases of one program, and write down their findings, unless an earlier one had the same."""
         started = time.monotonic()
         outcomes = self.worker.outcomes(Drawn(kind, seed, 0, self.data))
         self.programs[kind] += 1

@@ -137,6 +137,6 @@ def another_exact(inputs: Sequence[NDArray], seed: int, number: int) -> tuple[ND
 
 
 def normal(inputs: Sequence[NDArray], seed: int, number: int) -> tuple[NDArray, ...]:
-    """Normal numbers, for programs that are differentiated: none of them lies at a corner."""
+    """Normal numbers, for programs that are differentiated: none of them is at a corner."""
     rng = np.random.default_rng([seed, number])
     return tuple(np.asarray(rng.standard_normal(a.shape)).astype(a.dtype) for a in inputs)

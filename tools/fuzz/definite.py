@@ -92,7 +92,7 @@ def _is_order(comparator: HloComputation, with_nan: bool) -> bool:
 
 
 def _chooses(select: HloComputation) -> bool:
-    """Is the selected one of several always the same, whatever the order? It is the largest or the smallest."""
+    """Whether every order selects the same one of several: the largest or the smallest."""
     rng = np.random.default_rng(0)
     return all(
         bool(_call(select, a, b)[0]) != bool(_call(select, b, a)[0])

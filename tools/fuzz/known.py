@@ -1,6 +1,6 @@
 """Defects that are known and not mended yet: what the generators leave out meanwhile. The list must be empty.
 
-An entry takes a class of cases out of the run, so that the fuzzer finds what is not known. `tests/test_fuzz.py` fails
+An entry takes a class of cases out of the run, so that the fuzzer finds unknown defects. `tests/test_fuzz.py` fails
 while there is one.
 """
 
@@ -17,7 +17,7 @@ from hloom.backend_check.op_table import OpCase
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A defect, and what is left out for it."""
+    """A defect, and the cases that are left out for it."""
 
     what: str
     op_case: Callable[[OpCase], bool] | None = None

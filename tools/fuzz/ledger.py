@@ -1,6 +1,6 @@
-"""The ledger of random programs: which seeds were run on which version, and what they found.
+"""The ledger of random programs: which seeds were run on which version, and the findings.
 
-A program is its seed, and a case is a program with a set of data, so a line of the ledger, a JSON object, says how to
+A program is its seed, and a case is a program with a set of data. So a line of the ledger, a JSON object, is enough to
 run the same cases again:
 
     {"kinds": ["array"], "seed": 7, "start": 0, "programs": 320, "data": 16, "cases": {"array": 5000},

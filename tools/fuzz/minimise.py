@@ -1,4 +1,4 @@
-"""Makes what was found small: a case is replaced by a smaller one as long as that shows the same defect.
+"""Makes findings small: a case is replaced by a smaller one as long as that shows the same defect.
 
 `Search` asks the worker, and counts time. `without_parts` is delta debugging (Zeller, Hildebrandt 2002) on any list:
 lines, tokens, statements. How the cases of a kind are taken apart is in the file of the kind.

@@ -2,7 +2,7 @@
 
 `Noisy` runs a module once more, with a random error added to the result of each operation that rounds, as large as two
 correct implementations may be apart. Several runs show how far the errors grow on the way to the results, without a
-tolerance that somebody had to guess: this is stochastic arithmetic (Vignes 1974; Parker, Monte Carlo arithmetic, 1997).
+guessed tolerance: this is stochastic arithmetic (Vignes 1974; Parker, Monte Carlo arithmetic, 1997).
 
 Where a program jumps (comparisons, rounding to integers, the place of a maximum, NaN) an error may decide between two
 results that are far apart. Each run therefore also makes a fingerprint of all such decisions; where they differ
@@ -80,7 +80,7 @@ class Budget:
     def __init__(self, steps: int = 20_000, elements: int = 50_000_000) -> None:
         self.steps, self.elements = steps, elements
         self.has_nan = False
-        """Whether a value was NaN, if somebody asked for it."""
+        """Whether a value was NaN, if a caller asked for it."""
 
     def spend(self, shape: Shape) -> None:
         self.steps -= 1

@@ -62,7 +62,7 @@ def check(case: Case, stage: Stage) -> Outcome:
 
 
 def _do(what: str, rng: random.Random, folder: Path, kept: dict[str, bytes]) -> str:
-    """One step; what is wrong, or ""."""
+    """One step; the error, or ""."""
     if what == "use":
         return _used(KernelStore(folder, max_bytes=rng.choice((20_000, 1 << 20))), rng)
     if what == "keep":

@@ -1,6 +1,6 @@
 """Cases of HLO text: modules of the corpus, mutated. Such text is refused with a place, or it is a program.
 
-The corpus is what the tests hold: texts recorded from JAX and XLA, golden files, the table of op cases. Mutations that
+The corpus is from the tests: texts recorded from JAX and XLA, golden files, the table of op cases. Mutations that
 keep the types of a program (another element type or size everywhere, another operation of the same kind) make most
 programs; mutations of single tokens and lines make most refusals.
 """
@@ -265,7 +265,7 @@ def draw(seed: int) -> Case:
 
 
 def check(case: Case, stage: Stage) -> Outcome:
-    """Refused with a place and a label, or a valid module that prints what is read again, and runs."""
+    """Refused with a place and a label, or a valid module that runs, and that prints a text with the same module."""
     stage("parser")
     try:
         module = read(case.program)
@@ -284,7 +284,7 @@ def check(case: Case, stage: Stage) -> Outcome:
 
 @lru_cache(maxsize=1)
 def read(text: str) -> HloModule:
-    """The module: once for all sets of data. HloParseError for what is none."""
+    """The module: once for all sets of data. HloParseError if the text is no module."""
     module = parse(text, NAME)
     verify(module)
     return module
@@ -298,7 +298,7 @@ def with_data(case: Case, number: int) -> Case:
 
 @lru_cache(maxsize=1)
 def not_printed_as_read(module: HloModule) -> str:
-    """In what a module differs from what is read when it is printed, or ""."""
+    """The difference between a module and its printed text, read again, or ""."""
     text = module.to_text()
     again = parse(text)
     if again.to_text() != text:

@@ -74,7 +74,7 @@ def _read(name: str) -> Any:
 
 
 def module(other: Callable[[str, str], Any]) -> ModuleType:
-    """The module in place of `jax._src.config`. other: finds what is no setting, by module and name."""
+    """The module in place of `jax._src.config`. other: finds names that are no settings, by module and name."""
     made = ModuleType("jax._src.config")
     states = _States()
 

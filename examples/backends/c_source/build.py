@@ -83,6 +83,6 @@ class Builder:
         if done.returncode:
             raise CompilerError(f"{shlex.join(command)}\n{done.stderr[-2000:]}")
         library = Library(target, self._symbol)
-        target.unlink()  # the process holds on to what it has mapped
+        target.unlink()  # the process keeps the mapped file
         source.unlink()
         return library

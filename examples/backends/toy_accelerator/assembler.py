@@ -147,7 +147,7 @@ class Assembler:
             zero = self.constant(bytes(item), (), item)
             self.copy(c, zero.broadcast((), c.sizes))
             return
-        side = SIDE * 4 // item  # a tile of each of the three fits, whatever the type
+        side = SIDE * 4 // item  # a tile of each of the three fits, for every type
         for (i, j), (rows, columns) in pieces(c.sizes, _ROWS * side, (_ROWS, side)):
             at_b = rounded(_ROWS * side * item)
             at_c = at_b + rounded(side * side * item)

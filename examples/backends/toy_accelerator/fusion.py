@@ -41,7 +41,7 @@ class FuseElementwise:
 
 
 def _called(instruction: HloInstruction) -> Iterator[HloComputation]:
-    """Reducers and comparators, and what they call: they are no programs on arrays."""
+    """Reducers and comparators, and the computations they call: they are no programs on arrays."""
     for computation in instruction.called_computations():
         yield computation
         for inner in computation.instructions:

@@ -265,7 +265,7 @@ def concatenate(
 
 @LOWER.register(_O.PAD)
 def pad(lowering: Lowering, instruction: HloInstruction, operands: Sequence[View], results: Sequence[View]) -> None:
-    """The padding everywhere, then what is inside of the target, with holes between its elements."""
+    """Fill the result with the padding, then copy the operand's inner elements, with holes between them."""
     attributes = instruction.attributes
     lowering.assembler.copy(results[0], operands[1].broadcast((), results[0].sizes))
     steps = [hole + 1 for hole in attributes.interior]

@@ -81,7 +81,7 @@ class Library:
         return function(*map(self.argument, case.args), **options)
 
     def leaves(self, result: Any) -> list[Leaf]:
-        """The arrays of a result; what is no array as its text."""
+        """The arrays of a result; other leaves as their text."""
         if isinstance(result, list | tuple):
             return [leaf for part in result for leaf in self.leaves(part)]
         if isinstance(result, dict):

@@ -9,7 +9,7 @@ import hloom
 
 
 def _run_state(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f on references to the arguments, for what they hold in the end."""
+    """f on references to the arguments; returns their final contents."""
 
     def run(args: Any) -> Any:
         refs = hloom.tree.map(hloom.new_ref, args)

@@ -152,7 +152,7 @@ def _bind_todense(*parts: Any, tree: Any) -> Any:
 
 
 def _lobpcg_standard_matrix(A: Any, X: Any, m: int, tol: Any, debug: bool = False) -> Any:
-    """All m steps of the search, and what is known after each."""
+    """All m steps of the search, and the state after each."""
     matrix = jnp.asarray(A)
 
     def turn(state: Any, _: None) -> tuple[Any, Any]:
