@@ -1,4 +1,4 @@
-"""All groups of cases, by name. A group's module is imported when the group is asked for.
+"""All groups of cases, by name. A group's module is imported at the first use of the group.
 
 So the process of a peer imports no more than the case needs.
 """

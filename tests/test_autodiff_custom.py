@@ -363,7 +363,7 @@ def test_reverse_mode_of_a_linear_solve_needs_a_solver_of_the_transpose() -> Non
 
 
 def test_solves_run_as_they_are_where_nothing_is_traced() -> None:
-    """A solver may look at values then."""
+    """A solver may read values then."""
     steps = []
 
     def solve(f: Any, x: Any) -> Any:

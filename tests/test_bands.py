@@ -197,7 +197,7 @@ FUSED = """HloModule m
     ],
 )
 def test_fusions(result: str, wanted: Band, outside: Band | None) -> None:
-    """Masks of other fusions are seen; what is looked at once is looked at."""
+    """Masks of other fusions are found; a user that is listed twice counts once."""
     type_ = "f32[3,8,6]" if outside is None else "f32[3,6,8]"
     entry = parse(FUSED.replace("RESULT", result).replace("TYPE", type_)).entry
     x, root = entry.parameters[0], entry.root

@@ -70,7 +70,7 @@ def test_against_paths(monkeypatch: pytest.MonkeyPatch, gap: int, reach: int) ->
 
 
 def test_a_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two that are far apart are not merged when both ends lead to more than may be looked at."""
+    """Two that are far apart are not merged when the search from both ends exceeds its limit."""
     order = ClusterOrder()
     clusters = [Cluster([k], set(), True, {}, set()) for k in range(41)]
     for k, cluster in enumerate(clusters):  # two chains from the first one, and the last one reads one of their ends

@@ -199,7 +199,7 @@ def weak(value: Any) -> tuple[str, bool]:
 
 
 TYPES: dict[str, tuple[Program, list[tuple[str, bool]]]] = {
-    # A carry that only becomes strong stays as it is inside, and comes out as the body returns it.
+    # A carry that only becomes strong stays as it is inside, and the result has the type that the body returns.
     "scan": (
         lambda j, lax, xp: lax.scan(lambda c, x: (c + x, c), 0, np.arange(3)),
         [("int32", False), ("int32", True)],

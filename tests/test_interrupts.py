@@ -1,4 +1,4 @@
-"""Signals while a program runs: its loop stops, what the handler raised comes out, and the next call works.
+"""Signals while a program runs: its loop stops, the handler's error is raised, and the next call works.
 
 On a busy machine a signal may come while its timer is still being started: that is inside of the `try`, too.
 """

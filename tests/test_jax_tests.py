@@ -1,4 +1,4 @@
-"""The tool that runs JAX's own tests: what it cuts out, how it counts, what stands in for internal modules."""
+"""The tool that runs JAX's own tests: the front end that it cuts out, its counts, its stand-ins for modules."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_figure_1_of_tiled_layout(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def grids(text: str) -> list[list[list[str]]]:
-    """The tables of numbers in a text that shows an array whole: per slice, per row, what stands in the cells."""
+    """The tables of numbers in a text that shows an array whole: per slice, per row, the contents of the cells."""
     part = text[text.index("The array") : text.index("Memory, place")]
     found: list[list[list[str]]] = []
     before = "."

@@ -525,7 +525,7 @@ def test_random_modules_on_the_tpu_target_fit(rng: random.Random, much: str) -> 
 
 
 def test_one_more_step_of_a_fused_loop_is_counted() -> None:
-    """Counter and comparison of an optimised loop stand in fusions."""
+    """Counter and comparison of an optimised loop are in fusions."""
     module = hlo.parse(LOOP)
     (loop,) = [i for i in module.entry.instructions if i.opcode is Opcode.WHILE]
     assert known_trip_count(loop) == 7

@@ -263,7 +263,7 @@ def test_tests_run_in_an_unpacked_source_distribution(archive: tuple[Path, set[s
 
 
 TOUCHY = ("adding_an_op", "command_line", "imports", "namespaces", "ops_table", "packaging", "readme")
-"""The tests that look at files of the checkout."""
+"""The tests that read files of the checkout."""
 
 
 # ---- what an index shows

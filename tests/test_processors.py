@@ -1,4 +1,4 @@
-"""Code for processors that are not at hand: that each operation on f16 and bf16 is rounded by itself on all of them.
+"""Code for other processors than this machine's: each operation on f16 and bf16 is rounded by itself on all of them.
 
 Processors with arithmetic on halves (AVX512_FP16, Arm's fullfp16) have multiply-adds of halves too, which round once.
 `test_machines.py` compares bit by bit the code that runs on this machine; these tests read the instructions of the

@@ -318,7 +318,7 @@ def test_only_reductions_are_interleaved() -> None:
 
 
 def test_an_error_of_our_own_does_not_lead_to_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A TypeError that no text is guilty of comes out: Numba would hide it, and take its time."""
+    """A TypeError without a fault in the text is raised: Numba would hide it, after a long time."""
 
     def broken(*_: object) -> None:
         return len(3)  # type: ignore[arg-type]

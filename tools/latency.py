@@ -298,7 +298,7 @@ def serve(match: str) -> None:
 
 
 class Server:
-    """A process of an interpreter that measures when it is asked."""
+    """A process of an interpreter that measures on request."""
 
     def __init__(self, python: str, match: str) -> None:
         command = [python, os.path.abspath(__file__), "--serve", "--match", match]

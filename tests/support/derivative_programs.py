@@ -320,7 +320,7 @@ def rules_of_containers(j: Any) -> Any:
 
 @program
 def rules_with_python_control_flow(j: Any) -> Any:
-    """Outside of jit, a function and its rule may look at values."""
+    """Outside of jit, a function and its rule may read values."""
     taken = []
 
     @j.custom_jvp

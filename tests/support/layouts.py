@@ -85,7 +85,7 @@ _SIZES = st.integers(1, 9)
 
 @st.composite
 def shapes(draw: st.DrawFn, element_types: st.SearchStrategy[ElementType] | None = None) -> Shape:
-    """Arrays in any layout that there can be, small enough for their buffers to be looked at place by place."""
+    """Arrays in any valid layout, small enough to check their buffers place by place."""
     element_type = draw(st.just(ElementType.S32) if element_types is None else element_types)
     dimensions = tuple(draw(st.lists(_EXTENTS, max_size=4)))
     order = tuple(draw(st.permutations(range(len(dimensions)))))

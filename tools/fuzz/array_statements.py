@@ -83,7 +83,7 @@ LITERALS = ("2", "-1", "0.5", "3.0", "True", "np.float32(1.5)", "np.int8(3)", "1
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A statement before its types are known. `count`: how many targets it has; None: as many as come out."""
+    """A statement before its types are known. `count`: how many targets it has; None: one for each result."""
 
     template: str
     arguments: tuple[str, ...]

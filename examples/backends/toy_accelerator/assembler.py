@@ -27,7 +27,7 @@ def rounded(nbytes: int) -> int:
 
 
 class Assembler:
-    """Commands, the constants that they read, and temporary arrays for the task at hand."""
+    """Commands, the constants that they read, and temporary arrays for the current task."""
 
     def __init__(self, scratch: int, first_free: int) -> None:
         """`scratch`: the number of the block of scratch memory, free from byte `first_free` on. The block of constants

@@ -102,7 +102,7 @@ class Lowering:
                 self.assembler.copy(self._view(copy.target, byte), self._view(copy.source, byte))
 
     def temporary(self, shape: Shape) -> View:
-        """An array for the instruction at hand."""
+        """An array for the current instruction."""
         return self.assembler.temporary(shape.element, shape.dimensions)
 
     def parameter(self, element: ElementType, view: View) -> HloInstruction:
@@ -112,7 +112,7 @@ class Lowering:
         return found
 
     def value(self, expression: HloInstruction) -> View:
-        """A temporary array with the value of an expression, computed once for the instruction at hand."""
+        """A temporary array with the value of an expression, computed once for the current instruction."""
         found = self._values.get(expression)
         if found is None:
             shape = expression.shape

@@ -1,4 +1,4 @@
-"""How a case is run by hloom, by JAX and by NumPy, and what comes out: leaves with types, or the class of an error."""
+"""Runs a case with hloom, JAX and NumPy, and records the outcome: leaves with types, or the class of an error."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The private module of `jax.experimental.key_reuse`: signatures say what the library's analysis finds
-(`tracer/checks/key_uses.py`), and assertions are looked at while that analysis comes to them."""
+(`tracer/checks/key_uses.py`), which checks assertions as it reaches them."""
 
 from __future__ import annotations
 
