@@ -23,7 +23,7 @@ from .runtime.cpus import available_cpus, cpu_description
 
 MACHINE_VARIABLE = "HLOOM_MACHINE"
 
-SHARE_NANOSECONDS = 7_000
+SHARE_NANOSECONDS = 3_500
 """A thread's share of some work takes at least this long; otherwise handing it over costs more than it gains."""
 
 COPIED_BYTES, FLOPS = 10, 20

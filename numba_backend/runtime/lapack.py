@@ -81,15 +81,15 @@ def pieces_of(count: int, item_bytes: int) -> int:
     """Into how many pieces `count` matrices of `item_bytes` are cut, for threads that share them; 1 where OpenBLAS's
     own threads do better, or none would help."""
     threads, total = get_num_threads(), count * nanoseconds(item_bytes)
-    if threads == 1 or item_bytes >= large_bytes() or total < 12 * SHARE_NANOSECONDS:
+    if threads == 1 or item_bytes >= large_bytes() or total < 24 * SHARE_NANOSECONDS:
         return 1
-    return max(1, min(2 * threads, count, int(total / (6 * SHARE_NANOSECONDS))))
+    return max(1, min(2 * threads, count, int(total / (12 * SHARE_NANOSECONDS))))
 
 
 def loop_natively(function: int, count: int, addresses: NDArray, steps: NDArray, work: NDArray) -> None:
     """As `loop_in_python` of hlo/custom_call_targets/library.py. The caller may hold the GIL: this releases it."""
     item_bytes = int(steps.max(initial=0))
-    threads = 1 if count * nanoseconds(item_bytes) < 12 * SHARE_NANOSECONDS else get_num_threads()
+    threads = 1 if count * nanoseconds(item_bytes) < 24 * SHARE_NANOSECONDS else get_num_threads()
     pieces = pieces_of(count, item_bytes)
     size = -(-count // pieces)
     pieces = -(-count // size)

@@ -49,8 +49,8 @@ _NUMPY_DTYPES: dict[str, object] = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "c64": np.complex64,
 }  # fmt: skip
 
-_BRIEF_WORK = 0.25
-"""A program with less work than this is brief; 1 is the work of one grain, about 7 us."""
+_BRIEF_WORK = 0.5
+"""A program with less work than this is brief; 1 is the work of one grain, about 3.5 us."""
 
 _LEAST_NANOSECONDS = 20
 """The least time that a turn of a loop takes, with its jumps."""
@@ -161,7 +161,7 @@ class ProgramBuilder:
         """Call `kernel` for lo, hi = 0, extent; arguments are in the order of its parameters.
 
         When `grain` > 0 and `extent` >= 2 * grain, the range may be split over threads, in pieces of at least `grain`.
-        So `grain` iterations should take about 7 us, the work from which a second thread pays. `nanoseconds`: what the
+        So `grain` iterations should take about 3.5 us, the work from which a second thread pays. `nanoseconds`: what the
         whole range takes, as estimated; without it, what follows from the grain.
         """
         kinds = [argument.kind for argument in arguments]
