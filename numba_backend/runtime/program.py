@@ -161,8 +161,8 @@ class ProgramBuilder:
         """Call `kernel` for lo, hi = 0, extent; arguments are in the order of its parameters.
 
         When `grain` > 0 and `extent` >= 2 * grain, the range may be split over threads, in pieces of at least `grain`.
-        So `grain` iterations should take about 3.5 us, the work from which a second thread pays. `nanoseconds`: what the
-        whole range takes, as estimated; without it, what follows from the grain.
+        So `grain` iterations should take about 3.5 us: with twice as much work a second thread pays. `nanoseconds`: the
+        estimate of the whole range; without it, what follows from the grain.
         """
         kinds = [argument.kind for argument in arguments]
         expected = [parameter.kind for parameter in kernel.parameters]
