@@ -127,6 +127,8 @@ def with_numbers(machine: Machine, text: str) -> Machine:
 
 
 _LEAST_CACHE = 1 << 12
+_MOST_LINE = 64
+"""Bytes of the longest line that kernels write by one loop over lanes. Halves of longer ones follow each other."""
 
 
 def registers_of(words: frozenset[str]) -> tuple[int, int]:

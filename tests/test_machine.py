@@ -179,7 +179,6 @@ def _value(kernel: EmittedKernel, name: str) -> int:
 
 DECISIONS: dict[str, tuple[Callable[[], object], dict[str, int]]] = {
     "a copy by non-temporal stores": (lambda: _value(emit_copy(3 << 20), "stream"), {"third_cache": 8 << 20}),
-    "lines of a copy": (lambda: emit_copy(100).source, {"cache_line": 32}),
     "a result by non-temporal stores": (large_results.least_bytes, {"third_cache": 8 << 20}),
     "tiles of a transpose": (lambda: tiles_of((4096, 4096), (1, 0), 4), {"first_cache": 1 << 13}),
     "patches of a gradient": (lambda: pairs_of(target_machine(), ElementType.F32, 64), {"first_cache": 1 << 16}),

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from ...hlo.element_type import ElementType
 from ..loops.expressions import Name, Number, call
+from ..loops.lanes import FULL
 from ..loops.statements import PointerParameter, SizeParameter
 from ..loops.typing import pointer_to
 from ..loops.writer import Writer
@@ -41,7 +42,7 @@ def is_streamed(nbytes: int) -> bool:
 
 def emit_copy(nbytes: int) -> EmittedKernel:
     """The kernel that copies so many bytes to a place that does not overlap."""
-    writer, line = Writer(), target_machine().cache_line
+    writer, line = Writer(), FULL
     x, out = (Name(name, pointer_to("uint8")) for name in ("x", "out"))
     parameters = (
         PointerParameter("x", ElementType.U8, 0, None), PointerParameter("out", ElementType.U8, None, 0),
