@@ -80,8 +80,7 @@ def this_machine() -> Machine:
     caches = _caches("/sys/devices/system/cpu/cpu0/cache")
     any_ = ANY_TARGET
     first, second, third = caches.get("1", any_.first_cache), caches.get("2", any_.second_cache), caches.get("3", 0)
-    line = min(caches.get("line", any_.cache_line), 64)
-    system = Machine(available_cpus(), count, nbytes, "avx512_bf16" in words, line, first, second, third)
+    system = Machine(available_cpus(), count, nbytes, "avx512_bf16" in words, _LINE, first, second, third)
     return with_numbers(system, os.environ.get(MACHINE_VARIABLE, ""))
 
 
@@ -115,8 +114,8 @@ def with_numbers(machine: Machine, text: str) -> Machine:
         found[name] = int(value)
     if found.get("register_bytes", 16) not in (16, 32, 64) or found.get("registers", 16) not in (16, 32):
         raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: registers are 16 or 32, and have 16, 32 or 64 bytes")
-    if found.get("cores", 1) < 1 or found.get("cache_line", 64) not in (32, 64):
-        raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: there is a core at least; a line has 32 or 64 bytes")
+    if found.get("cores", 1) < 1 or found.get("cache_line", _LINE) != _LINE:
+        raise UnsupportedError(f"{MACHINE_VARIABLE}={text!r}: there is a core at least; a line has {_LINE} bytes")
     multiplies_bf16 = bool(found.pop("multiplies_bf16", machine.multiplies_bf16))
     changed = replace(machine, multiplies_bf16=multiplies_bf16, **found)
     if changed.first_cache < _LEAST_CACHE or changed.second_cache < changed.first_cache:
@@ -127,8 +126,9 @@ def with_numbers(machine: Machine, text: str) -> Machine:
 
 
 _LEAST_CACHE = 1 << 12
-_MOST_LINE = 64
-"""Bytes of the longest line that kernels write by one loop over lanes. Halves of longer ones follow each other."""
+_LINE = 64
+"""Kernels write lines of so many bytes on all processors: the widest vector register has as many, and of longer lines
+the halves follow each other."""
 
 
 def registers_of(words: frozenset[str]) -> tuple[int, int]:
@@ -161,16 +161,13 @@ def x86_level() -> int:
 
 
 def _caches(folder: str) -> Mapping[str, int]:
-    """The sizes of the data caches by level, "1" to "3", and of a "line", as Linux lists them; {} where it does not."""
+    """The sizes of the data caches by level, "1" to "3", as Linux lists them; {} where it does not."""
     found: dict[str, int] = {}
     for index in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         try:
-            kind, level, size, line = (
-                _word(os.path.join(folder, index, name)) for name in ("type", "level", "size", "coherency_line_size")
-            )
+            kind, level, size = (_word(os.path.join(folder, index, name)) for name in ("type", "level", "size"))
             if kind != "Instruction":
                 found[level] = int(size.removesuffix("K")) << 10
-                found["line"] = int(line)
         except (OSError, ValueError):
             continue
     return found
