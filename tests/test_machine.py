@@ -68,10 +68,10 @@ def test_caches_are_those_of_data(tmp_path: Path) -> None:
     for number, (level, kind, size) in enumerate(rows):
         folder = tmp_path / f"index{number}"
         folder.mkdir()
-        for name, text in (("level", level), ("type", kind), ("size", size), ("coherency_line_size", "64")):
+        for name, text in (("level", level), ("type", kind), ("size", size)):
             folder.joinpath(name).write_text(f"{text}\n")
     (tmp_path / "index9").mkdir()  # nothing can be read there
-    assert machine._caches(tmp_path) == {"1": 48 << 10, "2": 2 << 20, "3": 105 << 20, "line": 64}
+    assert machine._caches(tmp_path) == {"1": 48 << 10, "2": 2 << 20, "3": 105 << 20}
     assert machine._caches(tmp_path / "none") == {}
 
 
