@@ -36,7 +36,7 @@ EDITS: list[tuple[str, str, str]] = [
 def _twice(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
     (a,) = e.operands(instruction, index)
     element = instruction.shape.element
-    return rounded(element, binary("+", a, a, CAST[element] if element in NARROW else ""))
+    return rounded(element, call("add", a, a) if element.is_integral else binary("+", a, a))
 
 
 @ELEMENT.register(Opcode.NEGATE)
