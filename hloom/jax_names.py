@@ -422,7 +422,7 @@ _NO_EXPORT = (
     "programs are exported as StableHLO by JAX; `jit(f).lower(...).as_text()` is HLO text, which hloom.run_hlo and the "
     "`hloom` command run"
 )
-_ONE_DEVICE = "there is one device; programs over several come later"
+_DEVICES = "not written yet; docs/scaling.md says how programs use several devices and processes"
 _ACCELERATORS = "it is for GPUs and TPUs"
 _INSIDE = "it belongs to the inside of JAX's compiler, which hloom does not have"
 _NOT_YET = "not written yet"
@@ -435,9 +435,9 @@ def _all(spaces: str, names: str, reason: str) -> dict[str, str]:
 
 
 ADVICE = {
-    **_all("experimental.multihost_utils experimental.mesh_utils", "*", _ONE_DEVICE),
-    **_all("experimental", "array_serialization colocated_python custom_partitioning shard_alike", _ONE_DEVICE),
-    **_all("experimental", "topologies transfer", _ONE_DEVICE),
+    **_all("experimental.multihost_utils experimental.mesh_utils", "*", _DEVICES),
+    **_all("experimental", "array_serialization colocated_python custom_partitioning shard_alike", _DEVICES),
+    **_all("experimental", "topologies transfer", _DEVICES),
     **_all("experimental", "buffer_callback compute_on fused mosaic pallas roofline", _ACCELERATORS),
     **_all("experimental", "compilation_cache", _STORED),
     **_all("experimental extend extend.core extend.linear_util extend.random core api_util", "*", _INSIDE),
@@ -449,7 +449,7 @@ ADVICE = {
     **_all("experimental.shard_map", "*", "hloom.shard_map is the function"),
     **_all("experimental.layout", "*", "layouts of arguments are chosen in HLO text, by entry_computation_layout"),
     **_all("experimental.sparse", "*", _NOT_YET),
-    **_all("lax", "precv psend", _ONE_DEVICE),
+    **_all("lax", "precv psend", _DEVICES),
     **_all("lax dtypes nn custom_derivatives sharding", "*", _NOT_YET),
     **_all("profiler", "ProfileEvent ProfilePlane", "traces are JSON in the Trace Event format, which json.load reads"),
     **_all("ffi", "*", _NO_FFI),

@@ -147,8 +147,8 @@ MESSAGES = {
     # what JAX has, and what to use
     "scipy.signal.firwin": "module 'hloom.scipy.signal' has no attribute 'firwin': outside of jit and grad, "
     "scipy.signal.firwin takes concrete arrays",
-    "lax.psend": "jax.lax has 'psend', hloom.lax does not have it: there is one device; programs over several come "
-    "later",
+    "lax.psend": "jax.lax has 'psend', hloom.lax does not have it: not written yet; docs/scaling.md says how programs "
+    "use several devices and processes",
     # names in other namespaces
     "numpy.softmax": "module 'hloom.numpy' has no attribute 'softmax': there is hloom.nn.softmax",
     "nn.sin": "module 'hloom.nn' has no attribute 'sin': there is hloom.numpy.sin",
