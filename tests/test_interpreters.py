@@ -281,7 +281,7 @@ def test_a_function_whose_types_are_asked_for_may_return_types() -> None:
     struct = hloom.ShapeDtypeStruct((2,), np.float32)
     assert hloom.eval_shape(lambda x: {"a": struct, "b": x}, 1.0)["a"] == struct
     assert hloom.eval_shape(hloom.jit(lambda x: (struct, x * 2)), struct) == (struct, struct)
-    with pytest.raises(TypeError, match="returned a ShapeDtypeStruct"):
+    with pytest.raises(TypeError, match="returned a value of type ShapeDtypeStruct"):
         hloom.jit(lambda: struct)()
 
 

@@ -56,12 +56,12 @@ def sums(count: object, combine: str, start: str = "float32(0)") -> str:
         (sums("(hi - lo)", "reduce_add(acc, x[j])"), 0),
         (sums(16, "reduce_add(acc, int32(x[j]))", "int32(0)"), 0),
         (ROWS.format(count=16, value="x[i] * y[i] + t[i]"), 0),
-        (ROWS.format(count=16, value="select(p[i], x[i], y[i])"), 1),  # narrow integers; the copy is no loop any more
+        (ROWS.format(count=16, value="select(p[i], x[i], y[i])"), 2),  # narrow integers: the copy, too
         (ROWS.format(count=24, value="select(p[i], x[i], y[i])"), 2),
-        (ROWS.format(count=8, value="select(p[s], x[i], tanh(y[i]))"), 1),
+        (ROWS.format(count=8, value="select(p[s], x[i], tanh(y[i]))"), 2),
         (ROWS.format(count=12, value="select(p[i], x[i], y[i])"), 0),
-        (ROWS.format(count=16, value="select(p[i], x[2 * i], y[i])"), 0),
-        (ROWS.format(count=16, value="select(p[i], t[i + 1], y[i])"), 0),  # of another iteration
+        (ROWS.format(count=16, value="select(p[i], x[2 * i], y[i])"), 1),  # the copy alone
+        (ROWS.format(count=16, value="select(p[i], t[i + 1], y[i])"), 1),  # the same: of another iteration
     ],
 )
 def test_what_is_vectorised_first(text: str, hinted: int) -> None:

@@ -290,7 +290,7 @@ class _Patch:
 def _add_product(text: KernelText, element_type: ElementType, total: Load, x: Expr, weight: Expr) -> None:
     """``total = total + x * weight`` in the element type; for pred, `or` and `and`."""
     if element_type is ElementType.PRED:
-        value = call("uint8", total | (x & weight))
+        value = call("uint8", call("bit_or", total, call("bit_and", x, weight)))
     else:
         value = sum_of(total, product_of(x, weight))
     text.writer.store(total.pointer, total.index, value)
