@@ -114,8 +114,8 @@ class Setting(Generic[T]):
     def check(self, value: Any) -> None:
         """TypeError or ValueError if the setting cannot have the value."""
         if not isinstance(value, self.types) or (isinstance(value, bool) and bool not in self.types):
-            kinds = " or ".join(_KINDS.get(t, t.__name__) for t in self.types if t is not float)
-            raise TypeError(f"{self.name} must be a {kinds}, not {value!r}")
+            kinds = " or ".join(_KINDS.get(t, f"a {t.__name__}") for t in self.types if t is not float)
+            raise TypeError(f"{self.name} must be {kinds}, not {value!r}")
         if self.values and value not in self.values:
             raise ValueError(f"{self.name} must be one of {', '.join(map(repr, self.values))}, not {value!r}")
         if self._check is not None:
@@ -226,7 +226,7 @@ class OfJax(Setting[Any]):
             raise UnsupportedError(f"{self.name} can only be {self.default!r} here, not {value!r}: {self.reason}")
 
 
-_KINDS = {type(None): "None", int: "number"}
+_KINDS = {type(None): "None", int: "a number"}
 _FLAGS = {
     **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
