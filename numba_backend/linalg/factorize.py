@@ -111,23 +111,24 @@ value[0] = total
 
 def reflector(element: str, variable: str, first: str, last: str, factor: str = "factor") -> Lines:
     """larfg: of the vector of `alpha` and ``element`` for `variable` from `first` to `last`, a reflection
-    H = I - factor v v^H with H^H (alpha, x) = (beta, 0): `beta`, and in place of x the vector v after its 1."""
+    H = I - factor v v^H with H^H (alpha, x) = (beta, 0): `beta`, and in place of x the vector v after its 1. Its own
+    names begin with "v_": those of the text around it have other values."""
     return lines(f"""
-largest = R(0)
+v_largest = R(0)
 for {variable} in range({first}, {last}):
-    largest = maximum(largest, abs1({element}))
-nothing = largest == R(0) and imag(alpha) == R(0)
-scale = select(nothing, R(1), maximum(largest, abs1(alpha)))
-total = sq(alpha / scale)
+    v_largest = maximum(v_largest, abs1({element}))
+v_nothing = v_largest == R(0) and imag(alpha) == R(0)
+v_scale = select(v_nothing, R(1), maximum(v_largest, abs1(alpha)))
+v_total = sq(alpha / v_scale)
 for {variable} in range({first}, {last}):
-    total = total + sq({element} / scale)
-norm = scale * sqrt(total)
-beta = select(real(alpha) < R(0), norm, -norm)
-{factor} = select(nothing, T(R(0)), (T(beta) - alpha) / beta)
-divisor = select(nothing, T(R(1)), alpha - T(beta))
-beta = select(nothing, real(alpha), beta)
+    v_total = v_total + sq({element} / v_scale)
+v_norm = v_scale * sqrt(v_total)
+beta = select(real(alpha) < R(0), v_norm, -v_norm)
+{factor} = select(v_nothing, T(R(0)), (T(beta) - alpha) / beta)
+v_divisor = select(v_nothing, T(R(1)), alpha - T(beta))
+beta = select(v_nothing, real(alpha), beta)
 for {variable} in range({first}, {last}):
-    {element} = {element} / divisor
+    {element} = {element} / v_divisor
 """)
 
 
