@@ -109,7 +109,7 @@ def all_functions() -> CFunctions:
     """Every function of the dialect for all types that it takes."""
     functions = CFunctions()
     for name, function in SCOPE.items():
-        if isinstance(function, Cast) or name in ("local_array", "interrupted") or "reduce_pre" in name:
+        if isinstance(function, Cast) or name in ("local_array", "interrupted", "opaque") or "reduce_pre" in name:
             continue
         for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
                      "complex64", "complex128"):  # fmt: skip
