@@ -5,6 +5,7 @@ hloom's passes do nothing about them; HLO text has them as `frontend_attributes`
 """
 
 from collections.abc import Callable as _Callable
+from functools import partial as _partial
 from typing import Any as _Any
 
 from ..namespaces import publish as _publish
@@ -31,14 +32,17 @@ def xla_metadata_call(f: _Callable[..., _Any] | None = None, **meta: str) -> _An
     True
     """
     if f is None:
-        return lambda function: xla_metadata_call(function, **meta)
+        return _partial(_with_attributes, meta)
+    return _with_attributes(meta, f)
+
+
+def _with_attributes(meta: dict[str, str], f: _Callable[..., _Any]) -> _Any:
     _check_function(f, "xla_metadata_call")
-    function = f
 
     def inside(*args: _Any, **kwargs: _Any) -> _Any:
         kept = tuple([(k, v) for k, v in _current_context().frontend_attributes if k not in meta])
         with _Override(frontend_attributes=kept):
-            return function(*args, **kwargs)
+            return f(*args, **kwargs)
 
     called = _jit(_wraps(f)(inside))
 

@@ -403,27 +403,28 @@ def _unknown(name: str) -> AttributeError:
     return AttributeError(f"unknown setting {name!r}; {hint}")
 
 
-allow_f16_reductions = Config.jax_allow_f16_reductions
+allow_f16_reductions: InContext[bool] = Config.jax_allow_f16_reductions
 array_garbage_collection_guard = OF_JAX["jax_array_garbage_collection_guard"]
 auto_pcast = OF_JAX["jax_auto_pcast"]
-check_tracer_leaks = checking_leaks = Config.jax_check_tracer_leaks
-debug_infs = Config.jax_debug_infs
-debug_key_reuse = Config.jax_debug_key_reuse
-debug_nans = Config.jax_debug_nans
+check_tracer_leaks: InContext[bool] = Config.jax_check_tracer_leaks
+checking_leaks: InContext[bool] = Config.jax_check_tracer_leaks
+debug_infs: InContext[bool] = Config.jax_debug_infs
+debug_key_reuse: InContext[bool] = Config.jax_debug_key_reuse
+debug_nans: InContext[bool] = Config.jax_debug_nans
 default_device = OF_JAX["jax_default_device"]
-default_matmul_precision = Config.jax_default_matmul_precision
-default_prng_impl = Config.jax_default_prng_impl
-disable_jit = Config.jax_disable_jit
+default_matmul_precision: InContext[str | None] = Config.jax_default_matmul_precision
+default_prng_impl: InContext[str] = Config.jax_default_prng_impl
+disable_jit: InContext[bool] = Config.jax_disable_jit
 enable_checks = OF_JAX["jax_enable_checks"]
-enable_custom_prng = Config.jax_enable_custom_prng
-enable_x64 = Config.jax_enable_x64
-explain_cache_misses = Config.jax_explain_cache_misses
+enable_custom_prng: InContext[bool] = Config.jax_enable_custom_prng
+enable_x64: InContext[bool] = Config.jax_enable_x64
+explain_cache_misses: Setting[bool] = Config.jax_explain_cache_misses
 jax2tf_associative_scan_reductions = OF_JAX["jax2tf_associative_scan_reductions"]
-legacy_prng_key = Config.jax_legacy_prng_key
-log_compiles = Config.jax_log_compiles
-no_tracing = Config.jax_no_tracing
-numpy_dtype_promotion = Config.jax_numpy_dtype_promotion
-numpy_rank_promotion = Config.jax_numpy_rank_promotion
+legacy_prng_key: InContext[str] = Config.jax_legacy_prng_key
+log_compiles: Setting[bool] = Config.jax_log_compiles
+no_tracing: Setting[bool] = Config.jax_no_tracing
+numpy_dtype_promotion: InContext[str] = Config.jax_numpy_dtype_promotion
+numpy_rank_promotion: InContext[str] = Config.jax_numpy_rank_promotion
 remove_size_one_mesh_axis_from_type = OF_JAX["jax_remove_size_one_mesh_axis_from_type"]
 softmax_custom_jvp = OF_JAX["jax_softmax_custom_jvp"]
 thread_guard = OF_JAX["jax_thread_guard"]
