@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import re
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
+for _variable in [name for name in os.environ if name.startswith(("HLOOM_", "JAX_"))]:
+    del os.environ[_variable]  # the page has the declared defaults
 
 from hloom.tracer.settings import config  # noqa: E402
 from hloom.tracer.settings.setting import OfJax, OfProcess, Setting  # noqa: E402
