@@ -89,6 +89,11 @@ class Nest:
         """The loops inside of a loop."""
         return self.loops[self.position(name) + 1 :]
 
+    @property
+    def lanes(self) -> Loop | None:
+        """The loop whose elements are a vector."""
+        return next((x for x in self.loops if x.kind == "lanes"), None)
+
     def is_reduced(self, loop: Loop) -> bool:
         """The loop is one of a sum."""
         return self.algorithm.dimension(loop.dimension).is_reduced

@@ -1,0 +1,199 @@
+"""The step `Accumulate`: sums in registers, from their beginning to where they are written."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from ..loops.expressions import ZERO, Expr, Name, Number, sum_of
+from .algorithm import Access
+from .copies import Copies
+from .nest import Loop
+from .offsets import OpenLoops, literal
+
+Place = tuple[int, ...]
+"""Of a sum among those that are written out: the turn of each unrolled loop."""
+
+
+class Sums:
+    """The sums of a turn, each in an array of its own, of which LLVM makes registers."""
+
+    def __init__(self, here: OpenLoops, copies: Copies) -> None:
+        self.here, self.copies, self.nest, self.writer = here, copies, here.nest, here.writer
+        self.algorithm, self.lanes = here.algorithm, here.nest.lanes
+        inside = self.nest.inside(self.nest.accumulate.at)
+        self.unrolled = [x for x in inside if x.kind == "unroll" and not self.nest.is_reduced(x)]
+        self.arrays: dict[Place, Name] = {}
+        width = self.lanes.extent if self.lanes else 1
+        for place in self._places():
+            name = "sums" + ("_".join(map(str, place)) or "0")
+            self.arrays[place] = self.writer.local_array(name, width, self.algorithm.total_type)
+
+    def _places(self) -> list[Place]:
+        """Those of the sums that a turn has now, as `counts` say."""
+        counts = [self.here.counts.get(x.name, Number(x.extent)) for x in self.unrolled]
+        return list(itertools.product(*[range(literal(c, x)) for c, x in zip(counts, self.unrolled, strict=True)]))
+
+    def begin(self) -> None:
+        """With zero, or with what is written."""
+        algorithm, writer, result = self.algorithm, self.writer, self.algorithm.result
+        self.parts: Expr = ZERO
+        """The number of parts of the sum that have been written."""
+        reduced = [x for x in self.nest.loops if self.nest.is_reduced(x) and x.name in self.here.starts]
+        for part in reduced:
+            self.parts = self.parts + self.here.starts[part.name]
+        self.is_part = bool(reduced)
+
+        def clear() -> None:
+            with self._lane(self.has_zeros or self.along_lanes) as lane:
+                for place in self._places():
+                    writer.store(self.arrays[place], lane, algorithm.zero)
+
+        def load(total: Name, lane: Expr) -> None:
+            writer.store(total, lane, algorithm.held(result.pointer[self.here.offset(result)]))
+
+        if self.nest.accumulate.adds or not (reduced or algorithm.adds):
+            clear()
+        elif algorithm.adds:
+            self._for_each(load)
+        else:
+            with writer.if_(self.parts.eq(0)):
+                clear()
+            with writer.else_():
+                self._for_each(load)
+
+    def end(self) -> None:
+        """Writes the sums, or adds them to what is written."""
+        adds = self.nest.accumulate.adds
+        if self.is_part and adds and not self.algorithm.adds:
+            with self.writer.if_(self.parts.eq(0)):
+                self._write()
+            with self.writer.else_():
+                self._write(adds=True)
+        else:
+            self._write(adds and self.algorithm.adds)
+
+    def _write(self, adds: bool = False) -> None:
+        """`adds`: to what is there."""
+        writer, result = self.writer, self.algorithm.result
+
+        def store(total: Expr) -> None:
+            at, value = self.here.offset(result), self.algorithm.finished(total)
+            writer.store(result.pointer, at, sum_of(result.pointer[at], value) if adds else value)
+
+        for place in self._places():
+            self._put(place)
+            if self.along_lanes:
+                assert self.lanes is not None
+                total, half = self.arrays[place], self.lanes.extent // 2
+                while half:  # halves onto halves: few additions wait for others
+                    with writer.loop("part", half) as part:
+                        writer.store(total, part, sum_of(total[part], total[part + half]))
+                    half //= 2
+                store(total[ZERO])
+            else:
+                with self._lane(whole=False) as lane:
+                    store(self.arrays[place][lane])
+        self._put(None)
+
+    @property
+    def along_lanes(self) -> bool:
+        """Lanes are parts of one sum."""
+        return self.lanes is not None and self.nest.is_reduced(self.lanes)
+
+    @property
+    def has_zeros(self) -> bool:
+        """There are zeros in lanes that a short turn does not have, as all operands with lanes are packed. So all lanes
+        can be computed."""
+        lanes = self.lanes
+        if lanes is None:
+            return True
+        return all(a.name in self.copies.packed for a in self.algorithm.operands if a.has(lanes.dimension))
+
+    def _lane(self, whole: bool | None = None) -> _Lane:
+        return _Lane(self.here, self.has_zeros if whole is None else whole)
+
+    def _for_each(self, act: Callable[[Name, Expr], None]) -> None:
+        for place in self._places():
+            self._put(place)
+            with self._lane() as lane:
+                act(self.arrays[place], lane)
+        self._put(None)
+
+    def _put(self, place: Place | None) -> None:
+        """Set the counters of the unrolled loops."""
+        for number, loop in enumerate(self.unrolled):
+            if place is None:
+                self.here.starts.pop(loop.name, None)
+            else:
+                self.here.starts[loop.name] = Number(place[number])
+
+    def update(self, loops: Sequence[Loop]) -> None:
+        """The innermost statements. What all lanes share is read once, just before its first use; what lanes have of
+        their own is read once in their loop."""
+        lanes = self.lanes
+        at = len(loops) if lanes is None else loops.index(lanes)
+        outer, inner = loops[:at], loops[at + 1 :]
+        own = [a for a in self.algorithm.operands if lanes is not None and a.has(lanes.dimension)]
+        shared = [a for a in self.algorithm.operands if a not in own]
+        read: dict[tuple[str, Place], Expr] = {}
+        terms = [x for x in loops if self.nest.is_reduced(x)]
+
+        def elements(accesses: Sequence[Access]) -> dict[str, Expr]:
+            """The operands' elements at the counters, which are read if that has not been done."""
+            for access in accesses:
+                key = self._key(access, loops)
+                if key not in read:
+                    kind, others = ("element", own) if access in own else ("factor", shared)
+                    stem = kind if len(others) == 1 else f"{kind}_{access.name}"
+                    place = "_".join(map(str, key[1])) or "0"
+                    is_once = access in own and all(access.has(x.dimension) for x in inner)
+                    value = self.copies.element(access)
+                    read[key] = value if is_once else self.writer.assign(stem + place, value)
+            return {access.name: read[self._key(access, loops)] for access in accesses}
+
+        def add() -> None:
+            """One sum: all terms that are written out."""
+            total = self.arrays[tuple(int(str(self.here.starts[x.name])) for x in self.unrolled)]
+            lane = ZERO if lanes is None else self.here.starts[lanes.name]
+            value: Expr = total[lane]
+            for _ in self.here.written_out([x for x in inner if x in terms]):
+                value = self.algorithm.updated(value, {**elements(shared), **elements(own)}, self.nest.any_order)
+            self.writer.store(total, lane, value)
+
+        for _ in self.here.written_out(outer):
+            for _ in self.here.written_out(inner):
+                elements(shared)
+            with self._lane():
+                for _ in self.here.written_out([x for x in inner if x not in terms]):
+                    add()
+            for key in [key for key in read if key[0] in [a.name for a in own]]:
+                del read[key]
+
+    def _key(self, access: Access, loops: Sequence[Loop]) -> tuple[str, Place]:
+        """Which of an operand's elements the counters of written out loops mean."""
+        mine = [x for x in loops if x.kind == "unroll" and access.has(x.dimension)]
+        return access.name, tuple(int(str(self.here.starts[x.name])) for x in mine)
+
+
+class _Lane:
+    """The loop over lanes; 0 without lanes."""
+
+    def __init__(self, here: OpenLoops, whole: bool) -> None:
+        self._here, self._whole = here, whole
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Expr:
+        here, lanes = self._here, self._here.nest.lanes
+        if lanes is None:
+            return ZERO
+        count = Number(lanes.extent) if self._whole else here.turns(lanes)
+        lane = self._stack.enter_context(here.writer.neighbours(lanes.name, count))
+        here.starts[lanes.name] = lane
+        return lane
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+        if self._here.nest.lanes is not None:
+            self._here.starts.pop(self._here.nest.lanes.name, None)
