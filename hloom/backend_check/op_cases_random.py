@@ -1,4 +1,4 @@
-"""Op cases of random numbers. The results of rng are not compared here (see test_random_ops.py), except for parameters
+"""Op cases of random numbers. The results of rng are not compared here (see test_random_op.py), except for parameters
 that leave only one result."""
 
 from __future__ import annotations

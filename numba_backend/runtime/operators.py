@@ -7,8 +7,8 @@ and the LLVM IR.
     int64 // int64     rounds down; by zero, and lowest // -1: 0
 
 Integers of one sign are compared in the wider type, of two signs in the next wider signed one, or as float64 if there
-is none. Floating point divides by zero as IEEE 754 says. `tests/test_runtime_frontend.py` compares all of this with
-what Numba's own front end does.
+is none. Floating point divides by zero as IEEE 754 says. `tests/numba_backend/runtime/test_front_ends.py` compares all
+of this with Numba's own front end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Defects that `tests/test_fuzz.py` puts into the child process of the fuzzer, to see that they are found."""
+"""Defects that `tests/whole/test_fuzz.py` puts into the child process of the fuzzer, to see that they are found."""
 
 from __future__ import annotations
 

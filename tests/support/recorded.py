@@ -21,7 +21,7 @@ from hloom.backend_check.op_values import NDArray
 PATH = Path(__file__).resolve().parent.parent / "data" / "xla_results.npz"
 
 UNANSWERED_OPCODES: dict[Opcode, str] = {
-    Opcode.RAGGED_DOT: "XLA's CPU compiler has no code for it (test_dot.py compares with JAX)",
+    Opcode.RAGGED_DOT: "XLA's CPU compiler has no code for it (test_dots.py compares with JAX)",
     Opcode.SCALED_DOT: "the client's conversion to StableHLO does not know it",
     Opcode.RNG_GET_AND_UPDATE_STATE: "in XLA each compiled module has a state of its own",
     Opcode.BITCAST: "XLA makes these after layouts are assigned, and takes none before",

@@ -2,7 +2,7 @@
 
     python tests/support/special_tables.py > hloom/lax/special_tables.py      # then: ruff format
 
-`tests/test_special_tables.py` compares the two.
+`tests/scipy/test_special_tables.py` compares the two.
 """
 
 from __future__ import annotations

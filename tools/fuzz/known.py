@@ -1,7 +1,7 @@
 """Defects that are known and not mended yet: what the generators leave out meanwhile. The list must be empty.
 
-An entry takes a class of cases out of the run, so that the fuzzer finds unknown defects. `tests/test_fuzz.py` fails
-while there is one.
+An entry takes a class of cases out of the run, so that the fuzzer finds unknown defects. `tests/whole/test_fuzz.py`
+fails while there is one.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ NO_ROW: dict[str, str] = {
     "numpy": (
         "array_repr array_str einsum_path fix from_dlpack frombuffer fromfile fromiter frompyfunc fromstring "
         "get_printoptions issubdtype load mask_indices printoptions save savez set_printoptions "
-        "minmax top_k"  # in neither NumPy nor JAX 0.10: tests/test_names_of_jax_0_12.py
+        "minmax top_k"  # in neither NumPy nor JAX 0.10: tests/compatibility/test_names_of_jax_0_12.py
     ),
     "lax": (
         "DotDimensionNumbers all_gather all_to_all axis_index axis_size broadcast_shapes "

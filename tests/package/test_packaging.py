@@ -1,0 +1,316 @@
+"""The installed files, from each kind of source, and the modules that an import loads."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Callable
+from email import message_from_string
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import hloom
+import tools.lowest as lowest
+from support.source_tree import (
+    FOLDERS,
+    SOURCE_FILES,
+    copy_of_the_package,
+    copy_of_the_rest,
+    environment,
+    is_distribution,
+    modules,
+    pip,
+    run,
+)
+
+HEAVY = (
+    "numba",
+    "llvmlite",
+    "scipy",
+    "opt_einsum",
+    "tqdm",
+    "matplotlib",
+    "sklearn",
+    "jax",
+    "mpmath",
+    "concurrent.futures.process",
+)
+ROOT = Path(__file__).resolve().parents[2]
+USE = "import hloom, hloom.numpy as jnp; print(hloom.jit(lambda x: jnp.sum(x * x))(jnp.arange(4.0)))"
+
+
+checkout_only = pytest.mark.skipif(is_distribution(ROOT), reason="a source distribution has folders, no links")
+
+
+@checkout_only
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_package_has_a_link_to_each_folder(folder: str, root: Path) -> None:
+    """Python, type checkers and editors find `hloom.hlo` in the checkout by it."""
+    assert (root / "hloom" / folder).samefile(root / folder)
+    assert os.readlink(root / "hloom" / folder) == f"../{folder}"
+
+
+CODE = ("elementary", "x86_64-linux", "x86_64_v3-linux", "x86_64_v4-linux")
+DATA = {"hloom/py.typed", *(f"hloom/numba_backend/runtime/native_code/{name}.txt" for name in CODE)}
+"""The files of the package that are no modules."""
+
+
+def test_every_module_is_in_a_package(root: Path) -> None:
+    for module in modules(root):
+        assert (root / module).with_name("__init__.py").exists(), f"{module}: its folder has no __init__.py"
+
+
+def test_searches_do_not_see_double(root: Path) -> None:
+    """Tools that follow links read this file."""
+    assert set(FOLDERS) == {Path(line).name for line in (root / ".ignore").read_text().splitlines() if line[0] == "/"}
+
+
+@pytest.mark.parametrize("name", ["hloom", "hloom.hlo", "hloom.numpy", "hloom.numba_backend"])
+def test_import_stays_light(name: str, tmp_path: Path) -> None:
+    """Nothing that compiles is imported before something must be compiled."""
+    loaded = run(sys.executable, f"import sys, {name}; print(*sys.modules)", tmp_path).split()
+    assert name in loaded
+    assert sorted(set(HEAVY) & set(loaded)) == []
+
+
+def test_a_checkout_works_without_being_installed(root: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv")
+    assert float(run(python, USE, root)) == 14.0
+
+
+@checkout_only
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_is_no_package_by_itself(folder: str, root: Path, tmp_path: Path) -> None:
+    """Its modules would be loaded twice."""
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); import {folder}"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert f"ImportError: {folder} is a part of hloom: import hloom.{folder}" in ran.stderr
+
+
+@checkout_only
+def test_a_checkout_without_links_says_so(root: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv")
+    source = copy_of_the_package(root, tmp_path / "source", links=False)
+    ran = subprocess.run([python, "-c", "import hloom"], capture_output=True, text=True, cwd=source, timeout=120)
+    assert "ImportError" in ran.stderr and "git config core.symlinks true" in ran.stderr
+
+
+def test_frames_of_the_library_are_not_the_users(root: Path, tmp_path: Path) -> None:
+    """The user's line names an instruction, whatever the package's folders on disk."""
+    shutil.copytree(root / "hloom", tmp_path / "site" / "hloom", ignore=shutil.ignore_patterns("__pycache__"))
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import hloom, hloom.numpy as jnp\nlowered = hloom.jit(lambda x: jnp.linalg.norm(x)).lower(jnp.ones(3))\n"
+        "print(lowered.as_text(metadata=True))"
+    )
+    for folder in (root, tmp_path / "site"):
+        variables = {**os.environ, "PYTHONPATH": str(folder)}
+        command = [sys.executable, "-P", str(program)]
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120, env=variables)
+        assert ran.returncode == 0, ran.stderr
+        assert set(re.findall(r'source_file="([^"]*)"', ran.stdout)) == {str(program)}
+
+
+def test_type_checkers_see_no_fallback(root: Path) -> None:
+    """A module's `__getattr__` would make every misspelt name valid, so it is hidden from type checkers.
+
+    They know the condition by its spelling: `_TYPE_CHECKING` would not do.
+    """
+    hidden = 0
+    for path in sorted([*(root / "hloom").rglob("*.py"), root / "hloom" / "hlo" / "__init__.py"]):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.If) and "__getattr__" in {getattr(inner, "name", "") for inner in node.body}:
+                assert ast.unparse(node.test) in ("not TYPE_CHECKING", "not _typing.TYPE_CHECKING"), path
+                hidden += 1
+            assert getattr(node, "name", "") != "__getattr__", f"{path}: put it below `if not TYPE_CHECKING:`"
+    assert hidden
+
+
+def test_namespaces_are_written_out(root: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, str(root / "tools" / "namespaces.py")], capture_output=True, text=True, timeout=120
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr + "\nrun python tools/namespaces.py --write"
+
+
+# ---- declared versions
+
+
+@pytest.mark.parametrize(
+    ("requirement", "pin"),
+    [
+        ("numba>=0.62,<2", "numba==0.62"),
+        ("scikit-learn >= 1.5", "scikit-learn==1.5"),
+        ("ml_dtypes<1,>=0.6; python_version < '3.13'", "ml_dtypes==0.6"),
+        ("jax==0.10.2", "jax==0.10.2"),
+        ("numba<0.69", None),
+        ("numba", None),
+    ],
+)
+def test_the_lowest_version_of_a_requirement(requirement: str, pin: str | None) -> None:
+    if pin is None:
+        with pytest.raises(lowest.BoundError, match=re.escape(requirement)):
+            lowest.lowest(requirement)
+    else:
+        assert lowest.lowest(requirement) == pin
+
+
+def test_every_requirement_has_a_lowest_version(root: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    count = len(project["dependencies"])
+    assert len(lowest.pins(project)) == count
+    for extra in project["optional-dependencies"]:
+        assert len(lowest.pins(project, [extra])) > count
+    with pytest.raises(lowest.BoundError, match="no extra tests"):
+        lowest.pins(project, ["tests"])
+    other = {"dependencies": ["a>=1"], "optional-dependencies": {"b": ["a>=2"]}}
+    with pytest.raises(lowest.BoundError, match="the extras declare several"):
+        lowest.pins(other, ["b"])
+
+
+def test_the_smoke_tests_are_there(root: Path) -> None:
+    named = (root / "tests" / "smoke.txt").read_text().split()
+    assert named == sorted(set(named)) and all((root / name).is_file() for name in named)
+
+
+# ---- installations: each takes seconds
+
+
+@pytest.fixture(scope="module", params=["links", pytest.param("no links", marks=checkout_only)])
+def source(request: pytest.FixtureRequest, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_of_the_package(root, tmp_path_factory.mktemp("source") / "hloom", request.param == "links")
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_everything_and_works(source: Path, root: Path, tmp_path: Path) -> None:
+    pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(source))
+    (wheel,) = tmp_path.glob("hloom-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert len(names) == len(set(names))
+    assert {name for name in names if ".dist-info/" not in name} == modules(root) | DATA
+
+    python = environment(tmp_path / "venv")
+    pip("install", "--no-deps", str(wheel), python=python)
+    where = str(tmp_path / "venv")
+    code = f"{USE}; assert hloom.__file__.startswith({where!r}) and hloom.hlo.__file__.startswith({where!r})"
+    assert float(run(python, code, tmp_path)) == 14.0
+    if (source / "hloom" / "hlo").is_dir():  # the checkout's own package comes first in its folder, and works as well
+        assert float(run(python, USE, source)) == 14.0
+
+
+@pytest.mark.slow
+def test_an_editable_install_works(source: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv")
+    pip("install", "--no-deps", "--editable", str(source), python=python)
+    code = f"{USE}; import sys; print(*(m.__file__ for n, m in sys.modules.items() if n.partition('.')[0] == 'hloom'))"
+    result, files = run(python, code, tmp_path).splitlines()
+    assert float(result) == 14.0
+    real = [os.path.realpath(file) for file in files.split()]
+    assert len(real) > 100 and len(real) == len(set(real)) and all(f.startswith(f"{source.resolve()}/") for f in real)
+
+
+@pytest.fixture(scope="module")
+def archive(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
+    """The source distribution, and the names of the files that it must have besides the package."""
+    folder = tmp_path_factory.mktemp("distribution")
+    source = copy_of_the_package(root, folder / "source")
+    names = copy_of_the_rest(root, source)
+    python = environment(folder / "venv")
+    pip("install", "setuptools>=77", python=python)
+    build = "from setuptools import build_meta; print(build_meta.build_sdist('.'))"
+    return source / run(python, build, source).splitlines()[-1], names | {*SOURCE_FILES}
+
+
+@pytest.mark.slow
+def test_the_source_distribution_holds_plain_files(
+    archive: tuple[Path, set[str]], root: Path, tmp_path: Path
+) -> None:
+    path, others = archive
+    with tarfile.open(path) as tar:
+        members = tar.getmembers()
+    assert all(member.isfile() or member.isdir() for member in members)
+    names = [member.name.partition("/")[2] for member in members if member.isfile()]
+    assert len(names) == len(set(names))
+    made = {name for name in names if name.startswith("hloom.egg-info/")} | {"PKG-INFO", "setup.cfg"}
+    assert set(names) == modules(root) | DATA | others | made
+    pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(path))
+    with zipfile.ZipFile(next(tmp_path.glob("hloom-*.whl"))) as wheel:
+        assert {n for n in wheel.namelist() if ".dist-info/" not in n} == modules(root) | DATA
+
+
+@pytest.mark.slow
+def test_tests_run_in_an_unpacked_source_distribution(archive: tuple[Path, set[str]], tmp_path: Path) -> None:
+    with tarfile.open(archive[0]) as tar:
+        tar.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.glob("hloom-*")
+    python = environment(tmp_path / "venv")
+    pip("install", "--no-deps", "--editable", str(source), python=python)
+    every = [python, "-m", "pytest", "-q", "--collect-only", "-m", "", "-p", "no:cacheprovider", "tests"]
+    some = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TOUCHY]
+    for command in (every, some):
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=source, timeout=300)
+        assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr
+
+
+TOUCHY = [
+    "tests/hlo/test_adding_an_op.py",
+    "tests/hlo/test_ops_table.py",
+    *(f"tests/package/test_{name}.py" for name in ("command_line", "imports", "namespaces", "packaging", "readme")),
+]
+"""The tests that read files of the checkout."""
+
+
+# ---- what an index shows
+
+
+def test_a_page_of_the_index_has_no_link_to_a_file(root: Path) -> None:
+    readme = (
+        "See [docs/a.md](docs/a.md), [the plan](docs/b.md#c), [a site](https://a.org/b) and [above](#top).\n"
+        "![f32[3,5]{1,0}](docs/images/tiles.svg)\n![far](https://a.org/b.png)\n"
+    )
+    assert description(root)(readme) == (
+        "See `docs/a.md`, the plan (`docs/b.md#c`), [a site](https://a.org/b) and [above](#top).\n"
+        "(picture: `docs/images/tiles.svg` in the source distribution)\n![far](https://a.org/b.png)\n"
+    )
+    shown = description(root)((root / "README.md").read_text())
+    assert set(re.findall(r"\]\(([^)]*)\)", shown)) == set(re.findall(r"\]\((https?:[^)]*|#[^)]*)\)", shown))
+
+
+def description(root: Path) -> Callable[[str], str]:
+    """The function of setup.py, read alone, so that setuptools is not required."""
+    tree = ast.parse((root / "setup.py").read_text())
+    (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "description")
+    space: dict[str, Any] = {"re": re}
+    exec(compile(ast.Module([function], []), "setup.py", "exec"), space)
+    return cast(Callable[[str], str], space["description"])
+
+
+@pytest.mark.slow
+def test_the_metadata(root: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv")
+    pip("install", "--no-deps", str(copy_of_the_package(root, tmp_path / "source")), python=python)
+    code = "from importlib.metadata import metadata; import sys; sys.stdout.write(metadata('hloom').as_string())"
+    found = message_from_string(run(python, code, tmp_path))
+    assert found["Version"] == hloom.__version__
+    assert found["Description-Content-Type"] == "text/markdown"
+    assert found["License-Expression"] == "Apache-2.0"
+    assert found.get_all("Project-URL")
+    assert found.get_payload().strip() == description(root)((root / "README.md").read_text()).strip()
+    assert not any("tqdm" in r and "extra" not in r for r in found.get_all("Requires-Dist"))
+
+
+@pytest.mark.parametrize("name", ["hloom.numpy.linalg", "hloom.nn.initializers"])
+def test_modules_that_jax_programs_import(name: str, tmp_path: Path) -> None:
+    parent, _, attribute = name.rpartition(".")
+    code = f"import {name} as module, {parent}; from {parent} import {attribute}; assert {attribute} is module"
+    run(sys.executable, code, tmp_path)
