@@ -360,4 +360,4 @@ def _unknown(name: str) -> str:
 def _own_backends() -> Any:
     """The module that registers the backends of this package: a program may have imported only `hloom.hlo`."""
     package = (__package__ or "").rpartition(".")[0]
-    return import_module(".backends", package)
+    return import_module(".namespaces.backends", package)

@@ -5,7 +5,7 @@ from typing import Any as _Any
 import numpy as _np
 
 from .namespaces import publish as _publish
-from .numpy.creation import from_dlpack as _from_dlpack
+from .numpy.array_creation import from_dlpack as _from_dlpack
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """docs/namespaces.md: each public name of JAX's namespaces, whether hloom has it, and why not.
 
-The names are those that `hloom/jax_names.py` records; so are the reasons. A namespace is looked into as a user does.
+`hloom/namespaces/jax_names.py` records the names and the reasons. The tool looks into a namespace as a user does.
 
     python tools/names_table.py            # says where the file differs from what is there
     python tools/names_table.py --write    # writes it
@@ -19,7 +19,7 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from hloom import jax_names  # noqa: E402
+from hloom.namespaces import jax_names  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "namespaces.md"
 HEAD = """\

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..array_files import ArrayFileError, read_arrays
 from ..hlo.buffers.assignment import ALIGNMENT
 from ..hlo.effects import has_side_effect
 from ..hlo.errors import UnsupportedError
@@ -27,6 +26,7 @@ from ..numba_backend.ahead.targets import TargetError, TargetMachine
 from ..tracer.jit import JitFunction, jit
 from ..tracer.stages import Lowered
 from ..tracer.trees import tree
+from .array_files import ArrayFileError, read_arrays
 from .generated import benchmark_source, build_files, test_source
 from .headers import Slot, c_header, checked_class, checked_name, cpp_header
 from .javascript import javascript, javascript_class, javascript_test, package

@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from functools import partial
 
-from .. import backends  # noqa: F401  # makes the backends known
 from ..hlo.backend import get_compiler
 from ..hlo.comparing import compare
 from ..hlo.errors import HloError
 from ..hlo.passes.partitioning import compiled, with_partitions
 from ..hlo.verifier import verify
+from ..namespaces import backends  # noqa: F401  # makes the backends known
 from .files import ModuleFile, arguments_of_devices, read_module, target_of
 from .outcome import BAD, FINE, UsageError, report
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_files import ArrayFileError, read_arrays
+from ..aot.array_files import ArrayFileError, read_arrays
 from ..hlo.backend import default_target
 from ..hlo.collectives.world import MAX_LOCAL_DEVICES, local_device_count, set_local_device_count
 from ..hlo.comparing import random_array

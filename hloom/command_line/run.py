@@ -9,7 +9,6 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 
-from .. import backends  # noqa: F401  # makes the backends known
 from ..distributed import initialize
 from ..hlo.backend import get_compiler
 from ..hlo.collectives.world import local_numbers
@@ -19,6 +18,7 @@ from ..hlo.shape import Shape
 from ..hlo.target import Target
 from ..hlo.timeline import spans
 from ..hlo.timeline.timeline import timeline_of
+from ..namespaces import backends  # noqa: F401  # makes the backends known
 from .files import ModuleFile, NDArray, arguments_of_devices, read_module, store_results, target_of
 from .outcome import FINE, UsageError
 from .profile import write_timeline

@@ -1,7 +1,7 @@
 """`hloom.extend.linear_util`: a function with transformations around it, with the names of jax.extend.linear_util."""
 
 from ..namespaces import publish as _publish
-from ..wrapped_functions import (
+from .wrapped_functions import (
     StoreException,
     WrappedFun,
     merge_linear_aux,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+from ..extend.wrapped_functions import WrappedFun
 from ..hlo.builder import make_computation, make_tuple
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
@@ -18,7 +19,6 @@ from ..tracer.arrays.overlay import overlaid_all, storage_of
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Value, current_trace, run_meaning, set_current_trace
 from ..tracer.recording import HloTrace, HloTracer, with_computation
-from ..wrapped_functions import WrappedFun
 
 __all__ = ["PartialVal", "trace_to_jaxpr_nounits"]
 

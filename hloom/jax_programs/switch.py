@@ -15,8 +15,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from ..jax_names import NAMES, VERSION, names
 from ..namespaces import missing, on_missing
+from ..namespaces.jax_names import NAMES, VERSION, names
 from .misses import MISSES
 
 _PACKAGE = __name__.partition(".")[0]

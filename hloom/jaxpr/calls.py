@@ -18,8 +18,8 @@ from ..autodiff.remat import CHECKPOINT, Remat
 from ..extend.protocol import Given
 from ..hlo.ir import HloInstruction
 from ..hlo.opcode import Opcode
-from ..jax_names import names
 from ..lax.composite import CompositeUse
+from ..namespaces.jax_names import names
 from ..tracer import core, dtypes
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.control_flow.scan import SCAN, Scan, scan

@@ -5,7 +5,7 @@ A family's file has the same name in every layer. Functions that promote dtypes 
 
 import typing as _typing
 
-from .. import array_functions as _array_functions
+from ..namespaces import array_functions as _array_functions
 from ..namespaces import publish as _publish
 from ..tracer.control_flow.branches import cond, platform_dependent, switch, while_loop
 from ..tracer.sharding.placement import with_sharding_constraint

@@ -10,12 +10,12 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from ..declaring import F, declared
 from ..extend.primitive import Primitive
 from ..hlo.ir import NO_ATTRIBUTES, Attributes
 from ..hlo.opcode import Opcode
 from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection
 from ..hlo.ops.movement import BroadcastAttributes
+from ..namespaces.declaring import F, declared
 from ..tracer import dtypes
 from ..tracer.arrays.array import Array, as_value, is_elsewhere
 from ..tracer.arrays.operators import ArrayLike

@@ -6,39 +6,39 @@ that says so. `fft` and `linalg` are loaded when they are first used.
 
 import typing as _typing
 
-from .. import layers_below as _layers_below  # noqa: F401  # before all else
+from ..namespaces import layers_below as _layers_below  # noqa: F401  # before all else
 from ..lax import broadcast_shapes
 from ..namespaces import publish as _publish
 from ..tracer.dtypes import finfo, iinfo, issubdtype, promote_types, result_type
 from ..tracer.arrays.operators import ArrayBase as ndarray
 from . import (
     array_api,
-    array_indexing,
-    binary,
-    creation,
-    cumulative,
-    elementwise,
+    advanced_indexing,
+    binary_ufuncs,
+    array_creation,
+    cumulative_reductions,
+    unary_ufuncs,
     index_tricks,
     indexing,
-    known,
-    methods,
-    movement,
-    parts,
-    places,
+    concrete_values,
+    array_methods,
+    array_manipulation,
+    insert_delete,
+    searching,
     promotion,
-    queries,
-    reduce,
+    logic,
+    reductions,
     repetition,
     scalar_types,
     sorting,
-    taking,
-    ufuncs,
-    vectorizing,
+    indexing_routines,
+    ufunc_api,
 )
-from . import choose as _choose
-from . import dot as _dot
+from . import selection as _choose
+from . import vectorize as _vectorize
+from . import tensor_contractions as _dot
 from . import einsum as _einsum
-from .binary import (
+from .binary_ufuncs import (
     arctan2 as arctan2,
     atan2 as atan2,
     bitwise_left_shift as bitwise_left_shift,
@@ -67,7 +67,7 @@ from .binary import (
     right_shift as right_shift,
     true_divide as true_divide,
 )
-from .choose import (
+from .selection import (
     allclose as allclose,
     astype as astype,
     clip as clip,
@@ -77,7 +77,7 @@ from .choose import (
     select as select,
     where as where,
 )
-from .creation import (
+from .array_creation import (
     arange as arange,
     array as array,
     asarray as asarray,
@@ -99,7 +99,7 @@ from .creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from .cumulative import (
+from .cumulative_reductions import (
     cumprod as cumprod,
     cumsum as cumsum,
     cumulative_prod as cumulative_prod,
@@ -107,7 +107,7 @@ from .cumulative import (
     nancumprod as nancumprod,
     nancumsum as nancumsum,
 )
-from .dot import (
+from .tensor_contractions import (
     cross as cross,
     dot as dot,
     inner as inner,
@@ -124,7 +124,7 @@ from .einsum import (
     einsum as einsum,
     einsum_path as einsum_path,
 )
-from .elementwise import (
+from .unary_ufuncs import (
     abs as abs,
     absolute as absolute,
     acos as acos,
@@ -187,7 +187,7 @@ from .elementwise import (
     tanh as tanh,
     trunc as trunc,
 )
-from .movement import (
+from .array_manipulation import (
     append as append,
     array_split as array_split,
     atleast_1d as atleast_1d,
@@ -225,7 +225,7 @@ from .movement import (
     triu as triu,
     vstack as vstack,
 )
-from .parts import (
+from .insert_delete import (
     compress as compress,
     delete as delete,
     extract as extract,
@@ -233,12 +233,12 @@ from .parts import (
     piecewise as piecewise,
     trim_zeros as trim_zeros,
 )
-from .places import (
+from .searching import (
     argwhere as argwhere,
     flatnonzero as flatnonzero,
     nonzero as nonzero,
 )
-from .queries import (
+from .logic import (
     array_equal as array_equal,
     array_equiv as array_equiv,
     can_cast as can_cast,
@@ -252,7 +252,7 @@ from .queries import (
     shape as shape,
     size as size,
 )
-from .reduce import (
+from .reductions import (
     all as all,
     amax as amax,
     amin as amin,
@@ -347,7 +347,7 @@ from .sorting import (
     sort_complex as sort_complex,
     top_k as top_k,
 )
-from .taking import (
+from .indexing_routines import (
     choose as choose,
     fill_diagonal as fill_diagonal,
     place as place,
@@ -376,7 +376,7 @@ from .index_tricks import (
     triu_indices as triu_indices,
     triu_indices_from as triu_indices_from,
 )
-from .ufuncs import (
+from .ufunc_api import (
     add as add,
     bitwise_and as bitwise_and,
     bitwise_or as bitwise_or,
@@ -394,13 +394,13 @@ from .ufuncs import (
     subtract as subtract,
     ufunc as ufunc,
 )
-from .vectorizing import (
+from .vectorize import (
     vectorize as vectorize,
 )
 
 if _typing.TYPE_CHECKING:
     from . import fft, linalg
-    from .assembling import (
+    from .shape_base import (
         apply_along_axis as apply_along_axis,
         apply_over_axes as apply_over_axes,
         atleast_3d as atleast_3d,
@@ -425,7 +425,7 @@ if _typing.TYPE_CHECKING:
         convolve as convolve,
         correlate as correlate,
     )
-    from .files import (
+    from .io import (
         array_repr as array_repr,
         array_str as array_str,
         frombuffer as frombuffer,
@@ -440,7 +440,7 @@ if _typing.TYPE_CHECKING:
         savez as savez,
         set_printoptions as set_printoptions,
     )
-    from .float_parts import (
+    from .floating_point import (
         bitwise_count as bitwise_count,
         frexp as frexp,
         gcd as gcd,
@@ -452,7 +452,7 @@ if _typing.TYPE_CHECKING:
         spacing as spacing,
         unpackbits as unpackbits,
     )
-    from .nan_reduce import (
+    from .nanfunctions import (
         nanargmax as nanargmax,
         nanargmin as nanargmin,
         nanmax as nanmax,
@@ -463,7 +463,7 @@ if _typing.TYPE_CHECKING:
         nansum as nansum,
         nanvar as nanvar,
     )
-    from .order import (
+    from .order_statistics import (
         median as median,
         nanmedian as nanmedian,
         nanpercentile as nanpercentile,
@@ -474,7 +474,7 @@ if _typing.TYPE_CHECKING:
     from .padding import (
         pad as pad,
     )
-    from .polynomials import (
+    from .polynomial import (
         poly as poly,
         polyadd as polyadd,
         polyder as polyder,
@@ -485,7 +485,7 @@ if _typing.TYPE_CHECKING:
         polysub as polysub,
         roots as roots,
     )
-    from .sets import (
+    from .setops import (
         intersect1d as intersect1d,
         isin as isin,
         setdiff1d as setdiff1d,
@@ -506,7 +506,7 @@ if _typing.TYPE_CHECKING:
         histogram_bin_edges as histogram_bin_edges,
         histogramdd as histogramdd,
     )
-    from .windows import (
+    from .window_functions import (
         bartlett as bartlett,
         blackman as blackman,
         hamming as hamming,
@@ -526,55 +526,54 @@ __all__ = [
     "promote_types",
     "result_type",
 ]
-__all__ += binary.__all__
+__all__ += binary_ufuncs.__all__
 __all__ += _choose.__all__
-__all__ += creation.__all__
-__all__ += cumulative.__all__
+__all__ += array_creation.__all__
+__all__ += cumulative_reductions.__all__
 __all__ += _dot.__all__
 __all__ += _einsum.__all__
-__all__ += elementwise.__all__
-__all__ += movement.__all__
-__all__ += parts.__all__
-__all__ += places.__all__
-__all__ += queries.__all__
-__all__ += reduce.__all__
+__all__ += unary_ufuncs.__all__
+__all__ += array_manipulation.__all__
+__all__ += insert_delete.__all__
+__all__ += searching.__all__
+__all__ += logic.__all__
+__all__ += reductions.__all__
 __all__ += repetition.__all__
 __all__ += scalar_types.__all__
 __all__ += sorting.__all__
-__all__ += taking.__all__
-__all__ += vectorizing.__all__
+__all__ += indexing_routines.__all__
+__all__ += _vectorize.__all__
 
 __all__ += index_tricks.__all__
-__all__ += ufuncs.__all__
+__all__ += ufunc_api.__all__
 
 __array_api_version__ = array_api.VERSIONS[-1]
 __array_namespace_info__ = array_api.namespace_info
 
-del array_api, array_indexing, binary, creation, cumulative, elementwise
-del index_tricks, indexing, known, methods, movement, parts, places
-del promotion, queries, reduce, repetition, scalar_types, sorting, taking, ufuncs
-del vectorizing
+del array_api, advanced_indexing, binary_ufuncs, array_creation, cumulative_reductions, unary_ufuncs
+del index_tricks, indexing, concrete_values, array_methods, array_manipulation, insert_delete, searching
+del promotion, logic, reductions, repetition, scalar_types, sorting, indexing_routines, ufunc_api
 
 _LATER = {
-    "numpy.assembling": ("apply_along_axis", "apply_over_axes", "atleast_3d", "block", "dsplit", "fromfunction",
+    "numpy.shape_base": ("apply_along_axis", "apply_over_axes", "atleast_3d", "block", "dsplit", "fromfunction",
         "hsplit", "resize", "rollaxis", "unstack", "vander", "vsplit"),
     "numpy.calculus": ("ediff1d", "gradient", "interp", "trapezoid", "unwrap"),
     "numpy.convolution": ("convolve", "correlate"),
-    "numpy.files": ("array_repr", "array_str", "frombuffer", "fromfile", "fromiter", "fromstring",
-        "get_printoptions", "iterable", "load", "printoptions", "save", "savez", "set_printoptions"),
-    "numpy.float_parts": ("bitwise_count", "frexp", "gcd", "lcm", "ldexp", "modf", "nextafter", "packbits",
+    "numpy.io": ("array_repr", "array_str", "frombuffer", "fromfile", "fromiter", "fromstring", "get_printoptions",
+        "iterable", "load", "printoptions", "save", "savez", "set_printoptions"),
+    "numpy.floating_point": ("bitwise_count", "frexp", "gcd", "lcm", "ldexp", "modf", "nextafter", "packbits",
         "spacing", "unpackbits"),
-    "numpy.nan_reduce": ("nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum",
+    "numpy.nanfunctions": ("nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum",
         "nanvar"),
-    "numpy.order": ("median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"),
+    "numpy.order_statistics": ("median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"),
     "numpy.padding": ("pad",),
-    "numpy.polynomials": ("poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub",
+    "numpy.polynomial": ("poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub",
         "roots"),
-    "numpy.sets": ("intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
+    "numpy.setops": ("intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
         "unique_counts", "unique_inverse", "unique_values"),
     "numpy.statistics": ("bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges",
         "histogramdd"),
-    "numpy.windows": ("bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"),
+    "numpy.window_functions": ("bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"),
 }  # fmt: skip
 """Files that are imported when one of their names is first used: most programs use none of them."""
 __all__ += [name for names in _LATER.values() for name in names]

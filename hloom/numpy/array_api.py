@@ -15,7 +15,7 @@ from ..tracer import dtypes
 from ..tracer.errors import OperandError
 from ..tracer.settings.context import current_context
 from ..tracer.source import user_line
-from .queries import isdtype
+from .logic import isdtype
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 """The versions of the standard that the namespace follows."""

@@ -21,11 +21,11 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
-from .binary import floor_divide, less, mod
-from .choose import where
-from .elementwise import abs
-from .movement import concatenate, diff, moveaxis, ravel
+from .array_manipulation import concatenate, diff, moveaxis, ravel
+from .binary_ufuncs import floor_divide, less, mod
 from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, strong, to_dtype
+from .selection import where
+from .unary_ufuncs import abs
 
 __all__ = [
     "ediff1d",

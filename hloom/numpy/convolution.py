@@ -10,8 +10,8 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
-from .elementwise import conj
 from .promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact
+from .unary_ufuncs import conj
 
 __all__ = ["convolve", "correlate"]
 

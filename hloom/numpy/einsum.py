@@ -14,7 +14,7 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.sharding.placement import asked_place
 from ..tracer.source import user_line
-from .movement import diagonal
+from .array_manipulation import diagonal
 from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes
 
 __all__ = [

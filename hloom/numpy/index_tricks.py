@@ -21,8 +21,8 @@ from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
-from .creation import arange, asarray, linspace, meshgrid, ones
-from .movement import concatenate, diag, moveaxis, ravel, stack
+from .array_creation import arange, asarray, linspace, meshgrid, ones
+from .array_manipulation import concatenate, diag, moveaxis, ravel, stack
 from .promotion import check_arraylike, strong
 
 __all__ = [

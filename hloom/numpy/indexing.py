@@ -2,7 +2,7 @@
 
 Integers may be traced; slices, None, Ellipsis and boolean scalars are known while tracing. Out of bounds integers are
 clamped when reading and ignored when writing, as in JAX, unless `mode` of a method of `x.at[...]` says otherwise.
-Indices with arrays are in `array_indexing.py`; the slices beside them are applied here.
+Indices with arrays are in `advanced_indexing.py`; the slices beside them are applied here.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from ..tracer.sharding.partition_spec import PartitionSpec
 from ..tracer.sharding.shardings import Sharding
 from ..tracer.source import user_line, warn_user
 from ..tracer.tracer import Tracer
-from .array_indexing import (
+from .advanced_indexing import (
     ArrayIndex,
     Scatter,
     check_static_index,
@@ -63,8 +63,8 @@ from .array_indexing import (
     scattered,
     split_index,
 )
-from .binary import divide, power
-from .creation import asarray
+from .array_creation import asarray
+from .binary_ufuncs import divide, power
 from .promotion import broadcast_to_shape, to_dtype
 
 _CLIP = GatherScatterMode.CLIP

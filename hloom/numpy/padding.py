@@ -19,14 +19,14 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.source import user_line
-from .assembling import apply_along_axis
-from .creation import asarray, linspace
-from .elementwise import round
-from .known import require_known
-from .movement import flip
-from .order import median
+from .array_creation import asarray, linspace
+from .array_manipulation import flip
+from .concrete_values import require_known
+from .order_statistics import median
 from .promotion import broadcast_to_shape, check_arraylike, to_dtype
-from .reduce import max, mean, min
+from .reductions import max, mean, min
+from .shape_base import apply_along_axis
+from .unary_ufuncs import round
 
 __all__ = ["pad"]
 

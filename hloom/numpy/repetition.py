@@ -24,8 +24,8 @@ from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.ops import scalar_reducer
 from ..tracer.source import user_line
-from .known import known_array
-from .movement import ravel
+from .array_manipulation import ravel
+from .concrete_values import known_array
 from .promotion import broadcast_to_shape, check_arraylike
 
 __all__ = ["repeat"]

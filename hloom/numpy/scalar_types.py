@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from ..tracer.core import Value
-from .creation import asarray
+from .array_creation import asarray
 
 __all__ = [
     "ComplexWarning",

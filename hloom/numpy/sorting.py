@@ -22,9 +22,9 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import reinterpret_weak
 from ..tracer.source import user_line
-from .choose import where
-from .movement import ravel
+from .array_manipulation import ravel
 from .promotion import check_arraylike, promote_dtypes
+from .selection import where
 
 __all__ = [
     "argpartition",

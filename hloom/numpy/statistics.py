@@ -18,16 +18,16 @@ from ..tracer.errors import OperandError
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
-from .choose import clip, where
-from .creation import asarray, linspace
-from .dot import dot
-from .elementwise import abs, conj, real, sqrt
-from .known import known_array, known_size
-from .movement import atleast_2d, diag, diff
+from .array_creation import asarray, linspace
+from .array_manipulation import atleast_2d, diag, diff
+from .concrete_values import known_array, known_size
+from .indexing_routines import ravel_multi_index
 from .promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact, to_dtype
-from .reduce import average, sum
+from .reductions import average, sum
+from .selection import clip, where
 from .sorting import searchsorted
-from .taking import ravel_multi_index
+from .tensor_contractions import dot
+from .unary_ufuncs import abs, conj, real, sqrt
 
 __all__ = [
     "bincount",

@@ -197,7 +197,7 @@ def test_every_name_of_jax_gets_an_answer(name: str) -> None:
 
 
 def test_advice_is_for_names_that_are_missing_and_names_what_is_there() -> None:
-    from hloom import jax_names as lists
+    from hloom.namespaces import jax_names as lists
 
     for name, words in lists.ADVICE.items():
         space, _, attribute = name.rpartition(".")
@@ -222,7 +222,7 @@ def test_the_lists_are_read_only_for_messages() -> None:
     code = "import sys, hloom.numpy; hasattr(hloom, 'zzz'), hasattr(hloom.numpy, 'sort'); print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     loaded = ran.stdout.split()
-    assert "hloom.namespaces" in loaded and "hloom.jax_names" not in loaded, ran.stderr
+    assert "hloom.namespaces" in loaded and "hloom.namespaces.jax_names" not in loaded, ran.stderr
 
 
 def test_arrays_have_every_function_that_their_methods_call() -> None:

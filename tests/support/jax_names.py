@@ -1,4 +1,5 @@
-"""The public names of JAX's namespaces, which `hloom/jax_names.py` records: messages and tests know them without JAX.
+"""The public names of JAX's namespaces, recorded in `hloom/namespaces/jax_names.py`: messages and tests know them
+without JAX.
 
     python tests/support/jax_names.py      # writes the names there anew, with the JAX that is installed
 """
@@ -15,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from hloom import jax_names
+from hloom.namespaces import jax_names
 
 PATH = Path(jax_names.__file__)
 VERSION = jax_names.VERSION
@@ -84,7 +85,7 @@ def _offered(module: ModuleType, name: str) -> set[str]:
 
 
 def as_source(names: dict[str, list[str]], version: str) -> str:
-    """The part of `hloom/jax_names.py` that holds the names."""
+    """The part of `hloom/namespaces/jax_names.py` that holds the names."""
     lines = [f'VERSION = "{version}"', '"""The JAX whose names these are."""', "NAMES = {"]
     for name, found in names.items():
         lines += [f'    "{name}": """', *textwrap.wrap(" ".join(found), 120), '""",']

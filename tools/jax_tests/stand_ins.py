@@ -19,7 +19,7 @@ from typing import Any
 from hloom.hlo.errors import UnsupportedError
 
 import hloom
-from hloom.jax_names import NAMES
+from hloom.namespaces.jax_names import NAMES
 
 from . import settings
 from .checkout import HELPERS, MODULES, PUBLIC_HELPERS

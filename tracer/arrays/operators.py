@@ -1,7 +1,7 @@
 """ArrayBase: the operators and methods that concrete arrays and tracers share. `hloom.Array` is this class.
 
-The NumPy namespace implements them, and it needs this class: `hloom/numpy/methods.py` hands the functions over through
-`use_functions` when it is imported.
+The NumPy namespace implements them, and it needs this class: `hloom/numpy/array_methods.py` hands the functions over
+through `use_functions` when it is imported.
 """
 
 from __future__ import annotations

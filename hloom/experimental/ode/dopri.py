@@ -19,8 +19,8 @@ from ... import numpy as jnp
 from ...autodiff.api import vjp
 from ...autodiff.custom import custom_vjp
 from ...autodiff.functions import closure_convert
+from ...flatten_util.ravel import ravel_pytree
 from ...numpy.promotion import promote_dtypes_inexact
-from ...ravel import ravel_pytree
 from ...tracer import dtypes
 from ...tracer.arrays.array import as_value
 from ...tracer.arrays.operators import ArrayBase

@@ -19,7 +19,7 @@ from ... import numpy as jnp
 from ...extend.primitive import Primitive
 from ...hlo.errors import UnsupportedError
 from ...lax.movement import canonical_axis
-from ...numpy.array_indexing import ArrayIndex, split_index
+from ...numpy.advanced_indexing import ArrayIndex, split_index
 from ...tracer.arrays.operators import ArrayBase
 from ...tracer.compound import compound
 from ...tracer.core import Value

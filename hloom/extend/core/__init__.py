@@ -4,7 +4,7 @@ import typing as _typing
 
 import numpy as _np
 
-from ...flat_functions import DebugInfo
+from ...api_util.flat_functions import DebugInfo
 from ...namespaces import publish as _publish
 from ...tracer.errors import InconclusiveDimensionOperation, JaxprTypeError
 from ...tracer.token import Token

@@ -4,7 +4,7 @@ from collections.abc import Iterable as _Iterable
 from collections.abc import Sequence as _Sequence
 from typing import Any as _Any
 
-from ...flat_functions import safe_map
+from ...api_util.flat_functions import safe_map
 from ...namespaces import publish as _publish
 
 __all__ = ["merge_lists", "partition_list", "safe_map", "safe_zip", "split_list", "unzip2", "unzip3"]

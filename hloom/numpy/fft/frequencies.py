@@ -10,7 +10,7 @@ from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
 from ...tracer.source import user_line
-from ..creation import arange
+from ..array_creation import arange
 from ..promotion import to_dtype
 
 __all__ = [

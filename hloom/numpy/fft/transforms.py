@@ -18,8 +18,8 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.source import user_line
-from .. import elementwise as ew
-from ..movement import moveaxis, roll
+from .. import unary_ufuncs as ew
+from ..array_manipulation import moveaxis, roll
 from ..padding import pad
 from ..promotion import check_arraylike, index_tuple, promote_dtypes_inexact
 

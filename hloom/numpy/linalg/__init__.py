@@ -1,8 +1,8 @@
 """`hloom.numpy.linalg`: linear algebra with matrices in the last two dimensions."""
 
 from ...namespaces import publish as _publish
-from ..dot import vecdot
-from ..movement import matrix_transpose
+from ..tensor_contractions import vecdot
+from ..array_manipulation import matrix_transpose
 from . import decompositions, determinants, diagonals, norms, products, solving
 from .decompositions import (
     cholesky as cholesky,

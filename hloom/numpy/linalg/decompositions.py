@@ -16,9 +16,9 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.source import user_line
-from .. import elementwise as ew
-from ..choose import where
+from .. import unary_ufuncs as ew
 from ..promotion import check_arraylike, promote_dtypes_inexact
+from ..selection import where
 
 __all__ = [
     "cholesky",

@@ -28,10 +28,10 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.source import user_line
-from .. import elementwise as ew
-from .. import reduce as red
-from ..choose import where
+from .. import reductions as red
+from .. import unary_ufuncs as ew
 from ..promotion import check_arraylike, promote_dtypes_inexact, to_dtype
+from ..selection import where
 from .decompositions import svd
 
 __all__ = [

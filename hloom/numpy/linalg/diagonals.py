@@ -10,11 +10,11 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
 from ...tracer.source import user_line
-from .. import movement
-from ..dot import matmul as any_matmul
-from ..dot import outer as any_outer
-from ..dot import tensordot as any_tensordot
+from .. import array_manipulation
 from ..promotion import check_arraylike
+from ..tensor_contractions import matmul as any_matmul
+from ..tensor_contractions import outer as any_outer
+from ..tensor_contractions import tensordot as any_tensordot
 
 __all__ = ["diagonal", "matmul", "outer", "tensordot", "trace"]
 
@@ -28,7 +28,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Value:
     Array([[1, 4],
            [5, 8]], dtype=int32)
     """
-    return movement.diagonal(x, offset, -2, -1)
+    return array_manipulation.diagonal(x, offset, -2, -1)
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Value:
@@ -38,7 +38,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Value:
     >>> jnp.linalg.trace(jnp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))
     Array([ 5, 13], dtype=int32)
     """
-    return movement.trace(x, offset, -2, -1, dtype)
+    return array_manipulation.trace(x, offset, -2, -1, dtype)
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: Any = None) -> Value:

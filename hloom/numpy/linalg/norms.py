@@ -13,11 +13,11 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.source import user_line
-from .. import elementwise as ew
-from .. import reduce as red
-from ..choose import where
-from ..movement import moveaxis
+from .. import reductions as red
+from .. import unary_ufuncs as ew
+from ..array_manipulation import moveaxis
 from ..promotion import Axis, canonical_axes, check_arraylike, promote_dtypes_inexact, to_dtype
+from ..selection import where
 from .decompositions import svdvals
 from .solving import inv
 

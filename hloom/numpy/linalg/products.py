@@ -15,9 +15,9 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.source import user_line
-from ..dot import cross as any_cross
-from ..dot import matmul
 from ..promotion import check_arraylike
+from ..tensor_contractions import cross as any_cross
+from ..tensor_contractions import matmul
 from .solving import inv
 
 __all__ = ["cross", "matrix_power", "multi_dot"]

@@ -20,11 +20,11 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.source import user_line
-from .. import elementwise as ew
-from .. import reduce as red
-from ..choose import where
-from ..movement import moveaxis, reshape
+from .. import reductions as red
+from .. import unary_ufuncs as ew
+from ..array_manipulation import moveaxis, reshape
 from ..promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
+from ..selection import where
 from .decompositions import svd
 
 __all__ = [

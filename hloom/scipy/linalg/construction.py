@@ -6,11 +6,11 @@ from typing import Any
 
 from ...lax.linalg.lapack import fail
 from ...lax.movement import broadcast_shapes
-from ...numpy.creation import arange, zeros, zeros_like
-from ...numpy.elementwise import conj
-from ...numpy.movement import concatenate, flip, reshape, tile
+from ...numpy.array_creation import arange, zeros, zeros_like
+from ...numpy.array_manipulation import concatenate, flip, reshape, tile
 from ...numpy.padding import pad
 from ...numpy.promotion import broadcast_to_shape, check_arraylike, promote_dtypes
+from ...numpy.unary_ufuncs import conj
 from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value

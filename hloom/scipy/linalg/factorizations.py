@@ -20,9 +20,9 @@ from ...lax.linalg.lu import solve as solve_by_lu
 from ...lax.linalg.positive import solve_positive
 from ...lax.movement import broadcast_shapes
 from ...numpy import linalg as np_linalg
-from ...numpy.choose import where
-from ...numpy.movement import reshape
+from ...numpy.array_manipulation import reshape
 from ...numpy.promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact
+from ...numpy.selection import where
 from ...tracer import dtypes
 from ...tracer.arrays.matrices import (
     ADJOINT,

@@ -13,14 +13,14 @@ from ...hlo.errors import UnsupportedError
 from ...lax import linalg
 from ...lax.linalg.lapack import fail, half_of, matrices, widened
 from ...lax.linalg.lu import solve
-from ...numpy import elementwise as ew
 from ...numpy import linalg as np_linalg
-from ...numpy import reduce as red
-from ...numpy.binary import maximum, minimum
-from ...numpy.choose import clip, where
-from ...numpy.movement import stack
+from ...numpy import reductions as red
+from ...numpy import unary_ufuncs as ew
+from ...numpy.array_manipulation import stack
+from ...numpy.binary_ufuncs import maximum, minimum
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
-from ...numpy.vectorizing import vectorize
+from ...numpy.selection import clip, where
+from ...numpy.vectorize import vectorize
 from ...tracer import dtypes
 from ...tracer.arrays.matrices import (
     adjoint,

@@ -13,12 +13,12 @@ import numpy as np
 
 from ... import lax
 from ...lax.linalg.lapack import fail
-from ...numpy.choose import where
-from ...numpy.creation import arange, array, asarray, eye, ones, zeros
-from ...numpy.elementwise import absolute, exp
-from ...numpy.movement import atleast_1d, concatenate, expand_dims, flip
+from ...numpy.array_creation import arange, array, asarray, eye, ones, zeros
+from ...numpy.array_manipulation import atleast_1d, concatenate, expand_dims, flip
 from ...numpy.padding import pad
 from ...numpy.promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact
+from ...numpy.selection import where
+from ...numpy.unary_ufuncs import absolute, exp
 from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound

@@ -7,10 +7,10 @@ from typing import Any
 from ...hlo.errors import UnsupportedError
 from ...lax import linalg
 from ...lax.linalg.lapack import fail
-from ...numpy.creation import asarray
-from ...numpy.elementwise import conj
-from ...numpy.movement import diag
+from ...numpy.array_creation import asarray
+from ...numpy.array_manipulation import diag
 from ...numpy.promotion import check_arraylike
+from ...numpy.unary_ufuncs import conj
 from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound

@@ -15,8 +15,8 @@ from hloom.tracer.profiling import monitoring
 
 import hloom
 from hloom.extend.core import Primitive
-from hloom.jax_names import VERSION
 from hloom.jax_programs.src import core, util
+from hloom.namespaces.jax_names import VERSION
 from hloom.random.implementations import implementation
 
 from ..counting import tell

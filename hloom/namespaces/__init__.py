@@ -1,0 +1,221 @@
+"""The common parts of all public namespaces: publishing their functions, and errors for missing names.
+
+    publish(__name__)      # the last line of a namespace's file
+
+makes each public function a boundary (`hlo/tracebacks.py`) that gives the namespace as its home: `numpy.sin.__module__`
+is "hloom.numpy", so that it can be pickled, and no file of the library is named. A name that is not there gets an
+AttributeError with the next step. The lists behind that message are read at the first missing name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+
+from ..hlo.called import names_call
+from ..hlo.tracebacks import boundary, hide, inner
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def publish(
+    module: str, *submodules: str, later: Mapping[str, str] | None = None, aliases_are_one: bool = False
+) -> None:
+    """Make a module a public namespace. Some of its names may be loaded when they are first used: `submodules`, and the
+    names of `later`, each with the module of the package that has it: ``{"eval_jaxpr": "jaxpr.evaluate"}``.
+
+    A function becomes a boundary when it is first asked for: of the hundreds in a namespace, a program uses a few. But
+    code of the namespace's own file finds only its plain attributes, so there all are boundaries at once.
+
+    Two names of one function are two functions, each with its own `__name__`, as in JAX; with `aliases_are_one` they
+    are one object, as in `jax.nn`.
+
+    Type checkers read their imports below `if TYPE_CHECKING:`.
+    """
+    if aliases_are_one:
+        _ALIASES_ARE_ONE.add(module)
+    names = vars(sys.modules[module])
+    homes = dict(later or {})
+    waiting: dict[str, Any] = {}
+    only_imports = not any(_is_own(value, names) for value in names.values())
+    for name in names["__all__"]:
+        if name not in submodules and name not in homes:
+            if only_imports and isinstance(names[name], FunctionType):
+                waiting[name] = names.pop(name)
+            else:
+                names[name] = published(names[name], name, module)
+    names["__getattr__"] = partial(_find, module, submodules, homes, waiting)
+    if submodules or homes or waiting:
+        public = {*names["__all__"], *submodules}
+        names["__dir__"] = lambda: sorted({*(n for n in names if n.startswith("__") or n in public), *public})
+
+
+def _is_own(value: Any, names: Mapping[str, Any]) -> bool:
+    """Whether a value is code of the file with these names."""
+    if isinstance(value, FunctionType):
+        return value.__globals__ is names
+    return isinstance(value, type) and value.__module__ == names["__name__"]
+
+
+_ALIASES_ARE_ONE: set[str] = set()
+_published: dict[tuple[str, str, FunctionType], FunctionType] = {}
+
+
+def published(found: Any, name: str, module: str) -> Any:
+    """An object as `module` offers it under `name`."""
+    if isinstance(found, FunctionType):
+        function = inner(found)
+        if module in _ALIASES_ARE_ONE and function.__name__ in sys.modules[module].__all__:
+            name = function.__name__
+        key = module, name, function
+        found = _published.get(key)
+        if found is None:
+            found = boundary(function)
+            found.__module__, found.__name__, found.__qualname__ = module, name, name
+            found.__code__ = found.__code__.replace(co_name=name, co_qualname=name)
+            names_call(found.__code__, name)
+            found = _published.setdefault(key, found)  # another thread may have been here, too
+    elif isinstance(found, partial):
+        found = partial(published(found.func, found.func.__name__, module), *found.args, **found.keywords)
+    elif isinstance(found, type):
+        if found.__module__.startswith(f"{_PACKAGE}.") and found.__name__ == name:
+            found.__module__ = module
+    elif type(found).__module__.startswith(f"{_PACKAGE}.") and "__module__" in getattr(found, "__dict__", ()):
+        # a function in the form of an object
+        own = vars(found).get("__name__", name)
+        if own != name and own in sys.modules[module].__all__ and module not in _ALIASES_ARE_ONE:
+            other = object.__new__(type(found))
+            vars(other).update(vars(found))
+            found = other
+            found.__name__ = found.__qualname__ = name
+        found.__module__ = module
+    return found
+
+
+# ---- names that are not there
+
+
+class _Nothing:
+    """An object without names, in which Python looks for names to suggest: the message has better ones."""
+
+    def __dir__(self) -> list[str]:
+        return []
+
+
+class _Missing(AttributeError):
+    """A name that a namespace does not have. The message is made when it is read: programs, and the import system, also
+    ask for names only to know whether they exist."""
+
+    def __init__(self, module: str, name: str) -> None:
+        super().__init__(name=name, obj=_Nothing())
+        self._asked = module, name
+
+    def __str__(self) -> str:
+        if not self.args:
+            self.args = (_message(*self._asked),)
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[type[AttributeError], tuple[str]]:
+        return AttributeError, (str(self),)
+
+
+_Missing.__module__, _Missing.__name__, _Missing.__qualname__ = "builtins", "AttributeError", "AttributeError"
+
+
+_listeners: list[Callable[[str, str], None]] = []
+
+
+def on_missing(listener: Callable[[str, str], None]) -> None:
+    """Call listener(module, name) from now on when a namespace lacks a requested name."""
+    if listener not in _listeners:
+        _listeners.append(listener)
+
+
+def missing(module: str, name: str, *, silently: bool = False) -> AttributeError:
+    """The error for a name that the namespace `module` does not have: a description of the name, and a replacement.
+
+    silently: the program did not ask for the name.
+    """
+    if not silently:
+        for listener in _listeners:
+            listener(module, name)
+    return _Missing(module, name)
+
+
+def _find(
+    module: str, submodules: tuple[str, ...], homes: Mapping[str, str], waiting: Mapping[str, Any], name: str
+) -> Any:
+    """A namespace's `__getattr__`: an object that is made or loaded at its first use, or an error."""
+    if name in submodules:
+        return import_module(f".{name}", module)
+    if name in waiting or name in homes:
+        found = waiting[name] if name in waiting else getattr(import_module(f".{homes[name]}", _PACKAGE), name)
+        found = vars(sys.modules[module])[name] = published(found, name, module)
+        return found
+    error = missing(module, name)
+    try:
+        raise error
+    except AttributeError:
+        hide(error)
+        raise
+
+
+def _message(module: str, name: str) -> str:
+    unknown = f"module {module!r} has no attribute {name!r}"
+    if name.startswith("_"):
+        return unknown
+    jax_names = import_module(".namespaces.jax_names", _PACKAGE)
+    space = module[len(_PACKAGE) + 1 :]
+    jax = f"jax.{space}".rstrip(".")
+    advice = jax_names.reason(space, name)
+    is_known = advice is not None
+    in_jax = name in jax_names.names(space)
+    elsewhere = _elsewhere(space, name, jax_names)
+    if in_jax and elsewhere is None and advice is None:
+        advice = _numpy_has(space, name)
+    if in_jax:
+        unknown = f"{jax} has {name!r}, {module} does not have it{'' if is_known else ' yet'}"
+    if advice is not None:
+        return f"{unknown}: {advice}"
+    if elsewhere is not None:
+        return f"{unknown}: there is {elsewhere}"
+    if not in_jax and (outside := _numpy_has(space, name)) is not None:
+        return f"{unknown}: {outside}"
+    if not in_jax and (near := _near(module, name)):
+        return f"{unknown}: did you mean {' or '.join([', '.join(near[:-1]), near[-1]] if near[1:] else near)}?"
+    return unknown
+
+
+def _elsewhere(space: str, name: str, jax_names: Any) -> str | None:
+    """Another namespace that has the name."""
+    for other in jax_names.SEARCHED:
+        if other != space and name in import_module(f"{_PACKAGE}.{other}".rstrip(".")).__all__:
+            return f"{_PACKAGE}.{other}.{name}".replace("..", ".")
+    return None
+
+
+def _numpy_has(space: str, name: str) -> str | None:
+    """NumPy's or SciPy's function of this name, for arrays that are not traced."""
+    if space.partition(".")[0] not in ("numpy", "scipy"):
+        return None
+    try:
+        found = import_module(space)
+    except ImportError:
+        return None
+    if name not in dir(found):
+        return None
+    return f"outside of jit and grad, {space}.{name} takes concrete arrays"
+
+
+def _near(module: str, name: str) -> list[str]:
+    """Names of the namespace that are spelled like it."""
+    public = getattr(sys.modules[module], "__all__", ())  # a folder below the library publishes none
+    lower: dict[str, str] = {n.lower(): n for n in public}
+    found = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.7)
+    found = found or [n for n in lower if n.startswith(name.lower()) and len(name) > 1][:3]
+    return [repr(lower[n]) for n in found]

@@ -1,0 +1,668 @@
+"""Making arrays: from Python and NumPy data, from constants, from ranges.
+
+Names and semantics follow NumPy, and jax.numpy where they differ. `device` and `out_sharding` have no meaning on one
+device.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..lax.movement import canonical_axis, canonical_shape, is_described
+from ..tracer import dtypes
+from ..tracer.arrays.array import (
+    Array,
+    array_from_numpy,
+    array_from_scalar,
+    as_value,
+    rank_of,
+    refuse_masked,
+    resolved,
+    shape_of,
+)
+from ..tracer.arrays.operators import ArrayBase, ArrayLike
+from ..tracer.compound import compound
+from ..tracer.core import Value
+from ..tracer.deferred.pending import PendingArray
+from ..tracer.errors import OperandError, UnsupportedElementTypeError
+from ..tracer.sharding.placement import in_asked_place
+from ..tracer.source import user_line, warn_user
+from ..tracer.tracer import Tracer
+from .array_manipulation import diagonal_number, stack
+from .concrete_values import known_array
+from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
+
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "copy",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "geomspace",
+    "identity",
+    "indices",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Value:
+    """An array of numbers, nested sequences or objects with `__jax_array__` or `__array__`; itself if it is one
+    already.
+
+    The dtype, unless it is given, follows the data: int32 of Python integers and float32 of floats (64 bits wide with
+    x64), and 64-bit NumPy data is narrowed too. Python numbers stay weakly typed, so that they adapt to other operands.
+    NumPy data is copied, unless `copy` is False.
+
+    >>> import numpy as np, hloom.numpy as jnp
+    >>> jnp.asarray([[1, 2], [3, 4.5]])
+    Array([[1. , 2. ],
+           [3. , 4.5]], dtype=float32)
+    >>> jnp.asarray(np.arange(3))
+    Array([0, 1, 2], dtype=int32)
+    """
+    if device is not None or out_sharding is not None:
+        return in_asked_place(asarray(a, dtype, order, copy=copy), device, out_sharding, "asarray")
+    target = None if dtype is None else dtypes.requested_dtype(dtype, "asarray")
+    if isinstance(a, ArrayBase):
+        value = as_value(a)
+        return value if target is None else to_dtype(value, target, False)
+    if isinstance(a, bool | int | float | complex) and not isinstance(a, np.generic):
+        if target is None or dtypes.is_extended(target):
+            return as_value(a) if target is None else to_dtype(a, target, False)
+        return array_from_scalar(a, target)
+    if copy is False and isinstance(a, np.ndarray) and (target is None or target == a.dtype):
+        return array_from_numpy(a, copy=False)
+    if isinstance(a, list | tuple):
+        return _from_sequence(a, target)
+    if a is None:
+        raise _none_is_no_value()
+    if hasattr(a, "__jax_array__"):  # before `__array__`, as it may be traced
+        return asarray(a.__jax_array__(), dtype)
+    if isinstance(a, str | bytes | dict | set):
+        raise _not_an_array(a)
+    refuse_masked(a)
+    data = np.asarray(a)
+    _check_dtype(a, data)
+    return array_from_numpy(data if target is None else data.astype(target))
+
+
+def array(
+    object: Any,
+    dtype: Any = None,
+    *args: Any,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Value:
+    """As `asarray`, but an existing array is copied; with at least `ndmin` dimensions.
+
+    dtype: int32 of Python integers and float32 of floats by default, where NumPy has 64 bits. `order` has no effect.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.array([1, 2, 3])
+    Array([1, 2, 3], dtype=int32)
+    >>> jnp.array([[1, 2], [3, 4]], dtype=jnp.float16)
+    Array([[1., 2.],
+           [3., 4.]], dtype=float16)
+    """
+    if args:
+        copy, order, ndmin = _by_position(args, copy, order, ndmin)
+    value = asarray(object, dtype)
+    if copy and value is object and isinstance(value, PendingArray):
+        value = value.with_aval(value.aval)
+    elif copy and value is object and isinstance(value, Array) and not value.aval.is_extended:
+        value = value.__copy__()
+    missing = ndmin - value.aval.ndim
+    return in_asked_place(
+        lax.reshape(value, (*[1] * missing, *value.aval.shape)) if missing > 0 else value, device, out_sharding, "array"
+    )
+
+
+def _by_position(args: tuple[Any, ...], *named: Any) -> tuple[Any, ...]:
+    """`copy`, `order` and `ndmin`, the first of which were given by their position."""
+    if len(args) > len(named):
+        raise TypeError(f"array() takes at most 5 positional arguments but {len(args) + 2} were given")
+    for name, given, default in list(zip(("copy", "order", "ndmin"), named, (True, "K", 0), strict=True))[: len(args)]:
+        if given != default:
+            raise TypeError(f"array() got multiple values for argument '{name}'")
+    warn_user(
+        "Passing the copy, order, and ndmin arguments to jnp.array positionally is deprecated. Use keyword arguments "
+        "instead.",
+        DeprecationWarning,
+    )
+    return (*args, *named[len(args) :])
+
+
+def _from_sequence(a: Sequence[Any], target: np.dtype[Any] | None) -> Value:
+    if _holds_values(a):
+        rows = [asarray(item) for item in a]
+        return stack(rows, dtype=target if target is not None else dtypes.result_type(*rows))
+    try:
+        given = _leaf_types(a)
+        if target is None and given and any(t not in _PYTHON_NUMBERS for t in given):
+            target = dtypes.result_type(*given)  # NumPy's scalars are stronger than Python's
+        data = np.array(a)
+        _check_dtype(a, data)
+        # converted again with the final dtype, so that Python integers that do not fit raise an OverflowError
+        return array_from_numpy(np.array(a, dtypes.canonical_dtype(data.dtype) if target is None else target))
+    except (ValueError, TypeError) as error:
+        if isinstance(error, UnsupportedElementTypeError):
+            raise
+        raise type(error)(f"{error}\n  at {user_line()}") from None
+
+
+_PYTHON_NUMBERS = frozenset([bool, int, float, complex])
+
+
+def _leaf_types(a: Any) -> set[Any]:
+    """The types of the numbers in a nested sequence, and the dtypes of its arrays; nothing if it has anything else."""
+    found: set[Any] = set()
+    kinds = set(map(type, a))
+    if kinds <= _PYTHON_NUMBERS:
+        return kinds
+    for kind in kinds:
+        if issubclass(kind, list | tuple):
+            parts = [_leaf_types(item) for item in a if type(item) is kind]
+            if not all(parts):
+                return set()
+            found.update(*parts)
+        elif kind in _PYTHON_NUMBERS:
+            found.add(kind)
+        elif issubclass(kind, np.generic) and issubclass(kind, np.number | np.bool_):
+            found.add(np.dtype(kind))
+        elif issubclass(kind, np.ndarray):
+            found.update(item.dtype for item in a if type(item) is kind)
+        else:
+            return set()
+    return found
+
+
+def _holds_values(a: Any) -> bool:
+    """True if a nested sequence has an Array or Tracer in it."""
+    return any(
+        _holds_values(x) if isinstance(x, list | tuple) else isinstance(x, ArrayBase) or hasattr(x, "__jax_array__")
+        for x in a
+    )
+
+
+def _check_dtype(a: Any, data: np.ndarray[Any, Any]) -> None:
+    if data.dtype.kind in "OSUMm":
+        if data.dtype.kind == "O":
+            if any(v is None for v in data.flat):
+                raise _none_is_no_value()
+            if all(isinstance(v, bool | int | float) for v in data.flat):
+                raise OverflowError(f"Python int too large to convert to {dtypes.default_int()}\n  at {user_line()}")
+        raise _not_an_array(a)
+
+
+def _none_is_no_value() -> OperandError:
+    return OperandError(f"None is not a valid value for jnp.array\n  at {user_line()}", "array")
+
+
+def _not_an_array(a: Any) -> UnsupportedElementTypeError:
+    text = repr(a)
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return UnsupportedElementTypeError(
+        f"{shown} of type {type(a).__name__} is not a valid array: arrays hold numbers and booleans\n  at {user_line()}"
+    )
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Value:
+    """An array over (or with a copy of) the memory of another library's array.
+
+    Without a copy both see the same memory, which must not change any more: arrays are immutable.
+
+    >>> import numpy as np, hloom.numpy as jnp
+    >>> jnp.from_dlpack(np.array([1.5, 2.5], np.float32))
+    Array([1.5, 2.5], dtype=float32)
+    """
+    data = np.from_dlpack(x)
+    return array_from_numpy(data, copy=bool(copy) or dtypes.canonical_dtype(data.dtype) != data.dtype)
+
+
+def copy(a: ArrayLike, order: str | None = None) -> Value:
+    """A copy, of the same shape and dtype. Arrays are immutable, so that it is rarely needed.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.copy(jnp.array([1, 2]))
+    Array([1, 2], dtype=int32)
+    """
+    return array(a, copy=True)
+
+
+# ---- constants
+
+
+def full(
+    shape: Any, fill_value: ArrayLike, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
+    """An array of one value (or of a value broadcast to `shape`), in the dtype of the value by default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.full((2, 3), 7)
+    Array([[7, 7, 7],
+           [7, 7, 7]], dtype=int32, weak_type=True)
+    >>> jnp.full((2, 3), jnp.array([1.0, 2.0, 3.0]))
+    Array([[1., 2., 3.],
+           [1., 2., 3.]], dtype=float32)
+    """
+    check_arraylike("full", fill_value)
+    if rank_of(fill_value) == 0:
+        return in_asked_place(lax.full(shape, fill_value, dtype), device, out_sharding, "full")
+    return in_asked_place(
+        broadcast_to_shape(asarray(fill_value, dtype), canonical_shape(shape)), device, out_sharding, "full"
+    )
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
+    """Zeros of a shape, float32 by default (float64 with x64).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.zeros((2, 3))
+    Array([[0., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
+    >>> jnp.zeros(2, dtype=int)
+    Array([0, 0], dtype=int32)
+    """
+    return in_asked_place(lax.full(shape, 0, _dtype_of_constants("zeros", shape, dtype)), device, out_sharding, "zeros")
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
+    """Ones of a shape, float32 by default (float64 with x64).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.ones((2, 3))
+    Array([[1., 1., 1.],
+           [1., 1., 1.]], dtype=float32)
+    """
+    return in_asked_place(lax.full(shape, 1, _dtype_of_constants("ones", shape, dtype)), device, out_sharding, "ones")
+
+
+def _dtype_of_constants(name: str, shape: Any, dtype: Any) -> np.dtype[Any]:
+    """float32 by default; TypeError for a number, which is meant as a second size."""
+    if dtype is None:
+        return dtypes.default_float()
+    if isinstance(dtype, int | np.integer):
+        raise TypeError(
+            f"{dtype} is no dtype. Did you accidentally write `jax.numpy.{name}({shape}, {dtype})` when you meant "
+            f"`jax.numpy.{name}(({shape}, {dtype}))`?\n  at {user_line()}"
+        )
+    return dtypes.requested_dtype(dtype, name)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
+    """Zeros, as in JAX: there is no memory without contents. float32 by default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.empty((2, 3)).shape
+    (2, 3)
+    """
+    return zeros(shape, dtype, device=device, out_sharding=out_sharding)
+
+
+def full_like(
+    a: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Value:
+    """An array of one value with the shape and dtype of `a`, unless others are given. The value is converted to the
+    dtype.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.full_like(jnp.array([[1, 2], [3, 4]]), 7.9)
+    Array([[7, 7],
+           [7, 7]], dtype=int32)
+    """
+    like: Any = a
+    if is_described(a):
+        check_arraylike("full_like", fill_value)
+    else:
+        check_arraylike("full_like", a, fill_value)
+        like = as_value(a).aval
+    if rank_of(fill_value) == 0:
+        return in_asked_place(lax.full_like(a, fill_value, dtype, shape), device, out_sharding, "full_like")
+    wanted = canonical_shape(like.shape if shape is None else shape)
+    filled = broadcast_to_shape(asarray(fill_value, like.dtype if dtype is None else dtype), wanted)
+    return in_asked_place(filled, device, out_sharding, "full_like")
+
+
+def zeros_like(
+    a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
+    """Zeros with the shape and dtype of `a`, unless others are given.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.zeros_like(jnp.array([1, 2, 3]))
+    Array([0, 0, 0], dtype=int32)
+    >>> jnp.zeros_like(jnp.array([1, 2, 3]), dtype=float, shape=(2, 2))
+    Array([[0., 0.],
+           [0., 0.]], dtype=float32)
+    """
+    if not is_described(a):
+        check_arraylike("zeros_like", a)
+    return in_asked_place(lax.full_like(a, 0, dtype, shape), device, out_sharding, "zeros_like")
+
+
+def ones_like(
+    a: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
+    """Ones with the shape and dtype of `a`, unless others are given.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.ones_like(jnp.array([0.5, 2.5]))
+    Array([1., 1.], dtype=float32)
+    """
+    if not is_described(a):
+        check_arraylike("ones_like", a)
+    return in_asked_place(lax.full_like(a, 1, dtype, shape), device, out_sharding, "ones_like")
+
+
+def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Value:
+    """Zeros with the shape and dtype of `prototype`: there is no memory without contents.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.empty_like(jnp.ones((2, 3), jnp.int8))
+    Array([[0, 0, 0],
+           [0, 0, 0]], dtype=int8)
+    """
+    return zeros_like(prototype, dtype, shape)
+
+
+# ---- ranges
+
+
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
+    """start, start + step, ... below stop, as a vector: int32 of integers, float32 of floats; the bounds must be known
+    while tracing.
+
+    Of floats the number of elements depends on rounding, as in NumPy: prefer `linspace`. OperandError for bounds that
+    are no real numbers, and for dtypes without arithmetic (bool).
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.arange(4)
+    Array([0, 1, 2, 3], dtype=int32)
+    >>> jnp.arange(1, 2, 0.25)
+    Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
+    """
+    start, stop, step = resolved(start), resolved(stop), resolved(step)
+    given = [start, *[b for b in (stop, step) if b is not None]]
+    for bound in given:
+        _check_bound(bound)
+    target = dtypes.requested_dtype(dtype, "arange") if dtype is not None else dtypes.result_type(*given)
+    if not (dtypes.is_integer(target) or dtypes.is_inexact(target)):
+        raise OperandError(
+            f"arange does not make {target.name}: give dtype=int, and convert the result\n  at {user_line()}",
+            "arange",
+        )
+    bounds = [0 if stop is None else start, start if stop is None else stop, 1 if step is None else step]
+    numbers = [_known_number(b) for b in bounds]
+    if all(isinstance(n, int) for n in numbers) and target.kind in "iu":
+        first, last, distance = numbers
+        if distance == 0:
+            raise ValueError(f"arange: the step must not be 0\n  at {user_line()}")
+        index = lax.iota(target, max(0, -((first - last) // distance)))
+        scaled = index if distance == 1 else index * distance
+        return in_asked_place(scaled if first == 0 else scaled + first, device, out_sharding, "arange")
+    if any(math.isinf(n) for n in numbers):
+        raise OverflowError(f"arange: {numbers} has no end\n  at {user_line()}")
+    if any(isinstance(b, Tracer) for b in bounds):  # bounds that are differentiated: the numbers move with them
+        first, _, distance = (as_value(b) for b in bounds)
+        steps = lax.iota(dtypes.to_inexact(target), len(np.arange(*numbers)))
+        moving: Value = lax.convert_element_type(first + steps * distance, target)
+        return in_asked_place(moving, device, out_sharding, "arange")
+    return in_asked_place(array_from_numpy(np.arange(*numbers).astype(target)), device, out_sharding, "arange")
+
+
+def _known_number(bound: Any) -> Any:
+    if isinstance(bound, Tracer):
+        bound = known_array("arange", bound, "Give its bounds as static arguments.")
+    return bound.item() if hasattr(bound, "item") else bound
+
+
+def _check_bound(bound: Any) -> None:
+    if type(bound) in (int, float):
+        return
+    check_arraylike("arange", bound)
+    shape = shape_of(bound)
+    if shape or dtypes.is_complex(dtypes.type_of(bound)[0]):
+        if not shape:
+            raise OperandError(
+                f"Passing complex start/stop/step to jnp.arange is no longer supported: {bound!r}\n  at {user_line()}",
+                "arange",
+            )
+        raise OperandError(
+            f"arange takes real numbers, and {bound!r} is an array of shape {shape}\n  at {user_line()}", "arange"
+        )
+
+
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """`num` evenly spaced values from start to stop (included if `endpoint`), float32 by default; with `retstep` also
+    the step.
+
+    start, stop: numbers or arrays; of arrays that broadcast to a shape, the new dimension `axis` is put into it.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    >>> jnp.linspace(0, 1, 4, endpoint=False, retstep=True)
+    (Array([0.  , 0.25, 0.5 , 0.75], dtype=float32), Array(0.25, dtype=float32))
+    """
+    return _linspace(start, stop, num, endpoint, retstep, dtype, axis)
+
+
+@compound(static=("num", "endpoint", "retstep", "dtype", "axis"))
+def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int) -> Any:
+    check_arraylike("linspace", start, stop)
+    count = operator.index(num)
+    if count < 0:
+        raise ValueError(f"linspace: the number of values must not be negative: {count}")
+    a, b = promote_dtypes_inexact(start, stop)
+    result = dtypes.requested_dtype(dtype, "linspace") if dtype is not None else a.aval.dtype
+    shape = lax.broadcast_shapes(a.aval.shape, b.aval.shape)
+    a, b = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
+    intervals = count - 1 if endpoint else count
+    sizes = (count, *shape)
+    index = lax.broadcasted_iota(dtypes.real_of(a.aval.dtype), sizes, 0)
+    t = lax.convert_element_type(index / max(intervals, 1), a.dtype)
+    first, last = broadcast_to_shape(a, sizes), broadcast_to_shape(b, sizes)
+    values = first * (1 - t) + last * t
+    if endpoint and count > 1:  # exactly `stop` at the end
+        values = lax.select(index == intervals, last, values)
+    if dtypes.is_integer(result) and dtypes.is_floating(values.aval.dtype):
+        values = lax.floor(values)
+    values = to_dtype(values, result, False)
+    place = canonical_axis(axis, len(sizes))
+    if place:
+        values = lax.transpose(values, [*range(1, place + 1), 0, *range(place + 1, len(sizes))])
+    if not retstep:
+        return values
+    step = (b - a) / intervals if intervals else lax.full_like(a, math.nan, shape=())
+    return values, lax.convert_element_type(step, step.dtype)
+
+
+@compound(static=("num", "endpoint", "dtype", "axis"))
+def logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: float = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Value:
+    """base ** linspace(start, stop): `num` values with equal ratios, float32 by default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.logspace(0, 3, 4, base=2)
+    Array([1., 2., 4., 8.], dtype=float32)
+    """
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    values = lax.pow(lax.full_like(exponents, base), exponents)
+    return values if dtype is None else to_dtype(values, dtypes.requested_dtype(dtype, "logspace"), False)
+
+
+def geomspace(
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Value:
+    """`num` numbers from start to stop (included if `endpoint`), each the same multiple of the one before.
+
+    Both must have one sign; of complex numbers the quotient's logarithm is the principal one, so that they are on a
+    spiral.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.geomspace(1.0, 8.0, 4).round(3)
+    Array([1., 2., 4., 8.], dtype=float32)
+    """
+    return _geomspace(start, stop, num, endpoint, dtype, axis)
+
+
+@compound(static=("num", "endpoint", "dtype", "axis"))
+def _geomspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, dtype: Any, axis: int) -> Value:
+    check_arraylike("geomspace", start, stop)
+    a, b = promote_dtypes_inexact(start, stop)
+    result = dtypes.requested_dtype(dtype, "geomspace") if dtype is not None else a.aval.dtype
+    wide = a.aval.dtype if a.aval.dtype.itemsize >= 4 else dtypes.float32
+    a, b = (to_dtype(v, wide, False) for v in (a, b))
+    shape = lax.broadcast_shapes(a.aval.shape, b.aval.shape)
+    a, b = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
+    count = operator.index(num)
+    t = linspace(lax.full_like(a, 0), lax.full_like(a, 1), count, endpoint)
+    growth = lax.log(b / a)
+    sizes = (count, *shape)
+    values = broadcast_to_shape(a, sizes) * lax.exp(t * broadcast_to_shape(growth, sizes))
+    if endpoint and count > 1:  # exactly `stop` at the end
+        last = lax.broadcasted_iota(np.int32, sizes, 0) == count - 1
+        values = lax.select(last, broadcast_to_shape(b, sizes), values)
+    place = canonical_axis(axis, len(sizes))
+    order = [*range(1, place + 1), 0, *range(place + 1, len(sizes))]
+    return to_dtype(lax.transpose(values, order), result, False)
+
+
+def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Value:
+    """Ones on diagonal k (which may be traced), else zeros: [N, M], where M is N by default. float32 by default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.eye(2, 3, k=1)
+    Array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    shape = (operator.index(N), operator.index(N if M is None else M))
+    if min(shape) < 0:
+        raise OperandError(f"eye: sizes must not be negative: {shape}\n  at {user_line()}", "eye_shape")
+    row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
+    mask = row + diagonal_number("eye", k, shape) == column
+    return lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
+
+
+def identity(n: int, dtype: Any = None) -> Value:
+    """The n x n identity matrix, float32 by default.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.identity(2, dtype=int)
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
+    """
+    return eye(n, dtype=dtype)
+
+
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Value]:
+    """Coordinate arrays of a grid from the coordinates along its axes, a list of as many arrays.
+
+    indexing: "xy" (arrays have the shape [len(y), len(x), ...], as for pictures) or "ij" ([len(x), len(y), ...]).
+    sparse: arrays have size 1 along all axes but their own, and broadcast. OperandError unless `copy`: the arrays share
+    no memory with the coordinates.
+
+    >>> import hloom.numpy as jnp
+    >>> x, y = jnp.meshgrid(jnp.array([1, 2, 3]), jnp.array([10, 20]))
+    >>> x + y
+    Array([[11, 12, 13],
+           [21, 22, 23]], dtype=int32)
+    """
+    if not copy:
+        raise OperandError(f"meshgrid: copy=False is not possible: arrays are new\n  at {user_line()}", "meshgrid")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
+    check_arraylike("meshgrid", *xi)
+    vectors = [as_value(x) for x in xi]
+    for v in vectors:
+        if v.aval.ndim != 1:
+            raise OperandError(
+                f"meshgrid takes vectors, not {v.aval.str_short()}\n  at {user_line()}\n  Use hloom.numpy.ravel.",
+                "meshgrid",
+            )
+    places = list(range(len(vectors)))
+    if indexing == "xy" and len(places) > 1:
+        places[:2] = [1, 0]
+    sizes = [0] * len(vectors)
+    for v, p in zip(vectors, places):
+        sizes[p] = v.aval.shape[0]
+    if sparse:
+        return [lax.reshape(v, _only(sizes, p)) for v, p in zip(vectors, places)]
+    return [lax.broadcast_in_dim(v, sizes, [p]) for v, p in zip(vectors, places)]
+
+
+def _only(sizes: list[int], place: int) -> list[int]:
+    """`sizes`, with all entries except that at `place` replaced by 1."""
+    return [s if d == place else 1 for d, s in enumerate(sizes)]
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """The index of each element along each dimension, stacked: [len(dimensions), *dimensions]; a tuple of arrays that
+    broadcast if `sparse`. int32 by default.
+
+    >>> import hloom.numpy as jnp
+    >>> rows, columns = jnp.indices((2, 3))
+    >>> rows * 10 + columns
+    Array([[ 0,  1,  2],
+           [10, 11, 12]], dtype=int32)
+    """
+    sizes = canonical_shape(dimensions)
+    found = dtypes.default_int() if dtype is None else dtypes.requested_dtype(dtype, "indices")
+    if sparse:
+        return tuple([lax.reshape(lax.iota(found, s), _only(list(sizes), d)) for d, s in enumerate(sizes)])
+    if not sizes:
+        return zeros((0,), found)
+    return stack([lax.broadcasted_iota(found, sizes, d) for d in range(len(sizes))])
