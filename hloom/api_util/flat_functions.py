@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..extend.wrapped_functions import Store, transformation_with_aux2
 from ..tracer.arguments import abstract
 from ..tracer.aval import ShapedArray
 from ..tracer.source import function_line
 from ..tracer.trees import treedef
+from .wrapped_functions import Store, transformation_with_aux2
 
 __all__ = ["debug_info", "flatten_fun", "flatten_fun_nokwargs", "safe_map", "shaped_abstractify"]
 

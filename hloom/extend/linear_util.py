@@ -1,7 +1,6 @@
 """`hloom.extend.linear_util`: a function with transformations around it, with the names of jax.extend.linear_util."""
 
-from ..namespaces import publish as _publish
-from .wrapped_functions import (
+from ..api_util.wrapped_functions import (
     StoreException,
     WrappedFun,
     merge_linear_aux,
@@ -11,6 +10,7 @@ from .wrapped_functions import (
     transformation_with_aux2,
     wrap_init,
 )
+from ..namespaces import publish as _publish
 
 __all__ = [
     "StoreException",

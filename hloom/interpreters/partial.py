@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from ..extend.wrapped_functions import WrappedFun
+from ..api_util.wrapped_functions import WrappedFun
 from ..hlo.builder import make_computation, make_tuple
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
