@@ -9,6 +9,7 @@
 #              make parallel ARGS="--how shard_map"; HLOOM_NUM_DEVICES=2 make parallel; make parallel PROCESSES=2
 # make deploy   the network that reads digits, in C++       make deploy ARGS="--digits --form c"
 # make browser  a page that reads the digit that one draws   make browser ARGS="--port 8080"
+# make check   before each commit: lint, types, a test file of each room
 # make test    the tests; the slow ones too: make test-slow  make test ARGS="-k dot"
 #              with the lowest versions that pyproject.toml declares: make test-lowest
 # make lint    ruff and the type checker
@@ -35,10 +36,15 @@ PROGRAM_parallel = data_parallel_mnist
 PROGRAM_deploy = deploy_digits
 PROGRAM_browser = browser_digits
 
-.PHONY: $(EXAMPLES) test test-slow test-lowest lint fuzz bench clean
+.PHONY: $(EXAMPLES) check test test-slow test-lowest lint fuzz bench clean
 
 $(EXAMPLES): $(VENV)/.with-examples
 	$(if $(PROCESSES),PYTHON=$(BIN)/python examples/with_mpi.sh -n $(PROCESSES)) $(BIN)/python examples/$(PROGRAM_$@).py $(ARGS)
+
+check: $(VENV)/.with-lint $(VENV)/.with-test
+	$(BIN)/python -m ruff check .
+	$(BIN)/python tools/typecheck.py
+	$(BIN)/python -m pytest -q -n 2 $(ARGS) @tests/smoke.txt
 
 test: $(VENV)/.with-test
 	$(BIN)/python -m pytest -q -n 2 $(ARGS)

@@ -182,6 +182,11 @@ def test_the_smoke_tests_are_there(root: Path) -> None:
     assert named == sorted(set(named)) and all((root / name).is_file() for name in named)
 
 
+def test_the_smoke_tests_have_a_file_of_each_room(root: Path) -> None:
+    rooms = {path.parent for path in (root / "tests").rglob("test_*.py")}
+    assert rooms == {(root / name).parent for name in (root / "tests" / "smoke.txt").read_text().split()}
+
+
 # ---- installations: each takes seconds
 
 
