@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
+from ..loops.overlapping import each_of
 from ..loops.typing import pointee
 from ..loops.writer import Writer, cast
 from .applied import KernelText
@@ -155,45 +156,6 @@ def carry(writer: Writer, digits: Sequence[Name], bounds: Sequence[Expr]) -> Non
             writer.augment(digits[d - 1], "+", 1)
 
 
-def each_of(writer: Writer, count: Expr, act: Callable[[Expr], None], sizes: tuple[int, ...] = (16, 4)) -> None:
-    """Does something for j in range(count), which may be done twice: in blocks of some `sizes`, the last of which
-    overlaps the one before it. So no element is left over for a loop that takes them one by one. ::
-
-    if count >= 64:
-        for j in range(count):
-            act(j)
-    elif count >= 16:
-        act(0) ... act(15)
-        if count > 32:
-            act(16) ... act(31)
-        if count > 48:
-            act(32) ... act(47)
-        act(count - 16) ... act(count - 1)
-    elif count >= 4:
-        ...
-
-    Of a loop with an unknown end LLVM makes a call of memcpy or memset, which takes longer than a short row.
-    """
-
-    def block(start: Expr, size: int) -> None:
-        with writer.neighbours("q", Number(size)) as q:
-            act(start + q)
-
-    with writer.if_(count >= 4 * sizes[0]), writer.loop("q", count) as q:
-        act(q)
-    for size in sizes:
-        with writer.elif_(count >= size):
-            block(ZERO, size)
-            for start in (size, 2 * size):
-                with writer.if_(count > start + size):
-                    block(Number(start), size)
-            block(writer.assign("rest", count - size), size)
-    with writer.else_():
-        for k in range(3):
-            with writer.if_(count > k):
-                act(Number(k))
-
-
 def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> EmittedKernel:
     """The copy of some images: [image, strip, feature, phases..., cells...]. Operand 0: the input; output 0: it. ::
 
@@ -310,6 +272,33 @@ def _write_phases(
                 writer.store(out, start + j, x[base + j * step + p])
         ending = writer.assign("ending", start + right)
         each_of(writer, count - right, lambda j, to=ending: writer.store(out, to + j, zero), (4,))  # type: ignore[misc]
+
+
+def emit_panels(sizes: Sizes, groups: int, depth: int, columns: int) -> EmittedKernel:
+    """Channels last: the weights in panels, [group, panel, depth, column], with zeros in the columns that are missing.
+    Operand 0: the kernel; output 0: the panels."""
+    text = KernelText("panels", guarded=True)
+    writer, zero = text.writer, cast(memory_type(sizes.element_type), 0)
+    w = text.operand("w", sizes.element_type, 0).pointer
+    out = text.output("out", sizes.element_type, 0).pointer
+    outputs, made = text.argument("outputs", sizes.made // groups), text.argument("made", sizes.made)
+    panels = -(-sizes.made // groups // columns)
+    with writer.loop("row", LO, HI) as row:
+        names = ["group", "panel", "d"]
+        of_panels, of_depth = text.argument("panels", panels), text.argument("depth", depth)
+        group, panel, d = take_apart(text, row, names, [ZERO, of_panels, of_depth])
+        first = writer.assign("first", product(panel, columns))
+        base = writer.assign("base", product(d, made) + product(group, outputs) + first)
+        at = writer.assign("at", product(row, columns))
+        wide = writer.assign("wide", minimum(outputs - first, Number(columns)))
+        with writer.if_(wide.eq(columns)), writer.neighbours("j", columns) as j:
+            writer.store(out, at + j, w[base + j])
+        with writer.else_():
+            with writer.loop("j", wide) as j:
+                writer.store(out, at + j, w[base + j])
+            with writer.loop("j", wide, Number(columns)) as j:
+                writer.store(out, at + j, zero)
+    return text.finish(groups * panels * depth)
 
 
 def emit_copy_last(geometry: Geometry, first_image: int, images: int) -> EmittedKernel:

@@ -21,11 +21,12 @@ from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, maximum, minimum, product, unary
+from ..loops.overlapping import each_of
 from ..loops.writer import Writer, cast
 from ..machine import Machine
 from .applied import KernelText
 from .convolution import Sizes, times_zero
-from .convolution_copy import Geometry, carry, each_of
+from .convolution_copy import Geometry, carry
 from .kernel import HI, LO, EmittedKernel, memory_type
 from .window_axes import row_major, take_apart
 

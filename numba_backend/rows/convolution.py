@@ -18,7 +18,6 @@ from ...hlo.opcode import Opcode
 from ..emit import convolution_copy as copies
 from ..emit import convolution_gradient as gradients
 from ..emit import convolution_tiles as tiles
-from ..emit import convolution_tiles_last as tiles_last
 from ..emit.convolution import (
     Sizes,
     emit_direct_first,
@@ -29,8 +28,10 @@ from ..emit.convolution import (
     sizes_of,
     sizes_of_gradient,
 )
+from ..emit.convolution_sums import Panels, gradient_of, matrices_of
 from ..expansions.convolution import gradient_numbers, turned_numbers
 from ..machine import target_machine
+from ..policy.convolutions import tiles_last
 from ..runtime.blas import BatchDimension, Gemm
 from ..runtime.program import Argument
 from .table import OUTPUT_ROWS, OutputRows, PieceMemory, RowContext, Step, register
@@ -275,25 +276,30 @@ def _tiles_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) 
     """The same, channels last."""
     geometry = copies.geometry_of(sizes)
     weights, panels, tile = _panels(context, instruction, sizes, sizes.depth, sizes.batch * sizes.positions)
-    offsets = context.builder.constant(geometry.tap_offsets())
+    constant = context.builder.constant
+    taps = constant(geometry.tap_offsets())
     (result,) = context.results(instruction)
-    if context.has_pieces and _is_by_images(geometry) and not _shares_weights(sizes, tile):
+    each = not _shares_weights(sizes, tile)
+    if context.has_pieces and _is_by_images(geometry) and each:
         steps: list[Step] = []
         copy_of: Argument | PieceMemory = context.operands(instruction)[0]
         if not _is_in_place(geometry, tile):
             array, copy_of = copy_of, _image_memory(geometry, tile)
             emitted = copies.emit_copy_last(geometry, 0, sizes.batch)
             steps.append(Step(f"{instruction.name}.padded", emitted, [array], [copy_of]))
-        walk = tiles_last.forward_walk(geometry, sizes.batch, by_images=True)
-        emitted = tiles_last.emit_tiles_last(geometry, walk, tile, panels, depthwise=_is_depthwise(sizes))
-        steps.append(Step(instruction.name, emitted, [copy_of, weights, offsets], [result]))
+        matrices = matrices_of(geometry, sizes.batch, each=True)
+        emitted = tiles_last(sizes, matrices, panels, tile)
+        steps.append(Step(instruction.name, emitted, [copy_of, weights, taps, constant(matrices.rows)], [result]))
         context.by_pieces(sizes.batch, steps)
         return
+    rows: Argument | None = None
     for first, some, copy in _copies_last(context, instruction, geometry, tile, _limit(0)):
         target = _at(result, sizes, first * sizes.made * sizes.positions)
-        walk = tiles_last.forward_walk(geometry, some)
-        emitted = tiles_last.emit_tiles_last(geometry, walk, tile, panels, depthwise=_is_depthwise(sizes))
-        context.kernel(instruction.name, emitted, [copy, weights, offsets], [target])
+        matrices = matrices_of(geometry, some, each=each)
+        rows = rows or constant(matrices.rows)  # of the last images, there may be fewer
+        context.kernel(
+            instruction.name, tiles_last(sizes, matrices, panels, tile), [copy, weights, taps, rows], [target]
+        )
 
 
 def _gradient_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
@@ -301,15 +307,13 @@ def _gradient_last(context: RowContext, instruction: HloInstruction, sizes: Size
     geometry = copies.geometry_of(sizes)
     depth = sizes.batch * sizes.positions
     weights, panels, tile = _panels(context, instruction, sizes, depth, sizes.inputs * sizes.taps)
-    offsets = context.builder.constant(geometry.position_offsets())
+    taps = context.builder.constant(geometry.position_offsets())
+    rows = context.builder.constant(gradient_of(geometry, 1).rows)
     (result,) = context.results(instruction)
     for first, some, copy in _copies_last(context, instruction, geometry, tile, block_bytes() // 4):
-        walk = tiles_last.gradient_walk(geometry, some)
-        emitted = tiles_last.emit_tiles_last(
-            geometry, walk, tile, panels, depthwise=_is_depthwise(sizes), adds=first > 0
-        )
         place = _at(weights, sizes, first * sizes.positions * panels.step)
-        context.kernel(instruction.name, emitted, [copy, place, offsets], [result])
+        emitted = tiles_last(sizes, gradient_of(geometry, some), panels, tile, gradient=True, adds=first > 0)
+        context.kernel(instruction.name, emitted, [copy, place, taps, rows], [result])
 
 
 def _gradient_first(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
@@ -402,7 +406,7 @@ def _is_depthwise(sizes: Sizes) -> bool:
 
 def _panels(
     context: RowContext, instruction: HloInstruction, sizes: Sizes, depth: int, rows: int
-) -> tuple[Argument, tiles_last.Panels, tiles.Tile]:
+) -> tuple[Argument, Panels, tiles.Tile]:
     """The weights in panels of columns. Few rows do not pay for a copy, if the weights can be read where they are."""
     kernel = context.operands(instruction)[1]
     tile = _tile_last(sizes, rows)
@@ -410,10 +414,10 @@ def _panels(
     outputs = sizes.made // groups
     columns = -(-outputs // tile.columns)
     if not outputs % tile.columns and (columns == 1 or rows < MANY_POSITIONS):
-        return kernel, tiles_last.Panels(sizes.made, tile.columns, outputs), tile
-    panels = tiles_last.Panels(tile.columns, depth * tile.columns, columns * depth * tile.columns)
+        return kernel, Panels(sizes.made, tile.columns, outputs), tile
+    panels = Panels(tile.columns, depth * tile.columns, columns * depth * tile.columns)
     weights = context.scratch(sizes.element_type, groups * panels.group)
-    emitted = tiles_last.emit_panels(sizes, groups, depth, tile)
+    emitted = copies.emit_panels(sizes, groups, depth, tile.columns)
     context.kernel(f"{instruction.name}.panels", emitted, [kernel], [weights])
     return weights, panels, tile
 

@@ -39,7 +39,7 @@ class Access:
     name: str
     pointer: Name
     strides: tuple[tuple[str, Expr], ...]
-    """By dimension, major to minor."""
+    """By dimension, major to minor. A pointer is a table of the distances from the first element."""
 
     def stride(self, dimension: str) -> Expr:
         """The distance between neighbours along a dimension; 0 where the array has no such dimension."""
@@ -52,6 +52,11 @@ class Access:
         """The same, where elements along the dimension are neighbours in memory."""
         strides = tuple((name, ONE if name == dimension else stride) for name, stride in self.strides)
         return replace(self, strides=strides)
+
+    def table(self, dimension: str) -> Name | None:
+        """The distances along a dimension, if they are no multiples of a stride."""
+        stride = self.stride(dimension)
+        return stride if isinstance(stride, Name) and stride.type.endswith("*") else None
 
     def has(self, dimension: str) -> bool:
         """Whether elements differ along the dimension."""
@@ -71,8 +76,8 @@ class Algorithm:
     total_type: str
     zero: Expr
     """With which a sum begins."""
-    adds: bool = False
-    """The sum is added to what the result has."""
+    adds: bool | Name = False
+    """The sum is added to what the result has; a parameter: if that is not 0."""
 
     def __str__(self) -> str:
         """``c[i, j] = sum over p: total + a[i, p] * b[p, j]``"""

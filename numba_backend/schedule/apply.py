@@ -51,6 +51,8 @@ class Walk:
         self.here = OpenLoops(nest, writer)
         self.copies = Copies(self.here)
         self.sums = Sums(self.here, self.copies)
+        self.is_collecting = False
+        """In a turn of the loop whose sums are collected."""
         self.narrowed: dict[str, Limits] = {}
         """By loop: the turns that a band leaves of it."""
         self.operand_bands = [
@@ -108,7 +110,9 @@ class Walk:
         for pack in self.nest.packs:
             if pack.at == around:
                 self._pack(pack)
-        if around == self.nest.accumulate.at:
+        if around == self.nest.collect.at and not self.is_collecting:
+            self._collect(loops, around)
+        elif around == self.nest.accumulate.at:
             self._accumulate(loops)
         else:
             self._loops(loops)
@@ -122,14 +126,33 @@ class Walk:
     def _accumulate(self, loops: Sequence[Loop]) -> None:
         here = self.here
         outer = dict(here.known)
-        here.name_start(self.algorithm.result, "to")
+        if not self.is_collecting:
+            here.name_start(self.algorithm.result, "to")
         self.sums.begin()
-        for access in self.algorithm.operands:
-            if access.name not in self.copies.packed:
-                here.name_start(access, f"from_{access.name}")
+        if not self.is_collecting:
+            self._name_starts()
         self._narrow_sums(loops)
         self._loops(loops)
         self.sums.end()
+        here.known = outer
+
+    def _name_starts(self) -> None:
+        """Of what the operands that are not packed have for some sums."""
+        packed = {pack.operand for pack in self.nest.packs}
+        for access in self.algorithm.operands:
+            if access.name not in packed:
+                self.here.name_start(access, f"from_{access.name}")
+                self.here.name_bases(access, self.sums.unrolled)
+
+    def _collect(self, loops: Sequence[Loop], around: str) -> None:
+        here = self.here
+        outer = dict(here.known)
+        here.name_start(self.algorithm.result, "to")
+        self._name_starts()
+        self.is_collecting = True
+        (self._accumulate if around == self.nest.accumulate.at else self._loops)(loops)
+        self.is_collecting = False
+        self.sums.write_collected()
         here.known = outer
 
     def _loops(self, loops: Sequence[Loop]) -> None:
@@ -144,7 +167,14 @@ class Walk:
             self._turn(loop, rest, loop.name, low, high, 1)
             return
         size, start, inner = loop.split.size, loop.split.start or loop.name, loop.inner
-        if loop.split.tail == "shift":
+        if isinstance(size, Name):
+            with self.writer.loop(loop.name, (high - low + (size - 1)) // size) as turn:
+                begin = self.writer.assign(start, low + times(turn, size))
+                self.here.starts[loop.name] = begin
+                self.here.counts[inner] = self.writer.assign(loop.split.count, minimum(size, high - begin))
+                self._inside(rest, loop.name)
+            del self.here.starts[loop.name]
+        elif loop.split.tail == "shift":
             last = self.here.limits_of(loop)[1] - size
             with self.writer.loop(loop.name, low, high, step=size) as turn:
                 self.here.starts[loop.name] = self.writer.assign(start, minimum(turn, last))
@@ -182,6 +212,7 @@ class Walk:
             if band.array == result.name and loop.dimension == columns and loop.split is not None:
                 inner = next(x for x in self.nest.inside(around) if x.dimension == rows)
                 first, width = self.here.starts[around], loop.split.size
+                assert isinstance(width, int), f"{around} has lanes"
                 self.narrowed[inner.name] = rows_of_band(self.writer, band, self.here.limits[rows], first, width)
 
     def _narrow_sums(self, loops: Sequence[Loop]) -> None:

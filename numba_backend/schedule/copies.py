@@ -71,7 +71,7 @@ class Copies:
 
         counts = [self.here.turns(loop) for loop in loops]
         turned = (*loops[-1:], *loops[:-1]), (*counts[-1:], *counts[:-1])
-        if isinstance(stride, Number):
+        if isinstance(stride, Number) or access.table(loops[-1].dimension):
             copy(access, *((loops, counts) if stride == Number(1) else turned))
         else:
             with writer.if_(stride.eq(1)):

@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...hlo.errors import HloError
-from ..loops.expressions import Number
+from ..loops.expressions import Name, Number
 from .algorithm import Algorithm, Dimension
 from .steps import (
     Accumulate,
     AnyOrder,
     Band,
+    Collect,
     Lanes,
     Order,
     Pack,
+    Padded,
     Parallel,
     Part,
     Schedule,
@@ -50,11 +52,11 @@ class Loop:
 
     @property
     def is_short(self) -> bool:
-        """The last turn has fewer elements."""
+        """The last turn may have fewer elements."""
         return self.split is not None and self.split.tail == "short"
 
 
-_NO_PARALLEL, _NO_SUMS = Parallel(()), Accumulate("")
+_NO_PARALLEL, _NO_SUMS, _NO_COLLECT = Parallel(()), Accumulate(""), Collect("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,9 @@ class Nest:
     loops: tuple[Loop, ...]
     parallel: Parallel = _NO_PARALLEL
     accumulate: Accumulate = _NO_SUMS
+    collect: Collect = _NO_COLLECT
     packs: tuple[Pack, ...] = ()
+    padded: tuple[Padded, ...] = ()
     bands: tuple[Band, ...] = ()
     slice: str = ""
     """The dimension of which `lo, hi` is a range."""
@@ -122,6 +126,9 @@ def _after(nest: Nest, step: Step) -> Nest:
             return _replaced(nest, loop, Loop(outer, loop.dimension, part=step, inner=name), loop)
         case Split(loop=name, outer=outer, size=size, tail=tail):
             loop = nest[name]
+            if isinstance(size, Name):
+                turns = Loop(outer, loop.dimension, 0, step, name)
+                return _replaced(nest, loop, turns, Loop(name, loop.dimension))
             if size < 1:
                 raise ScheduleError(f"turns of {size} elements of {name}")
             if loop.extent and loop.extent % size:
@@ -138,13 +145,12 @@ def _after(nest: Nest, step: Step) -> Nest:
             loop = nest[name]
             if not loop.extent:
                 raise ScheduleError(f"{name} has no literal number of turns")
-            short = [x.name for x in nest.loops if x.inner == name and x.is_short]
-            if isinstance(step, Unroll) and short:
-                raise ScheduleError(f"the last turn of {short[0]} is short: {name} cannot be written out")
             changed = replace(loop, kind="unroll" if isinstance(step, Unroll) else "lanes")
             return _replaced(nest, loop, changed)
         case Pack():
             return replace(nest, packs=(*nest.packs, step))
+        case Padded():
+            return replace(nest, padded=(*nest.padded, step))
         case Band():
             return replace(nest, bands=(*nest.bands, step))
         case AnyOrder():
@@ -155,6 +161,8 @@ def _after(nest: Nest, step: Step) -> Nest:
             return replace(nest, slice=name)
         case Accumulate():
             return replace(nest, accumulate=step)
+        case Collect():
+            return replace(nest, collect=step)
         case Parallel():
             return replace(nest, parallel=step)
 
@@ -169,6 +177,10 @@ def _check(nest: Nest) -> None:
     for loop in nest.loops:
         if loop.inner and names.index(loop.inner) < names.index(loop.name):
             raise ScheduleError(f"{loop.inner} goes through a turn of {loop.name}, and is outside of it")
+        if loop.is_short and nest[loop.inner].kind == "unroll":
+            collects = nest.collect.at and nest.position(loop.name) <= nest.position(nest.collect.at)
+            if not collects or nest.is_reduced(loop):
+                raise ScheduleError(f"the last turn of {loop.name} is short: {loop.inner} cannot be written out")
     if sum(loop.kind == "lanes" for loop in nest.loops) > 1:
         raise ScheduleError("one loop has lanes")
     parallel = nest.parallel.loops
@@ -188,6 +200,7 @@ def _check(nest: Nest) -> None:
         if loop.part is not None and not is_parallel:
             raise ScheduleError(f"{loop.name} is a part that threads do not share")
     _check_sums(nest)
+    _check_collect(nest)
     for pack in nest.packs:
         _check_pack(nest, pack)
 
@@ -210,6 +223,8 @@ def _check_sums(nest: Nest) -> None:
         raise ScheduleError(f"lanes along {across[0]} are parts of a sum, which cannot begin with what is written")
     if any(nest[name].extent & (nest[name].extent - 1) for name in across):
         raise ScheduleError(f"lanes along {across[0]}, a sum, are added in halves: they are a power of two")
+    if across and nest.padded:
+        raise ScheduleError(f"lanes along {across[0]}, a sum, are all added: none has anything else")
     in_part = nest.algorithm.adds  # what a shifted turn has again would be added again
     for loop in outside:
         if loop.kind != "serial":
@@ -220,6 +235,21 @@ def _check_sums(nest: Nest) -> None:
                 raise ScheduleError(f"parts of the sum over {loop.name} are whole, or the last one is short")
         elif in_part and loop.split is not None and loop.split.tail == "shift":
             raise ScheduleError(f"{loop.name} shifts inside of a part of the sum: terms would count twice")
+
+
+def _check_collect(nest: Nest) -> None:
+    collect, at = nest.collect.at, nest.accumulate.at
+    if not collect:
+        if isinstance(nest.algorithm.adds, Name):
+            raise ScheduleError(f"the parameter {nest.algorithm.adds} says what becomes of collected sums only")
+        return
+    parts = [loop for loop in nest.outside(at) if loop not in nest.outside(collect)]
+    if not all(map(nest.is_reduced, parts)) or any(map(nest.is_reduced, nest.outside(collect))):
+        raise ScheduleError(f"between {collect} and {at} lie the parts of a sum, and no other loops")
+    if nest.position(collect) > nest.position(at) or not nest.accumulate.adds:
+        raise ScheduleError(f"a turn of {collect} has sums that are added up, part after part")
+    if any(loop.kind == "lanes" and nest.is_reduced(loop) for loop in nest.loops):
+        raise ScheduleError("lanes along a sum are not collected")
 
 
 def _check_pack(nest: Nest, pack: Pack) -> None:
@@ -233,6 +263,8 @@ def _check_pack(nest: Nest, pack: Pack) -> None:
     for loop, (_, most) in zip(copied, pack.layout, strict=True):
         if loop.split is not None:
             raise ScheduleError(f"{pack.into} has whole loops, and {loop.name} goes in turns")
+        if loop.kind == "unroll" and any(x.inner == loop.name and x.is_short for x in nest.loops):
+            raise ScheduleError(f"the last turn of {loop.name} is short: it is not written out for {pack.into}")
         if loop.extent > most:
             raise ScheduleError(f"{loop.name} has {loop.extent} turns, and {pack.into} room for {most}")
 

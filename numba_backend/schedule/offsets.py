@@ -9,11 +9,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ..loops.expressions import ZERO, Expr, Number, times
+from ..loops.expressions import ZERO, Expr, Name, Number, minimum, times
 from ..loops.writer import Writer
 from .algorithm import Access
 from .bands import Limits
 from .nest import Loop, Nest
+
+Place = tuple[int, ...]
+"""The turns of loops that are written out."""
 
 
 class OpenLoops:
@@ -28,6 +31,18 @@ class OpenLoops:
         """By loop: its turns, where it goes through a turn of another."""
         self.known: dict[str, tuple[Expr, frozenset[str]]] = {}
         """By array: the sum of what some loops add to its elements' offset, and these loops."""
+        self.bases: dict[tuple[str, Place], Expr] = {}
+        """By array and turns of loops that are written out: the offset that `name_bases` has named."""
+        self.based: dict[str, Sequence[Loop]] = {}
+        """By array: these loops."""
+        self.rests: dict[str, tuple[Expr, frozenset[str]]] = {}
+        """By array: the sum of what other loops add to these offsets, and all loops that are in one or the other."""
+        self.packed_steps = {
+            (pad.operand, x.name): pad.step
+            for pad in nest.padded
+            for x in nest.loops
+            if pad.step is not None and nest.lanes is not None and x.inner == nest.lanes.name
+        }
 
     def limits_of(self, loop: Loop) -> Limits:
         """What a loop goes through: a turn of another loop, or its dimension."""
@@ -49,25 +64,83 @@ class OpenLoops:
 
     def offset_from(self, total: Expr, access: Access, loops: Iterable[Loop]) -> Expr:
         """`total`, and what some loops add to it."""
+        tables: dict[str, Name] = {}
         for loop in loops:
             turn = self.starts.get(loop.name)
             stride = ZERO if turn is None else access.stride(loop.dimension)
-            if turn is not None and stride is not ZERO:
-                total = total + scaled(turn, stride)
+            if turn is None or stride is ZERO:
+                continue
+            table = access.table(loop.dimension)
+            if table is not None:
+                tables[loop.dimension] = table
+            else:
+                total = total + scaled(turn, self.packed_steps.get((access.name, loop.name)) or stride)
+        for dimension, table in tables.items():
+            total = total + table[self.counter(dimension)]
         return total
+
+    def _opened(self, access: Access) -> frozenset[str]:
+        """The open loops of which an offset may be named: of a dimension with a table, all or none."""
+        closed = {x.dimension for x in self.nest.loops if x.name not in self.starts and access.table(x.dimension)}
+        return names_of(x for x in self.nest.loops if x.name in self.starts and x.dimension not in closed)
 
     def offset(self, access: Access) -> Expr:
         """Of the element at the open loops' counters."""
         start, known = self.known.get(access.name, (ZERO, frozenset()))
+        if access.name in self.based:
+            loops = self.based[access.name]
+            start = self.bases[access.name, tuple(int(str(self.starts[x.name])) for x in loops)]
+            rest, known = self.rests.get(access.name) or (ZERO, known | self._of_bases(access))
+            start = start + rest
         return self.offset_from(start, access, (x for x in self.nest.loops if x.name not in known))
 
+    def _of_bases(self, access: Access) -> frozenset[str]:
+        """The loops that are in the offsets that `name_bases` has named."""
+        dimensions = {x.dimension for x in self.based[access.name]}
+        return names_of(x for x in self.nest.loops if x.dimension in dimensions)
+
     def name_start(self, access: Access, name: str) -> None:
-        """Give a name to what the open loops make of an array's offset."""
+        """Give a name to what the open loops make of an array's offset. A table is read when all its loops are open."""
         start, known = self.known.get(access.name, (ZERO, frozenset()))
+        opened = self._opened(access)
         for dimension, _ in access.strides:
-            loops = (x for x in self.nest.loops if x.dimension == dimension and x.name not in known)
+            loops = [x for x in self.nest.loops if x.dimension == dimension and x.name in opened - known]
             start = self.offset_from(start, access, loops)
-        self.known[access.name] = self.writer.assign(name, start), frozenset(self.starts)
+        self.known[access.name] = self.writer.assign(name, start), opened
+
+    def name_rest(self, access: Access, name: str) -> None:
+        """Give a name to what the open loops add to the offsets that `name_bases` has named, or to an array's start."""
+        if access.name not in self.based:
+            self.name_start(access, name)
+            return
+        known, opened = self.known[access.name][1] | self._of_bases(access), self._opened(access)
+        rest = self.offset_from(ZERO, access, [x for x in self.nest.loops if x.name in opened - known])
+        self.rests[access.name] = self.writer.assign(name, rest), known | opened
+
+    def name_bases(self, access: Access, loops: Sequence[Loop]) -> None:
+        """Give names to what the turns of loops that are written out add to an array's offset, where a table says it or
+        a turn may be short. What a short turn does not have is its last element again. ::
+
+            base0 = from_a + rows[row]
+            base1 = from_a + rows[row + minimum(1, some - 1)]
+        """
+        self.based.pop(access.name, None)
+        mine = [x for x in loops if access.has(x.dimension)]
+        if not any(access.table(x.dimension) or isinstance(self.counts.get(x.name), Name) for x in mine):
+            return
+        start, known = self.known[access.name]
+        others = [x for x in self.nest.loops if x.name not in known and any(x.dimension == y.dimension for y in mine)]
+        for turns in itertools.product(*[range(self.written_turns(x)) for x in mine]):
+            for loop, turn in zip(mine, turns, strict=True):
+                count = self.counts.get(loop.name)
+                at: Expr = Number(turn)
+                self.starts[loop.name] = minimum(at, count - 1) if turn and isinstance(count, Name) else at
+            name = f"base{'_'.join(map(str, turns))}"
+            stem = name if len(self.algorithm.operands) == 1 else f"{name}_{access.name}"
+            self.bases[access.name, turns] = self.writer.assign(stem, self.offset_from(start, access, others))
+        for loop in mine:
+            del self.starts[loop.name]
+        self.based[access.name] = mine
 
     def each(self, loops: Sequence[Loop], counts: Sequence[Expr], act: Callable[[], None]) -> None:
         """``for p in range(k): for j in range(16): ...``; unrolled loops are written out."""
@@ -85,9 +158,14 @@ class OpenLoops:
                 self.each(others, more, act)
         del self.starts[loop.name]
 
+    def written_turns(self, loop: Loop) -> int:
+        """How many turns of a loop are written out: all of them, if it may be short."""
+        count = self.counts.get(loop.name)
+        return int(count.value) if isinstance(count, Number) else loop.extent
+
     def written_out(self, loops: Sequence[Loop]) -> Iterator[None]:
         """All turns of some unrolled loops; sets their counters."""
-        counts = [range(literal(self.turns(x), x)) for x in loops]
+        counts = [range(self.written_turns(x)) for x in loops]
         for turns in itertools.product(*counts):
             for loop, turn in zip(loops, turns, strict=True):
                 self.starts[loop.name] = Number(turn)

@@ -21,8 +21,9 @@ from ..loops.expressions import Name
 
 Tail = Literal["shift", "rest", "short"]
 """What becomes of a last turn that has fewer elements than the others. "shift": it begins earlier, so that results are
-written twice. "rest": its elements have turns of their own, one by one. "short": its inner loop is shorter; lanes are
-computed all the same, and those that the result does not have are not written."""
+written twice. "rest": its elements have turns of their own, one by one. "short": its inner loop is shorter; if that is
+written out, or a vector, the last element is computed again, or something else, and only what the result has is
+written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Split:
 
     loop: str
     outer: str
-    size: int
+    size: int | Name
+    """A parameter, too, where the inner loop is a plain one."""
     tail: Tail = "shift"
     start: str = field(default="", repr=False)
     """The first element of a turn."""
@@ -97,6 +99,25 @@ class Accumulate:
 
 
 @dataclass(frozen=True, slots=True)
+class Collect:
+    """The sums of a turn of the loop `at`, which are made in registers one part after another, are added up in the
+    local array `into`. At the end of the turn, those that the result has are written."""
+
+    at: str
+    into: str
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """Of an operand, all lanes of a short turn may be read; what is computed of those that the result does not have is
+    not written. If `step` is given, the operand has been packed: the turns of the lanes' loop are not neighbours, and
+    their first elements lie `step` times as far apart."""
+
+    operand: str
+    step: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AnyOrder:
     """Terms may be added in any order, so that LLVM makes vectors along the innermost loop."""
 
@@ -131,5 +152,5 @@ class Slice:
     dimension: str
 
 
-Step = AnyOrder | Part | Slice | Split | Order | Unroll | Lanes | Pack | Accumulate | Band | Parallel
+Step = AnyOrder | Part | Slice | Split | Order | Unroll | Lanes | Pack | Padded | Accumulate | Collect | Band | Parallel
 Schedule = tuple[Step, ...]

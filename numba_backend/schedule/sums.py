@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from ..loops.expressions import ZERO, Expr, Name, Number, sum_of
+from ..loops.overlapping import each_of
 from .algorithm import Access
 from .copies import Copies
 from .nest import Loop
-from .offsets import OpenLoops, literal
-
-Place = tuple[int, ...]
-"""Of a sum among those that are written out: the turn of each unrolled loop."""
+from .offsets import OpenLoops, Place
 
 
 class Sums:
@@ -25,15 +23,19 @@ class Sums:
         inside = self.nest.inside(self.nest.accumulate.at)
         self.unrolled = [x for x in inside if x.kind == "unroll" and not self.nest.is_reduced(x)]
         self.arrays: dict[Place, Name] = {}
+        """By turns of the unrolled loops."""
         width = self.lanes.extent if self.lanes else 1
         for place in self._places():
             name = "sums" + ("_".join(map(str, place)) or "0")
             self.arrays[place] = self.writer.local_array(name, width, self.algorithm.total_type)
+        self.width = width
+        if self.nest.collect.at:
+            many = width * len(self.arrays)
+            self.collected = self.writer.local_array(self.nest.collect.into, many, self.algorithm.total_type)
 
     def _places(self) -> list[Place]:
         """Those of the sums that a turn has now, as `counts` say."""
-        counts = [self.here.counts.get(x.name, Number(x.extent)) for x in self.unrolled]
-        return list(itertools.product(*[range(literal(c, x)) for c, x in zip(counts, self.unrolled, strict=True)]))
+        return list(itertools.product(*[range(self.here.written_turns(x)) for x in self.unrolled]))
 
     def begin(self) -> None:
         """With zero, or with what is written."""
@@ -65,6 +67,9 @@ class Sums:
 
     def end(self) -> None:
         """Writes the sums, or adds them to what is written."""
+        if self.nest.collect.at:
+            self._collect()
+            return
         adds = self.nest.accumulate.adds
         if self.is_part and adds and not self.algorithm.adds:
             with self.writer.if_(self.parts.eq(0)):
@@ -72,7 +77,66 @@ class Sums:
             with self.writer.else_():
                 self._write(adds=True)
         else:
-            self._write(adds and self.algorithm.adds)
+            self._write(adds and bool(self.algorithm.adds))
+
+    def _collect(self) -> None:
+        """``totals[32 + j] = sums1[j]`` for the first part of the sums, ``totals[32 + j] = totals[32 + j] + sums1[j]``
+        for the others."""
+        writer, totals = self.writer, self.collected
+
+        def put(*, adds: bool) -> None:
+            for number, total in enumerate(self.arrays.values()):
+                with self._lane(whole=True) as lane:
+                    at = lane + self.width * number
+                    writer.store(totals, at, sum_of(totals[at], total[lane]) if adds else total[lane])
+
+        if not self.is_part:
+            put(adds=False)
+            return
+        with writer.if_(self.parts.eq(0)):
+            put(adds=False)
+        with writer.else_():
+            put(adds=True)
+
+    def write_collected(self) -> None:
+        """Of the sums that were collected, those that the result has. ::
+
+            for r in range(some):
+                place = to + r * n
+                source = r * 32
+                for j in range(wide):
+                    out[place + j] = totals[source + j]
+        """
+        writer, here, result, algorithm = self.writer, self.here, self.algorithm.result, self.algorithm
+        source: Expr = ZERO
+        with ExitStack() as stack:
+            for loop in self.unrolled:
+                here.starts[loop.name] = turn = stack.enter_context(writer.loop(loop.name, here.turns(loop)))
+                source = source * loop.extent + turn
+            place = writer.assign("place", here.offset(result))
+            source = writer.assign("source", source * self.width)
+            wide = here.turns(self.lanes) if self.lanes else Number(1)
+            stride = result.stride(self.lanes.dimension) if self.lanes else ZERO
+
+            def put(lane: Expr, adds: bool = False) -> None:
+                at, value = place + lane * stride, algorithm.finished(self.collected[source + lane])
+                writer.store(result.pointer, at, sum_of(result.pointer[at], value) if adds else value)
+
+            def add() -> None:
+                with writer.loop("lane", wide) as lane:
+                    put(lane, adds=True)
+
+            if isinstance(algorithm.adds, Name):
+                with writer.if_(algorithm.adds.ne(0)):
+                    add()
+                with writer.else_():
+                    each_of(writer, wide, put)
+            elif algorithm.adds:
+                add()
+            else:
+                each_of(writer, wide, put)
+        for loop in self.unrolled:
+            del here.starts[loop.name]
 
     def _write(self, adds: bool = False) -> None:
         """`adds`: to what is there."""
@@ -104,12 +168,13 @@ class Sums:
 
     @property
     def has_zeros(self) -> bool:
-        """There are zeros in lanes that a short turn does not have, as all operands with lanes are packed. So all lanes
-        can be computed."""
+        """There are zeros in lanes that a short turn does not have, as all operands with lanes are packed, or something
+        else. So all lanes can be computed."""
         lanes = self.lanes
         if lanes is None:
             return True
-        return all(a.name in self.copies.packed for a in self.algorithm.operands if a.has(lanes.dimension))
+        wide = {*self.copies.packed, *(pad.operand for pad in self.nest.padded)}
+        return all(a.name in wide for a in self.algorithm.operands if a.has(lanes.dimension))
 
     def _lane(self, whole: bool | None = None) -> _Lane:
         return _Lane(self.here, self.has_zeros if whole is None else whole)
@@ -162,6 +227,11 @@ class Sums:
                 value = self.algorithm.updated(value, {**elements(shared), **elements(own)}, self.nest.any_order)
             self.writer.store(total, lane, value)
 
+        known = dict(self.here.known)
+        if self.here.based:
+            for access in self.algorithm.operands:
+                if access.name not in self.copies.packed:
+                    self.here.name_rest(access, f"at_{access.name}")
         for _ in self.here.written_out(outer):
             for _ in self.here.written_out(inner):
                 elements(shared)
@@ -170,6 +240,8 @@ class Sums:
                     add()
             for key in [key for key in read if key[0] in [a.name for a in own]]:
                 del read[key]
+        self.here.known = known
+        self.here.rests.clear()
 
     def _key(self, access: Access, loops: Sequence[Loop]) -> tuple[str, Place]:
         """Which of an operand's elements the counters of written out loops mean."""

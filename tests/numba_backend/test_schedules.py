@@ -24,9 +24,11 @@ from hloom.numba_backend.schedule.nest import ScheduleError
 from hloom.numba_backend.schedule.steps import (
     Accumulate,
     AnyOrder,
+    Collect,
     Lanes,
     Order,
     Pack,
+    Padded,
     Parallel,
     Schedule,
     Slice,
@@ -38,6 +40,7 @@ from hloom.numba_backend.schedule.steps import (
 import hloom
 import hloom.numpy
 
+MOST_LANES = 16
 X0, X1, OUT = (Name(name, "float32*") for name in ("x0", "x1", "out"))
 PLUS_PRODUCT = Name("total", "float32") + Name("a", "float32") * Name("b", "float32")
 
@@ -49,6 +52,7 @@ class Case(NamedTuple):
     sizes: Mapping[str, int]
     operands: tuple[np.ndarray, np.ndarray]
     expected: np.ndarray
+    tables: Mapping[str, np.ndarray] = {}
 
 
 def algorithm(dimensions: str, reduced: str, *accesses: Access) -> Algorithm:
@@ -57,8 +61,10 @@ def algorithm(dimensions: str, reduced: str, *accesses: Access) -> Algorithm:
 
 
 def whole_numbers(rnd: random.Random, *shape: int) -> np.ndarray:
-    """Small ones: sums are exact in any order."""
-    return np.random.default_rng(rnd.randrange(10**6)).integers(-4, 5, shape).astype(np.float32)
+    """Small ones: sums are exact in any order. Memory goes on after the last one, with NaN."""
+    memory = np.full(math.prod(shape) + MOST_LANES, np.nan, np.float32)
+    memory[: -MOST_LANES] = np.random.default_rng(rnd.randrange(10**6)).integers(-4, 5, math.prod(shape))
+    return memory[: -MOST_LANES].reshape(shape)
 
 
 def product(rnd: random.Random) -> Case:
@@ -86,6 +92,23 @@ def convolution(rnd: random.Random) -> Case:
     return Case(algorithm("hwosti", "sti", a, b, c), {**counts, **named}, (x, y), np.asarray(expected))
 
 
+def with_tables(rnd: random.Random) -> Case:
+    """The same, where tables say how far away positions and elements of the window are."""
+    h, w, i, o = rnd.choice([1, 3]), rnd.choice([1, 5, 9]), rnd.choice([1, 3]), rnd.choice([1, 7, 17])
+    s, t = rnd.choice([1, 2]), rnd.choice([1, 3])
+    x, y = whole_numbers(rnd, h + s - 1, w + t - 1, i), whole_numbers(rnd, s * t, i, o)
+    rows, taps = (
+        (np.arange(a)[:, None] * x.strides[0] // 4 + np.arange(b) * i).reshape(-1) for a, b in ((h, w), (s, t))
+    )
+    tables = {"rows": rows, "taps": taps}
+    a = Access("a", X0, (("p", Name("rows", "int64*")), ("q", Name("taps", "int64*")), ("i", ONE)))
+    b = Access("b", X1, (("q", Name("y0")), ("i", Name("n_o")), ("o", ONE)))
+    c = Access("c", OUT, (("p", Name("n_o")), ("o", ONE)))
+    sizes = {"n_p": h * w, "n_o": o, "n_q": s * t, "n_i": i, "y0": i * o}
+    places = np.take(x.reshape(-1), rows[:, None, None] + taps[:, None] + np.arange(i))
+    return Case(algorithm("poqi", "qi", a, b, c), sizes, (x, y), np.einsum("pqi,qio->po", places, y), tables)
+
+
 def _shuffled(names: list[str], rnd: random.Random) -> list[str]:
     return rnd.sample(names, len(names))
 
@@ -110,6 +133,11 @@ def random_schedule(case: Case, rnd: random.Random) -> Schedule:
     outside += [name for name in more if name not in outer]
     inside += [name for name in [*sums, *parts] if name not in outside]
     order = [*_shuffled(outside, rnd), *_shuffled(inside, rnd)]
+    of_sums = [x for x in order[: len(outside)] if x.removesuffix("_outer") in sums]
+    collects = rnd.random() < 0.4 and len(of_sums) < len(outside)
+    if collects:
+        order = [*(x for x in order if x not in of_sums)]
+        order[len(outside) - len(of_sums) : len(outside) - len(of_sums)] = of_sums
     for name, around in outer.items():
         if order.index(name) < order.index(around):
             i, j = order.index(name), order.index(around)
@@ -126,9 +154,12 @@ def random_schedule(case: Case, rnd: random.Random) -> Schedule:
     short = {s.loop for s in steps if isinstance(s, Split) and s.tail == "short"}
     is_odd = rnd.random() < 0.05  # mostly refused
     written_out = [name for name in fixed if name in inside and name != vector]
-    steps += [Unroll(name) for name in written_out if name not in short or is_odd]
+    steps += [Unroll(name) for name in written_out if name not in short or is_odd or collects]
     at = order[len(outside) - 1] if rnd.random() < 0.9 else rnd.choice(order)
-    steps.append(Accumulate(at, adds=rnd.random() < 0.5))
+    steps.append(Accumulate(at, adds=rnd.random() < 0.5 or collects))
+    if collects:
+        steps.append(Collect(order[len(outside) - len(of_sums) - 1], "totals"))
+    steps += [Padded(access.name) for access in case.algorithm.operands if rnd.random() < 0.3]
     if rnd.random() < 0.3:
         steps.append(AnyOrder())
     for access in case.algorithm.operands:
@@ -151,12 +182,14 @@ def run(case: Case, schedule: Schedule, rnd: random.Random) -> np.ndarray:
     """The result, computed in two pieces."""
     writer = Writer()
     write(case.algorithm, schedule, writer)
-    names = ("x0", "x1", "out", *case.sizes)
+    names = ("x0", "x1", *case.tables, "out", *case.sizes)
     text = to_text(LoopProgram("kernel", ("lo", "hi", *names), writer.body()))
-    kinds = (*[("pointer", "f32")] * 3, *[("size", "s64")] * len(case.sizes))
+    tables = [("pointer", "s64")] * len(case.tables)
+    kinds = (*[("pointer", "f32")] * 2, *tables, ("pointer", "f32"), *[("size", "s64")] * len(case.sizes))
     address = default_store().get(KernelSource("kernel", text, kinds))  # type: ignore[arg-type]
     out = np.full(case.expected.shape, 7, np.float32)
-    arguments = np.array([*(v.ctypes.data for v in (*case.operands, out)), *case.sizes.values()], np.int64)
+    arrays = (*case.operands, *case.tables.values(), out)
+    arguments = np.array([*(v.ctypes.data for v in arrays), *case.sizes.values()], np.int64)
     kernel = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(address)
     shared = next(
         s.dimension if isinstance(s, Slice) else s.loops[0] for s in schedule if isinstance(s, Slice | Parallel)
@@ -169,7 +202,7 @@ def run(case: Case, schedule: Schedule, rnd: random.Random) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("make", [product, convolution])
+@pytest.mark.parametrize("make", [product, convolution, with_tables])
 def test_schedules_do_not_change_results(make: Any, seed: int) -> None:
     rnd = random.Random(seed)
     done = refused = 0
@@ -209,6 +242,11 @@ TILES: Schedule = (
             (Slice("i"), Split("p", "parts", 6, "rest"), Order("i", "j", "parts", "p"), Lanes("p"), Accumulate("j")),
             "lanes along p, a sum, are added in halves: they are a power of two",
         ),
+        (
+            (Slice("i"), Split("p", "parts", 4, "short"), Order("i", "j", "parts", "p"), Lanes("p"), Accumulate("j"),
+             Padded("b")),
+            "lanes along p, a sum, are all added: none has anything else",
+        ),
         ((Split("i", "row", 6, "short"), Unroll("i")), "the last turn of row is short: i cannot be written out"),
         ((Split("i", "row", 6), Order("i", "row", "j", "p")), "i goes through a turn of row, and is outside of it"),
         ((Order("j", "i", "p"), Parallel(("i",))), "the outermost loops are parallel, not i"),
@@ -219,6 +257,21 @@ TILES: Schedule = (
             (Split("p", "k0", 4, "short"), Split("i", "row", 6), Order("j", "k0", "row", "p", "i"), Unroll("i"),
              Accumulate("row"), Parallel(("j",))),
             "row shifts inside of a part of the sum: terms would count twice",
+        ),
+        (
+            (Split("p", "k0", 4, "short"), Order("j", "k0", "i", "p"), Accumulate("k0", adds=True),
+             Collect("j", "totals"), Parallel(("j",))),
+            "results along i do not lie in registers",
+        ),
+        (
+            (Split("p", "k0", 4, "short"), Order("j", "k0", "i", "p"), Accumulate("i", adds=True),
+             Collect("j", "totals"), Parallel(("j",))),
+            "between j and i lie the parts of a sum, and no other loops",
+        ),
+        (
+            (Split("p", "k0", 4, "short"), Order("i", "j", "k0", "p"), Accumulate("k0"), Collect("j", "totals"),
+             Parallel(("i",))),
+            "a turn of j has sums that are added up, part after part",
         ),
         (
             (Split("p", "k0", 4, "rest"), Order("j", "i", "k0", "p"), Accumulate("k0"), Parallel(("j",))),

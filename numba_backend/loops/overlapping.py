@@ -1,0 +1,50 @@
+"""Short loops of unknown length, in blocks that overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .expressions import ZERO, Expr, Number
+from .writer import Writer
+
+
+def each_of(writer: Writer, count: Expr, act: Callable[[Expr], None], sizes: tuple[int, ...] = (16, 4)) -> None:
+    """Does something for j in range(count), which may be done twice: in blocks of some `sizes`, the last of which
+    overlaps the one before it. So no element is left over for a loop that takes them one by one. ::
+
+    if count >= 64:
+        for j in range(count):
+            act(j)
+    elif count >= 16:
+        act(0) ... act(15)
+        if count > 32:
+            act(16) ... act(31)
+        if count > 48:
+            act(32) ... act(47)
+        act(count - 16) ... act(count - 1)
+    elif count >= 4:
+        ...
+
+    Of a loop with an unknown end LLVM makes a call of memcpy or memset, which takes longer than a short row.
+    """
+
+    def block(start: Expr, size: int) -> None:
+        with writer.neighbours("lane", Number(size)) as lane:
+            act(start + lane)
+
+    if isinstance(count, Number):
+        block(ZERO, int(count.value))
+        return
+    with writer.if_(count >= 4 * sizes[0]), writer.loop("lane", count) as lane:
+        act(lane)
+    for size in sizes:
+        with writer.elif_(count >= size):
+            block(ZERO, size)
+            for start in (size, 2 * size):
+                with writer.if_(count > start + size):
+                    block(Number(start), size)
+            block(writer.assign("rest", count - size), size)
+    with writer.else_():
+        for k in range(3):
+            with writer.if_(count > k):
+                act(Number(k))
