@@ -18,7 +18,7 @@ from ..hlo.opcode import Opcode
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.records import dataclass
 from ..hlo.shape import Shape
-from ..tracer.arrays.array import Array, on_several
+from ..tracer.arrays.array import Array, is_absent, on_several
 from ..tracer.aval import ShapedArray
 from ..tracer.core import (
     Call,
@@ -31,7 +31,6 @@ from ..tracer.core import (
     run_meaning,
     set_current_trace,
 )
-from ..tracer.deferred.pending import PendingArray
 from ..tracer.recording import HloTracer, RecordedTracer, Recorder, trace_to_computation, with_computation
 from ..tracer.settings.context import current_context
 from ..tracer.traced import DerivedCache, jit_call
@@ -224,8 +223,7 @@ class LinearProgram:
         for p, value in self.residuals.items():
             if p not in needed:
                 continue
-            waits = isinstance(value, PendingArray)
-            if isinstance(value, Array) and not waits and value.aval.size == 1 and not on_several(value):
+            if isinstance(value, Array) and value.aval.size == 1 and not is_absent(value) and not on_several(value):
                 mapping[p] = make_constant(Literal(value._view))
             else:
                 mapping[p] = make_parameter(len(self.inputs) + len(kept), p.shape)

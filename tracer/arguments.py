@@ -37,6 +37,7 @@ from .errors import (
     UnsupportedElementTypeError,
 )
 from .settings.context import thread
+from .sharding.devices import SEVERAL
 from .sharding.shardings import Sharding
 from .source import function_line, user_line
 from .trees import tree
@@ -366,8 +367,9 @@ def typeof(x: Any) -> Any:
     if hasattr(aval, "inner_aval"):  # `refs` imports this module
         return aval
     found = abstract(x, lambda: "the argument of typeof")
-    for divided in DIVIDED_TYPES:
-        found = divided(x, found)
+    if SEVERAL:
+        for divided in DIVIDED_TYPES:
+            found = divided(x, found)
     return found
 
 

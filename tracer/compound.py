@@ -27,7 +27,7 @@ from .callers import is_call_of_user
 from .errors import KeyReuseError
 from .jit import JitFunction, Run
 from .recording import is_recording
-from .settings.context import current_context, is_lenient, lenient, when_on
+from .settings.context import current_context, is_lenient, lenient
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NONE = ArgumentSpec(frozenset(), frozenset())
@@ -45,7 +45,8 @@ def compound(
     static: the arguments that are Python values (axes, shapes, dtypes); all others are arrays, numbers or containers.
     small: a function of one or two operations, and much Python around them. It is one program where it is called on
     arrays; where it is differentiated or batched, single operations cost less than a nested call.
-    uses_keys: a function that is one use of a random key (`key_uses.py`), and no call while uses are watched.
+    uses_keys: a function that is one use of a random key (`key_uses.py`). With `debug_key_reuse` it runs as it is, and
+    other functions are nested calls where HLO is recorded, so that each use is an operation of the user's program.
     """
 
     def decorate(fun: Callable[..., Any]) -> Any:
@@ -74,7 +75,7 @@ class Compound(JitFunction[..., Any]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if not self._state.direct and (self._small or is_recording(self._state.trace)):
+            if not self._state.direct and (self._small or self._is_inlined()):
                 return self._fun(*args, **kwargs)
             try:
                 return super().__call__(*args, **kwargs)
@@ -89,6 +90,10 @@ class Compound(JitFunction[..., Any]):
             raise
 
     names_call(__call__.__code__)
+
+    def _is_inlined(self) -> bool:
+        """Whether the Python function itself is traced."""
+        return is_recording(self._state.trace) and (self._uses_keys or not current_context().debug_key_reuse)
 
     def _with_shape_as_tuple(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -111,6 +116,8 @@ class Compound(JitFunction[..., Any]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run] | None = None, fast_key: Any = None
     ) -> Any:
         context = current_context()
+        if context.debug_key_reuse and self._uses_keys:
+            raise _Declined
         if not is_lenient(context) and not is_call_of_user(self._fun):
             with lenient():  # programs that users call with these settings are others: their arguments were checked
                 return self._call(args, kwargs)
@@ -141,39 +148,6 @@ class Compound(JitFunction[..., Any]):
 
     def __repr__(self) -> str:
         return f"<function {self.__qualname__}>"
-
-
-def watch_keys(kind: type[Compound]) -> None:
-    """Calls of functions of class `kind` ask, from when `debug_key_reuse` is on for the first time, whether it is: a
-    use of a key is then bound as it is, and any other function is a nested call where HLO is recorded, as a jitted
-    function of the user is. So each use of a key is an operation of the user's program."""
-
-    def start() -> None:
-        plain = kind.__call__
-
-        def __call__(self: Compound, *args: Any, **kwargs: Any) -> Any:  # the method's name
-            try:
-                if current_context().debug_key_reuse:
-                    if self._uses_keys:
-                        return self._fun(*args, **kwargs)
-                    if not self._state.direct and not self._small:
-                        try:
-                            return JitFunction.__call__(self, *args, **kwargs)
-                        except _Declined:
-                            pass
-                        return self._fun(*args, **kwargs)
-                return plain(self, *args, **kwargs)
-            except BaseException as error:
-                hide(error)
-                raise
-
-        names_call(__call__.__code__)
-        kind.__call__ = __call__  # type: ignore[method-assign]
-
-    when_on("debug_key_reuse", start)
-
-
-watch_keys(Compound)
 
 
 class _Declined(Signal):

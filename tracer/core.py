@@ -2,9 +2,9 @@
 
 An operation is an HLO opcode with its attributes, or a primitive. `bind(opcode, operands, attributes)` infers the
 result's type, then asks the current trace to process it; `bind_call(call, operands)` does so for a primitive. There is
-one current trace a thread. At the bottom is EvalTrace, which computes with NumPy at once; HloTrace (`recording.py`)
-records into a computation; transformations add further traces. Their methods set `parent` as the current trace and bind
-the operations that replace the one they process.
+one current trace a thread. At the bottom is EvalTrace, which computes with NumPy at once, below the layers that
+`bottom.py` lists; HloTrace (`recording.py`) records into a computation; transformations add further traces. Their
+methods set `parent` as the current trace and bind the operations that replace the one they process.
 
 Results with several arrays, and the operands of ops that run computations, are flat lists here. HLO's tuples appear
 only inside of computations: the root of a traced computation is always a tuple, and while's and conditional's take one.
@@ -36,26 +36,29 @@ from .aval import ShapedArray, aval_of_shape
 from .caches import on_clear
 from .checks.nan_checks import blame, check_results, fault, is_checking
 from .errors import OperandError
-from .execution import run_branch, run_op, run_while
+from .execution import run_branch, run_compiled, run_op, run_while
 from .functions import run_function
+from .layers import LAYERS, Layer, Layers
 from .primitive import Call, Primitive
-from .settings.context import current_context, thread, when_checking
+from .settings.context import current_context, thread
 from .sharding.varying import result_vmas, unified
 from .source import user_line, user_metadata
 from .tracer import Trace, Tracer, leaked
 
 __all__ = [
     "EVAL",
+    "EVALUATION",
     "PLAIN_CALL",
     "Array",
     "Call",
-    "CheckedEvalTrace",
+    "CheckingLayer",
     "EvalTrace",
     "Primitive",
     "ShapedArray",
     "Trace",
     "Tracer",
     "Value",
+    "array_of",
     "bind",
     "bind_call",
     "bind_conditional",
@@ -65,15 +68,16 @@ __all__ = [
     "call_of",
     "current_metadata",
     "current_trace",
+    "defer_in_all_threads",
     "eager_with_scalar",
     "eval_computation",
     "leaked",
-    "refine_eval",
     "repeat_instruction",
     "run_meaning",
     "scope",
     "set_current_trace",
     "source_metadata",
+    "taken_branch",
     "thread_state",
     "track_varying",
     "varying",
@@ -127,77 +131,96 @@ evaluate_op: Callable[..., Any] = _evaluate_first
 class EvalTrace(Trace):
     """Computes at once: an op by the evaluator's NumPy call, a primitive by its `evaluate`. The backend compiles
     programs for loops, branches with many ops, ops without a fast NumPy call, and elementary functions
-    (`functions.py`)."""
+    (`functions.py`). While a layer is on (`bottom.py`), operations go through it first."""
 
     parent = None
+
+    def __init__(self, layers: Layers) -> None:
+        self._layers = layers
 
     def process(
         self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
     ) -> Value | list[Value]:
+        top = self._layers.top
+        if top is not None:
+            return top.process(opcode, operands, attributes, shape)  # type: ignore[no-any-return]
         if opcode in _SPECIAL:
             if opcode in FUNCTIONS:
                 if is_function(opcode, operands[0].aval.dtype):
-                    found = run_function(opcode, [self.array(o) for o in operands], attributes, shape)
+                    found = run_function(opcode, [array_of(o) for o in operands], attributes, shape)
                     if found is not None:
                         return found
             elif opcode is Opcode.WHILE:
-                return list(run_while(attributes.condition, attributes.body, [self.array(o) for o in operands]))
+                return list(run_while(attributes.condition, attributes.body, [array_of(o) for o in operands]))
             elif opcode is Opcode.CONDITIONAL:
                 return self._conditional(attributes.branch_computations, operands)
             elif opcode in _SLICES:
-                view = evaluate_op(opcode, [self.array(o)._view for o in operands], attributes, shape)
+                view = evaluate_op(opcode, [array_of(o)._view for o in operands], attributes, shape)
                 return Array(aval_of_shape(shape), detached(view))
             elif _is_worth_a_program(opcode, operands, shape):
-                results = run_op(opcode, [self.array(o) for o in operands], attributes, shape)
+                results = run_op(opcode, [array_of(o) for o in operands], attributes, shape)
                 return results[0] if shape.tuple_shapes is None else list(results)
-        result = evaluate_op(opcode, [self.array(o)._view for o in operands], attributes, shape)
+        result = evaluate_op(opcode, [array_of(o)._view for o in operands], attributes, shape)
         if shape.tuple_shapes is None:
             return Array(ShapedArray(shape.dimensions, shape.element.dtype), result)
         return [Array(aval_of_shape(s), r) for s, r in zip(shape.tuple_shapes, result, strict=True)]
 
     def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
-        return list(call.primitive.evaluate(call, [self.array(o) for o in operands]))
+        top = self._layers.top
+        if top is not None:
+            return top.process_call(call, operands)  # type: ignore[no-any-return]
+        return list(call.primitive.evaluate(call, [array_of(o) for o in operands]))
+
+    def run_program(self, computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
+        """The results of a compiled computation."""
+        top = self._layers.top
+        if top is not None:
+            return top.run_program(computation, arrays)  # type: ignore[no-any-return]
+        return run_compiled(computation, arrays)
 
     def process_with_scalar(
         self, opcode: Opcode, x: Array, y: Array, attributes: Attributes, shape: Shape, aval: ShapedArray
     ) -> Array:
         """A binary elementwise op of arrays, one of them a scalar that is broadcast; the result is of type `aval`."""
+        top = self._layers.top
+        if top is not None:
+            return top.process_with_scalar(opcode, x, y, attributes, shape, aval)  # type: ignore[no-any-return]
         if opcode in FUNCTIONS and is_function(opcode, x.aval.dtype):
             found = run_function(opcode, (x, y), attributes, shape)
             if found is not None:
                 return found if found.aval is aval else Array.from_buffer(aval, found._buffer)
         return Array(aval, evaluate_op(opcode, [x._view, y._view], attributes, shape))
 
-    def taken(self, index: Value, count: int) -> int:
-        """Which of `count` branches runs. pred: branch 0 when true; s32: the last branch when out of range."""
-        chosen = self.array(index)._view
-        if chosen.dtype == np.bool_:
-            return 0 if chosen else 1
-        return int(chosen) if 0 <= chosen < count else count - 1
-
     def _conditional(self, branches: Sequence[HloComputation], operands: tuple[Value, ...]) -> list[Value]:
-        taken = self.taken(operands[0], len(branches))
+        taken = taken_branch(operands[0], len(branches))
         if _is_worth_a_branch(branches[taken], operands):
-            return list(run_branch(branches[taken], [self.array(o) for o in operands[1:]]))
+            return list(run_branch(branches[taken], [array_of(o) for o in operands[1:]]))
         return eval_computation(branches[taken], operands[1:])
 
-    def array(self, value: Value) -> Array:
-        """`value` as an Array; UnexpectedTracerError for a tracer that outlived its trace."""
-        if isinstance(value, Array):
-            return value
-        raise leaked(value)
+
+def array_of(value: Value) -> Array:
+    """`value` as an Array; UnexpectedTracerError for a tracer that outlived its trace."""
+    if isinstance(value, Array):
+        return value
+    raise leaked(value)
 
 
-class CheckedEvalTrace(EvalTrace):
-    """An EvalTrace that checks results, for `debug_nans` and `debug_infs`."""
+def taken_branch(index: Value, count: int) -> int:
+    """Which of `count` branches runs. pred: branch 0 when true; s32: the last branch when out of range."""
+    chosen = array_of(index)._view
+    if chosen.dtype == np.bool_:
+        return 0 if chosen else 1
+    return int(chosen) if 0 <= chosen < count else count - 1
 
-    def process(
-        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
-    ) -> Value | list[Value]:
-        result = super().process(opcode, operands, attributes, shape)
+
+class CheckingLayer(Layer):
+    """Checks results, for `debug_nans` and `debug_infs`."""
+
+    def process(self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape) -> Any:
+        result = self.below.process(opcode, operands, attributes, shape)
         context = current_context()
         if is_checking(context):
-            found = [self.array(r)._view for r in (result if isinstance(result, list) else [result])]
+            found = [array_of(r)._view for r in (result if isinstance(result, list) else [result])]
             kind = fault(found, context)
             if kind is not None and opcode is Opcode.WHILE:
                 self._blame_loop(attributes, operands, kind)
@@ -206,28 +229,28 @@ class CheckedEvalTrace(EvalTrace):
 
     def process_with_scalar(
         self, opcode: Opcode, x: Array, y: Array, attributes: Attributes, shape: Shape, aval: ShapedArray
-    ) -> Array:
-        result = super().process_with_scalar(opcode, x, y, attributes, shape, aval)
+    ) -> Any:
+        result = self.below.process_with_scalar(opcode, x, y, attributes, shape, aval)
         check_results(opcode.value, [result._view], _state.metadata)
         return result
 
-    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
-        results = super().process_call(call, operands)
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> Any:
+        results = self.below.process_call(call, operands)
         context = current_context()
         if is_checking(context):
-            found = fault([self.array(r)._view for r in results], context)
+            found = fault([array_of(r)._view for r in results], context)
             if found is not None:
                 if isinstance(call.meaning, HloComputation):
-                    arrays = [self.array(o)._view for o in operands]
+                    arrays = [array_of(o)._view for o in operands]
                     blame(call.meaning, arrays, found, context, f"{call.primitive.name} of {call.label}")
-                check_results(call.primitive.name, [self.array(r)._view for r in results], _state.metadata)
+                check_results(call.primitive.name, [array_of(r)._view for r in results], _state.metadata)
         return results
 
     def _blame_loop(self, attributes: WhileAttributes, operands: tuple[Value, ...], kind: str) -> None:
         """Find the operation in the loop's body."""
         parameters = [make_parameter(k, o.aval.hlo) for k, o in enumerate(operands)]
         loop = make_instruction(Opcode.WHILE, [make_tuple(parameters)], attributes)
-        views = [self.array(o)._view for o in operands]
+        views = [array_of(o)._view for o in operands]
         what = f"the loop {attributes.body.name}"
         blame(make_computation("while", loop, parameters), views, kind, current_context(), what)
 
@@ -246,38 +269,24 @@ class _ThreadState(threading.local):
 
     recorder: Any = None
     """The object that defers operations in this thread (`deferral.py`): None, as in most threads, where nothing
-    does. An attribute of the class while the whole process defers."""
+    does. `defer_in_all_threads` sets it for threads that have none of their own."""
 
 
-EVAL = EvalTrace()
+EVAL = EvalTrace(LAYERS)
 """Below all other traces."""
-
-
-_refinements: list[type[EvalTrace]] = []
-
-
-def refine_eval(kind: type[EvalTrace], *, first: bool = False) -> None:
-    """From now on EVAL is of class `kind`, too, which refines CheckedEvalTrace; `kind` delegates everything that it
-    does not do itself to the earlier classes. `first`: it stays in front of those that come later."""
-    assert issubclass(kind, CheckedEvalTrace)  # else results would no longer be checked
-    if kind not in _refinements:
-        _refinements.insert(0 if first else len(_refinements), kind)
-        EVAL.__class__ = type(kind.__name__, tuple(_refinements), {})
-
-
-def check_from_now_on() -> None:
-    """Called before results are checked for the first time: until then no operation reads the settings."""
-    if not isinstance(EVAL, CheckedEvalTrace):
-        EVAL.__class__ = CheckedEvalTrace
-
-
-when_checking(check_from_now_on)
+EVALUATION = EvalTrace(Layers())
+"""The evaluation itself, below all layers."""
 _state = _ThreadState()
 
 
 def thread_state() -> _ThreadState:
     """This module's thread-local state, for jit's dispatch."""
     return _state
+
+
+def defer_in_all_threads(recorder: Any) -> None:
+    """Make `recorder` the recorder of all threads that have none of their own; None: they do not defer."""
+    _ThreadState.recorder = recorder
 
 
 def current_trace() -> Trace:

@@ -32,6 +32,7 @@ from ..hlo.timeline.spans import Track, spanning
 from .arrays.array import Array
 from .aval import ShapedArray, aval_of_shape
 from .caches import BoundedCache, on_clear
+from .layers import LAYERS
 from .profiling.logs import LOG_COMPILES, compiling, timed
 from .profiling.monitoring import COMPILE_EVENT, DURATIONS
 from .settings.context import Context, current_context
@@ -263,21 +264,14 @@ def run_flat(executable: Executable, arrays: Sequence[Array]) -> list[Array]:
     return [Array.from_buffer(aval_of_shape(s), b) for s, b in zip(executable.result_shapes, results, strict=True)]
 
 
-_put_off: Callable[[HloComputation, Sequence[Array]], list[Array] | None] | None = None
-
-
-def put_off_calls(record: Callable[[HloComputation, Sequence[Array]], list[Array] | None]) -> None:
-    """`run_call` first calls `record` for the results. None: the program must run now."""
-    global _put_off
-    _put_off = record
-
-
 def run_call(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
-    """Call a computation with flat parameters and a tuple as its root. Compiled once, while it is in use."""
-    if _put_off is not None:
-        put_off = _put_off(computation, arrays)
-        if put_off is not None:
-            return put_off
+    """Call a computation with flat parameters and a tuple as its root, by the bottom trace: a layer may defer it."""
+    top = LAYERS.top
+    return run_compiled(computation, arrays) if top is None else top.run_program(computation, arrays)
+
+
+def run_compiled(computation: HloComputation, arrays: Sequence[Array]) -> list[Array]:
+    """Call a computation with flat parameters and a tuple as its root now. Compiled once, while it is in use."""
     return run_flat(kept_by(computation, (None, current_context()), partial(_compiled_call, computation)), arrays)
 
 

@@ -1,10 +1,11 @@
 """jit: a Python function becomes a program for each combination of argument types, traced and compiled once.
 
-Dispatch has three ways. Where all arguments are Arrays, the tuple of their (interned) types finds a function that runs
-the executable. Other calls (keyword arguments, static ones, containers, NumPy arrays, numbers) are first taken apart by
-a plan, which is made once for each form of call. Both ways are learned from the general one, which traces and compiles
-where needed. While another function is traced, a jitted function becomes a composite call of its computation, named
-"jit".
+Dispatch has three ways (`JitFunction.__call__`). Where all arguments are Arrays, the tuple of their (interned) types
+finds a function that runs the executable. Other calls (keyword arguments, static ones, containers, NumPy arrays,
+numbers) are first taken apart by a plan, which is made once for each form of call. Both ways are learned from the
+general one, which traces and compiles where needed. While another function is traced, a jitted function becomes a
+composite call of its computation, named "jit". While a timeline is recorded, it records each call; with several
+devices, arguments that are placed take the general way.
 
 Programs belong to the Python function: if it is jitted again with the same options, it finds them again.
 """
@@ -15,6 +16,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import attrgetter, itemgetter
+from time import perf_counter_ns
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -25,7 +27,9 @@ from ..hlo.garbage import collecting_seldom
 from ..hlo.ir import HloModule
 from ..hlo.loading import load
 from ..hlo.shared_value import SharedValue
+from ..hlo.timeline.spans import RECORDERS
 from ..hlo.tracebacks import boundary, hide
+from . import bottom as bottom  # defines the layers of operations
 from .arguments import (
     ArgumentSpec,
     ShapeDtypeStruct,
@@ -49,7 +53,6 @@ from .caches import BoundedCache, FastTable, belonging_to, register_cache
 from .checks.nan_checks import checked, is_checking
 from .core import thread_state
 from .deferred.deferral import recorded_call
-from .deferred.pending import PendingArray
 from .errors import NonArrayArgumentError
 from .execution import compile_module, runner
 from .inlining import Inline
@@ -61,7 +64,7 @@ from .recording import Places, stand_in_for
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref, check_aliases
 from .settings.context import Override, current_context, thread
-from .sharding.devices import check_device, devices, when_several
+from .sharding.devices import SEVERAL, check_device, devices
 from .sharding.devices import devices as known_devices
 from .sharding.divisions import divisions
 from .sharding.jit_shardings import JitShardings, placing, shardings_of
@@ -85,7 +88,7 @@ R = TypeVar("R", covariant=True)
 Run: TypeAlias = Callable[[Sequence[Array]], Any]
 
 _avals = attrgetter("aval")
-_HELD = (Array, PendingArray, Ref)
+_HELD = (Array, Ref)
 """The types of leaves that a call takes as they are."""
 _ALL_ARRAYS = {Array}
 _LEAVES = frozenset({np.ndarray, float, int, bool, complex})
@@ -212,7 +215,9 @@ class JitFunction(SharedValue, Generic[P, R]):
                 return self._call(args, kwargs)
             table = self._fast[settings.context]
             run: Any = None
-            if kwargs:
+            if RECORDERS:
+                return self._call_in_timeline(args, kwargs, table)
+            if kwargs or SEVERAL:
                 pass
             elif len(args) == 2:
                 first, second = args
@@ -232,6 +237,17 @@ class JitFunction(SharedValue, Generic[P, R]):
         except BaseException as error:
             hide(error)
             raise
+
+    def _call_in_timeline(self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run]) -> Any:
+        """A call while a timeline is recorded. Calls inside of a function that is traced are a part of that."""
+        recorder = next(iter(RECORDERS), None)
+        if recorder is None or recorder.detail < 2:
+            return self._call_by_plan(args, kwargs, table)
+        started = perf_counter_ns()
+        try:
+            return self._call_by_plan(args, kwargs, table)
+        finally:
+            recorder.calls.append((self._name, started, perf_counter_ns(), recorder.own.number))
 
     def _call_by_plan(self, args: tuple[Any, ...], kwargs: dict[str, Any], table: dict[Any, Run]) -> Any:
         """The fast way for calls that are not all Arrays by position; the general way for the first of its form."""
@@ -265,7 +281,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         try:
             for argument in dynamic:
                 kind = type(argument)
-                array: Any = argument if kind is Array or kind is PendingArray else None
+                array: Any = argument if kind is Array else None
                 if array is None:
                     if kind in _LEAVES:
                         array = temporary(argument)
@@ -281,6 +297,8 @@ class JitFunction(SharedValue, Generic[P, R]):
         except AttributeError:  # something that no program takes: a float0 array, or no array at all
             key = None
         else:
+            if SEVERAL and any(map(is_placed, arrays)):
+                return self._call(args, kwargs)
             if form is not None or treedef is not None:
                 key = (form, statics, treedef, key)
             try:
@@ -613,25 +631,6 @@ def _placed_leaves(result: Any, places: Sequence[Sharding | None]) -> Any:
     leaves, structure = tree.flatten(result)
     found = [v if s is None else placed(v, s, "jit out_shardings") for v, s in zip(leaves, places, strict=True)]
     return tree.unflatten(structure, found)
-
-
-def _ask_for_places() -> None:
-    """From now on there are several devices: a call reads the places of its arguments."""
-    fast = JitFunction.__call__
-
-    def __call__(self: JitFunction[Any, Any], *args: Any, **kwargs: Any) -> Any:  # the method's name
-        if self._state.direct and any(map(is_placed, tree.leaves((args, kwargs)))):
-            try:
-                return self._call(args, kwargs)
-            except BaseException as error:
-                hide(error)
-                raise
-        return fast(self, *args, **kwargs)
-
-    JitFunction.__call__ = __call__  # type: ignore[method-assign]
-
-
-when_several(_ask_for_places)
 
 
 # ---- public

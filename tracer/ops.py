@@ -29,10 +29,9 @@ from ..hlo.ops.movement import (
 from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.shape import Shape
 from . import dtypes
-from .arrays.array import Array, array_from_scalar, is_elsewhere
+from .arrays.array import Array, array_from_scalar, is_absent, is_elsewhere
 from .aval import ShapedArray
 from .core import Tracer, Value, bind
-from .deferred.pending import PendingArray
 from .errors import OperandError
 from .source import user_line
 
@@ -150,7 +149,7 @@ def convert(x: Value, dtype: np.dtype[Any], weak_type: bool | None = None) -> Va
         x = unary(Opcode.REAL, x)
         if x.aval.dtype is dtype:
             return x
-    if isinstance(x, Array) and not isinstance(x, PendingArray) and x.aval.size == 1 and not x.aval.shape:
+    if isinstance(x, Array) and x.aval.size == 1 and not x.aval.shape:
         folded = _convert_scalar(x, dtype, weak_type)
         if folded is not None:
             return folded
@@ -164,7 +163,7 @@ def convert(x: Value, dtype: np.dtype[Any], weak_type: bool | None = None) -> Va
 
 def _convert_scalar(x: Array, dtype: np.dtype[Any], weak_type: bool) -> Array | None:
     """A concrete weak scalar converts while tracing, so that `x + 1` has one constant and no conversion."""
-    if not x.aval.weak_type or dtypes.is_extended(dtype) or is_elsewhere(x):
+    if not x.aval.weak_type or dtypes.is_extended(dtype) or is_elsewhere(x) or is_absent(x):
         return None
     with np.errstate(all="ignore"):
         return Array(ShapedArray((), dtype, weak_type), np.asarray(x._view.astype(dtype)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from ..hlo.analyses.cost import CostEstimate, cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis
@@ -38,6 +38,7 @@ from .checks.nan_checks import checked, is_checking
 from .core import Value
 from .errors import OperandError, TreeStructureError, UnexpectedTracerError
 from .execution import compile_module, runner
+from .library import LIBRARY
 from .pickled_stages import absent, check_text_is_all, picklable
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref
@@ -168,17 +169,6 @@ class ArgInfo:
         return self._aval.dtype
 
 
-JaxprView: TypeAlias = Callable[[HloComputation, Sequence[Value], Sequence[ShapedArray], Sequence[ShapedArray]], Any]
-"""view(computation, its captured values, types of its arguments, types of its results) -> a ClosedJaxpr."""
-_load_view: Callable[[], JaxprView] | None = None
-
-
-def jaxprs_come_from(load: Callable[[], JaxprView]) -> None:
-    """Set where the view of a program as a jaxpr is found, which is above this folder; `load` is called when needed."""
-    global _load_view
-    _load_view = load
-
-
 @boundaries
 class Traced:
     """A function traced for one combination of argument types.
@@ -210,9 +200,8 @@ class Traced:
         { lambda ; a:i32[3]. let b:i32[3] = mul 2:i32[] a in (b,) }
         """
         if self._jaxpr is None:
-            assert _load_view is not None, "no library is imported"
             s = self._signature
-            self._jaxpr = _load_view()(self._computation, self._captured, s.in_avals, s.out_avals)
+            self._jaxpr = LIBRARY.load_jaxpr_view()(self._computation, self._captured, s.in_avals, s.out_avals)
         return self._jaxpr
 
     def lower(self, *, lowering_platforms: Any = None) -> Lowered:

@@ -5,7 +5,7 @@ A family's file has the same name in every layer. Functions that promote dtypes 
 
 import typing as _typing
 
-from ..namespaces import array_functions as _array_functions
+from ..namespaces import array_functions as _array_functions  # noqa: F401  # arrays find their operators
 from ..namespaces import publish as _publish
 from ..tracer.control_flow.branches import cond, platform_dependent, switch, while_loop
 from ..tracer.sharding.placement import with_sharding_constraint
@@ -482,7 +482,6 @@ __all__ += _sort.__all__
 __all__ += shapes.__all__
 __all__ += window.__all__
 
-_array_functions.load_when_used()
 del accuracy, control_flow, convolution, elementwise, indexing, instructions, movement, parallel, precision, primitives
 del collective_hlo, random, shapes, sharding_rules, window
 

@@ -33,6 +33,7 @@ from ..tracer.arrays.array import (
     array_from_numpy,
     array_from_scalar,
     as_value,
+    is_absent,
     is_elsewhere,
     refuse_masked,
     shape_of,
@@ -43,7 +44,6 @@ from ..tracer.arrays.operators import ArrayBase
 from ..tracer.aval import ShapedArray
 from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
-from ..tracer.deferred.pending import PendingArray
 from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
 from ..tracer.source import user_line
@@ -440,7 +440,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     x = as_value(operand)
     value = as_value(padding_value)
     if isinstance(value, Array) and value.aval.weak_type and not value.aval.shape:
-        is_known = not isinstance(value, PendingArray)
+        is_known = not is_absent(value)
         dtype = x.aval.dtype
         value = array_from_scalar(value.item(), dtype) if is_known else convert(value, dtype, False)
     low, high, interior = (tuple(operator.index(c[k]) for c in padding_config) for k in range(3))

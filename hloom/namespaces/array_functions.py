@@ -1,19 +1,15 @@
-"""Operators and methods of arrays call functions of `hloom.numpy`, which is above `hloom.lax`.
+"""Arrays and stages use parts of the library above them: their operators and methods are functions of
+`hloom.numpy`, and their jaxprs are made by `hloom.jaxpr`.
 
-Importing `hloom.numpy` sets these functions. In a program that imports only `hloom.lax`, the first operator on one of
-its arrays loads them.
+Importing `hloom.numpy` sets the functions. In a program that imports only `hloom.lax`, the first operator on one of its
+arrays imports it.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-from ..tracer.arrays.operators import functions_come_from
-from ..tracer.stages import jaxprs_come_from
+from ..tracer.library import LIBRARY
 
-
-def load_when_used() -> None:
-    """Have `hloom.numpy` imported when an operator or a method of an array needs it, and `hloom.jaxpr` when a jaxpr is
-    first made."""
-    functions_come_from(lambda: import_module("..numpy", __package__))
-    jaxprs_come_from(lambda: import_module("..jaxpr.view", __package__).view_of)
+LIBRARY.load_functions = lambda: import_module("..numpy", __package__)
+LIBRARY.load_jaxpr_view = lambda: import_module("..jaxpr.view", __package__).view_of

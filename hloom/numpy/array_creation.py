@@ -21,6 +21,7 @@ from ..tracer.arrays.array import (
     array_from_numpy,
     array_from_scalar,
     as_value,
+    is_absent,
     rank_of,
     refuse_masked,
     resolved,
@@ -29,7 +30,6 @@ from ..tracer.arrays.array import (
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.deferred.pending import PendingArray
 from ..tracer.errors import OperandError, UnsupportedElementTypeError
 from ..tracer.sharding.placement import in_asked_place
 from ..tracer.source import user_line, warn_user
@@ -135,7 +135,7 @@ def array(
     if args:
         copy, order, ndmin = _by_position(args, copy, order, ndmin)
     value = asarray(object, dtype)
-    if copy and value is object and isinstance(value, PendingArray):
+    if copy and value is object and isinstance(value, Array) and is_absent(value):
         value = value.with_aval(value.aval)
     elif copy and value is object and isinstance(value, Array) and not value.aval.is_extended:
         value = value.__copy__()

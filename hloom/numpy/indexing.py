@@ -28,6 +28,7 @@ from ..tracer.arrays.array import (
     array_from_scalar,
     as_value,
     detached,
+    is_absent,
     is_elsewhere,
     rank_of,
     resolved,
@@ -38,7 +39,6 @@ from ..tracer.arrays.operators import ArrayBase
 from ..tracer.arrays.overlay import overlaid
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind, thread_state
-from ..tracer.deferred.pending import PendingArray
 from ..tracer.errors import (
     IndexKindError,
     NonConcreteBooleanIndexError,
@@ -396,7 +396,7 @@ _state = thread_state()
 
 def _is_put_off(array: Array) -> bool:
     """Whether reading a part of the array is deferred. NumPy's view of a small array is done sooner."""
-    return _state.recorder is not None and (isinstance(array, PendingArray) or array.nbytes > MAX_KEPT_ALIVE)
+    return _state.recorder is not None and (is_absent(array) or array.nbytes > MAX_KEPT_ALIVE)
 
 
 def _put_off_part(x: Array, index: Any) -> Value:

@@ -18,7 +18,8 @@ from ..hlo.tracebacks import hide
 from ..tracer.arguments import ArgumentSpec
 from ..tracer.arrays.array import Array, with_storage
 from ..tracer.aval import ShapedArray
-from ..tracer.compound import Compound, argument_names, watch_keys
+from ..tracer.compound import Compound, argument_names
+from ..tracer.settings.context import current_context
 from .implementations import KeyDType, implementation
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,6 +63,8 @@ class _Draw(Compound):
             else:
                 sizes = (given,) if type(given) is int else tuple(given) if type(given) is list else given
             at_once = self._state.direct and self._state.recorder is None
+            if self._uses_keys and current_context().debug_key_reuse:
+                at_once = False  # the keys in a part of a result would not be known
             if at_once and type(sizes) is tuple and all(type(s) is int and s >= 0 for s in sizes):
                 size = math.prod(sizes)
                 drawn = next((n for n in SIZES if n >= size), None)
@@ -87,9 +90,6 @@ class _Draw(Compound):
         view = allocating(storage._view[:size].reshape(stored).copy)
         cut = Array(ShapedArray(stored, storage.aval.dtype, storage.aval.weak_type), view)
         return with_storage(ShapedArray(shape, drawn.aval.dtype), cut) if drawn.aval.is_extended else cut
-
-
-watch_keys(_Draw)
 
 
 def _can_be_cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

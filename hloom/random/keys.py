@@ -10,7 +10,6 @@ from typing import Any, NewType
 
 import numpy as np
 
-from ..hlo.loading import load
 from ..lax.movement import canonical_shape
 from ..tracer import dtypes
 from ..tracer.arrays.array import array_from_scalar, as_value
@@ -22,7 +21,7 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
-from ..tracer.settings.context import current_context, when_on
+from ..tracer.settings.context import current_context
 from ..tracer.source import user_line, warn_user
 from . import counter_based, rbg, threefry  # noqa: F401  # the generators are registered
 from .drawing import compound_draw
@@ -284,11 +283,3 @@ def fold_in(key: Any, data: Any) -> Value:
         )
     impl = _impl_of(one)
     return _as_given(_keys(impl.fold_in(storage_of(one), convert(number, _UINT32, False)), impl), key)
-
-
-def _watch_keys() -> None:
-    """From now on it is known of concrete keys whether they were used."""
-    load("..tracer.checks.key_reuse", __package__)
-
-
-when_on("debug_key_reuse", _watch_keys)

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hloom.tracer.core import EVAL, CheckedEvalTrace
+from hloom.tracer.core import CheckingLayer
+from hloom.tracer.layers import LAYERS
 
 import hloom
 import hloom.numpy as jnp
@@ -207,17 +208,21 @@ def test_effects_do_not_happen_twice() -> None:
 
 
 def test_operations_pay_nothing_until_results_are_checked() -> None:
-    """A fresh process: the bottom trace is the plain one until the setting is first on."""
+    """A fresh process: the bottom trace has no layers until the setting is first on."""
     code = (
-        "import hloom, hloom.numpy as jnp; from hloom.tracer.core import EVAL\n"
-        "jnp.sin(1.0); print(type(EVAL).__name__)\n"
-        "with hloom.debug_nans(True): print(type(EVAL).__name__)\n"
+        "import hloom, hloom.numpy as jnp; from hloom.tracer.layers import LAYERS\n"
+        "jnp.sin(1.0); print(type(LAYERS.top).__name__)\n"
+        "with hloom.debug_nans(True): print(type(LAYERS.top).__name__)\n"
     )
     environment = {k: v for k, v in os.environ.items() if k != "HLOOM_JIT_LEVEL"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.split() == ["EvalTrace", "CheckedEvalTrace"]
+    assert done.stdout.split() == ["NoneType", "CheckingLayer"]
     with hloom.debug_nans(True):
-        assert isinstance(EVAL, CheckedEvalTrace)
+        layers, layer = [], LAYERS.top
+        while layer is not None:
+            layers.append(layer)
+            layer = getattr(layer, "below", None)
+        assert any(isinstance(layer, CheckingLayer) for layer in layers)
 
 
 def test_the_environment_and_the_process() -> None:

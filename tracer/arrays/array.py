@@ -8,6 +8,7 @@ operations never makes buffers, and arrays that were computed on several devices
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...hlo.backend import DeviceBuffer
+from ...hlo.forking import Order, fork_lock
 from ...hlo.host_buffers import HostBuffer, locked
 from ...hlo.memory_pressure import allocating
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
@@ -24,7 +26,7 @@ from ..aval import ShapedArray
 from ..dtypes import canonical_dtype, python_scalar_dtype
 from ..errors import DeletedArrayError, OperandError, UnsupportedElementTypeError
 from ..settings.context import thread
-from ..sharding.devices import CpuDevice, default_device, when_several
+from ..sharding.devices import SEVERAL, CpuDevice, default_device
 from ..sharding.shardings import ManualSharding, Shard, Sharding, SingleDeviceSharding, default_sharding
 from ..sharding.shards import assembled, cut, shards_of
 from ..source import user_line
@@ -32,11 +34,27 @@ from .layouts import Format, row_major
 from .operators import ArrayBase, Value
 
 NDArray = np.ndarray[Any, Any]
+read_slot = object.__getattribute__
+"""The content of a slot; AttributeError if it is empty, in which case `getattr` would fill it."""
 READERS = (
     *("__bool__", "__int__", "__float__", "__complex__", "__index__", "__format__", "__dlpack__"),
     *("item", "tolist"),
 )
 """Methods that give an array's elements to Python: users meet their errors."""
+
+
+class Absence(ABC):
+    """The reason why an array has no elements: its value is deferred (`Handle` in `pending.py`), or it is deleted."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def end(self, array: Array) -> None:
+        """Give the array its elements by `Array._receive`. DeletedArrayError if there are none any more."""
+
+    @abstractmethod
+    def shared(self, array: Array) -> Absence:
+        """The absence of another array with the same elements. DeletedArrayError if there are none any more."""
 
 
 class Array(ArrayBase):
@@ -48,7 +66,7 @@ class Array(ArrayBase):
     (array([1.5, 2.5], dtype=float32), 1.5)
     """
 
-    __slots__ = ("__weakref__", "_buffer", "_numpy", "_pending", "_placed", "_shards", "_storage", "_view", "aval")
+    __slots__ = ("__weakref__", "_absence", "_buffer", "_numpy", "_placed", "_shards", "_storage", "_view", "aval")
 
     aval: ShapedArray
     _buffer: DeviceBuffer
@@ -59,8 +77,8 @@ class Array(ArrayBase):
     """For the library, which does not write to it. Arrays of extended dtypes have none."""
     _storage: Array
     """Only for an extended dtype: the array that stores the elements (`overlay.py`)."""
-    _pending: Any
-    """Only while its value is deferred (`pending.py`)."""
+    _absence: Absence
+    """Only while its value is deferred, and after it is deleted: then the slots of elements are empty."""
     _placed: Sharding
     """Where the user has put it, or where it was computed from such arrays; empty for all other arrays."""
     _shards: list[DeviceBuffer]
@@ -90,37 +108,56 @@ class Array(ArrayBase):
 
     def __getattr__(self, name: str) -> Any:
         # Reached only when a slot is empty (or for names that do not exist).
+        if name == "_buffer":
+            try:
+                view = read_slot(self, "_view")
+            except AttributeError:
+                view = None
+            if view is not None:  # the commonest case: it is `_kept` without a call
+                self._buffer = made = HostBuffer(view, self.aval.hlo)
+                try:
+                    read_slot(self, "_view")
+                except AttributeError:
+                    _empty(self, name)
+                return made
+            if not self.aval.is_extended:
+                self._settle()
+                if slot_is_set(self, "_buffer"):
+                    return self._buffer
+                return self._kept(name, "_view", HostBuffer(self._view, self.aval.hlo))
+        if name == "_view" and not self.aval.is_extended:
+            try:
+                buffer = read_slot(self, "_buffer")
+            except AttributeError:  # the errors below must not show this one
+                buffer = None
+            if buffer is None:
+                self._settle()
+                if slot_is_set(self, "_view"):
+                    return self._view
+                if slot_is_set(self, "_shards"):
+                    view = assembled(self._shards, self._placed, self.aval.shape, self.aval.hlo)
+                    return self._kept(name, "_shards", view)
+                buffer = self._buffer
+            return self._kept(name, "_buffer", buffer.__array__())
         if name in _NOT_OFFERED:
             raise AttributeError(name)
-        if name == "_view":
-            if self.aval.is_extended:
-                raise TypeError(_no_numbers(self))
-            if slot_is_set(self, "_shards"):
-                view = assembled(self._shards, self._placed, self.aval.shape, self.aval.hlo)
-            else:
-                view = self._buffer.__array__()
-            self._view = view
-            return view
         if name == "_numpy":
-            view = locked(self._view)
-            self._numpy = view
-            return view
+            return self._kept(name, "_view", locked(self._view))
+        if name in _ELEMENTS:
+            self._settle()
+        if name == "_view":
+            raise TypeError(_no_numbers(self))
         if name == "_buffer":
-            buffer = self._storage._buffer if self.aval.is_extended else HostBuffer(self._view, self.aval.hlo)
-            self._buffer = buffer
-            return buffer
+            return self._kept(name, "_storage", self._storage._buffer)
         if name == "_storage" and self.aval.is_extended:
             if slot_is_set(self, "_shards"):
-                storage = Array.from_shards(self.aval.storage, self._shards, self._placed)
-            else:
-                storage = Array.from_buffer(self.aval.storage, self._buffer)
-            self._storage = storage
-            return storage
+                return self._kept(name, "_shards", Array.from_shards(self.aval.storage, self._shards, self._placed))
+            return self._kept(name, "_buffer", Array.from_buffer(self.aval.storage, self._buffer))
         if name == "_shards" and slot_is_set(self, "_placed"):
             stored = self._storage if self.aval.is_extended else self
+            source = "_view" if stored is self else "_storage"
             shards = stored._shards if stored is not self and slot_is_set(stored, "_shards") else None
-            self._shards = shards or cut(stored._view, self._placed, self.aval.shape)
-            return self._shards
+            return self._kept(name, source, shards or cut(stored._view, self._placed, self.aval.shape))
         error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if name.startswith("__"):  # NumPy looks up some, and does not show the error
             raise error
@@ -130,13 +167,47 @@ class Array(ArrayBase):
             hide(error)
             raise
 
+    def _kept(self, slot: str, source: str, value: Any) -> Any:
+        """`value`, which was made from the slot `source`, and stays in `slot` unless another thread has deleted the
+        array meanwhile: then `source` is empty."""
+        setattr(self, slot, value)
+        try:
+            read_slot(self, source)
+        except AttributeError:  # see `slot_is_set`
+            _empty(self, slot)
+        return value
+
+    def _settle(self) -> None:
+        """Compute the elements if they are deferred. DeletedArrayError if the array is deleted."""
+        try:
+            absence: Absence = read_slot(self, "_absence")
+        except AttributeError:  # see `slot_is_set`
+            return
+        absence.end(self)
+
+    def _receive(self, absence: Absence, buffer: DeviceBuffer | None, view: NDArray | None) -> None:
+        """Take the elements, in one form or both, if it still lacks them because of `absence`."""
+        with _lock:
+            if slot_is_set(self, "_absence") and self._absence is absence:  # else another thread has been here
+                if buffer is not None:
+                    self._buffer = buffer
+                if view is not None:
+                    self._view = view
+                del self._absence
+
     def with_aval(self, aval: ShapedArray) -> Array:
         """The same elements with a type that differs in its weak type only."""
         other = Array.__new__(Array)
         other.aval = aval
+        is_empty = True
         for slot in _ELEMENTS:
             if slot_is_set(self, slot):
+                is_empty = False
                 setattr(other, slot, getattr(self, slot))
+        if is_empty:
+            if not slot_is_set(self, "_absence"):  # another thread has just settled it
+                return self.with_aval(aval)
+            other._absence = self._absence.shared(self)
         if slot_is_set(self, "_placed"):
             other._placed = self._placed
         return other
@@ -266,6 +337,7 @@ class Array(ArrayBase):
         return format(self._view[()] if not self.aval.shape else self._view, spec)
 
     def __repr__(self) -> str:
+        self._refuse_deleted()
         if not (self.is_fully_addressable or self.is_fully_replicated):
             return f"Array({self.aval.shape}, dtype={self.aval.dtype.name})"
         if self.aval.is_extended:
@@ -320,20 +392,24 @@ class Array(ArrayBase):
         Array([1., 1.], dtype=float32)
         """
         try:
-            buffer: DeviceBuffer = object.__getattribute__(self, "_buffer")
+            buffer: DeviceBuffer | None = read_slot(self, "_buffer")
         except AttributeError:  # see `slot_is_set`
-            return self
-        buffer.block_until_ready()
+            buffer = None
+        if buffer is not None:
+            buffer.block_until_ready()
+        else:
+            self._settle()
         return self
 
     def is_ready(self) -> bool:
-        """False while a device has still to compute the elements. On the CPU calls return when they are done.
+        """False while a device has still to compute the elements. On the CPU calls return when they are done; a
+        deferred value is computed first, since it would never be there otherwise.
 
         >>> import hloom.numpy as jnp
         >>> jnp.ones(2).is_ready()
         True
         """
-        self._refuse_deleted()
+        self._settle()
         return not slot_is_set(self, "_buffer") or self._buffer.is_ready()
 
     def is_deleted(self) -> bool:
@@ -345,7 +421,7 @@ class Array(ArrayBase):
         >>> x.is_deleted()
         True
         """
-        return False
+        return slot_is_set(self, "_absence") and self._absence is DELETED
 
     def delete(self) -> None:
         """Give up the memory now; using the array afterwards raises DeletedArrayError.
@@ -370,19 +446,20 @@ class Array(ArrayBase):
         return buffer
 
     def _clear(self) -> bool:
-        """Make the array a deleted one; False if it had no buffer, perhaps because another thread cleared it first.
+        """Make the array a deleted one; False if it is one, perhaps because another thread deleted it first.
 
-        First the class changes: from then on a thread that is just making a view or a buffer can no longer keep it
-        here. Then the slots are emptied; that can happen only once.
+        The slots are emptied twice, outside of the lock since destructors may run. Another thread may just be making a
+        view or a buffer. Either it finds that the slot which it is made from is empty, and does not keep it (`_kept`);
+        or it has kept it before the second time.
         """
-        self.__class__ = DeletedArray
-        for slot in _SLOTS[1:]:
-            with suppress(AttributeError):
-                slot.__delete__(self)
-        try:
-            _SLOTS[0].__delete__(self)
-        except AttributeError:
-            return False
+        with _lock:
+            if self.is_deleted():
+                return False
+            before = self._absence if slot_is_set(self, "_absence") else None
+            self._absence = DELETED
+        del before
+        for slot in _ELEMENTS * 2:
+            _empty(self, slot)
         return True
 
     # ---- places
@@ -556,7 +633,7 @@ class Array(ArrayBase):
         >>> x = jnp.ones(2)
         >>> x.copy_to_host_async()
         """
-        self._refuse_deleted()
+        self._settle()
 
     def _refuse_deleted(self) -> None:
         if self.is_deleted():
@@ -569,18 +646,12 @@ _NOT_OFFERED = frozenset({"__array_struct__", "__array_interface__"})
 """Attributes that NumPy looks up before it calls `__array__`."""
 _ELEMENTS = ("_buffer", "_numpy", "_shards", "_storage", "_view")
 """The slots that hold the elements in one form or another."""
-_SLOTS = [Array.__dict__[name] for name in _ELEMENTS]
-
-
-_places_matter: list[bool] = []
-"""Not empty once there are several devices."""
-when_several(lambda: _places_matter.append(True))
 
 
 def is_elsewhere(array: Array) -> bool:
     """Whether an operation must ask where the array is. Functions that compute with NumPy arrays directly leave such
     arrays to `bind`."""
-    return bool(_places_matter) and slot_is_set(array, "_placed")
+    return bool(SEVERAL) and slot_is_set(array, "_placed")
 
 
 def on_several(array: Array) -> bool:
@@ -599,37 +670,21 @@ def _deleted(array: Array) -> str:
     )
 
 
-class _Gone:
-    """A slot of a deleted array: reading raises. A thread that read the array as it was deleted may still want to
-    keep a view or a buffer in it, in vain."""
-
-    def __get__(self, array: Array, owner: type) -> Any:
-        raise DeletedArrayError(_deleted(array))
-
-    def __set__(self, array: Array, value: object) -> None:
-        return
-
-
-class DeletedArray(Array):
-    """The class of a deleted array: every use of its elements, printing too, raises DeletedArrayError."""
+class _Deleted(Absence):
+    """The absence of the elements of a deleted array: every use of them, printing too, raises DeletedArrayError."""
 
     __slots__ = ()
-    _buffer = _Gone()
-    _numpy = _Gone()
-    _shards = _Gone()
-    _storage = _Gone()
-    _view = _Gone()
 
-    def is_deleted(self) -> bool:
-        return True
+    def end(self, array: Array) -> None:
+        raise DeletedArrayError(_deleted(array))
 
-    def delete(self) -> None:
-        return
+    def shared(self, array: Array) -> Absence:
+        raise DeletedArrayError(_deleted(array))
 
-    def __repr__(self) -> str:
-        raise DeletedArrayError(_deleted(self))
 
-    __str__ = __repr__
+DELETED = _Deleted()
+_lock = fork_lock(Order.LEAF)
+"""Held while the absence of an array's elements begins or ends."""
 
 
 def _no_numbers(array: Array) -> str:
@@ -643,10 +698,24 @@ def _no_numbers(array: Array) -> str:
 def slot_is_set(array: Array, slot: str) -> bool:
     """True if `slot` holds something; unlike getattr, does not fill it."""
     try:
-        object.__getattribute__(array, slot)
+        read_slot(array, slot)
     except AttributeError:
         return False
     return True
+
+
+def _empty(array: Array, slot: str) -> None:
+    with suppress(AttributeError):
+        delattr(array, slot)
+
+
+def is_absent(array: Array) -> bool:
+    """Whether the elements are not there: deferred, or deleted. Does not ask for them."""
+    try:
+        read_slot(array, "_view")  # first, since a slot that is set costs little
+    except AttributeError:
+        return slot_is_set(array, "_absence")
+    return False
 
 
 # ---- making arrays
@@ -797,7 +866,6 @@ def _unpickle(array: NDArray, weak_type: bool) -> Array:
 
 __all__ = [
     "Array",
-    "DeletedArray",
     "UnsupportedElementTypeError",
     "array_from_numpy",
     "array_from_scalar",

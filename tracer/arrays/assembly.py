@@ -16,7 +16,7 @@ from ..sharding.placement import check_fits, completed
 from ..sharding.shardings import Index, Sharding
 from ..source import user_line
 from ..trees import tree
-from .array import Array, DeletedArray, as_value
+from .array import Array, as_value
 
 __all__ = [
     "copy_to_host_async",
@@ -233,7 +233,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     """
     devices(platform)
     # `type`, since `isinstance` reads the class of a weak proxy's object, which may be gone
-    return [x for x in gc.get_objects() if issubclass(type(x), Array) and not isinstance(x, DeletedArray)]
+    return [x for x in gc.get_objects() if issubclass(type(x), Array) and not x.is_deleted()]
 
 
 def copy_to_host_async(x: Any) -> Any:

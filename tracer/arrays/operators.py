@@ -16,28 +16,19 @@ from numpy.typing import DTypeLike
 
 from ...hlo.tracebacks import boundaries
 from ..aval import ShapedArray
+from ..library import LIBRARY
 
 
 class _NotYet:
     """Takes the place of the functions until the first one is needed."""
 
-    def __init__(self, load: Callable[[], object]) -> None:
-        self._load = load
-
     def __getattr__(self, name: str) -> Any:
-        self._load()
-        assert _np is not self, "what was loaded called use_functions"
+        LIBRARY.load_functions()
+        assert _np is not self, "hloom.numpy has not called use_functions"
         return getattr(_np, name)
 
 
-_np: Any = None
-
-
-def functions_come_from(load: Callable[[], object]) -> None:
-    """If there are no functions yet, `load` is called when an operator or a method first needs one."""
-    global _np
-    if _np is None:
-        _np = _NotYet(load)
+_np: Any = _NotYet()
 
 
 def use_functions(*functions: Callable[..., Any]) -> None:

@@ -18,8 +18,9 @@ from ...hlo.shape import Shape
 from .. import dtypes, recording
 from ..arrays.array import Array, as_value
 from ..aval import ShapedArray
-from ..core import EVAL, Call, CheckedEvalTrace, Value, bind, current_trace, refine_eval, set_current_trace
+from ..core import EVAL, Call, Value, bind, current_trace, set_current_trace
 from ..errors import OperandError
+from ..layers import Layer
 from ..ops import compare, full_like, reduce_with, scalar, select
 from ..recording import HloTrace
 from ..references.refs import Ref, new_ref
@@ -142,30 +143,26 @@ class _LookingTrace(HloTrace):
         return results
 
 
-class _LookingEval(CheckedEvalTrace):
-    """Checks results at once."""
+class LookingLayer(Layer):
+    """Checks the results of operations outside of jit at once. Once it is made, programs that are recorded have the
+    checks too."""
 
-    def process(
-        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
-    ) -> Value | list[Value]:
-        result = super().process(opcode, operands, attributes, shape)
+    def __init__(self) -> None:
+        recording.LOOKING[:] = [_LookingTrace]
+
+    def process(self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape) -> Any:
+        result = self.below.process(opcode, operands, attributes, shape)
         _look(opcode, operands, result)
         return result
 
     def process_with_scalar(
         self, opcode: Opcode, x: Array, y: Array, attributes: Any, shape: Shape, aval: ShapedArray
-    ) -> Array:
-        result = super().process_with_scalar(opcode, x, y, attributes, shape, aval)
+    ) -> Any:
+        result = self.below.process_with_scalar(opcode, x, y, attributes, shape, aval)
         _look(opcode, (x, y), result)
         return result
 
-    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
-        results = super().process_call(call, operands)
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> Any:
+        results = self.below.process_call(call, operands)
         _look_for_nan(results)
         return results
-
-
-def start() -> None:
-    """From now on operations ask for the settings."""
-    recording.LOOKING.append(_LookingTrace)
-    refine_eval(_LookingEval, first=True)

@@ -3,7 +3,7 @@
 `uses_of` derives which keys a computation uses from its instructions: calls with declared uses (`key_uses.py`) are the
 source, and uses are followed through calls, loops and branches; a key that it uses twice is a KeyReuseError. Every
 jitted function is checked when it is traced. Outside of jit, concrete keys record their consumption: by operations and
-loops (`KeyEvalTrace`), and by calls of jitted functions (`watched`). The words that store the keys have the record.
+loops (`KeyLayer`), and by calls of jitted functions (`watched`). The words that store the keys have the record.
 
 Names and semantics follow jax.experimental.key_reuse.
 """
@@ -26,15 +26,16 @@ from ...hlo.shape import Shape
 from ..arrays.array import Array
 from ..arrays.overlay import storage_of, storages
 from ..control_flow.scan import SCAN, Scan
-from ..core import Call, CheckedEvalTrace, Value, call_of, refine_eval
+from ..core import Call, Value, array_of, call_of, taken_branch
 from ..errors import KeyReuseError
+from ..layers import Layer
 from ..settings.context import current_context
 from ..source import user_line
 from ..traced import JIT, Traced
 from ..trees import tree
 from .key_uses import ALL, NONE, Forward, Mask, Sink, Uses, masked
 
-__all__ = ["KeyEvalTrace", "check", "uses_of", "watched"]
+__all__ = ["KeyLayer", "check", "uses_of", "watched"]
 
 _SAME = frozenset({
     *(Opcode.BITCAST, Opcode.BROADCAST, Opcode.CONVERT, Opcode.COPY, Opcode.OPT_BARRIER, Opcode.RESHAPE),
@@ -447,43 +448,40 @@ def _is_on() -> bool:
     return not _depth.inside and current_context().debug_key_reuse
 
 
-class KeyEvalTrace(CheckedEvalTrace):
-    """An EvalTrace that marks keys, for `debug_key_reuse`."""
+class KeyLayer(Layer):
+    """Marks keys, for `debug_key_reuse`."""
 
-    def process(
-        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
-    ) -> Value | list[Value]:
-        run: Callable[[], Any] = partial(super().process, opcode, operands, attributes, shape)
+    def process(self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape) -> Any:
+        run: Callable[[], Any] = partial(self.below.process, opcode, operands, attributes, shape)
         if not _is_on():
-            return run()  # type: ignore[no-any-return]
-        arrays = [self.array(o) for o in operands]
+            return run()
+        arrays = [array_of(o) for o in operands]
         if opcode is Opcode.WHILE:
             return _watch("while", _uses_of_while(attributes, user_line()), arrays, run)
         if opcode is Opcode.CONDITIONAL:
             branches = attributes.branch_computations
-            return _watch("cond", uses_of(branches[self.taken(arrays[0], len(branches))]), arrays[1:], run)
+            return _watch("cond", uses_of(branches[taken_branch(arrays[0], len(branches))]), arrays[1:], run)
         result = run()
         is_moved = opcode in _SAME and isinstance(result, Array) and result is not arrays[0]
         if is_moved and arrays[0].aval.dtype == _WORDS:
             _set_view(result, _view(arrays[0]).moved(HloInstruction(opcode, shape, (), attributes)))
-        return result  # type: ignore[no-any-return]
+        return result
 
-    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
-        run = partial(super().process_call, call, operands)
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> Any:
+        run: Callable[[], list[Any]] = partial(self.below.process_call, call, operands)
         if not _is_on():
             return run()
         rule = call.primitive.key_uses
         if not isinstance(call.meaning, HloComputation) and (rule is None or rule(call) is None):
             return run()  # a function runs operation by operation
         name = _JITTED if call.primitive is JIT else call.primitive.name or "call"
-        again = partial(super().process_call, call) if isinstance(call.params, Uses) else None
-        return _watch(name, _uses_of_call(call), [self.array(o) for o in operands], run, again)
+        again = partial(self.below.process_call, call) if isinstance(call.params, Uses) else None
+        return _watch(name, _uses_of_call(call), [array_of(o) for o in operands], run, again)
 
 
 _JITTED = "jit-compiled function"
 _WORDS = np.dtype(np.uint32)
 """The dtype of the words of keys."""
-refine_eval(KeyEvalTrace, first=True)
 
 
 # ---- jitted functions

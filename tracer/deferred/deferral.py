@@ -1,7 +1,7 @@
-"""Putting operations off: the bottom trace in a thread that has a Recorder.
+"""Deferring operations: the layer of the bottom trace in a thread that has a Recorder.
 
-`EVAL`, which computes at once, becomes a `DelayingTrace` when the first operation is deferred. From then on an
-operation that arrives there in a thread with a recorder is recorded, and its result is a PendingArray. Transformations
+`DeferralLayer` is on from the first deferred operation. From then on an operation that arrives there in a thread with a
+recorder is recorded, and the elements of its result are deferred (`pending.py`). Transformations
 know nothing of it: the trace of a derivative computes primal values in the trace below, which is this one. While HLO is
 recorded for jit no operation arrives here, so a traced value is never deferred.
 
@@ -29,23 +29,23 @@ from ...hlo.ops.structure import GetTupleElementAttributes
 from ...hlo.shape import Shape
 from ...hlo.structural_key import structural_key
 from .. import execution
-from ..arrays.array import Array, slot_is_set
+from ..arrays.array import Array, read_slot, slot_is_set
 from ..aval import ShapedArray, aval_of_shape
 from ..checks.nan_checks import is_checking
 from ..core import (
     EVAL,
-    CheckedEvalTrace,
-    EvalTrace,
+    EVALUATION,
     Value,
+    array_of,
     current_metadata,
     eval_computation,
-    refine_eval,
     set_current_trace,
     thread_state,
 )
+from ..layers import LAYERS, Layer
 from ..settings.context import Context, current_context
 from .clusters import constant_bytes, live_handles, settle
-from .pending import Batch, Handle, PendingArray, pending
+from .pending import Batch, Handle, pending
 from .steps import MANY_CONSTANTS, next_step, root_of, site_of_user
 
 _state = thread_state()
@@ -114,7 +114,7 @@ class Recorder:
 
     def record(
         self, opcode: Opcode, operands: Sequence[Any], attributes: Attributes, shape: Shape, aval: ShapedArray
-    ) -> PendingArray:
+    ) -> Array:
         """The result of an op with one result, of type `aval`."""
         while True:
             batch = self.batch
@@ -124,7 +124,7 @@ class Recorder:
 
     def record_many(
         self, opcode: Opcode, operands: Sequence[Any], attributes: Attributes, shape: Shape
-    ) -> list[PendingArray]:
+    ) -> list[Array]:
         """The results of an op that returns a tuple."""
         number = 0
         while not number:
@@ -132,7 +132,7 @@ class Recorder:
             number = self._add(batch, opcode, operands, attributes, shape, None, None)
         return [self._element(batch, number, k, s) for k, s in enumerate(shape.elements)]
 
-    def _element(self, batch: RecordedBatch, of: int, index: int, shape: Shape) -> PendingArray:
+    def _element(self, batch: RecordedBatch, of: int, index: int, shape: Shape) -> Array:
         entries = batch.entries
         aval = aval_of_shape(shape)
         parent = entries[-1][0]
@@ -164,15 +164,18 @@ class Recorder:
         while True:
             numbers = []
             for operand in operands:
-                if operand.__class__ is PendingArray:
-                    try:
-                        given = operand._pending
-                    except AttributeError:
-                        given = None  # another thread has just settled it
-                    if given is not None and given.batch is batch:
-                        numbers.append(given.number)
+                if by_value is None and (found := known.get(id(operand))) is not None:
+                    numbers.append(found[0])
+                    continue
+                try:
+                    absence = read_slot(operand, "_absence")
+                except AttributeError:  # it has its elements
+                    absence = None
+                if absence is not None:
+                    if absence.__class__ is Handle and absence.batch is batch:
+                        numbers.append(absence.number)
                         continue
-                    operand.filled()
+                    operand._settle()
                 elif by_value is not None and len(numbers) in by_value and operand.aval.size == 1:
                     number = self._constant(batch, operand)
                     if number:
@@ -312,7 +315,7 @@ def _place(context: Context) -> tuple[Any, ...]:
 def _leaf(batch: RecordedBatch, array: Any) -> int:
     """The number of a value from outside. The batch has its elements, even if the array is deleted meanwhile."""
     if not isinstance(array, Array):
-        EVAL.array(array)  # raises: a tracer that outlived its trace
+        array_of(array)  # raises: a tracer that outlived its trace
     aval = array.aval
     own = Array.__new__(Array)
     own.aval = aval
@@ -345,22 +348,20 @@ def _run_op(opcode: Opcode, arrays: list[Any], attributes: Any, shape: Shape) ->
         except (UnsupportedError, NotImplementedError):
             with set_current_trace(EVAL):
                 return eval_computation(attributes.to_apply, arrays)
-    return EvalTrace.process(EVAL, opcode, tuple(arrays), attributes, shape)
+    return EVALUATION.process(opcode, tuple(arrays), attributes, shape)
 
 
-class DelayingTrace(CheckedEvalTrace):
-    """EVAL, once any thread defers operations."""
+class DeferralLayer(Layer):
+    """Records operations in threads that defer them."""
 
-    def process(
-        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
-    ) -> Value | list[Value]:
+    def process(self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape) -> Any:
         found = recorder()
         if found is None:
-            return super().process(opcode, operands, attributes, shape)
+            return self.below.process(opcode, operands, attributes, shape)
         reason = found.at_once or (_why_alone(opcode, attributes) if opcode in _NOT_ALWAYS else None)
         if reason is not None:
             found.ran(opcode.value, reason)
-            return super().process(opcode, operands, attributes, shape)
+            return self.below.process(opcode, operands, attributes, shape)
         if shape.tuple_shapes is None:
             aval = ShapedArray(shape.dimensions, shape.element.dtype)
             return found.record(opcode, operands, attributes, shape, aval)
@@ -368,11 +369,15 @@ class DelayingTrace(CheckedEvalTrace):
 
     def process_with_scalar(
         self, opcode: Opcode, x: Array, y: Array, attributes: Attributes, shape: Shape, aval: ShapedArray
-    ) -> Array:
+    ) -> Any:
         found = recorder()
         if found is None or found.at_once is not None:
-            return super().process_with_scalar(opcode, x, y, attributes, shape, aval)
+            return self.below.process_with_scalar(opcode, x, y, attributes, shape, aval)
         return found.record(opcode, (x, y), attributes, shape, aval)
+
+    def run_program(self, computation: HloComputation, arrays: Sequence[Array]) -> Any:
+        recorded = recorded_call(computation, arrays)
+        return self.below.run_program(computation, arrays) if recorded is None else recorded
 
 
 def _setting(context: Context) -> str | None:
@@ -407,7 +412,7 @@ def recorded_call(computation: HloComputation, arrays: Sequence[Array]) -> list[
     if reason is not None:
         found.ran(computation.name, reason)
         return None
-    return found.record_many(Opcode.CALL, arrays, _call_of(computation), computation.root.shape)  # type: ignore[return-value]
+    return found.record_many(Opcode.CALL, arrays, _call_of(computation), computation.root.shape)
 
 
 def _call_of(computation: HloComputation) -> CallAttributes:
@@ -424,9 +429,8 @@ def _can_be_put_off(computation: HloComputation) -> bool:
 
 
 def start() -> None:
-    """From now on EVAL looks up each thread's recorder."""
-    refine_eval(DelayingTrace)
-    execution.put_off_calls(recorded_call)
+    """From now on operations look up each thread's recorder."""
+    LAYERS.turn_on("deferral")
 
 
-__all__ = ["UNSET", "DelayingTrace", "Recorder", "recorded_call", "recorder", "restore", "start"]
+__all__ = ["UNSET", "DeferralLayer", "Recorder", "recorded_call", "recorder", "restore", "start"]

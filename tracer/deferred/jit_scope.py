@@ -279,9 +279,9 @@ def change_level(level: int) -> None:
     if level:
         start()
         _session.often = 2 if level == 1 else 1
-        type(_state).recorder = _session
+        core.defer_in_all_threads(_session)
     else:
-        type(_state).recorder = None
+        core.defer_in_all_threads(None)
     found = recorder()  # of this thread: other threads follow when they next compute
     if found is None and not level:
         vars(_state).pop("recorder", None)

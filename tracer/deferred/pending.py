@@ -1,9 +1,8 @@
-"""PendingArray: an array with a deferred value, and the record of the operations that will compute it.
+"""Arrays with deferred values, and the record of the operations that will compute them.
 
 Within a `jit_scope`, an operation on arrays is not carried out. It becomes an entry of the thread's `Batch`, and its
-result is a PendingArray, which knows its number there. Code that reads only types sees an Array like any other. Reading
-its elements settles the batch (`clusters.py`), and the array becomes an ordinary one: its class changes, as a deleted
-array's does.
+result is an Array without elements: its `Handle` knows the number of the entry. Code that reads only types sees no
+difference. Reading the elements settles the batch (`clusters.py`), and the array gets them.
 
 A batch keeps the operands from outside, and refers to results weakly: an array without a reference when the batch is
 settled is no result. A batch grows at its end only, so another thread may take the present entries and settle them for
@@ -13,19 +12,12 @@ itself: everything here is without effects, and computing a value twice does no 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import suppress
-from typing import Any, Self
+from typing import Any
 
 from ...hlo.backend import DeviceBuffer
-from ...hlo.forking import Order, fork_lock
-from ..arrays.array import Array, NDArray, slot_is_set
+from ..arrays.array import Absence, Array, NDArray
 from ..aval import ShapedArray
 from .steps import Step
-
-_lock = fork_lock(Order.LEAF)
-"""Held while an array changes its class."""
-_HANDLE: Any = Array.__dict__["_pending"]
-_ASKED = frozenset({"_buffer", "_numpy", "_view"})
 
 
 class Batch(ABC):
@@ -51,8 +43,9 @@ class Batch(ABC):
         """Fill the handle; others of the batch too, if the batch belongs to this thread."""
 
 
-class Handle:
-    """A deferred result. All arrays that are this value, strongly or weakly typed, hold it."""
+class Handle(Absence):
+    """A deferred result: the absence of its elements. All arrays that are this value, strongly or weakly typed, have
+    it."""
 
     __slots__ = ("__weakref__", "batch", "buffer", "number", "view")
 
@@ -68,75 +61,19 @@ class Handle:
         self.buffer, self.view = buffer, view
         self.batch = None
 
-
-class PendingArray(Array):
-    """An Array without elements, so far."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _ASKED:
-            self.filled()
-            return getattr(self, name)
-        return super().__getattr__(name)
-
-    def filled(self) -> Array:
-        """Itself, an ordinary Array from now on."""
-        try:
-            handle = self._pending
-        except AttributeError:  # another thread has just done it
-            return self
-        batch = handle.batch
+    def end(self, array: Array) -> None:
+        batch = self.batch
         if batch is not None:
-            batch.settle_for(handle)
-        with _lock:
-            if self.__class__ is PendingArray:  # else another thread has been here, and has perhaps given it away since
-                if handle.buffer is not None:
-                    self._buffer = handle.buffer
-                if handle.view is not None:
-                    self._view = handle.view
-                self.__class__ = Array  # type: ignore[assignment]
-                del self._pending
+            batch.settle_for(self)
+        array._receive(self, self.buffer, self.view)
+
+    def shared(self, array: Array) -> Absence:
         return self
 
-    def with_aval(self, aval: ShapedArray) -> Array:
-        try:
-            handle = self._pending
-        except AttributeError:
-            return super().with_aval(aval)
-        other = PendingArray.__new__(PendingArray)
-        other.aval = aval
-        other._pending = handle
-        if slot_is_set(self, "_placed"):
-            other._placed = self._placed
-        return other
 
-    def block_until_ready(self) -> Self:
-        self.filled()
-        return self
-
-    def is_ready(self) -> bool:
-        """True: reading waits for the value, since it would never be there otherwise."""
-        return self.filled().is_ready()
-
-    def copy_to_host_async(self) -> None:
-        self.filled().copy_to_host_async()
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the value is there already. Does not ask for it."""
-        return not slot_is_set(self, "_pending") or self._pending.batch is None
-
-    def delete(self) -> None:
-        with _lock:
-            super().delete()
-            with suppress(AttributeError):
-                _HANDLE.__delete__(self)
-
-
-def pending(aval: ShapedArray, handle: Handle) -> PendingArray:
+def pending(aval: ShapedArray, handle: Handle) -> Array:
     """An array of type `aval` that will have the value of `handle`."""
-    self = PendingArray.__new__(PendingArray)
+    self = Array.__new__(Array)
     self.aval = aval
-    self._pending = handle
+    self._absence = handle
     return self

@@ -1,8 +1,8 @@
 """The recording of a timeline: the switches at its beginning and its end.
 
 A recording is a `Recorder` (`hlo/timeline/spans.py`), and all layers report to it. This file adds the events of Python:
-jitted calls, events that `monitoring` reports, and, on request, each call of the user's Python functions. Jitted calls
-have no test for it: while a recording runs, `JitFunction.__call__` is another method.
+events that `monitoring` reports and, on request, each call of the user's Python functions. `JitFunction` adds its calls
+itself while there is a recorder.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from ...hlo.records import dataclass
 from ...hlo.timeline import spans
 from ...hlo.timeline.spans import RECORDERS, Kind, Recorder, Track
 from ...hlo.timeline.timeline import Timeline, timeline_of
-from ...hlo.tracebacks import hide
-from ..jit import JitFunction
 from ..source import is_users
 from . import monitoring
 from .monitoring import COMPILE_EVENT, TRACE_EVENT
@@ -86,7 +84,6 @@ class Session:
                 self._python.start()
             spans.start(self._recorder)
             if self._recorder.detail > 1:
-                _record_calls()
                 _listen(self._recorder)
 
     def stop(self) -> Timeline:
@@ -99,31 +96,9 @@ class Session:
 
 
 _lock = fork_lock(Order.USER)
-_usual_call: Callable[..., Any] = JitFunction.__call__
-
-
-def _recorded_call(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """`JitFunction.__call__` while a recording runs. Calls inside of a function that is traced are a part of that."""
-    try:
-        recorder = next(iter(RECORDERS), None)
-        if recorder is None or not self._state.direct:
-            return _usual_call(self, *args, **kwargs)
-        started = perf_counter_ns()
-        try:
-            return _usual_call(self, *args, **kwargs)
-        finally:
-            recorder.calls.append((self._name, started, perf_counter_ns(), recorder.own.number))
-    except BaseException as error:
-        hide(error)
-        raise
-
-
-def _record_calls() -> None:
-    setattr(JitFunction, "__call__", _recorded_call)  # noqa: B010  # a type checker would refuse the assignment
 
 
 def _restore() -> None:
-    setattr(JitFunction, "__call__", _usual_call)  # noqa: B010
     for unregister in _unregister:
         unregister()
     _unregister.clear()

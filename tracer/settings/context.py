@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Callable
 from contextlib import ContextDecorator
 from dataclasses import fields, replace
 from typing import Any, Self, cast
@@ -20,6 +19,7 @@ from ...hlo.backend import DEFAULT_KERNEL_COMPILER
 from ...hlo.forking import Order, fork_lock
 from ...hlo.records import dataclass
 from ...hlo.target import Target
+from ..layers import LAYERS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,33 +119,15 @@ def _interned(context: Context) -> Context:
     values = [getattr(context, name) for name in _FIELDS]
     found = _INTERNED.setdefault((*values, *map(type, values)), context)
     if found is context:
-        for waiting in [w for w in _waiting if getattr(found, w[0])]:
-            if waiting in _waiting:
-                _waiting.remove(waiting)
-                waiting[1]()
+        for setting, layer in _LAYERS.items():
+            if getattr(found, setting):
+                LAYERS.turn_on(layer)
     return found
 
 
-def _start_looking() -> None:
-    importlib.import_module("..checks.error_state", __package__).start()
-
-
-_waiting: list[tuple[str, Callable[[], None]]] = [("looks_for_errors", _start_looking)]
-
-
-def when_on(setting: str, start: Callable[[], None]) -> None:
-    """`start` is called once, when the setting is on for the first time, in any thread: until then no operation reads
-    it."""
-    _waiting.append((setting, start))
-    for context in list(_INTERNED.values()):
-        _interned(context)
-
-
-def when_checking(start: Callable[[], None]) -> None:
-    """Register `start`, which is called before the results of operations are checked for the first time. It may be
-    called twice."""
-    for setting in ("debug_nans", "debug_infs"):
-        when_on(setting, start)
+_LAYERS = {"looks_for_errors": "errors", "debug_key_reuse": "keys", "debug_nans": "results", "debug_infs": "results"}
+"""The settings that turn on a layer of the bottom trace (`bottom.py`) when they are on for the first time, in any
+thread: until then no operation reads them."""
 
 
 _NOTHING: dict[str, Any] = {}

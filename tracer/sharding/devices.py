@@ -13,14 +13,15 @@ from __future__ import annotations
 import os
 import platform as _machine
 import re
-from collections.abc import Callable
 from typing import Any, Final
 
 from ...hlo.collectives import World, set_local_device_count, world
 from ...hlo.collectives.world import MAX_LOCAL_DEVICES
 from ...hlo.errors import UnsupportedError
+from ..layers import LAYERS
 
 __all__ = [
+    "SEVERAL",
     "Client",
     "CpuDevice",
     "Memory",
@@ -40,7 +41,6 @@ __all__ = [
     "process_indices",
     "set_device_count",
     "settle",
-    "when_several",
 ]
 
 MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
@@ -64,20 +64,8 @@ class _Known:
 _known: _Known | None = None
 _asked: int | None = None
 """The number of devices that a setting asked for."""
-_waiting: list[Callable[[], None]] = []
-
-
-def when_several(start: Callable[[], None]) -> None:
-    """`start` is called once, when there are several devices for the first time."""
-    _waiting.append(start)
-    if _known is not None:
-        _wake(_known)
-
-
-def _wake(known: _Known) -> None:
-    if len(known.devices) > 1:
-        while _waiting:
-            _waiting.pop()()
+SEVERAL: list[bool] = []
+"""Not empty once there are several devices: until then no operation and no call reads where arrays are."""
 
 
 def _all() -> _Known:
@@ -85,7 +73,9 @@ def _all() -> _Known:
     if _known is None or _known.world is not world():
         settle()
         _known = _Known(world())
-        _wake(_known)
+        if len(_known.devices) > 1:
+            SEVERAL[:] = [True]
+            LAYERS.turn_on("places")
     return _known
 
 

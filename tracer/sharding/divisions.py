@@ -24,7 +24,6 @@ from ..recording import HloTrace, HloTracer, Places, Row
 from ..tracer import Tracer
 from .calls import CONSTRAINT, FULL_TO_SHARD
 from .current_mesh import get_abstract_mesh
-from .devices import when_several
 from .hlo_shardings import from_hlo, to_hlo
 from .mesh import AbstractMesh, Mesh
 from .partition_spec import PartitionSpec, axes_of
@@ -116,7 +115,7 @@ def _divided_type(x: Any, aval: ShapedArray) -> ShapedArray:
     return aval.divided(NamedSharding(mesh, PartitionSpec(*shown)))
 
 
-when_several(lambda: DIVIDED_TYPES.append(_divided_type))
+DIVIDED_TYPES.append(_divided_type)
 
 
 # ---- traced values

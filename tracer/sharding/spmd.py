@@ -1,8 +1,8 @@
 """Programs over several devices: which devices a program runs on, its parts for each, and running them.
 
 A program for whole arrays, with the places of its arguments, is divided by `hlo/passes/partition` into one program that
-all devices run, each on its parts (`Spmd`). With one device, none of this code runs: `when_several` then changes the
-classes of the objects that run programs (`PlacedEvalTrace`; `JitFunction` in `jit.py`).
+all devices run, each on its parts (`Spmd`). With one device, none of this code runs: the `PlacementLayer` of the bottom
+trace is off, and `JitFunction` does not ask where arguments are.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from ..arrays.array import Array, on_several, slot_is_set, with_storage
 from ..aval import ShapedArray, aval_of_shape
 from ..caches import on_clear
 from ..checks.nan_checks import blame_on_devices, fault, is_checking
-from ..core import CheckedEvalTrace, Value, call_of, refine_eval, run_meaning
+from ..core import Value, array_of, call_of, run_meaning
 from ..execution import compile_module, kept_by, module_of
+from ..layers import Layer
 from ..primitive import Call, Primitive
 from ..settings.context import Context, current_context
 from ..source import user_line
-from .devices import CpuDevice, process_index, when_several
+from .devices import CpuDevice, process_index
 from .hlo_shardings import Assignment, assignment_of, from_hlo, to_hlo
 from .inlining import with_open_borders
 from .mesh import Mesh
@@ -321,43 +322,41 @@ _OF_PROGRAMS = frozenset({Opcode.CONDITIONAL, Opcode.WHILE})
 """The ops with computations that may name shardings."""
 
 
-class PlacedEvalTrace(CheckedEvalTrace):
-    """An EvalTrace for arrays on several devices: an op on them is a program over these, and its results stay there."""
+class PlacementLayer(Layer):
+    """Arrays on several devices: an op on them is a program over these, and its results stay there."""
 
-    def process(
-        self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape
-    ) -> Value | list[Value]:
+    def process(self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape) -> Any:
         named: Sequence[Any] = ()
         if opcode in _OF_PROGRAMS:
             named = [s for c in attributes.called_computations() for s in named_shardings(c)]
         if not named and not any(slot_is_set(o, "_placed") for o in operands if isinstance(o, Array)):
-            return super().process(opcode, operands, attributes, shape)
-        arrays = [self.array(o) for o in operands]
+            return self.below.process(opcode, operands, attributes, shape)
+        arrays = [array_of(o) for o in operands]
         places = places_of(arrays)
         assignment = device_set_of(places, [a.aval for a in arrays], named, opcode.value)
         assert assignment is not None
         if not is_several(assignment):
-            return _put(super().process(opcode, operands, attributes, shape), places)
+            return _put(self.below.process(opcode, operands, attributes, shape), places)
         shapes = tuple([a.aval.hlo for a in arrays])
         program = _program_of_op(opcode, shapes, attributes, shape, assignment, places, current_context())
         results = program.call_checked(arrays, opcode.value, is_library=True)
         return list(results) if shape.is_tuple else results[0]
 
-    def process_call(self, call: Call, operands: tuple[Value, ...]) -> list[Value]:
-        arrays = [self.array(o) for o in operands]
+    def process_call(self, call: Call, operands: tuple[Value, ...]) -> Any:
+        arrays = [array_of(o) for o in operands]
         is_program = isinstance(call.meaning, HloComputation)
         names = is_program and bool(named_shardings(call.computation))
         if not names and not any(slot_is_set(a, "_placed") for a in arrays):
-            return super().process_call(call, operands)
+            return self.below.process_call(call, operands)
         if call.primitive in SHARDINGS:
             return list(call.primitive.evaluate(call, arrays))
         if not is_program:
             several = any(on_several(a) for a in arrays)
-            return run_meaning(call, operands) if several else super().process_call(call, operands)
+            return run_meaning(call, operands) if several else self.below.process_call(call, operands)
         results = run_placed(call.computation, arrays, call.label or call.primitive.name)
         if results is not None:
             return list(results)
-        return _put(super().process_call(call, operands), places_of(arrays))
+        return _put(self.below.process_call(call, operands), places_of(arrays))
 
 
 def _put(results: T, places: Sequence[Place]) -> T:
@@ -372,13 +371,6 @@ def _put(results: T, places: Sequence[Place]) -> T:
 def on_the_device_of(place: Place) -> Place:
     """The place of values that are computed from arguments on the one device of `place`."""
     return None if place is None else SingleDeviceSharding(place.device_assignment[0])
-
-
-def _begin() -> None:
-    refine_eval(PlacedEvalTrace, first=True)
-
-
-when_several(_begin)
 
 
 # ---- from one place to another

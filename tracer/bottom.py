@@ -1,0 +1,36 @@
+"""The bottom trace: all that an operation outside of `jit` and outside of every transformation goes through.
+
+`core.EVAL` sends an operation through the layers that are on, in this order, and then evaluates it:
+
+| layer | is on | does |
+|---|---|---|
+| errors | once `jax_error_checking_behavior_*` is "raise" | remembers the first error, and goes on |
+| keys | once `debug_key_reuse` is on | refuses a random key that was used before |
+| places | once there are several devices | runs an operation on the devices that hold its operands |
+| deferral | once a `jit_scope` was entered, or `hloom_jit_level` set | records it, to be compiled with others |
+| results | once `debug_nans` or `debug_infs` is on | refuses NaN and infinities |
+| evaluation | always | computes: NumPy, or a compiled program (`core.EvalTrace`) |
+
+The settings (`settings/context.py`), the devices (`sharding/devices.py`) and `deferred/jit_scope.py` turn layers on, by
+`LAYERS.turn_on`. A layer that is on stays on, and then looks up for each operation whether it has something to do in
+this thread. The modules of the first two are imported when they are needed.
+
+A call of a jitted function does not come here: `JitFunction.__call__` says what it goes through.
+"""
+
+from __future__ import annotations
+
+from ..hlo.loading import load
+from .core import EVALUATION, CheckingLayer
+from .deferred.deferral import DeferralLayer
+from .layers import LAYERS
+from .sharding.spmd import PlacementLayer
+
+LAYERS.define(
+    EVALUATION,
+    errors=lambda: load(".checks.error_state", __package__).LookingLayer(),
+    keys=lambda: load(".checks.key_reuse", __package__).KeyLayer(),
+    places=PlacementLayer,
+    deferral=DeferralLayer,
+    results=CheckingLayer,
+)
