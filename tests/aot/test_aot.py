@@ -274,7 +274,7 @@ def test_what_is_wrong_is_said(what: str, call: Any, error: Any, said: str) -> N
 def test_unwritable_output_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = hloom.aot.compile(lambda x: x + 1, (X,))
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError):  # NotADirectoryError or FileExistsError
+    with pytest.raises(OSError, match="Not a directory"):  # NotADirectoryError or FileExistsError
         program.write(tmp_path / "file" / "below")
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", _full)
@@ -287,7 +287,7 @@ def test_files_that_were_there_come_back(tmp_path: Path, monkeypatch: pytest.Mon
     program = hloom.aot.compile(lambda x: x + 1, (X,))
     (tmp_path / "computation.h").write_text("old")
     (tmp_path / "computation.json").mkdir()
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
         program.write(tmp_path)
     (tmp_path / "computation.json").rmdir()
     real, calls = os.replace, []

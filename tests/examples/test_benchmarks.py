@@ -61,7 +61,7 @@ def test_a_missing_peer_is_noted_but_not_hloom() -> None:
     outcome = harness.measure(Case("x", "x", {"hloom": constant(1), "torch": absent}), rounds=1)
     assert list(outcome.samples) == ["hloom"]
     assert outcome.notes == ["torch: not measured, no module named snail"]
-    with pytest.raises(ImportError):
+    with pytest.raises(ImportError, match="no module named snail"):
         harness.measure(Case("x", "x", {"hloom": absent}), rounds=1)
 
 

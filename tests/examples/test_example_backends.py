@@ -223,7 +223,7 @@ def test_memory_is_given_back_and_runs_out() -> None:
     np.testing.assert_array_equal(np.asarray(kept[0]), 2 * X)
     kept.clear()
     np.testing.assert_array_equal(executable.execute([X])[0], 2 * X)
-    with pytest.raises(DeviceMemoryError):
+    with pytest.raises(DeviceMemoryError, match="has no 36,000,000 bytes left in one piece"):
         compiler.compile(hlo.parse(DOUBLE.replace("1000", "9000000"))).execute([np.zeros(9000000, np.float32)])
 
 

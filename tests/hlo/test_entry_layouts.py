@@ -118,7 +118,7 @@ def test_a_donated_buffer_is_read_as_what_it_became() -> None:
 
 
 def test_memory_must_have_the_size() -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match=r"60 bytes for f32\[3,5\]"):
         PhysicalBuffer(np.zeros(60, np.uint8), Shape.parse("f32[3,5]{1,0:T(2,2)}"))
     assert array_in(np.zeros(96, np.uint8), Shape.parse("f32[3,5]{1,0:T(2,2)}")).shape == (3, 5)
 

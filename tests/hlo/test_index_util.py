@@ -210,7 +210,7 @@ def test_tuples_and_tokens_have_no_places() -> None:
 
 
 def test_numbers_must_be_integers() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="linear_index: 'float' object cannot be interpreted as an integer"):
         hlo.linear_index(Shape.parse("f32[3]"), (1.0,))  # type: ignore[arg-type]
     assert hlo.linear_index(Shape.parse("f32[3]"), (np.int8(2),)) == 2
 

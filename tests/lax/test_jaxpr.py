@@ -319,7 +319,7 @@ def test_shape_dtype_struct() -> None:
     assert hloom.ShapeDtypeStruct.like(1) == hloom.ShapeDtypeStruct((), np.int32, weak_type=True)
     with pytest.raises(ValueError, match=r"sharding should be an instance of `hloom\.sharding\.Sharding`"):
         hloom.ShapeDtypeStruct((2,), np.float32, sharding="x")
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         struct.update(colour=1)
 
 

@@ -56,5 +56,5 @@ def test_the_globals_are_a_copy() -> None:
 def test_a_wrong_kernel_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     right = plain_numba.compiled
     monkeypatch.setattr(plain_numba, "compiled", lambda name, source: right(name, source.replace(" + ", " - ")))
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="ulps, 0 allowed"):
         run(next(case for case in CASES if case.id.startswith("add-f32")), monkeypatch)

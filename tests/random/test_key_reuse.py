@@ -216,10 +216,10 @@ def test_no_reuse(name: str) -> None:
 def test_each_draw_is_one_use(name: str) -> None:
     draw, one = DRAWS[name], key()
     draw(one)
-    with pytest.raises(KeyReuseError):
+    with pytest.raises(KeyReuseError, match="Previously-consumed key"):
         draw(one)
     hloom.jit(hloom.vmap(draw)).trace(keys(2))
-    with pytest.raises(KeyReuseError):
+    with pytest.raises(KeyReuseError, match="is already consumed"):
         hloom.jit(lambda k: [draw(k), draw(k)]).trace(key())
 
 
@@ -266,7 +266,7 @@ def test_a_primitive_of_users_is_seen_through() -> None:
     doubled = Primitive("doubled_draw", lambda k: 2 * random.normal(k))
     one = key()
     doubled.bind(one)
-    with pytest.raises(KeyReuseError):
+    with pytest.raises(KeyReuseError, match="Previously-consumed key"):
         random.normal(one)
 
 

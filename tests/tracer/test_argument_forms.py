@@ -99,7 +99,7 @@ def test_a_shape_that_changes_is_read_anew() -> None:
 @pytest.mark.parametrize("shape", ["23", {2, 3}, {2: 3}, 2.5, [2.0], None])
 def test_what_is_no_shape(shape: Any) -> None:
     for f in (jnp.zeros, lambda s: lax.full(s, 1.0), lambda s: lax.reshape(V, s)):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="Shapes must be 1D sequences"):
             f(shape)
 
 

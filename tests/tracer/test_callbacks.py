@@ -830,9 +830,9 @@ def test_breakpoint(name: str, commands: str, options: dict[str, Any], expected:
 
 
 def test_breakpoint_that_quits_and_its_token() -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit, match="0"):
         prompted("q")(1.0)
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit, match="0"):
         prompted("")(1.0)
     out = io.StringIO()
 

@@ -48,9 +48,9 @@ def test_contexts_are_interned_and_immutable() -> None:
     assert config.context is before
     with hloom.enable_x64():
         assert config.context is inside
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="cannot assign to field 'enable_x64'"):
         before.enable_x64 = True  # type: ignore[misc]
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="settings are changed by"):
         config.jax_enable_x64 = True
 
 

@@ -50,7 +50,7 @@ def test_a_call_that_raises_has_taken_its_argument(backend: str, fails: Callable
         f(s, t)
     assert s.is_deleted()
     assert not t.is_deleted()
-    with pytest.raises(DeletedArrayError):
+    with pytest.raises(DeletedArrayError, match="Array has been deleted"):
         np.asarray(s)
 
 
@@ -59,7 +59,7 @@ def test_a_call_that_cannot_begin_takes_nothing() -> None:
     a, b = jnp.asarray(X), jnp.asarray(X)
     f(jnp.asarray(X), jnp.asarray(X))
     b.delete()
-    with pytest.raises(DeletedArrayError):
+    with pytest.raises(DeletedArrayError, match="Array has been deleted"):
         f(a, b)
     assert not a.is_deleted()
 

@@ -487,7 +487,7 @@ def test_sub_builders_inherit() -> None:
     b.set_die_immediately_on_error(True)
     sub = b.create_sub_builder("child")
     assert (sub.name, sub.client) == ("child", client)
-    with pytest.raises(BuildError):
+    with pytest.raises(BuildError, match="the operand must be a matrix"):
         sub.trans(sub.constant_r0(1))
 
 

@@ -139,7 +139,7 @@ def test_arguments_must_be_transferred(client: LocalClient) -> None:
 
 
 def test_values_without_an_element_type() -> None:
-    with pytest.raises(UnsupportedElementTypeError):
+    with pytest.raises(UnsupportedElementTypeError, match="dtype <U4 has no HLO element type"):
         LocalClient("evaluator").transfer_to_server(np.array(["text"]))
 
 

@@ -68,5 +68,5 @@ def test_every_section_has_an_example() -> None:
 
 def test_a_wrong_answer_is_found() -> None:
     example = next(e for e in EXAMPLES if e.section == "Slice")
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="Arrays are not equal"):
         check(run(example.program, "evaluator"), example.expected + 1)

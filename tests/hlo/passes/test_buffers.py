@@ -485,9 +485,9 @@ def test_the_checker_finds_missing_copies() -> None:
     good = loop("ROOT t = (s32[], f32[8], f32[8], f32[8]) tuple(next, b, a, w)")
     body = named(good, "loop").attributes.body
     for copies in ((), good.at_end[body][::-1], good.at_end[body][:-1]):
-        with pytest.raises(VerificationError):
+        with pytest.raises(VerificationError, match=r"which holds something else|bad copy"):
             verify_buffers(replace(good, at_end={**good.at_end, body: copies}), can_share)
-    with pytest.raises(VerificationError):
+    with pytest.raises(VerificationError, match="which holds something else"):
         verify_buffers(replace(good, before={}), can_share)
 
 
@@ -542,7 +542,7 @@ def test_the_checker_runs_a_loop_once_a_situation(monkeypatch: pytest.MonkeyPatc
     assert depth <= len(runs) <= 4 * depth, "twice for each loop around it would be 2^9"
     for body, copies in assignment.at_end.items():
         if body.name.startswith("body"):
-            with pytest.raises(VerificationError):
+            with pytest.raises(VerificationError, match="bad copy"):
                 verify_buffers(replace(assignment, at_end={**assignment.at_end, body: copies[1:]}), can_share)
 
 

@@ -91,5 +91,5 @@ def test_checks_can_fail() -> None:
         "alpha\nbeta 1\ngamma\ndelta",
         "alpha\nbeta 1",
     ):
-        with pytest.raises(AssertionError):
+        with pytest.raises(AssertionError, match=r"CHECK.*\n.*found"):
             check_output(wrong, case)

@@ -183,7 +183,7 @@ def test_the_check_names_a_wrong_rule_and_shows_both_sides() -> None:
 
 def test_the_check_can_be_set_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HLOOM_CHECK_RULES", "1")
-    with pytest.raises(RuleCheckError):
+    with pytest.raises(RuleCheckError, match="gives another result"):
         Pipeline("test", (simplifier(rule(zero_for_negate, Opcode.NEGATE)),)).run(parse(FEW))
 
 

@@ -420,7 +420,7 @@ def test_a_donated_state(n: int, backend: str) -> None:
     for _ in range(2):
         a = hloom.numpy.array(kept)
         np.testing.assert_array_equal(f(a, n), expected)
-        with pytest.raises(DeletedArrayError):
+        with pytest.raises(DeletedArrayError, match="Array has been deleted"):
             f(a, n)
     np.testing.assert_array_equal(A, kept)
 

@@ -500,5 +500,5 @@ def test_a_context_that_takes_kernels_refuses_all_other_rows() -> None:
         lambda: recorder.product(None, *place, *place, *place),
         lambda: recorder.by_pieces(1, []),
     ):
-        with pytest.raises(RowRefused):
+        with pytest.raises(RowRefused, match=r"^it "):
             row()

@@ -331,7 +331,7 @@ def test_warnings_as_errors_leave_the_kernel_usable(tmp_path: Path) -> None:
     store = KernelStore(tmp_path / "file")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(KernelStoreWarning):
+        with pytest.raises(KernelStoreWarning, match=r"the kernel store .* cannot be used"):
             store.get(ADD)
         assert store.get(ADD)
     assert store.statistics.compiled == 1
@@ -395,7 +395,7 @@ def test_processes_share_a_folder(tmp_path: Path) -> None:
 
 def test_one_bad_kernel_does_not_spoil_the_store(tmp_path: Path) -> None:
     store = KernelStore(tmp_path)
-    with pytest.raises(KernelCompilationError):
+    with pytest.raises(KernelCompilationError, match="the source uses nonsense"):
         store.get_many([ADD, KernelSource("bad", "def bad(lo, hi):\n    nonsense()\n", ())])
     assert store.get_many([ADD, numbered(10)])
 
@@ -435,7 +435,7 @@ def test_the_store_gives_no_other_names(tmp_path: Path) -> None:
     for name in OWN:
         KernelStore(tmp_path).keep_note(name, "text")
         assert KernelStore(tmp_path).note(name) == "text"
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="notes"):
         KernelStore(tmp_path).keep_note("notes.tuning", "text")
 
 

@@ -104,7 +104,7 @@ def test_negative_sizes_are_refused(nbytes: int) -> None:
 
 
 def test_too_much_is_a_memory_error() -> None:
-    with pytest.raises(MemoryError):
+    with pytest.raises(MemoryError, match="the system has no"):
         memory.allocate(1 << 60)
 
 

@@ -308,7 +308,7 @@ def test_device_put_copies_and_donates() -> None:
     assert hloom.device_put(x).unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
     moved = hloom.device_put(x, hloom.devices()[0], donate=True)
     assert x.is_deleted() and moved.committed and moved.tolist() == [0, 1, 2]
-    with pytest.raises(hloom.errors.DeletedArrayError):
+    with pytest.raises(hloom.errors.DeletedArrayError, match="Array has been deleted"):
         _ = x.addressable_shards
 
 
