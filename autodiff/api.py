@@ -45,8 +45,6 @@ from .rules.tables import families_come_from
 from .tangents import Tangent, Zero, float0, float0_zeros, instantiate
 from .transpose import transpose_program
 
-__all__ = ["grad", "jvp", "linearize", "value_and_grad", "vjp"]
-
 Function = Callable[..., Any]
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -603,6 +601,3 @@ def value_and_grad(
         return value, gradient
 
     return value_and_grad_f
-
-
-__all__ = ["float0", "grad", "jvp", "linearize", "value_and_grad", "vjp"]

@@ -349,6 +349,3 @@ def fwd_and_bwd(
         return found if isinstance(argnums, Sequence) else found[0]
 
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
-
-
-__all__ = ["closure_convert", "custom_gradient", "fwd_and_bwd", "linear_call", "linear_transpose"]

@@ -14,8 +14,6 @@ from ..tracer.references.refs import Ref, addupdate
 from ..tracer.source import user_line
 from ..tracer.trees import tree
 
-__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]
-
 
 @dataclass(frozen=True, slots=True)
 class GradValue:

@@ -27,8 +27,6 @@ from ..tracer.source import function_line
 from ..tracer.trees import tree
 from .sharded import call_over_mesh, call_with_axes
 
-__all__ = ["pmap"]
-
 
 def pmap(
     fun: Callable[..., Any],

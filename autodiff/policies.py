@@ -190,5 +190,3 @@ checkpoint_policies = SimpleNamespace(
     save_from_both_policies=save_from_both_policies,
     save_and_offload_only_these_names=save_and_offload_only_these_names,
 )
-
-__all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint_policies"]

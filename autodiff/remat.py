@@ -325,5 +325,3 @@ def _tangent_transpose(
 
 
 remat = checkpoint
-
-__all__ = ["checkpoint", "checkpoint_name", "remat"]

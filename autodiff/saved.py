@@ -98,6 +98,3 @@ def _made_by(instruction: HloInstruction) -> tuple[HloInstruction, str]:
         if result.opcode is not Opcode.PARAMETER:
             return _made_by(result)
     return source, f"output of {operation_of(source).primitive}"
-
-
-__all__ = ["print_saved_residuals"]

@@ -45,8 +45,6 @@ from ..tracer.trees import tree
 from .batches import Axis
 from .batching import BatchTrace, named
 
-__all__ = ["Infer", "auto_axes", "call_over_mesh", "call_with_axes", "explicit_axes", "shard_map", "smap"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
 R = TypeVar("R")

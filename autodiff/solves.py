@@ -310,6 +310,3 @@ def _root_jvp(
     right = [neg(instantiate(t)) for t in moved]
     found = eval_computation(params.tangent_solve.computation, [*x, *right, *of_tangents])
     return results, [*found, *still]
-
-
-__all__ = ["custom_linear_solve", "custom_root"]

@@ -109,6 +109,3 @@ def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
         return leaf.value
 
     return tree.map(value, tree_of_primals)
-
-
-__all__ = ["CustomVJPPrimal", "SymbolicZero", "custom_vjp_primal_tree_values", "zero_from_primal"]

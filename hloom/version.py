@@ -1,6 +1,4 @@
 """`hloom.version`: the version of this library. It imports nothing, since building a package reads it."""
 
-__all__ = ["__version__", "__version_info__"]
-
 __version__ = "0.1.0"
 __version_info__ = (0, 1, 0)

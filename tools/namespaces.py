@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""The imports of the public namespaces, such as `hloom/numpy/__init__.py`: a line for each name of its files.
+"""The stubs that list the public names, and docs/namespaces.md: each name of JAX's namespaces, and whether it is here.
 
-A namespace is the sum of its files: `__all__ += binary.__all__` says so for each. A star import would do at run time,
-but editors then offer all that a file imports for itself. So the names are written out, in the form that type checkers
-take for an export, and this tool writes them: run it after a change of a file's `__all__`.
+A namespace such as `hloom/numpy` lists its names in a stub beside its file, `hloom/numpy/__init__.pyi`:
 
-Files that most programs do not use are in the table `_LATER`, with their names, and are imported when one of these is
-first used. The tool writes this table too, and the same imports below `if TYPE_CHECKING:`. To move a file there or
-back, move its line.
+    from .unary_ufuncs import cos as cos, sin as sin
 
-    python tools/namespaces.py            # says where the files differ from what their `__all__` say
+`hloom/namespaces` reads it when the namespace is imported, and type checkers and editors take it for an export. To
+add a function, add its name to the import of its file, in any form, and run this tool with `--write`. It sorts the
+names, wraps the lines, and writes the page. `hloom/namespaces/jax_names.py` records JAX's names, and why some are
+missing here.
+
+    python tools/namespaces.py            # says where the files differ from what they should be
     python tools/namespaces.py --write    # writes them
 """
 
@@ -20,110 +21,127 @@ import ast
 import difflib
 import sys
 import textwrap
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+WIDTH = 118
+DOCUMENT = ROOT / "docs" / "namespaces.md"
+HEAD = """\
+# The names of JAX's namespaces
+
+Each public name of JAX {version}'s namespaces: what is here under the same name, and why the others are not. Names that
+JAX has for GPUs and TPUs, and for the inside of its compiler, are left out here or say so. `tools/namespaces.py` writes
+this page from the names that are there.
+
+"""
 
 
-class NamespaceError(Exception):
-    """A namespace or a file is written in a way that this tool does not read."""
+def stubs(root: Path = ROOT) -> list[Path]:
+    """The stubs of all namespaces."""
+    links = [folder for folder in (root / "hloom").iterdir() if folder.is_symlink()]
+    return [path for path in sorted((root / "hloom").rglob("*.pyi")) if not any(f in path.parents for f in links)]
 
 
-def namespaces(root: Path = ROOT) -> list[Path]:
-    """The files that are the sum of others."""
-    return [path for path in sorted((root / "hloom").rglob("*.py")) if ".__all__\n" in path.read_text()]
+def formatted(text: str) -> str:
+    """A stub with one import for each file, sorted and wrapped; the names that it gives to objects follow."""
+    imports: dict[str, set[str]] = {}
+    rest = []
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom):
+            names = imports.setdefault("." * node.level + (node.module or ""), set())
+            names.update(f"{alias.name} as {alias.asname or alias.name}" for alias in node.names)
+        else:
+            rest.append(ast.unparse(node))
+    lines = []
+    for source in sorted(imports, key=lambda source: (source.strip(".") != "", not source.startswith(".."), source)):
+        names = sorted(imports[source], key=lambda item: (item.lower(), item))
+        line = f"from {source} import {', '.join(names)}"
+        lines += [line] if len(line) <= WIDTH else [f"from {source} import (", *_wrapped(names), ")"]
+    return "\n".join([*lines, *([""] if rest else []), *sorted(rest)]) + "\n"
 
 
-def written_out(path: Path) -> str:
-    """The text of a namespace with its imports as they must be."""
-    text = path.read_text()
-    tree = ast.parse(text)
-    lines = text.splitlines(keepends=True)
-    changes: list[tuple[ast.stmt, str]] = []
-    for source in _files(path, tree):
-        (node,) = _imports_from(path, tree, source)
-        changes.append((node, _import(source, _names(path, source))))
-    table = next((n for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == _TABLE), None)
-    if table is not None:
-        later = {home: _names(path, "." + home.rpartition(".")[2]) for home in ast.literal_eval(table.value)}
-        changes.append((table, _table(later)))
-        for home, names in later.items():
-            source = "." + home.rpartition(".")[2]
-            (node,) = _imports_from(path, _for_checkers(path, tree), source)
-            changes.append((node, textwrap.indent(_import(source, names), "    ")))
-    for node, new in sorted(changes, key=lambda change: -change[0].lineno):
-        lines[node.lineno - 1 : node.end_lineno] = [new]
-    return "".join(lines)
+def _wrapped(names: list[str]) -> list[str]:
+    """As many names on a line as fit; a name and its alias stay together."""
+    text = ", ".join(name.replace(" ", "\0") for name in names) + ","
+    lines = textwrap.wrap(text, WIDTH, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
+    return [line.replace("\0", " ") for line in lines]
 
 
-_TABLE, _WIDTH = "_LATER", 116
+# ---- the page
 
 
-def _for_checkers(path: Path, tree: ast.Module) -> ast.Module:
-    """The statements below `if TYPE_CHECKING:`."""
-    for node in tree.body:
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            return ast.Module(node.body, [])
-    raise NamespaceError(f"{path}: the imports of {_TABLE} stand below `if TYPE_CHECKING:`")
+def _jax_names() -> ModuleType:
+    """Imported late: a stub may have to be written before it."""
+    return import_module("hloom.namespaces.jax_names")
 
 
-def _table(later: dict[str, list[str]]) -> str:
-    """The table, as many names on a line as fit."""
-    lines = [f"{_TABLE} = {{"]
-    for home, names in later.items():
-        quoted = ", ".join([f'"{name}"' for name in names]) + ("," if len(names) == 1 else "")
-        lines += textwrap.wrap(f'"{home}": ({quoted}),', _WIDTH, initial_indent="    ", subsequent_indent=" " * 8)
-    return "\n".join([*lines, "}  # fmt: skip\n"])
+def module_of(space: str) -> ModuleType | None:
+    """The namespace of hloom; None: there is none."""
+    try:
+        return import_module(f"hloom.{space}".rstrip("."))
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.startswith("hloom."):
+            return None
+        raise
 
 
-def _files(path: Path, tree: ast.Module) -> list[str]:
-    """The files that `__all__` names, as relative imports write them, in the order of their imports."""
-    modules = {}
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.level:
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}" if node.module else alias.name
-                modules[alias.asname or alias.name] = "." * node.level + inner
-    added = []
-    for node in tree.body:
-        match node:
-            case ast.AugAssign(ast.Name("__all__"), ast.Add(), ast.Attribute(ast.Name(name), "__all__")):
-                if name not in modules:
-                    raise NamespaceError(f"{path}:{node.lineno}: {name} is not imported")
-                added.append(modules[name])
-    return sorted(added, key=lambda source: _imports_from(path, tree, source)[0].lineno)
+def here_and_not(space: str) -> tuple[list[str], list[str]]:
+    """The names of a namespace that hloom has, and those that it lacks."""
+    module = module_of(space)
+    here, missing = [], []
+    for name in sorted(_jax_names().names(space), key=lambda name: (name.lower(), name)):
+        is_here = module is not None and hasattr(module, name)
+        is_here = is_here or module_of(f"{space}.{name}".lstrip(".")) is not None  # bound when it is imported
+        (here if is_here else missing).append(name)
+    return here, missing
 
 
-def _imports_from(path: Path, tree: ast.Module, source: str) -> list[ast.ImportFrom]:
-    """The import of a file's names: exactly one."""
-    found = [n for n in tree.body if isinstance(n, ast.ImportFrom) and "." * n.level + (n.module or "") == source]
-    if len(found) != 1:
-        raise NamespaceError(f"{path}: `from {source} import *` is expected once; tools/namespaces.py writes its names")
-    return found
+def unexplained() -> list[str]:
+    """Names that are missing without a reason."""
+    missing = [(space, name) for space in _jax_names().NAMES for name in here_and_not(space)[1]]
+    return [f"{space}.{name}".lstrip(".") for space, name in missing if _jax_names().reason(space, name) is None]
 
 
-def _names(path: Path, source: str) -> list[str]:
-    """A file's `__all__`, which is a list of texts."""
-    level = len(source) - len(source.lstrip("."))
-    file = path.parents[level - 1].joinpath(*source[level:].split(".")).with_suffix(".py")
-    for node in ast.parse(file.read_text()).body:
-        match node:
-            case ast.Assign([ast.Name("__all__")], ast.List(elements)):
-                return [ast.literal_eval(element) for element in elements]
-    raise NamespaceError(f"{file}: no `__all__ = [...]`")
+def document() -> str:
+    """The page."""
+    rows, parts = ["| namespace | names | here |", "|---|---:|---:|"], []
+    for space in _jax_names().NAMES:
+        here, missing = here_and_not(space)
+        title = f"jax.{space}".rstrip(".")
+        rows.append(f"| [`{title}`](#{title.replace('.', '').lower()}) | {len(here) + len(missing)} | {len(here)} |")
+        parts.append(_part(space, title, here, missing))
+    return HEAD.format(version=_jax_names().VERSION) + "\n".join(rows) + "\n" + "".join(parts)
 
 
-def _import(source: str, names: list[str]) -> str:
-    return f"from {source} import (\n" + "".join(f"    {name} as {name},\n" for name in names) + ")\n"
+def _part(space: str, title: str, here: list[str], missing: list[str]) -> str:
+    text = f"\n## {title}\n"
+    if here:
+        text += "\n" + ", ".join(f"`{name}`" for name in here) + "\n"
+    reasons: dict[str, list[str]] = {}
+    for name in missing:
+        reasons.setdefault(_jax_names().reason(space, name) or "not there yet", []).append(name)
+    if reasons:
+        text += "\n| not here | why |\n|---|---|\n"
+        for reason, names in reasons.items():
+            text += f"| {', '.join(f'`{name}`' for name in names)} | {reason} |\n"
+    return text
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--write", action="store_true", help="write the files")
+    parser.add_argument("--unexplained", action="store_true", help="list names that are missing without a reason")
     options = parser.parse_args()
+    if options.unexplained:
+        print(*unexplained(), sep="\n")
+        return 0
     differ = False
-    for path in namespaces():
-        old, new = path.read_text(), written_out(path)
+    for path in (*stubs(), DOCUMENT):  # the page last: it imports the namespaces
+        old = path.read_text() if path.exists() else ""
+        new = document() if path is DOCUMENT else formatted(old)
         differ |= old != new
         if options.write:
             path.write_text(new)

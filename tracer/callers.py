@@ -22,8 +22,6 @@ from typing import Any
 
 from ..hlo.source import is_users
 
-__all__ = ["is_call_of_user", "leads_on"]
-
 _PACKAGE = __name__.removesuffix(".tracer.callers")
 _LAYERS = frozenset({"autodiff", "hlo", "numba_backend", "tracer"})
 """The folders below the library of functions."""

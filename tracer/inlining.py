@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import enum
 
-__all__ = ["Inline"]
-
 
 class Inline(enum.Enum):
     """Whether a jitted function leaves a call in the functions that call it: ``jit(f, inline=Inline.JAX_EARLY)`` leaves

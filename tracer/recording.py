@@ -42,19 +42,6 @@ from .sharding.varying import NONE, result_vmas, vmas_of
 from .source import user_line
 from .tracer import Tracer, check_for_leaks
 
-__all__ = [
-    "HloTrace",
-    "HloTracer",
-    "RecordedTracer",
-    "Recorder",
-    "TracedComputation",
-    "is_recording",
-    "returns_element",
-    "run_computation",
-    "takes_one_tuple",
-    "trace_to_computation",
-]
-
 MAX_CONSTANT_SIZE = 1
 """Concrete arrays of at most this many elements become constants of the program; larger ones, hidden parameters."""
 

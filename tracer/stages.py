@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..hlo.analyses.cost import CostEstimate, cost_analysis
 from ..hlo.backend import Executable, MemoryAnalysis
@@ -52,6 +52,9 @@ from .trees.treedef import PyTreeDef
 
 if TYPE_CHECKING:
     from ..hlo.analyses.communication import Communication
+
+CompilerOptions: TypeAlias = dict[str, str | bool]
+"""Options for XLA, which mean nothing here."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,8 +21,6 @@ from ..jvp import parameter_avals
 from ..linearize import LinearizedComputation, Residual
 from ..residuals import computed_again, plain
 
-__all__ = ["depending", "keeping_whole_arrays", "values_of_one_device"]
-
 
 def depending(start: Iterable[HloInstruction], computation: HloComputation) -> set[HloInstruction]:
     """`start`, and the instructions that depend on it."""

@@ -11,8 +11,6 @@ from ..tracer.source import function_line
 from ..tracer.trees import treedef
 from .wrapped_functions import Store, transformation_with_aux2
 
-__all__ = ["debug_info", "flatten_fun", "flatten_fun_nokwargs", "safe_map", "shaped_abstractify"]
-
 
 class DebugInfo(NamedTuple):
     """The facts about a traced function, for messages.

@@ -18,17 +18,6 @@ from collections.abc import Callable, Generator
 from functools import partial, wraps
 from typing import Any
 
-__all__ = [
-    "StoreException",
-    "WrappedFun",
-    "merge_linear_aux",
-    "transformation",
-    "transformation2",
-    "transformation_with_aux",
-    "transformation_with_aux2",
-    "wrap_init",
-]
-
 _Step = Callable[..., Any]
 """step(function inside, *static facts, *arguments): a transformation as a function."""
 

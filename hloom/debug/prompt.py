@@ -12,9 +12,9 @@ from dataclasses import replace
 from types import FrameType
 from typing import IO, Any
 
+from ..autodiff.stopping import stop_gradient
 from ..hlo.forking import Order, fork_lock
 from ..hlo.records import dataclass
-from ..lax.structure import stop_gradient
 from ..tracer.core import Trace, Tracer, current_trace
 from ..tracer.source import is_users
 from ..tracer.trees import tree

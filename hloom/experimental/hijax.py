@@ -335,4 +335,5 @@ class _Expanding(_threading.local):
 
 _expanding = _Expanding()
 
+
 _publish(__name__)

@@ -24,6 +24,4 @@ is recorded, marked or looked at.
 
 from ..namespaces import publish as _publish
 
-__all__: list[str] = []
-
 _publish(__name__)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..autodiff.batches import Axis, with_batch_shape
-from ..autodiff.tangents import Linear, Operand, Tangent, Zero, float0_zeros, instantiate
+from ..autodiff.tangents import Operand, Tangent, Zero, float0_zeros, instantiate
 from ..hlo.ir import Metadata
 from ..hlo.ops.control_flow import TARGET_KEY
 from ..hlo.records import dataclass
@@ -39,8 +39,6 @@ from ..tracer.source import function_line
 from ..tracer.traced import DerivedCache, with_avals
 from ..tracer.trees import tree
 from .protocol import Definition, Given
-
-__all__ = ["Linear", "Primitive"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PACKAGE = __name__.partition(".")[0]

@@ -13,8 +13,6 @@ from ..tracer.errors import OperandError
 from ..tracer.source import user_line
 from ..tracer.trees.treedef import PyTreeDef, flatten
 
-__all__ = ["ravel_pytree"]
-
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """A pytree of arrays and numbers as a vector, and the function that makes such a pytree of such a vector.

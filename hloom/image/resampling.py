@@ -26,8 +26,6 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
 
-__all__ = ["ResizeMethod", "resize", "scale_and_translate"]
-
 
 class ResizeMethod(enum.Enum):
     """How values between pixels are computed.

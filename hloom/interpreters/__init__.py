@@ -5,8 +5,5 @@ the library itself have no entries: their rules are in other terms, and cannot b
 """
 
 from ..namespaces import publish as _publish
-from . import ad, batching, mlir, partial_eval
-
-__all__ = ["ad", "batching", "mlir", "partial_eval"]
 
 _publish(__name__)

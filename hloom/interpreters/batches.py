@@ -11,15 +11,6 @@ from ..tracer.core import Value
 from ..tracer.ops import reshape
 from .rules import Rule, Rules
 
-__all__ = [
-    "axis_primitive_batchers",
-    "bdim_at_front",
-    "defbroadcasting",
-    "defvectorized",
-    "fancy_primitive_batchers",
-    "primitive_batchers",
-]
-
 
 def _plain(definition: Definition, rule: Rule) -> None:
     definition.set_batch(lambda axis, operands, positions, **params: rule(operands, positions, **params))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autodiff.jvp import JVPTrace, JVPTracer
 from ..autodiff.stopping import STOP_GRADIENT
 from ..autodiff.tangents import Operand, Tangent, Zero, add_tangents
 from ..autodiff.tangents import instantiate as instantiate_zeros
@@ -16,26 +15,6 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Value
 from ..tracer.ops import add, zeros
 from .rules import Rules
-
-__all__ = [
-    "JVPTrace",
-    "JVPTracer",
-    "UndefinedPrimal",
-    "Zero",
-    "add_jaxvals",
-    "add_tangents",
-    "defbilinear",
-    "defjvp",
-    "defjvp2",
-    "deflinear",
-    "deflinear2",
-    "get_primitive_transpose",
-    "instantiate_zeros",
-    "is_undefined_primal",
-    "primitive_jvps",
-    "primitive_transposes",
-    "zeros_like_aval",
-]
 
 primitive_jvps = Rules("jvp rule", Definition.set_jvp)
 """By primitive: rule(primals, tangents, **params) -> (results, their tangents). A tangent may be a `Zero`."""

@@ -11,8 +11,6 @@ from ..extend.protocol import LoweredFunction
 from ..hlo.errors import UnsupportedError
 from .rules import definition_of
 
-__all__ = ["emit_python_callback", "lower_fun", "register_lowering"]
-
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> LoweredFunction:
     """A function of arrays as a lowering. It returns a list of arrays if `multiple_results`."""

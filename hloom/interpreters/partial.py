@@ -20,8 +20,6 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Call, Value, current_trace, run_meaning, set_current_trace
 from ..tracer.recording import HloTrace, HloTracer, with_computation
 
-__all__ = ["PartialVal", "trace_to_jaxpr_nounits"]
-
 
 class PartialVal(tuple[ShapedArray | None, Any]):
     """A pair: (None, value) for a known value, (type, None) for an unknown one."""

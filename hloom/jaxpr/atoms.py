@@ -72,6 +72,11 @@ class Literal:
 
 Atom: TypeAlias = Var | Literal
 
+ParamDict: TypeAlias = dict[str, Any]
+"""The parameters of an equation."""
+Value: TypeAlias = Any
+"""A value of a variable of a jaxpr."""
+
 
 def number(value: Any) -> str:
     """A scalar as it is printed."""

@@ -25,6 +25,9 @@ from . import printing
 from .atoms import Atom, DropVar, Var
 from .nodes import Effect, Jaxpr, JaxprEqn, SourceInfo, no_effects
 
+array_types = frozenset({np.ndarray, *(np.dtype(c).type for c in "?bhilqBHILQefdFD")})
+"""The types of arrays and numbers that NumPy makes and functions take."""
+
 
 def new_jaxpr_eqn(
     invars: Sequence[Atom],

@@ -15,8 +15,6 @@ from ..hlo.errors import UnsupportedError
 from ..tracer import dtypes
 from ..tracer.source import user_line
 
-__all__ = ["AccuracyMode", "Tolerance"]
-
 _ULPS = 4
 
 

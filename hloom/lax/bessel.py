@@ -13,8 +13,6 @@ from .instructions import abs, select, sqrt
 from .movement import full_like
 from .special_tables import I0_FAR, I0_LESS_I1_FAR, I0_LESS_I1_NEAR, I0_NEAR, I1_FAR, I1_NEAR
 
-__all__ = ["bessel_i0e", "bessel_i1e"]
-
 _BORDER = 8.0
 
 

@@ -22,8 +22,6 @@ from ..tracer.core import Value, bind
 from ..tracer.recording import trace_to_computation
 from ..tracer.sharding.manual_axes import ManualAxes
 
-__all__ = ["Collective", "collective_computation"]
-
 
 @dataclass(frozen=True, slots=True)
 class Collective:

@@ -20,8 +20,6 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.source import function_line, user_line
 from ..tracer.trees import tree
 
-__all__ = ["composite"]
-
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
     """`decomposition` as an operation with a name: in HLO text a call with ``is_composite=true``.

@@ -26,8 +26,6 @@ from ..tracer.trees import tree
 from .prefixes import part_of, prefixes
 from .reduce import cummax, cummin, cumprod, cumsum
 
-__all__ = ["associative_scan", "map"]
-
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """f applied to each x along the first axis of `xs` (a pytree), one after the other; the stacked results.

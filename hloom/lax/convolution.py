@@ -24,19 +24,6 @@ from .movement import canonical_shape, rev, transpose
 from .precision import DotAlgorithm, PrecisionLike, operand_precision
 from .window import Padding, window_of
 
-__all__ = [
-    "ConvDimensionNumbers",
-    "ConvGeneralDilatedDimensionNumbers",
-    "conv",
-    "conv_dimension_numbers",
-    "conv_general_dilated",
-    "conv_general_dilated_local",
-    "conv_general_dilated_patches",
-    "conv_general_permutations",
-    "conv_transpose",
-    "conv_with_general_padding",
-]
-
 
 class ConvDimensionNumbers(NamedTuple):
     """The roles of dimensions: (batch, feature, spatial...) of input and result, (output feature, input feature,

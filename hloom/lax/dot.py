@@ -24,15 +24,6 @@ from ..tracer.source import user_line
 from .instructions import all_weak
 from .precision import Algorithm, PrecisionLike, algorithm_of, operand_precision
 
-__all__ = [
-    "RaggedDotDimensionNumbers",
-    "batch_matmul",
-    "dot",
-    "dot_general",
-    "ragged_dot",
-    "ragged_dot_general",
-]
-
 DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 """((lhs contracting, rhs contracting), (lhs batch, rhs batch))."""
 

@@ -30,27 +30,6 @@ from .accuracy import AccuracyMode, Tolerance
 from .instructions import abs, add, all_weak, atan2, atanh, div, eq, exp, le, log, matched, mul, ne, neg, select, sub
 from .movement import full_like
 
-__all__ = [
-    "RoundingMethod",
-    "atan",
-    "bitcast_convert_type",
-    "clamp",
-    "complex",
-    "conj",
-    "convert_element_type",
-    "exp2",
-    "imag",
-    "integer_pow",
-    "log2",
-    "pow",
-    "real",
-    "reciprocal",
-    "reduce_precision",
-    "round",
-    "select_n",
-    "sign",
-    "square",
-]
 
 def complex(x: Any, y: Any) -> Value:
     """x + iy of real parts of one dtype, float32 or float64.

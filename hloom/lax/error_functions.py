@@ -13,8 +13,6 @@ from .instructions import abs, erf, exp, mul, select, sub
 from .movement import full_like
 from .special_tables import ERFCX
 
-__all__ = ["erfc"]
-
 
 def scaled_erfc_positive(x: Any) -> Any:
     """exp(x**2) erfc(x) for x >= 0.

@@ -15,11 +15,6 @@ from ..tracer.ops import convert, is_complex
 from ..tracer.source import user_line
 from .movement import canonical_shape
 
-__all__ = [
-    "FftType",
-    "fft",
-]
-
 
 def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Value:
     """The transform of the last 1 to 3 dimensions, of the sizes `fft_lengths` (on the real side).

@@ -24,8 +24,6 @@ from .instructions import abs, cos, exp, expm1, floor, log, log1p, max, select, 
 from .movement import full_like
 from .special_tables import DIGAMMA, DIGAMMA_ROOT, DIGAMMA_TAIL, LOG_GAMMA, STIRLING, ZETA_TAIL
 
-__all__ = ["digamma", "lgamma", "polygamma", "zeta"]
-
 _FAR = 8.5
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 

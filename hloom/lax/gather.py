@@ -36,20 +36,6 @@ from .indexing import GatherScatterMode
 from .instructions import add, lt, rem, select
 from .movement import broadcasted_iota, canonical_axis, canonical_shape, concatenate, expand_dims, full_like, reshape
 
-__all__ = [
-    "GatherDimensionNumbers",
-    "ScatterDimensionNumbers",
-    "gather",
-    "index_take",
-    "scatter",
-    "scatter_add",
-    "scatter_apply",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
-    "scatter_sub",
-]
-
 
 class GatherDimensionNumbers(NamedTuple):
     """Which dimensions of operand, indices and result correspond in a `gather`.

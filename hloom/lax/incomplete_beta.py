@@ -22,8 +22,6 @@ from .gamma_functions import digamma, digamma_positive, log_gamma_one_plus, stir
 from .instructions import abs, exp, log, log1p, select, sqrt
 from .movement import full_like
 
-__all__ = ["betainc"]
-
 _EPSILON = 2.0**-53
 _LIMIT = 100_000
 

@@ -36,8 +36,6 @@ from .instructions import abs, exp, log, log1p, select, sqrt
 from .movement import full_like
 from .special_tables import TEMME
 
-__all__ = ["igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]
-
 _EPSILON = 2.0**-54
 _LIMIT = 100_000
 _LARGE = 20.0

@@ -24,16 +24,6 @@ from ..tracer.source import user_line
 from .instructions import add, lt, select
 from .movement import canonical_axis, canonical_shape, expand_dims, slice_in_dim, squeeze
 
-__all__ = [
-    "GatherScatterMode",
-    "dynamic_index_in_dim",
-    "dynamic_slice",
-    "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim",
-    "dynamic_update_slice",
-    "dynamic_update_slice_in_dim",
-]
-
 
 class GatherScatterMode(Enum):
     """The treatment of indices out of bounds in `x.at[...]`: see `hloom.numpy.indexing.IndexUpdate`.

@@ -48,33 +48,6 @@ from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
 from ..tracer.source import user_line
 
-__all__ = [
-    "broadcast",
-    "broadcast_in_dim",
-    "broadcast_like",
-    "broadcast_shapes",
-    "broadcasted_iota",
-    "collapse",
-    "concatenate",
-    "empty",
-    "expand_dims",
-    "full",
-    "full_like",
-    "index_in_dim",
-    "iota",
-    "pad",
-    "reshape",
-    "rev",
-    "slice",
-    "slice_in_dim",
-    "split",
-    "squeeze",
-    "stack",
-    "tile",
-    "transpose",
-    "unstack",
-]
-
 _state = thread_state()
 
 

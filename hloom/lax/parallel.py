@@ -41,23 +41,6 @@ from .collective_hlo import Collective, collective_computation
 from .movement import canonical_axis, iota
 from .reduce import limits
 
-__all__ = [
-    "all_gather",
-    "all_to_all",
-    "axis_index",
-    "axis_size",
-    "pbroadcast",
-    "pcast",
-    "pmax",
-    "pmean",
-    "pmin",
-    "ppermute",
-    "pshuffle",
-    "psum",
-    "psum_scatter",
-    "pswapaxes",
-]
-
 AxisName: TypeAlias = Hashable
 Groups: TypeAlias = tuple[tuple[int, ...], ...]
 

@@ -16,8 +16,6 @@ from ..tracer.source import user_line
 from .instructions import add, mul, neg, sub
 from .movement import broadcast_in_dim, broadcast_shapes, full_like, stack
 
-__all__ = ["one_minus_square", "polynomial"]
-
 _UNROLLED = 8
 """How many terms are written out where the caller does not say."""
 

@@ -15,8 +15,6 @@ from ..tracer.settings.config import DOT_PRESETS, MATMUL_PRECISIONS
 from ..tracer.settings.context import current_context
 from ..tracer.source import user_line
 
-__all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike"]
-
 
 class Precision(Enum):
     """The precision of products; None: as `hloom.default_matmul_precision` says. The CPU always multiplies in the

@@ -7,166 +7,10 @@ from __future__ import annotations
 
 from ..jaxpr.primitives import primitive_named
 
-__all__ = [
-    "abs_p",
-    "acos_p",
-    "acosh_p",
-    "add_p",
-    "after_all_p",
-    "all_gather_p",
-    "all_to_all_p",
-    "and_p",
-    "approx_top_k_p",
-    "argmax_p",
-    "argmin_p",
-    "asin_p",
-    "asinh_p",
-    "atan2_p",
-    "atan_p",
-    "atanh_p",
-    "axis_index_p",
-    "bessel_i0e_p",
-    "bessel_i1e_p",
-    "bitcast_convert_type_p",
-    "broadcast_in_dim_p",
-    "cbrt_p",
-    "ceil_p",
-    "clamp_p",
-    "clz_p",
-    "complex_p",
-    "concatenate_p",
-    "cond_p",
-    "conj_p",
-    "conv_general_dilated_p",
-    "convert_element_type_p",
-    "copy_p",
-    "cos_p",
-    "cosh_p",
-    "create_token_p",
-    "cumlogsumexp_p",
-    "cummax_p",
-    "cummin_p",
-    "cumprod_p",
-    "cumsum_p",
-    "dce_sink_p",
-    "device_put_p",
-    "digamma_p",
-    "div_p",
-    "dot_general_p",
-    "dynamic_slice_p",
-    "dynamic_update_slice_p",
-    "eq_p",
-    "eq_to_p",
-    "erf_inv_p",
-    "erf_p",
-    "erfc_p",
-    "exp2_p",
-    "exp_p",
-    "expm1_p",
-    "fft_p",
-    "floor_p",
-    "gather_p",
-    "ge_p",
-    "gt_p",
-    "igamma_grad_a_p",
-    "igamma_p",
-    "igammac_p",
-    "imag_p",
-    "integer_pow_p",
-    "iota_p",
-    "is_finite_p",
-    "le_p",
-    "le_to_p",
-    "lgamma_p",
-    "linear_solve_p",
-    "log1p_p",
-    "log_p",
-    "logistic_p",
-    "lt_p",
-    "lt_to_p",
-    "max_p",
-    "min_p",
-    "mul_p",
-    "mulhi_p",
-    "ne_p",
-    "neg_p",
-    "nextafter_p",
-    "not_p",
-    "optimization_barrier_p",
-    "or_p",
-    "pad_p",
-    "pmax_p",
-    "pmin_p",
-    "polygamma_p",
-    "population_count_p",
-    "pow_p",
-    "ppermute_p",
-    "psum_p",
-    "ragged_all_to_all_p",
-    "real_p",
-    "reduce_and_p",
-    "reduce_max_p",
-    "reduce_min_p",
-    "reduce_or_p",
-    "reduce_p",
-    "reduce_precision_p",
-    "reduce_prod_p",
-    "reduce_sum_p",
-    "reduce_window_max_p",
-    "reduce_window_min_p",
-    "reduce_window_p",
-    "reduce_window_sum_p",
-    "reduce_xor_p",
-    "regularized_incomplete_beta_p",
-    "rem_p",
-    "reshape_p",
-    "rev_p",
-    "rng_bit_generator_p",
-    "rng_uniform_p",
-    "round_p",
-    "rsqrt_p",
-    "scan_p",
-    "scatter_add_p",
-    "scatter_max_p",
-    "scatter_min_p",
-    "scatter_mul_p",
-    "scatter_p",
-    "scatter_sub_p",
-    "select_and_gather_add_p",
-    "select_and_scatter_add_p",
-    "select_and_scatter_p",
-    "select_n_p",
-    "sharding_constraint_p",
-    "shift_left_p",
-    "shift_right_arithmetic_p",
-    "shift_right_logical_p",
-    "sign_p",
-    "sin_p",
-    "sinh_p",
-    "slice_p",
-    "sort_p",
-    "split_p",
-    "sqrt_p",
-    "square_p",
-    "squeeze_p",
-    "stack_p",
-    "stage_p",
-    "stop_gradient_p",
-    "sub_p",
-    "tan_p",
-    "tanh_p",
-    "tile_p",
-    "top_k_p",
-    "transpose_p",
-    "unstack_p",
-    "while_p",
-    "xor_p",
-    "zeta_p",
-]
-
 abs_p = primitive_named("abs")
 acos_p = primitive_named("acos")
 acosh_p = primitive_named("acosh")
+add_jaxvals_p = primitive_named("add_any")
 add_p = primitive_named("add")
 after_all_p = primitive_named("after_all")
 all_gather_p = primitive_named("all_gather")
@@ -185,9 +29,11 @@ bessel_i0e_p = primitive_named("bessel_i0e")
 bessel_i1e_p = primitive_named("bessel_i1e")
 bitcast_convert_type_p = primitive_named("bitcast_convert_type")
 broadcast_in_dim_p = primitive_named("broadcast_in_dim")
+call_p = primitive_named("call")
 cbrt_p = primitive_named("cbrt")
 ceil_p = primitive_named("ceil")
 clamp_p = primitive_named("clamp")
+closed_call_p = primitive_named("closed_call")
 clz_p = primitive_named("clz")
 complex_p = primitive_named("complex")
 concatenate_p = primitive_named("concatenate")
@@ -204,6 +50,8 @@ cummax_p = primitive_named("cummax")
 cummin_p = primitive_named("cummin")
 cumprod_p = primitive_named("cumprod")
 cumsum_p = primitive_named("cumsum")
+custom_jvp_call_p = primitive_named("custom_jvp_call")
+custom_vjp_call_p = primitive_named("custom_vjp_call")
 dce_sink_p = primitive_named("dce_sink")
 device_put_p = primitive_named("device_put")
 digamma_p = primitive_named("digamma")
@@ -231,6 +79,7 @@ imag_p = primitive_named("imag")
 integer_pow_p = primitive_named("integer_pow")
 iota_p = primitive_named("iota")
 is_finite_p = primitive_named("is_finite")
+jit_p = primitive_named("jit")
 le_p = primitive_named("le")
 le_to_p = primitive_named("le_to")
 lgamma_p = primitive_named("lgamma")
@@ -244,6 +93,7 @@ max_p = primitive_named("max")
 min_p = primitive_named("min")
 mul_p = primitive_named("mul")
 mulhi_p = primitive_named("mulhi")
+name_p = primitive_named("name")
 ne_p = primitive_named("ne")
 neg_p = primitive_named("neg")
 nextafter_p = primitive_named("nextafter")
@@ -259,6 +109,10 @@ pow_p = primitive_named("pow")
 ppermute_p = primitive_named("ppermute")
 psum_p = primitive_named("psum")
 ragged_all_to_all_p = primitive_named("ragged_all_to_all")
+random_bits_p = primitive_named("random_bits")
+random_fold_in_p = primitive_named("random_fold_in")
+random_seed_p = primitive_named("random_seed")
+random_split_p = primitive_named("random_split")
 real_p = primitive_named("real")
 reduce_and_p = primitive_named("reduce_and")
 reduce_max_p = primitive_named("reduce_max")
@@ -275,6 +129,7 @@ reduce_window_sum_p = primitive_named("reduce_window_sum")
 reduce_xor_p = primitive_named("reduce_xor")
 regularized_incomplete_beta_p = primitive_named("regularized_incomplete_beta")
 rem_p = primitive_named("rem")
+remat_p = primitive_named("remat2")
 reshape_p = primitive_named("reshape")
 rev_p = primitive_named("rev")
 rng_bit_generator_p = primitive_named("rng_bit_generator")
@@ -311,6 +166,7 @@ stop_gradient_p = primitive_named("stop_gradient")
 sub_p = primitive_named("sub")
 tan_p = primitive_named("tan")
 tanh_p = primitive_named("tanh")
+threefry2x32_p = primitive_named("threefry2x32")
 tile_p = primitive_named("tile")
 top_k_p = primitive_named("top_k")
 transpose_p = primitive_named("transpose")

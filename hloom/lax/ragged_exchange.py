@@ -14,8 +14,6 @@ from ..tracer.source import user_line
 from .movement import broadcast_in_dim, broadcasted_iota
 from .parallel import AxisName, all_gather, axis_index, axis_size, groups_of_places
 
-__all__ = ["ragged_all_to_all"]
-
 
 def ragged_all_to_all(
     operand: Any,

@@ -21,8 +21,6 @@ from ..tracer.source import user_line
 from .instructions import bitwise_or, shift_left, shift_right_logical
 from .movement import canonical_shape, concatenate, reshape, slice
 
-__all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]
-
 
 class RandomAlgorithm(enum.IntEnum):
     """The generators of `rng_bit_generator`.

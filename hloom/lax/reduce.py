@@ -38,24 +38,6 @@ from . import instructions as ew
 from .movement import broadcast_in_dim, broadcasted_iota, canonical_axis, full_like, reshape, rev
 from .prefixes import prefixes
 
-__all__ = [
-    "argmax",
-    "argmin",
-    "cumlogsumexp",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "reduce",
-    "reduce_and",
-    "reduce_max",
-    "reduce_min",
-    "reduce_or",
-    "reduce_prod",
-    "reduce_sum",
-    "reduce_xor",
-]
-
 
 def limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """The lowest and highest value of a dtype: infinities for floats that have them, False and True for bool.

@@ -20,17 +20,6 @@ from .instructions import add
 from .movement import broadcast_in_dim, canonical_shape, reshape
 from .window import Padding, reduce_window
 
-__all__ = [
-    "DotDimensionNumbers",
-    "broadcast_to_rank",
-    "conv_general_shape_tuple",
-    "conv_shape_tuple",
-    "conv_transpose_shape_tuple",
-    "reduce_window_shape_tuple",
-    "scaled_dot",
-    "shape_as_value",
-]
-
 DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 """Of `dot_general`: the contracting dimensions of both operands, and the batch dimensions."""
 

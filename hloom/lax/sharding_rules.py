@@ -31,8 +31,6 @@ from ..tracer.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
 from ..tracer.sharding.shardings import NamedSharding, Sharding
 from .parallel import psum_over_mesh
 
-__all__: list[str] = []
-
 
 def _rules(
     primitive: Primitive, again: Callable[[Any, Value], Value], back: Callable[[Any, Value], Value],

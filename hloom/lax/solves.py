@@ -9,8 +9,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["custom_linear_solve", "custom_root"]
-
 Function = Callable[..., Any]
 Solver = Callable[[Function, Any], Any]
 

@@ -26,14 +26,6 @@ from ..tracer.source import user_line
 from .instructions import neg
 from .movement import canonical_axis, transpose
 
-__all__ = [
-    "approx_max_k",
-    "approx_min_k",
-    "sort",
-    "sort_key_val",
-    "top_k",
-]
-
 _D = ComparisonDirection
 
 

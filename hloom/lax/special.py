@@ -19,11 +19,6 @@ from .elementwise import bitcast_convert_type
 from .instructions import abs, exp, log, log1p, select, sqrt
 from .movement import broadcast_in_dim, broadcast_shapes, full_like
 
-__all__ = [
-    "erf_inv",
-    "nextafter",
-]
-
 # Giles, "Approximating the erfinv function" (GPU Computing Gems, Jade edition, 2011): erfinv(x) = x * p(w), where
 # w = -log(1 - x**2), and p is a polynomial in w - center, or in sqrt(w) - center further out. Highest power first.
 _CENTRAL_32 = (

@@ -7,7 +7,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..autodiff.stopping import stop_gradient
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ..hlo.shape import Shape
@@ -19,16 +18,6 @@ from ..tracer.core import Call, Primitive, Value, bind, bind_call, bind_declared
 from ..tracer.source import user_line
 from ..tracer.token import Token
 from ..tracer.trees import tree
-
-__all__ = [
-    "after_all",
-    "create_token",
-    "dce_sink",
-    "dtype",
-    "optimization_barrier",
-    "stage",
-    "stop_gradient",
-]
 
 T = TypeVar("T")
 

@@ -20,11 +20,6 @@ from ..tracer.source import user_line
 from ..tracer.trees import tree
 from .reduce import reducer_of
 
-__all__ = [
-    "padtype_to_pads",
-    "reduce_window",
-]
-
 Padding: TypeAlias = "str | Sequence[tuple[int, int]]"
 """Elements before and after each dimension, or "VALID", "SAME", "SAME_LOWER"."""
 

@@ -5,61 +5,84 @@
 makes each public function a boundary (`hlo/tracebacks.py`) that gives the namespace as its home: `numpy.sin.__module__`
 is "hloom.numpy", so that it can be pickled, and no file of the library is named. A name that is not there gets an
 AttributeError with the next step. The lists behind that message are read at the first missing name.
+
+A namespace lists its names once, in a stub beside its file: ``hloom/numpy/__init__.pyi`` says
+
+    from .unary_ufuncs import cos as cos, sin as sin
+
+Type checkers and editors read the stub as an export, and `publish` reads it here: a name is loaded when it is first
+used. A file that defines its functions itself has no stub, and lists them in `__all__`.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from ..hlo.called import names_call
+from ..hlo.loading import load
 from ..hlo.tracebacks import boundary, hide, inner
 
 _PACKAGE = __name__.partition(".")[0]
 
 
-def publish(
-    module: str, *submodules: str, later: Mapping[str, str] | None = None, aliases_are_one: bool = False
-) -> None:
-    """Make a module a public namespace. Some of its names may be loaded when they are first used: `submodules`, and the
-    names of `later`, each with the module of the package that has it: ``{"eval_jaxpr": "jaxpr.evaluate"}``.
+def publish(module: str, *, after: str | None = None, aliases_are_one: bool = False) -> None:
+    """Make a module a public namespace of the names in its stub, or of those in its `__all__`.
 
-    A function becomes a boundary when it is first asked for: of the hundreds in a namespace, a program uses a few. But
-    code of the namespace's own file finds only its plain attributes, so there all are boundaries at once.
+    The names of a stub are loaded when they are first used, those of `after` before all that are no modules. A function
+    becomes a boundary when it is first asked for: of the hundreds in a namespace, a program uses a few. But code of the
+    namespace's own file finds only its plain attributes, so there all are boundaries at once.
 
     Two names of one function are two functions, each with its own `__name__`, as in JAX; with `aliases_are_one` they
     are one object, as in `jax.nn`.
-
-    Type checkers read their imports below `if TYPE_CHECKING:`.
     """
     if aliases_are_one:
         _ALIASES_ARE_ONE.add(module)
     names = vars(sys.modules[module])
-    homes = dict(later or {})
-    waiting: dict[str, Any] = {}
-    only_imports = not any(_is_own(value, names) for value in names.values())
-    for name in names["__all__"]:
-        if name not in submodules and name not in homes:
-            if only_imports and isinstance(names[name], FunctionType):
-                waiting[name] = names.pop(name)
-            else:
-                names[name] = published(names[name], name, module)
-    names["__getattr__"] = partial(_find, module, submodules, homes, waiting)
-    if submodules or homes or waiting:
-        public = {*names["__all__"], *submodules}
-        names["__dir__"] = lambda: sorted({*(n for n in names if n.startswith("__") or n in public), *public})
+    if "__all__" in names:
+        names["__getattr__"] = partial(_find, module, {}, None)
+        for name in names["__all__"]:
+            names[name] = published(names[name], name, module)
+        return
+    homes = stub_names(sys.modules[module])
+    names["__all__"] = list(homes)
+    names["__getattr__"] = partial(_find, module, homes, after)
+    names["__dir__"] = lambda: sorted({*(n for n in names if n.startswith("__")), *homes})
+    for name, (home, _) in homes.items():
+        if home == f".{name}":  # the import system binds the file to the name when it is first loaded
+            _find(module, homes, after, name)
 
 
-def _is_own(value: Any, names: Mapping[str, Any]) -> bool:
-    """Whether a value is code of the file with these names."""
-    if isinstance(value, FunctionType):
-        return value.__globals__ is names
-    return isinstance(value, type) and value.__module__ == names["__name__"]
+_IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|([^(\n]*))$", re.MULTILINE)
+_RENAMED = re.compile(r"^([A-Za-z]\w*) = (_\w+)$", re.MULTILINE)
+
+
+def stub_names(module: ModuleType) -> dict[str, tuple[str, str]]:
+    """The public names of a namespace's stub: the module of each, as its import writes it, and its name there.
+
+    ImportError for an import that type checkers do not take for an export.
+    """
+    spec = module.__spec__
+    assert spec is not None and spec.origin is not None
+    path = spec.origin.removesuffix("c") + "i"
+    text = spec.loader.get_data(path).decode()  # type: ignore[union-attr]
+    homes, private = {}, {}
+    for home, several, one in _IMPORT.findall(text):
+        for item in (several or one).replace("\n", " ").split(","):
+            match item.split():
+                case [name, "as", public] if name == public:
+                    homes[name] = home, name
+                case [name, "as", own] if own[0] == "_":
+                    private[own] = home, name
+                case [name, *_]:
+                    raise ImportError(f"{path}: write `{name} as {name}`: to type checkers only this is a public name")
+    homes.update({name: private[own] for name, own in _RENAMED.findall(text)})
+    return homes
 
 
 _ALIASES_ARE_ONE: set[str] = set()
@@ -147,15 +170,16 @@ def missing(module: str, name: str, *, silently: bool = False) -> AttributeError
     return _Missing(module, name)
 
 
-def _find(
-    module: str, submodules: tuple[str, ...], homes: Mapping[str, str], waiting: Mapping[str, Any], name: str
-) -> Any:
-    """A namespace's `__getattr__`: an object that is made or loaded at its first use, or an error."""
-    if name in submodules:
-        return import_module(f".{name}", module)
-    if name in waiting or name in homes:
-        found = waiting[name] if name in waiting else getattr(import_module(f".{homes[name]}", _PACKAGE), name)
-        found = vars(sys.modules[module])[name] = published(found, name, module)
+def _find(module: str, homes: Mapping[str, tuple[str, str]], after: str | None, name: str) -> Any:
+    """A namespace's `__getattr__`: an object that is loaded at its first use, or an error."""
+    if name in homes:
+        home, own = homes[name]
+        package = sys.modules[module].__package__
+        if not home.strip("."):
+            return load(home + own, package)
+        if after is not None:
+            load(after, package)
+        found = vars(sys.modules[module])[name] = published(getattr(load(home, package), own), name, module)
         return found
     error = missing(module, name)
     try:
@@ -169,7 +193,7 @@ def _message(module: str, name: str) -> str:
     unknown = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_"):
         return unknown
-    jax_names = import_module(".namespaces.jax_names", _PACKAGE)
+    jax_names = load(".jax_names", __name__)
     space = module[len(_PACKAGE) + 1 :]
     jax = f"jax.{space}".rstrip(".")
     advice = jax_names.reason(space, name)
@@ -194,7 +218,7 @@ def _message(module: str, name: str) -> str:
 def _elsewhere(space: str, name: str, jax_names: Any) -> str | None:
     """Another namespace that has the name."""
     for other in jax_names.SEARCHED:
-        if other != space and name in import_module(f"{_PACKAGE}.{other}".rstrip(".")).__all__:
+        if other != space and name in load(f"{_PACKAGE}.{other}".rstrip(".")).__all__:
             return f"{_PACKAGE}.{other}.{name}".replace("..", ".")
     return None
 
@@ -204,7 +228,7 @@ def _numpy_has(space: str, name: str) -> str | None:
     if space.partition(".")[0] not in ("numpy", "scipy"):
         return None
     try:
-        found = import_module(space)
+        found = load(space)
     except ImportError:
         return None
     if name not in dir(found):

@@ -18,8 +18,6 @@ from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.source import user_line
 from .normalization import logsumexp, softmax
 
-__all__ = ["dot_product_attention"]
-
 
 def dot_product_attention(
     query: Any,

@@ -19,8 +19,6 @@ from ..tracer.ops import convert
 from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 
-__all__ = ["one_hot"]
-
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Value:
     """1 at index x along a new axis of `num_classes`, else 0; all 0 for an x out of range.

@@ -16,14 +16,6 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.source import user_line
 
-__all__ = [
-    "log_softmax",
-    "logmeanexp",
-    "logsumexp",
-    "softmax",
-    "standardize",
-]
-
 
 @compound(static=("axis",))
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:

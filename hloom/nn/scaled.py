@@ -31,8 +31,6 @@ from ..tracer.core import Value
 from ..tracer.jit import jit
 from ..tracer.source import user_line
 
-__all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
-
 _ROWS_BY_ROWS = (((2,), (2,)), ((0,), (0,)))
 """[B, M, K] with [B, N, K] is [B, M, N]."""
 

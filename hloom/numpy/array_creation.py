@@ -38,29 +38,6 @@ from .array_manipulation import diagonal_number, stack
 from .concrete_values import known_array
 from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, to_dtype
 
-__all__ = [
-    "arange",
-    "array",
-    "asarray",
-    "copy",
-    "empty",
-    "empty_like",
-    "eye",
-    "from_dlpack",
-    "full",
-    "full_like",
-    "geomspace",
-    "identity",
-    "indices",
-    "linspace",
-    "logspace",
-    "meshgrid",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
-]
-
 
 def asarray(
     a: Any,

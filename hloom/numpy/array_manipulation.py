@@ -40,45 +40,6 @@ from .promotion import (
 )
 from .selection import where
 
-__all__ = [
-    "append",
-    "array_split",
-    "atleast_1d",
-    "atleast_2d",
-    "broadcast_arrays",
-    "broadcast_to",
-    "column_stack",
-    "concat",
-    "concatenate",
-    "diag",
-    "diagonal",
-    "diff",
-    "dstack",
-    "expand_dims",
-    "flip",
-    "fliplr",
-    "flipud",
-    "hstack",
-    "matrix_transpose",
-    "moveaxis",
-    "permute_dims",
-    "ravel",
-    "reshape",
-    "roll",
-    "rot90",
-    "split",
-    "squeeze",
-    "stack",
-    "swapaxes",
-    "tile",
-    "trace",
-    "transpose",
-    "tri",
-    "tril",
-    "triu",
-    "vstack",
-]
-
 
 def _value(name: str, x: ArrayLike) -> Value:
     check_arraylike(name, x)

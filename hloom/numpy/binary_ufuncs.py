@@ -36,36 +36,6 @@ from .promotion import (
 )
 from .unary_ufuncs import abs, exp, exp2, isfinite, isinf, isnan, log1p, numbers, real_only, signbit, to_bool
 
-__all__ = [
-    "arctan2",
-    "atan2",
-    "bitwise_left_shift",
-    "bitwise_right_shift",
-    "copysign",
-    "divide",
-    "divmod",
-    "equal",
-    "float_power",
-    "floor_divide",
-    "fmax",
-    "fmin",
-    "fmod",
-    "greater",
-    "greater_equal",
-    "heaviside",
-    "hypot",
-    "left_shift",
-    "less",
-    "less_equal",
-    "mod",
-    "not_equal",
-    "pow",
-    "power",
-    "remainder",
-    "right_shift",
-    "true_divide",
-]
-
 
 def _binary(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
     def decorate(declaration: F) -> F:

@@ -27,14 +27,6 @@ from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexa
 from .selection import where
 from .unary_ufuncs import abs
 
-__all__ = [
-    "ediff1d",
-    "gradient",
-    "interp",
-    "trapezoid",
-    "unwrap",
-]
-
 
 @compound()
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Value:

@@ -13,8 +13,6 @@ from ..tracer.source import user_line
 from .promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact
 from .unary_ufuncs import conj
 
-__all__ = ["convolve", "correlate"]
-
 
 def convolve(
     a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None

@@ -18,15 +18,6 @@ from .promotion import check_arraylike, no_out, to_dtype
 from .reductions import wide_integer
 from .selection import where
 
-__all__ = [
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
-    "nancumprod",
-    "nancumsum",
-]
-
 
 def _cumulative(
     function: Callable[..., Value], name: str, a: ArrayLike, axis: int | None, dtype: Any, out: None

@@ -17,11 +17,6 @@ from ..tracer.source import user_line
 from .array_manipulation import diagonal
 from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes
 
-__all__ = [
-    "einsum",
-    "einsum_path",
-]
-
 
 def _opt_einsum() -> Any:
     """Imported at the first call: `hloom.numpy` is imported by programs that have no einsum."""

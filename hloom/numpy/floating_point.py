@@ -23,20 +23,6 @@ from .binary_ufuncs import copysign
 from .promotion import broadcast_values, check_arraylike, no_out, promote, promote_inexact, strong_array, to_dtype
 from .unary_ufuncs import abs, isinf, isnan, numbers_only, real_only
 
-__all__ = [
-    "bitwise_count",
-    "frexp",
-    "gcd",
-    "lcm",
-    "ldexp",
-    "modf",
-    "nextafter",
-    "packbits",
-    "spacing",
-    "unpackbits",
-]
-
-
 # ---- floats
 
 

@@ -25,25 +25,6 @@ from .array_creation import arange, asarray, linspace, meshgrid, ones
 from .array_manipulation import concatenate, diag, moveaxis, ravel, stack
 from .promotion import check_arraylike, strong
 
-__all__ = [
-    "c_",
-    "diag_indices",
-    "diag_indices_from",
-    "diagflat",
-    "index_exp",
-    "ix_",
-    "mask_indices",
-    "mgrid",
-    "ogrid",
-    "r_",
-    "s_",
-    "tril_indices",
-    "tril_indices_from",
-    "triu_indices",
-    "triu_indices_from",
-]
-
-
 # ---- triangles and diagonals
 
 

@@ -34,18 +34,6 @@ from .promotion import broadcast_to_shape, broadcast_values, check_arraylike, pr
 from .selection import clip, where
 from .sorting import check_integers
 
-__all__ = [
-    "choose",
-    "fill_diagonal",
-    "place",
-    "put",
-    "put_along_axis",
-    "ravel_multi_index",
-    "take",
-    "take_along_axis",
-    "unravel_index",
-]
-
 _FILL = GatherScatterMode.FILL_OR_DROP
 
 

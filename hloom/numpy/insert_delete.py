@@ -32,15 +32,6 @@ from .sorting import argsort
 from .unary_ufuncs import to_bool
 from .vectorize import vectorize
 
-__all__ = [
-    "compress",
-    "delete",
-    "extract",
-    "insert",
-    "piecewise",
-    "trim_zeros",
-]
-
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Value:
     """The elements where the condition is true, as a vector. `size`: see `compress`; it is needed under jit.

@@ -18,22 +18,6 @@ from ..tracer.arrays.array import resolved
 from ..tracer.core import Value
 from .array_creation import asarray
 
-__all__ = [
-    "array_repr",
-    "array_str",
-    "frombuffer",
-    "fromfile",
-    "fromiter",
-    "fromstring",
-    "get_printoptions",
-    "iterable",
-    "load",
-    "printoptions",
-    "save",
-    "savez",
-    "set_printoptions",
-]
-
 
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     """Write an array to a file or a path, in NumPy's format. Arguments as for numpy.save; arrays are not pickled.

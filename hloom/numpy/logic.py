@@ -22,21 +22,6 @@ from .binary_ufuncs import equal
 from .promotion import canonical_axes, check_arraylike
 from .unary_ufuncs import isnan
 
-__all__ = [
-    "array_equal",
-    "array_equiv",
-    "can_cast",
-    "iscomplex",
-    "iscomplexobj",
-    "isdtype",
-    "isreal",
-    "isrealobj",
-    "isscalar",
-    "ndim",
-    "shape",
-    "size",
-]
-
 
 def ndim(a: Any) -> int:
     """The number of dimensions of an array, a number or a nested sequence, as a Python integer.

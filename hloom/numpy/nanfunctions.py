@@ -16,18 +16,6 @@ from .promotion import Axis, broadcast_to_shape, check_arraylike, mask, no_out
 from .reductions import any, argmax, argmin, max, mean, min, prod, sum, var
 from .selection import where as select
 
-__all__ = [
-    "nanargmax",
-    "nanargmin",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
-]
-
 
 def _without_nan(name: str, a: ArrayLike, stand_in: float) -> tuple[Value, Value]:
     """The array with NaN replaced, and a mask that is true where it was not NaN."""

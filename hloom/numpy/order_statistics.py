@@ -26,15 +26,6 @@ from .promotion import Axis, broadcast_to_shape, canonical_axes, check_arraylike
 from .selection import where
 from .unary_ufuncs import isnan
 
-__all__ = [
-    "median",
-    "nanmedian",
-    "nanpercentile",
-    "nanquantile",
-    "percentile",
-    "quantile",
-]
-
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "out", "overwrite_input", "method", "keepdims")
 

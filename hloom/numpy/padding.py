@@ -28,8 +28,6 @@ from .reductions import max, mean, min
 from .shape_base import apply_along_axis
 from .unary_ufuncs import round
 
-__all__ = ["pad"]
-
 _OPTIONS: dict[str, dict[str, Any]] = {
     "constant": {"constant_values": 0},
     "edge": {},

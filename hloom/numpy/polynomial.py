@@ -29,18 +29,6 @@ from .shape_base import vander
 from .tensor_contractions import matmul, outer
 from .unary_ufuncs import isfinite
 
-__all__ = [
-    "poly",
-    "polyadd",
-    "polyder",
-    "polydiv",
-    "polyfit",
-    "polyint",
-    "polymul",
-    "polysub",
-    "roots",
-]
-
 
 def _linalg() -> Any:
     """Loaded at the first call, as it is by users."""

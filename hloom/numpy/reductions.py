@@ -37,26 +37,6 @@ from .promotion import (
 )
 from .selection import where as select
 
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "average",
-    "count_nonzero",
-    "max",
-    "mean",
-    "min",
-    "minmax",
-    "prod",
-    "ptp",
-    "std",
-    "sum",
-    "var",
-]
-
 _WIDE_INTEGERS = {"i": np.int64, "u": np.uint64, "b": np.int64}
 
 

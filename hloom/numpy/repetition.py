@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..extend.primitive import Linear, Primitive
+from ..autodiff.tangents import Linear
+from ..extend.primitive import Primitive
 from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
@@ -27,8 +28,6 @@ from ..tracer.source import user_line
 from .array_manipulation import ravel
 from .concrete_values import known_array
 from .promotion import broadcast_to_shape, check_arraylike
-
-__all__ = ["repeat"]
 
 _FEW = 16
 """Up to so many elements with different counts are cut out one by one; more are taken by a table of indices."""

@@ -23,8 +23,6 @@ from .concrete_values import SIZE_ADVICE, known_array, known_size
 from .promotion import check_arraylike, promote_dtypes
 from .unary_ufuncs import to_bool
 
-__all__ = ["argwhere", "flatnonzero", "nonzero"]
-
 
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Value, ...]:
     """The indices of elements that are not 0, as an array for each dimension. Under jit, `size` is required.

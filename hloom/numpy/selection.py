@@ -31,17 +31,6 @@ from .promotion import (
 from .searching import nonzero
 from .unary_ufuncs import abs, isfinite, isnan, isneginf, isposinf, to_bool
 
-__all__ = [
-    "allclose",
-    "astype",
-    "clip",
-    "isclose",
-    "nan_to_num",
-    "polyval",
-    "select",
-    "where",
-]
-
 
 @overload
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Value: ...

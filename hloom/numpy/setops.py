@@ -29,19 +29,6 @@ from .selection import where
 from .sorting import elements_of, searchsorted
 from .unary_ufuncs import isnan
 
-__all__ = [
-    "intersect1d",
-    "isin",
-    "setdiff1d",
-    "setxor1d",
-    "union1d",
-    "unique",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-]
-
 
 @compound(static=("equal_nan",))
 def _grouped(rows: Value, equal_nan: bool) -> tuple[Value, Value]:

@@ -24,22 +24,6 @@ from .array_manipulation import concatenate, moveaxis, ravel, split, tile
 from .binary_ufuncs import power
 from .promotion import check_arraylike, strong_array, to_dtype
 
-__all__ = [
-    "apply_along_axis",
-    "apply_over_axes",
-    "atleast_3d",
-    "block",
-    "dsplit",
-    "fromfunction",
-    "hsplit",
-    "resize",
-    "rollaxis",
-    "unstack",
-    "vander",
-    "vsplit",
-]
-
-
 # ---- joining and splitting
 
 

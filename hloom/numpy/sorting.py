@@ -26,18 +26,6 @@ from .array_manipulation import ravel
 from .promotion import check_arraylike, promote_dtypes
 from .selection import where
 
-__all__ = [
-    "argpartition",
-    "argsort",
-    "digitize",
-    "lexsort",
-    "partition",
-    "searchsorted",
-    "sort",
-    "sort_complex",
-    "top_k",
-]
-
 _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
 
 

@@ -29,16 +29,6 @@ from .sorting import searchsorted
 from .tensor_contractions import dot
 from .unary_ufuncs import abs, conj, real, sqrt
 
-__all__ = [
-    "bincount",
-    "corrcoef",
-    "cov",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-]
-
 
 @compound(static=("rowvar", "bias", "ddof", "dtype"))
 def cov(

@@ -19,20 +19,6 @@ from .binary_ufuncs import multiply
 from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes, strong
 from .unary_ufuncs import conj
 
-__all__ = [
-    "cross",
-    "dot",
-    "inner",
-    "kron",
-    "matmul",
-    "matvec",
-    "outer",
-    "tensordot",
-    "vdot",
-    "vecdot",
-    "vecmat",
-]
-
 
 def _pair(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Value, Value]:
     check_arraylike(name, a, b)

@@ -35,25 +35,6 @@ from .promotion import Axis, broadcast_to_shape, canonical_axes, check_arraylike
 from .selection import where as choose
 from .vectorize import vectorize
 
-__all__ = [
-    "add",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "frompyfunc",
-    "logaddexp",
-    "logaddexp2",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "subtract",
-    "ufunc",
-]
-
 
 class ufunc:
     """A function of single numbers that works on arrays, element by element. `frompyfunc` makes one.

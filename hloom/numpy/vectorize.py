@@ -20,8 +20,6 @@ from ..tracer.trees import tree
 from .array_creation import asarray
 from .promotion import check_ranks
 
-__all__ = ["vectorize"]
-
 _NAME = r"\w+"
 _CORE = rf"\((?:{_NAME}(?:,{_NAME})*,?)?\)"
 _LIST = rf"{_CORE}(?:,{_CORE})*"

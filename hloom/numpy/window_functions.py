@@ -24,15 +24,6 @@ from ..tracer.source import user_line
 from .promotion import check_arraylike, promote_inexact, to_dtype
 from .unary_ufuncs import real_only
 
-__all__ = [
-    "bartlett",
-    "blackman",
-    "hamming",
-    "hanning",
-    "i0",
-    "kaiser",
-]
-
 
 def sample_count(name: str, M: int) -> int:
     """M as an integer that is not negative."""

@@ -20,8 +20,6 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.source import user_line
 
-__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
-
 
 def segment_sum(
     data: Any,

@@ -27,8 +27,6 @@ from .discrete import randint
 from .keys import random_bits, single_key, split
 from .parameters import sized
 
-__all__ = ["categorical", "choice", "permutation"]
-
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Value:
     """The elements of `x` along an axis in random order; of ``arange(x)`` if x is an integer.

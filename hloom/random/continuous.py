@@ -23,8 +23,6 @@ from .drawing import compound_draw
 from .keys import random_bits, single_key, split
 from .parameters import float_dtype, sized, spread
 
-__all__ = ["exponential", "gumbel", "laplace", "logistic", "normal", "truncated_normal", "uniform"]
-
 
 @compound_draw()
 def uniform(

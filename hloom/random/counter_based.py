@@ -20,8 +20,6 @@ from ..tracer.ops import convert, scalar_like
 from .implementations import PRNGImpl, register_implementation
 from .threefry import UINT32, counters, rotate_left, seed_words, words_of
 
-__all__ = ["PHILOX_2X32", "PHILOX_4X32", "THREEFRY_4X32"]
-
 Words: TypeAlias = Sequence[Value]
 Cipher: TypeAlias = Callable[[Words, Words], list[Value]]
 """cipher(key, counter) -> a block; the counter's words have one shape, the key's are scalars."""

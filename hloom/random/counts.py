@@ -29,8 +29,6 @@ from .drawing import compound_draw
 from .keys import clone, single_key, split
 from .parameters import float_dtype, integer_dtype, sized, spread
 
-__all__ = ["binomial", "geometric", "multinomial", "poisson"]
-
 FEW = 10.0
 """Where more events are expected, rejection is faster than counting."""
 

@@ -26,8 +26,6 @@ from .drawing import compound_draw
 from .keys import random_bits, single_key, split
 from .parameters import integer_dtype, sized
 
-__all__ = ["bernoulli", "bits", "rademacher", "randint"]
-
 
 @compound_draw(uses_keys=True)
 def bits(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Value:

@@ -35,20 +35,6 @@ from .drawing import compound_draw
 from .keys import single_key, split
 from .parameters import float_dtype, sized, spread
 
-__all__ = [
-    "ball",
-    "beta",
-    "chisquare",
-    "dirichlet",
-    "f",
-    "gamma",
-    "generalized_normal",
-    "loggamma",
-    "random_gamma_p",
-    "t",
-]
-
-
 # ---- gamma
 
 

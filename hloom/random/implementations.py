@@ -17,8 +17,6 @@ from ..tracer.arrays.extended import ExtendedDType, prng_key
 from ..tracer.core import Value
 from ..tracer.settings.context import thread
 
-__all__ = ["KeyDType", "PRNGImpl", "implementation", "register_implementation"]
-
 Shape = tuple[int, ...]
 
 

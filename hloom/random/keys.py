@@ -27,8 +27,6 @@ from . import counter_based, rbg, threefry  # noqa: F401  # the generators are r
 from .drawing import compound_draw
 from .implementations import KeyDType, PRNGImpl, implementation, spec_of
 
-__all__ = ["Key", "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"]
-
 Key = NewType("Key", ArrayBase)
 Key.__doc__ = """For annotations: an array of keys.
 

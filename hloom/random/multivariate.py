@@ -23,8 +23,6 @@ from .continuous import normal
 from .keys import single_key
 from .parameters import float_dtype
 
-__all__ = ["multivariate_normal", "orthogonal"]
-
 _METHODS = ("svd", "eigh", "cholesky")
 
 

@@ -16,8 +16,6 @@ from ..tracer.core import Value
 from .implementations import PRNGImpl, register_implementation
 from .threefry import fold_in_key, seed_words, split_key
 
-__all__ = ["RBG", "UNSAFE_RBG"]
-
 _TURNS = 10
 """Of so many rows of bits "unsafe_rbg" takes one as a key."""
 

@@ -17,8 +17,6 @@ from ..tracer.ops import convert, scalar_like
 from ..tracer.settings.config import enable_x64
 from .implementations import PRNGImpl, register_implementation
 
-__all__ = ["THREEFRY", "threefry_2x32"]
-
 UINT32 = np.dtype(np.uint32)
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA

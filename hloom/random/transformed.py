@@ -26,19 +26,6 @@ from .drawing import compound_draw
 from .keys import single_key, split
 from .parameters import float_dtype, sized, spread
 
-__all__ = [
-    "cauchy",
-    "double_sided_maxwell",
-    "lognormal",
-    "maxwell",
-    "pareto",
-    "rayleigh",
-    "triangular",
-    "wald",
-    "weibull_min",
-]
-
-
 _ONE = np.float32(1)
 
 

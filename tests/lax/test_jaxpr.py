@@ -15,7 +15,6 @@ import hloom.nn
 import hloom.numpy as jnp
 from hloom import lax
 from hloom.extend import core
-from hloom.lax import primitives
 
 X = np.arange(1, 4, dtype=np.float32)
 
@@ -260,7 +259,10 @@ def test_bind_takes_the_parameters_of_jax(name: str) -> None:
     np.testing.assert_allclose(run(), wanted)
 
 
-@pytest.mark.parametrize("name", primitives.__all__)
+PRIMITIVES = [name for name in lax.__all__ if name.endswith("_p")]
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
 def test_each_primitive_that_is_offered_can_be_bound(name: str) -> None:
     primitive = getattr(lax, name)
     assert callable(primitive._function()) and primitive is pickle.loads(pickle.dumps(primitive))
@@ -269,7 +271,7 @@ def test_each_primitive_that_is_offered_can_be_bound(name: str) -> None:
 
 def test_primitives_are_those_of_jax() -> None:
     jax = pytest.importorskip("jax")
-    for name in primitives.__all__:
+    for name in PRIMITIVES:
         theirs = getattr(jax.lax, name, None)
         if theirs is None:  # the names are from 0.10.2
             assert jax.__version_info__ > (0, 10, 2), name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -19,6 +20,7 @@ from hloom.tracer.arrays import operators
 
 import hloom
 import hloom.numpy as jnp
+from hloom.namespaces import stub_names
 from support import jax_names
 
 OURS = {
@@ -130,17 +132,28 @@ def test_code_of_a_namespace_finds_the_names_that_it_reads(root: Path) -> None:
     assert missing == {}
 
 
-@pytest.mark.parametrize("name", ["numpy", "lax"])
-def test_files_that_are_loaded_when_used_offer_what_they_have(name: str) -> None:
-    """The table in the namespace's file lists the names of each; the imports for type checkers say the same."""
+@pytest.mark.parametrize("name", jax_names.NAMESPACES)
+def test_a_file_and_a_name_are_not_confused(name: str) -> None:
+    """The import system binds a file to its name in the namespace: a function of that name must be the file's."""
     module = jax_names.namespace("hloom", name)
-    for file, names in vars(module)["_LATER"].items():
-        assert tuple(importlib.import_module(f"hloom.{file}").__all__) == names
-    tree = ast.parse(Path(module.__file__ or "").read_text())
-    for_checkers = [n for node in tree.body if isinstance(node, ast.If) for n in node.body]
-    imports = [n for n in for_checkers if isinstance(n, ast.ImportFrom)]
-    shown = {f"{name}.{n.module}": tuple([a.name for a in n.names]) for n in imports}
-    assert vars(module)["_LATER"].items() <= shown.items()
+    if hasattr(module, "__path__") and not hasattr(module, "__file__"):
+        return
+    path = Path(module.__file__ or "")
+    if path.name != "__init__.py" or not path.with_suffix(".pyi").exists():
+        return
+    for public, (home, _) in stub_names(module).items():
+        is_file = (path.parent / f"{public}.py").exists() or (path.parent / public).is_dir()
+        assert not is_file or home in (f".{public}", "."), public
+        assert inspect.ismodule(getattr(module, public)) == (home == "."), public
+
+
+def test_a_stub_with_an_import_that_is_no_export_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "stubbed.py").write_text("")
+    (tmp_path / "stubbed.pyi").write_text("from .somewhere import cube\n")
+    spec = importlib.util.spec_from_file_location("stubbed", tmp_path / "stubbed.py")
+    assert spec is not None
+    with pytest.raises(ImportError, match=r"stubbed\.pyi: write `cube as cube`"):
+        stub_names(importlib.util.module_from_spec(spec))
 
 
 MESSAGES = {
@@ -268,9 +281,9 @@ def test_only_the_librarys_own_objects_get_another_home() -> None:
 def test_the_page_of_names_is_what_is_there() -> None:
     """And each name that is missing has a reason."""
     root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, str(root / "tools" / "names_table.py")]
+    command = [sys.executable, str(root / "tools" / "namespaces.py")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == 0, f"run: python tools/names_table.py --write\n{ran.stdout}{ran.stderr}"
+    assert ran.returncode == 0, f"run: python tools/namespaces.py --write\n{ran.stdout}{ran.stderr}"
     ran = subprocess.run([*command, "--unexplained"], capture_output=True, text=True, timeout=120)
     assert ran.stdout.split() == []
 

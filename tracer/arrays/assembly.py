@@ -18,14 +18,6 @@ from ..source import user_line
 from ..trees import tree
 from .array import Array, as_value
 
-__all__ = [
-    "copy_to_host_async",
-    "live_arrays",
-    "make_array_from_callback",
-    "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays",
-]
-
 
 def make_array_from_callback(
     shape: Sequence[int], sharding: Any, data_callback: Callable[[Any], Any], dtype: Any = None

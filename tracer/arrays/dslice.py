@@ -6,8 +6,6 @@ from typing import Any
 
 from ...hlo.records import dataclass
 
-__all__ = ["Slice", "ds"]
-
 
 @dataclass(frozen=True, slots=True)
 class Slice:

@@ -8,8 +8,6 @@ from typing import Any
 
 from ...hlo.records import dataclass
 
-__all__ = ["Format", "Layout", "Space"]
-
 
 class Space(enum.Enum):
     """A kind of memory. Both are the memory of the process here.

@@ -35,8 +35,6 @@ from ..traced import JIT, Traced
 from ..trees import tree
 from .key_uses import ALL, NONE, Forward, Mask, Sink, Uses, masked
 
-__all__ = ["KeyLayer", "check", "uses_of", "watched"]
-
 _SAME = frozenset({
     *(Opcode.BITCAST, Opcode.BROADCAST, Opcode.CONVERT, Opcode.COPY, Opcode.OPT_BARRIER, Opcode.RESHAPE),
     *(Opcode.REVERSE, Opcode.TRANSPOSE),

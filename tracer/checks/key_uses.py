@@ -21,9 +21,6 @@ from ...hlo.records import dataclass
 from ..arrays.overlay import storages
 from ..core import Call, Primitive, Value, bind_call, call_of, run_meaning
 
-__all__ = ["ALL", "NONE", "Forward", "Mask", "Sink", "Uses"]
-__all__ += ["batches_are_made_by", "bind_use", "masked", "uses_keys_up"]
-
 Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 """Which words of an array. Without dimensions: all or none of them."""
 ALL: Mask = np.array(True)

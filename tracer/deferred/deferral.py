@@ -431,6 +431,3 @@ def _can_be_put_off(computation: HloComputation) -> bool:
 def start() -> None:
     """From now on operations look up each thread's recorder."""
     LAYERS.turn_on("deferral")
-
-
-__all__ = ["UNSET", "DeferralLayer", "Recorder", "recorded_call", "recorder", "restore", "start"]

@@ -24,8 +24,6 @@ from ..source import user_frame, user_line
 from .clusters import MAX_CLUSTERS, Cluster, Settled
 from .deferral import UNSET, Recorder, recorder, restore, start
 
-__all__ = ["JitScope", "jit_scope", "jit_scope_report"]
-
 _state = core.thread_state()
 _MAX_ENTRIES = 10_000
 """In a program that never ends, the oldest entries are dropped."""

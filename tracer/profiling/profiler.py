@@ -26,20 +26,6 @@ from ..arrays.assembly import live_arrays
 from .memory_profile import memory_profile
 from .timeline import ProfileOptions, Session
 
-__all__ = [
-    "ProfileOptions",
-    "StepTraceAnnotation",
-    "TraceAnnotation",
-    "annotate_function",
-    "device_memory_profile",
-    "save_device_memory_profile",
-    "start_server",
-    "start_trace",
-    "stop_server",
-    "stop_trace",
-    "trace",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

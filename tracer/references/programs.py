@@ -22,8 +22,6 @@ from ..tracer import Tracer, leaked
 from ..trees import tree
 from .refs import AbstractRef, Ref, check_aliases, replace_all
 
-__all__ = ["module_with_references", "running_on_references"]
-
 
 def module_with_references(traced: Traced) -> tuple[HloModule, tuple[int, ...]]:
     """The module, and the parameters with memory that it may overwrite: donated ones, and the references that it

@@ -33,12 +33,6 @@ from ..source import user_line
 from ..trees import tree
 from ..weak_interned import interned
 
-__all__ = [
-    *("AbstractRef", "Ref", "Slice", "addupdate", "ds", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set"),
-    "swap",
-]
-
-
 _as_constant: Callable[[Value], Value]
 
 

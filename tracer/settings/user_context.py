@@ -10,8 +10,6 @@ from typing import Any
 
 from .context import Override, current_context
 
-__all__ = ["UserContext", "make_user_context"]
-
 _numbers = itertools.count()
 
 

@@ -29,8 +29,6 @@ from .shardings import ManualSharding, NamedSharding, Sharding
 from .spmd import SHARDINGS, move
 from .varying import NONE
 
-__all__ = ["CONSTRAINT", "FULL_TO_SHARD", "SHARD_TO_FULL", "Border", "constrain", "full_to_shard", "shard_to_full"]
-
 
 @dataclass(frozen=True, slots=True)
 class Border:

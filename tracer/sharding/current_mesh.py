@@ -6,8 +6,6 @@ from ..core import thread_state
 from ..settings.context import current_context
 from .mesh import CURRENT, EMPTY, AbstractMesh, Mesh
 
-__all__ = ["current_device_mesh", "current_mesh", "get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh"]
-
 
 def get_abstract_mesh() -> AbstractMesh:
     """The current mesh without its devices; an empty one if none is current.

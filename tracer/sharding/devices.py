@@ -20,29 +20,6 @@ from ...hlo.collectives.world import MAX_LOCAL_DEVICES
 from ...hlo.errors import UnsupportedError
 from ..layers import LAYERS
 
-__all__ = [
-    "SEVERAL",
-    "Client",
-    "CpuDevice",
-    "Memory",
-    "check_device",
-    "check_platform",
-    "default_backend",
-    "default_device",
-    "device_count",
-    "devices",
-    "host_count",
-    "host_id",
-    "host_ids",
-    "local_device_count",
-    "local_devices",
-    "process_count",
-    "process_index",
-    "process_indices",
-    "set_device_count",
-    "settle",
-]
-
 MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
 """Kinds of memory that a CPU has under JAX's names; all are the memory of the process."""
 

@@ -30,8 +30,6 @@ from .partition_spec import PartitionSpec, axes_of
 from .shardings import NamedSharding, Sharding
 from .spmd import SHARDINGS, is_placed
 
-__all__ = ["division", "divisions"]
-
 AnyMesh: TypeAlias = Mesh | AbstractMesh
 Division = tuple[tuple[Any, ...], ...]
 """For each dimension the axes that divide it."""

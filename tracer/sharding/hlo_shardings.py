@@ -19,8 +19,6 @@ from .mesh import AbstractMesh, AxisType, Mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 from .shardings import Index, ManualSharding, NamedSharding, Sharding
 
-__all__ = ["GSPMDSharding", "assignment_of", "from_hlo", "manual_hlo", "open_dimensions", "to_hlo"]
-
 Assignment = tuple[CpuDevice, ...]
 
 

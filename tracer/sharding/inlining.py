@@ -6,8 +6,6 @@ from ...hlo.ir import HloComputation, HloInstruction, HloModule
 from ...hlo.opcode import Opcode
 from ...hlo.passes.rewrite import Effects, clone_computation, cloned_effects, map_computations, rewrite_computation
 
-__all__ = ["with_open_borders"]
-
 _BORDERS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
 
 

@@ -16,8 +16,6 @@ from .partition_spec import UNCONSTRAINED, PartitionSpec
 from .placement import PLACES, check_fits, completed
 from .shardings import UNSPECIFIED, Sharding, check_duplicates
 
-__all__ = ["JitShardings", "check_specification", "placing", "shardings_of"]
-
 
 class JitShardings:
     """The shardings that a function is jitted with. Equal ones are equal keys."""

@@ -17,8 +17,6 @@ from .mesh import Mesh
 from .partition_spec import PartitionSpec
 from .shardings import NamedSharding
 
-__all__ = ["ManualAxes", "current_manual_axes"]
-
 
 @dataclass(frozen=True, slots=True)
 class ManualAxes:

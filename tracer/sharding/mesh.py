@@ -22,16 +22,6 @@ from ..weak_interned import interned
 from .devices import CpuDevice, process_index
 from .devices import devices as known_devices
 
-__all__ = [
-    "CURRENT",
-    "EMPTY",
-    "AbstractDevice",
-    "AbstractMesh",
-    "AxisType",
-    "Mesh",
-    "make_mesh",
-]
-
 
 class AxisType(enum.Enum):
     """How an axis of a mesh divides arrays: as the compiler likes (Auto), as types say (Explicit), or as the function

@@ -7,8 +7,6 @@ from typing import Any
 
 from ..weak_interned import interned
 
-__all__ = ["PartitionSpec"]
-
 
 class _Unconstrained:
     """The compiler chooses how a dimension is divided."""

@@ -28,17 +28,6 @@ from .partition_spec import PartitionSpec
 from .shardings import UNSPECIFIED, NamedSharding, Sharding, SingleDeviceSharding
 from .spmd import move
 
-__all__ = [
-    "asked_place",
-    "check_fits",
-    "completed",
-    "device_put",
-    "in_asked_place",
-    "placed",
-    "reshard",
-    "with_sharding_constraint",
-]
-
 PLACES = (Sharding, CpuDevice, PartitionSpec, Format, Space)
 
 

@@ -12,19 +12,6 @@ from .devices import MEMORY_KINDS, CpuDevice, check_device, default_device, proc
 from .mesh import AbstractMesh, AxisType, Mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 
-__all__ = [
-    "UNSPECIFIED",
-    "DuplicateSpecError",
-    "IndivisibleError",
-    "ManualSharding",
-    "NamedSharding",
-    "Shard",
-    "Sharding",
-    "SingleDeviceSharding",
-    "default_sharding",
-    "make_single_device_sharding",
-]
-
 Index = tuple[slice, ...]
 
 

@@ -18,8 +18,6 @@ from ...hlo.memory_pressure import allocating
 from ...hlo.shape import Shape
 from .shardings import Index, ManualSharding, Shard, Sharding, SingleDeviceSharding
 
-__all__ = ["assembled", "cut", "distinct_parts", "shard_shape", "shards_of", "storage_index"]
-
 NDArray = np.ndarray[Any, Any]
 
 

@@ -42,20 +42,6 @@ from .shards import cut
 if TYPE_CHECKING:
     from ...hlo.passes.partition import Partitioned
 
-__all__ = [
-    "SHARDINGS",
-    "Spmd",
-    "device_set_of",
-    "is_placed",
-    "is_several",
-    "move",
-    "named_shardings",
-    "on_the_device_of",
-    "places_of",
-    "run_placed",
-    "spmd",
-]
-
 Place = Sharding | None
 T = TypeVar("T")
 

@@ -14,8 +14,6 @@ from ..trees import tree
 from .shardings import Sharding, SingleDeviceSharding
 from .spmd import Spmd, device_set_of, is_several, move, named_shardings, places_of, spmd
 
-__all__ = ["OverDevices", "compiled_over_devices", "runner_over_devices"]
-
 Places = Sequence[Sharding | None]
 
 

@@ -22,8 +22,6 @@ from ...hlo.shape import Shape
 from ..arrays.array import Array
 from ..primitive import Call, Primitive
 
-__all__ = ["NONE", "PVARY", "Pvary", "pvary_call", "result_vmas", "unified", "vmas_of"]
-
 Vma = frozenset[Hashable]
 NONE: Vma = frozenset()
 

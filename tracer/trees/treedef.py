@@ -24,20 +24,6 @@ from .nodes import (
 )
 from .paths import data_of_node
 
-__all__ = [
-    "PyTreeDef",
-    "PyTreeRegistry",
-    "default_registry",
-    "flatten",
-    "flatten_with_path",
-    "structure",
-    "transpose",
-    "treedef_children",
-    "treedef_is_leaf",
-    "treedef_tuple",
-    "unflatten",
-]
-
 IsLeaf = Callable[[Any], bool] | None
 
 

@@ -1,36 +1,5 @@
 """`hloom.example_libraries.optimizers`: first-order optimizers of pytrees."""
 
 from ...namespaces import publish as _publish
-from . import first_order
-from .first_order import (
-    JoinPoint as JoinPoint,
-    Optimizer as Optimizer,
-    OptimizerState as OptimizerState,
-    adagrad as adagrad,
-    adam as adam,
-    adamax as adamax,
-    clip_grads as clip_grads,
-    constant as constant,
-    exponential_decay as exponential_decay,
-    inverse_time_decay as inverse_time_decay,
-    l2_norm as l2_norm,
-    make_schedule as make_schedule,
-    momentum as momentum,
-    nesterov as nesterov,
-    optimizer as optimizer,
-    pack_optimizer_state as pack_optimizer_state,
-    piecewise_constant as piecewise_constant,
-    polynomial_decay as polynomial_decay,
-    rmsprop as rmsprop,
-    rmsprop_momentum as rmsprop_momentum,
-    sgd as sgd,
-    sm3 as sm3,
-    unpack_optimizer_state as unpack_optimizer_state,
-)
-
-__all__: list[str] = []
-__all__ += first_order.__all__
-
-del first_order
 
 _publish(__name__)

@@ -19,32 +19,6 @@ from ... import tree
 from ...tracer.source import user_line
 from ...tree_util import register_pytree_node
 
-__all__ = [
-    "JoinPoint",
-    "Optimizer",
-    "OptimizerState",
-    "adagrad",
-    "adam",
-    "adamax",
-    "clip_grads",
-    "constant",
-    "exponential_decay",
-    "inverse_time_decay",
-    "l2_norm",
-    "make_schedule",
-    "momentum",
-    "nesterov",
-    "optimizer",
-    "pack_optimizer_state",
-    "piecewise_constant",
-    "polynomial_decay",
-    "rmsprop",
-    "rmsprop_momentum",
-    "sgd",
-    "sm3",
-    "unpack_optimizer_state",
-]
-
 OptimizerState = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
 OptimizerState.__doc__ = """The state of an optimizer: for each leaf of the parameters the leaves of its state, and the
 structures of both. It is a pytree, whose leaves are those of `packed_state`.

@@ -19,8 +19,6 @@ from ...numpy.promotion import promote_dtypes_inexact
 from ...tracer import dtypes
 from ...tracer.source import user_line
 
-__all__ = ["fact", "jet", "jet2"]
-
 
 def jet(
     fun: Callable[..., Any],

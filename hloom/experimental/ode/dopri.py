@@ -27,8 +27,6 @@ from ...tracer.arrays.operators import ArrayBase
 from ...tracer.jit import jit
 from ...tracer.source import user_line
 
-__all__ = ["odeint"]
-
 Function = Callable[..., Any]
 
 _TIMES = np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])

@@ -21,8 +21,6 @@ from ...tracer.errors import OperandError
 from ...tracer.source import user_line
 from ...tree_util import register_pytree_node
 
-__all__ = ["BCOO", "BCSR", "CuSparseEfficiencyWarning", "JAXSparse", "SparseEfficiencyError", "SparseEfficiencyWarning"]
-
 
 class SparseEfficiencyError(ValueError):
     """An operation that would make an array much larger, and was not allowed to."""

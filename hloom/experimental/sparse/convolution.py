@@ -18,8 +18,6 @@ from ...tracer.source import user_line
 from .arrays import BCOO
 from .layout import bcoo_update_layout
 
-__all__ = ["bcoo_conv_general_dilated"]
-
 
 def bcoo_conv_general_dilated(
     lhs: Any,

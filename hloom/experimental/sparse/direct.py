@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from ... import numpy as jnp
+from ...autodiff.tangents import Linear
 from ...debug.callbacks import pure_callback
-from ...extend.primitive import Linear, Primitive
+from ...extend.primitive import Primitive
 from ...tracer.arrays.array import as_value
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
 from ...tracer.source import user_line
-
-__all__ = ["spsolve"]
 
 
 def spsolve(

@@ -18,19 +18,6 @@ from ...tracer.errors import OperandError
 from ...tracer.source import user_line
 from .arrays import BCOO, BCSR, SparseEfficiencyError
 
-__all__ = [
-    "bcoo_extract",
-    "bcoo_fromdense",
-    "bcoo_sort_indices",
-    "bcoo_sum_duplicates",
-    "bcoo_todense",
-    "bcoo_update_layout",
-    "bcsr_extract",
-    "bcsr_fromdense",
-    "bcsr_sum_duplicates",
-    "bcsr_todense",
-]
-
 
 def with_data(x: Any, data: Any) -> Any:
     """The array with other numbers at the same places."""

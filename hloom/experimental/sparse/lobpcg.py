@@ -22,8 +22,6 @@ from ...tracer.core import Value
 from ...tracer.jit import jit
 from ...tracer.source import user_line
 
-__all__ = ["lobpcg_standard"]
-
 Product = Callable[[Any], Any]
 
 

@@ -18,20 +18,6 @@ from .arrays import BCOO, BCSR, JAXSparse, _arrays
 from .layout import bcoo_fromdense
 from .operators import eye
 
-__all__ = [
-    "COO",
-    "CSC",
-    "CSR",
-    "coo_fromdense",
-    "coo_matmat",
-    "coo_matvec",
-    "coo_todense",
-    "csr_fromdense",
-    "csr_matmat",
-    "csr_matvec",
-    "csr_todense",
-]
-
 
 class COOInfo(NamedTuple):
     """The properties that a COO matrix promises."""

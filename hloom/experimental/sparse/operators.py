@@ -42,28 +42,6 @@ from .layout import (
     with_data,
 )
 
-__all__ = [
-    "bcoo_broadcast_in_dim",
-    "bcoo_concatenate",
-    "bcoo_dot_general",
-    "bcoo_dot_general_sampled",
-    "bcoo_dynamic_slice",
-    "bcoo_multiply_dense",
-    "bcoo_multiply_sparse",
-    "bcoo_reduce_sum",
-    "bcoo_reshape",
-    "bcoo_rev",
-    "bcoo_slice",
-    "bcoo_squeeze",
-    "bcoo_transpose",
-    "bcsr_broadcast_in_dim",
-    "bcsr_concatenate",
-    "bcsr_dot_general",
-    "empty",
-    "eye",
-    "todense",
-]
-
 fromdense, update_layout, sum_duplicates, sort_indices = (
     bcoo_fromdense,
     bcoo_update_layout,

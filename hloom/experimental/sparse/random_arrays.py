@@ -12,8 +12,6 @@ from ...tracer.dtypes import canonical_dtype, default_float
 from ...tracer.source import user_line
 from .arrays import BCOO
 
-__all__ = ["random_bcoo"]
-
 
 def random_bcoo(
     key: Any,

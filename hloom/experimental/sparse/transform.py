@@ -25,8 +25,6 @@ from .arrays import BCOO, BCSR, JAXSparse
 from .convolution import bcoo_conv_general_dilated
 from .layout import with_data
 
-__all__ = ["grad", "jacfwd", "jacobian", "jacrev", "sparsify", "value_and_grad"]
-
 Function = Callable[..., Any]
 
 

@@ -44,13 +44,6 @@ from ..reduce import argmax
 from .lapack import lapack, matrices, nan_unless, succeeded, takes_batches
 from .lu import solve
 
-__all__ = [
-    "EigImplementation",
-    "EighImplementation",
-    "eig",
-    "eigh",
-]
-
 
 class EighImplementation(Enum):
     """How `eigh` computes; on a CPU always by LAPACK, which is QR here.

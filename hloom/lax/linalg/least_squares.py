@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...extend.primitive import Linear, Primitive
+from ...autodiff.stopping import stop_gradient
+from ...autodiff.tangents import Linear
+from ...extend.primitive import Primitive
 from ...tracer.arrays.matrices import adjoint, as_complex, matmul, rows_scaled, transposed
 from ...tracer.core import Value
 from ...tracer.ops import add, neg, sub, zeros
-from ..structure import stop_gradient
 from .lapack import takes_batches
-
-__all__ = ["least_squares"]
 
 
 def least_squares(a: Value, factors: tuple[Value, Value, Value], b: Value) -> Value:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from ...extend.primitive import Linear, Primitive
+from ...autodiff.stopping import stop_gradient
+from ...autodiff.tangents import Linear
+from ...extend.primitive import Primitive
 from ...hlo.element_type import element_type_of
 from ...hlo.opcode import Opcode
 from ...hlo.ops.indexing import GatherAttributes, ScatterAttributes
@@ -49,13 +51,7 @@ from ...tracer.ops import (
     write_block,
     zeros,
 )
-from ..structure import stop_gradient
 from .lapack import fail, half_of, lapack, matrices, nan_unless, rounded, takes_batches, widened
-
-__all__ = [
-    "lu",
-    "lu_pivots_to_permutation",
-]
 
 
 def lu(x: Any) -> tuple[Value, Value, Value]:

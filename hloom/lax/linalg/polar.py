@@ -18,8 +18,6 @@ from .lapack import fail, matrices
 from .qr import qr
 from .triangular import cholesky
 
-__all__ = ["qdwh"]
-
 _MOST_WEIGHT = 100
 """A step with a larger weight is computed by QR factors, one with a smaller weight by a Cholesky factor."""
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...extend.primitive import Linear, Primitive
+from ...autodiff.stopping import stop_gradient
+from ...autodiff.tangents import Linear
+from ...extend.primitive import Primitive
 from ...tracer.arrays.matrices import ADJOINT, conjugated, matmul, solve_triangular
 from ...tracer.core import Value
 from ...tracer.ops import neg, sub, zeros
-from ..structure import stop_gradient
 from .lapack import takes_batches
 from .triangular import cholesky
-
-__all__ = ["solve_positive"]
 
 
 def solve_positive(a: Value, b: Value) -> Value:

@@ -4,25 +4,6 @@ from __future__ import annotations
 
 from ...jaxpr.primitives import primitive_named
 
-__all__ = [
-    "cholesky_p",
-    "cholesky_update_p",
-    "eig_p",
-    "eigh_p",
-    "hessenberg_p",
-    "householder_product_p",
-    "lu_p",
-    "lu_pivots_to_permutation_p",
-    "ormqr_p",
-    "qr_p",
-    "schur_p",
-    "svd_p",
-    "symmetric_product_p",
-    "triangular_solve_p",
-    "tridiagonal_p",
-    "tridiagonal_solve_p",
-]
-
 cholesky_p = primitive_named("cholesky")
 cholesky_update_p = primitive_named("cholesky_update")
 eig_p = primitive_named("eig")

@@ -37,12 +37,6 @@ from ...tracer.ops import (
 from .lapack import fail, inexact, lapack, matrices, no_derivative, takes_batches
 from .lu import permuted, solve
 
-__all__ = [
-    "householder_product",
-    "ormqr",
-    "qr",
-]
-
 
 def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> Any:
     """x = Q R of matrices [..., m, n]: (Q, R), or with `pivoting` (Q, R, p), where Q R is x[..., p].

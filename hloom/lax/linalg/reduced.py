@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...extend.primitive import Linear, Primitive
+from ...autodiff.tangents import Linear
+from ...extend.primitive import Primitive
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcode import Opcode
 from ...hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
@@ -16,13 +17,6 @@ from ...tracer.core import Value, bind
 from ...tracer.ops import array_shape, concatenate, is_complex, neg, slice_, sub, zeros
 from ...tracer.source import user_line
 from .lapack import fail, inexact, lapack, matrices, nan_unless, no_derivative, succeeded, takes_batches
-
-__all__ = [
-    "hessenberg",
-    "schur",
-    "tridiagonal",
-    "tridiagonal_solve",
-]
 
 
 def schur(

@@ -36,11 +36,6 @@ from ...tracer.ops import (
 from ...tracer.source import user_line
 from .lapack import fail, lapack, matrices, nan_unless, succeeded, takes_batches
 
-__all__ = [
-    "SvdAlgorithm",
-    "svd",
-]
-
 
 class SvdAlgorithm(Enum):
     """How `svd` computes: DEFAULT and DIVIDE_AND_CONQUER by LAPACK's gesdd, QR by gesvd. Others are not for CPUs.

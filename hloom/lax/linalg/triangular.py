@@ -26,13 +26,6 @@ from ...tracer.core import Value, bind
 from ...tracer.ops import add, convert, reshape, select
 from .lapack import fail, half_of, inexact, matrices, rounded, widened
 
-__all__ = [
-    "cholesky",
-    "cholesky_update",
-    "symmetric_product",
-    "triangular_solve",
-]
-
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Value:
     """L of x = L L^H, lower triangular; x: [..., n, n], Hermitian and positive definite.

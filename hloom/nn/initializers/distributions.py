@@ -12,16 +12,6 @@ from ...lax.movement import canonical_shape
 from ...tracer import dtypes
 from ...tracer.core import Value
 
-__all__ = [
-    "Initializer",
-    "constant",
-    "normal",
-    "ones",
-    "truncated_normal",
-    "uniform",
-    "zeros",
-]
-
 Initializer: TypeAlias = Callable[..., Value]
 """initializer(key, shape, dtype=float32)."""
 

@@ -14,8 +14,6 @@ from ...tracer.core import Value
 from ...tracer.source import user_line
 from .distributions import Initializer
 
-__all__ = ["delta_orthogonal", "orthogonal"]
-
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """Uniform orthogonal matrices, times `scale`, with the columns along `column_axis` and rows along all other axes.

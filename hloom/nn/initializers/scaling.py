@@ -19,20 +19,6 @@ from ...tracer.core import Value
 from ...tracer.source import user_line
 from .distributions import Initializer
 
-__all__ = [
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "kaiming_normal",
-    "kaiming_uniform",
-    "lecun_normal",
-    "lecun_uniform",
-    "variance_scaling",
-    "xavier_normal",
-    "xavier_uniform",
-]
-
 # The standard deviation of a normal distribution truncated to two of them.
 _TRUNCATED_STDDEV = 0.87962566103423978
 # The same for complex numbers with a modulus of at most two of them.

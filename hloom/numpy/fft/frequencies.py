@@ -13,11 +13,6 @@ from ...tracer.source import user_line
 from ..array_creation import arange
 from ..promotion import to_dtype
 
-__all__ = [
-    "fftfreq",
-    "rfftfreq",
-]
-
 
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
     """The frequencies of `fft` of n samples, d apart, in cycles a unit: 0, 1, ..., -2, -1 divided by n d.

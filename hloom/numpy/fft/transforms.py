@@ -23,25 +23,6 @@ from ..array_manipulation import moveaxis, roll
 from ..padding import pad
 from ..promotion import check_arraylike, index_tuple, promote_dtypes_inexact
 
-__all__ = [
-    "fft",
-    "fft2",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "rfft",
-    "rfft2",
-    "rfftn",
-]
-
 _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 _MOST = 3
 """How many dimensions HLO's fft transforms at once."""

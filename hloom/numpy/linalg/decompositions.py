@@ -20,17 +20,6 @@ from .. import unary_ufuncs as ew
 from ..promotion import check_arraylike, promote_dtypes_inexact
 from ..selection import where
 
-__all__ = [
-    "cholesky",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "qr",
-    "svd",
-    "svdvals",
-]
-
 
 class EigResult(NamedTuple):
     """The result of `eig`."""

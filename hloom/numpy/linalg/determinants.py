@@ -34,12 +34,6 @@ from ..promotion import check_arraylike, promote_dtypes_inexact, to_dtype
 from ..selection import where
 from .decompositions import svd
 
-__all__ = [
-    "det",
-    "matrix_rank",
-    "slogdet",
-]
-
 
 class SlogdetResult(NamedTuple):
     """The result of `slogdet`."""

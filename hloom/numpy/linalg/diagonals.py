@@ -16,8 +16,6 @@ from ..tensor_contractions import matmul as any_matmul
 from ..tensor_contractions import outer as any_outer
 from ..tensor_contractions import tensordot as any_tensordot
 
-__all__ = ["diagonal", "matmul", "outer", "tensordot", "trace"]
-
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Value:
     """The diagonals of the matrices in the last two dimensions, as the last dimension; `numpy.diagonal` takes the first

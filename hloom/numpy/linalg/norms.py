@@ -21,8 +21,6 @@ from ..selection import where
 from .decompositions import svdvals
 from .solving import inv
 
-__all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
-
 
 @compound(static=("ord", "axis", "keepdims"))
 def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Value:

@@ -20,8 +20,6 @@ from ..tensor_contractions import cross as any_cross
 from ..tensor_contractions import matmul
 from .solving import inv
 
-__all__ = ["cross", "matrix_power", "multi_dot"]
-
 
 @compound(static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Value:

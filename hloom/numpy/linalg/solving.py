@@ -27,15 +27,6 @@ from ..promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inex
 from ..selection import where
 from .decompositions import svd
 
-__all__ = [
-    "inv",
-    "lstsq",
-    "pinv",
-    "solve",
-    "tensorinv",
-    "tensorsolve",
-]
-
 
 @compound()
 def solve(a: ArrayLike, b: ArrayLike) -> Value:

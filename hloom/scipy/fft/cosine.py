@@ -25,8 +25,6 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.source import user_line
 
-__all__ = ["dct", "dctn", "idct", "idctn"]
-
 
 @compound(static=("type", "n", "axis", "norm"))
 def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:

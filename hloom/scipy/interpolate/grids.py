@@ -17,8 +17,6 @@ from ...tracer.compound import compound
 from ...tracer.source import user_line
 from ...tree_util import register_pytree_node
 
-__all__ = ["RegularGridInterpolator"]
-
 _METHODS = ("linear", "nearest")
 
 

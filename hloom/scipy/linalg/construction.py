@@ -15,13 +15,6 @@ from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
 
-__all__ = [
-    "block_diag",
-    "hankel",
-    "hilbert",
-    "toeplitz",
-]
-
 
 def block_diag(*arrs: ArrayLike) -> Value:
     """The matrices below one another, each to the right of the one before; zeros elsewhere. A vector is a row.

@@ -47,25 +47,6 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.source import user_line
 
-__all__ = [
-    "cho_factor",
-    "cho_solve",
-    "cholesky",
-    "det",
-    "eigh",
-    "hessenberg",
-    "inv",
-    "lu",
-    "lu_factor",
-    "lu_solve",
-    "qr",
-    "qr_multiply",
-    "schur",
-    "solve",
-    "solve_triangular",
-    "svd",
-]
-
 
 def _given(name: str, a: ArrayLike, *, square: bool = False) -> Value:
     check_arraylike(name, a)

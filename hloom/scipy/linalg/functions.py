@@ -39,15 +39,6 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.source import user_line
 
-__all__ = [
-    "expm",
-    "expm_frechet",
-    "funm",
-    "rsf2csf",
-    "solve_sylvester",
-    "sqrtm",
-]
-
 
 def _square(name: str, a: ArrayLike) -> Any:
     check_arraylike(name, a)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...extend.primitive import Linear, Primitive
+from ...autodiff.stopping import stop_gradient
+from ...autodiff.tangents import Linear
+from ...extend.primitive import Primitive
 from ...lax import linalg
 from ...lax.linalg.lapack import matrices, takes_batches
 from ...lax.linalg.least_squares import least_squares
-from ...lax.structure import stop_gradient
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
 from ...tracer.arrays.matrices import (
     adjoint,
@@ -28,8 +29,6 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.ops import add, broadcast, div, full_like, is_complex, select, sub, zeros
 from ...tracer.source import user_line
-
-__all__ = ["polar"]
 
 
 @compound(static=("side", "method", "eps", "max_iterations"))

@@ -26,22 +26,6 @@ from ...tracer.core import Value
 from ...tracer.source import user_line
 from .construction import toeplitz
 
-__all__ = [
-    "circulant",
-    "companion",
-    "convolution_matrix",
-    "dft",
-    "fiedler",
-    "fiedler_companion",
-    "hadamard",
-    "helmert",
-    "invhilbert",
-    "invpascal",
-    "leslie",
-    "pascal",
-]
-
-
 # ---- of vectors
 
 

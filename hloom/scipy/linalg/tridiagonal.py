@@ -16,8 +16,6 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.source import user_line
 
-__all__ = ["eigh_tridiagonal"]
-
 _INEXACT = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
 

@@ -17,8 +17,6 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.source import user_line
 
-__all__ = ["map_coordinates"]
-
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
 

@@ -15,8 +15,6 @@ from ...tracer import dtypes
 from ...tracer.source import user_line
 from .line_search import line_search
 
-__all__ = ["bfgs"]
-
 
 class _State(NamedTuple):
     x: Any

@@ -14,8 +14,6 @@ from ...autodiff.api import value_and_grad
 from ...lax import Precision
 from .line_search import line_search
 
-__all__ = ["lbfgs"]
-
 
 class _State(NamedTuple):
     x: Any

@@ -12,8 +12,6 @@ from ...tracer.source import user_line
 from .bfgs import bfgs
 from .lbfgs import lbfgs
 
-__all__ = ["OptimizeResults", "minimize"]
-
 
 class OptimizeResults(NamedTuple):
     """The result of `minimize`.

@@ -20,8 +20,6 @@ from ...tracer.core import Value
 from ...tracer.errors import OperandError
 from ...tracer.source import user_line
 
-__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
-
 _MODES = ("full", "same", "valid")
 
 

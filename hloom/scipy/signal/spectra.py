@@ -22,8 +22,6 @@ from ...tracer.errors import OperandError
 from ...tracer.source import user_line
 from .trends import detrend as _detrend
 
-__all__ = ["csd", "istft", "stft", "welch"]
-
 Detrend = bool | str | Callable[[Any], Any]
 
 

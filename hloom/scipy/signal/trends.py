@@ -16,8 +16,6 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.source import user_line
 
-__all__ = ["detrend"]
-
 
 def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None) -> Value:
     """The data without their trend along an axis.

@@ -21,8 +21,6 @@ from ...tracer.ops import convert
 from ...tracer.settings.config import enable_x64
 from .promoting import real
 
-__all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
-
 
 @compound()
 def i0e(x: ArrayLike) -> Value:

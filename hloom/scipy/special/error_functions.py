@@ -22,21 +22,6 @@ from ...tracer.ops import convert
 from ...tracer.settings.config import enable_x64
 from .promoting import real
 
-__all__ = [
-    "dawsn",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfinv",
-    "fresnel",
-    "log_ndtr",
-    "ndtr",
-    "ndtri",
-    "owens_t",
-    "wofz",
-]
-
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_PI = math.sqrt(math.pi)
 

@@ -15,8 +15,6 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from .promoting import real
 
-__all__ = ["exp1", "expi", "expn", "sici", "spence"]
-
 _EULER = 0.5772156649015329
 _EPSILON = 2.0**-53
 

@@ -32,26 +32,6 @@ from ...tracer.ops import convert
 from ...tracer.settings.config import enable_x64
 from .promoting import real
 
-__all__ = [
-    "bernoulli",
-    "beta",
-    "betainc",
-    "betaln",
-    "comb",
-    "digamma",
-    "factorial",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammaln",
-    "gammasgn",
-    "loggamma",
-    "multigammaln",
-    "poch",
-    "polygamma",
-    "zeta",
-]
-
 _FAR = 8.5
 
 

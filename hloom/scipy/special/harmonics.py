@@ -17,8 +17,6 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import ConcretizationTypeError
 
-__all__ = ["sph_harm_y"]
-
 
 def sph_harm_y(
     n: ArrayLike,

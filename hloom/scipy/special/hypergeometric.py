@@ -17,8 +17,6 @@ from ...tracer.core import Value
 from .gamma_functions import _sign as sign_of_gamma
 from .promoting import real
 
-__all__ = ["hyp1f1", "hyp2f1"]
-
 _EPSILON = 2.0**-54
 
 

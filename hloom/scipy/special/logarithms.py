@@ -10,28 +10,12 @@ from ... import lax
 from ... import numpy as jnp
 from ...extend.primitive import Primitive
 from ...nn import normalization
-from ...nn.normalization import logsumexp
 from ...numpy.promotion import Axis, promote_inexact, strong
 from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from .promoting import real
-
-__all__ = [
-    "boxcox",
-    "boxcox1p",
-    "entr",
-    "expit",
-    "kl_div",
-    "log_softmax",
-    "logit",
-    "logsumexp",
-    "rel_entr",
-    "softmax",
-    "xlog1py",
-    "xlogy",
-]
 
 
 @compound(static=("axis",))

@@ -16,8 +16,6 @@ from ...tree_util import register_pytree_node_class
 from ..linalg import solve_triangular
 from ..special import logsumexp, ndtr
 
-__all__ = ["gaussian_kde"]
-
 BandwidthMethod = None | str | Any | Callable[[Any], Any]
 
 

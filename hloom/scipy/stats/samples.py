@@ -14,8 +14,6 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 
-__all__ = ["mode", "rankdata", "sem"]
-
 
 class ModeResult(NamedTuple):
     """The most frequent values, and how often they are there."""

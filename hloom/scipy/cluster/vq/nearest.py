@@ -12,8 +12,6 @@ from ....tracer.core import Value
 from ....tracer.errors import OperandError
 from ....tracer.source import user_line
 
-__all__ = ["vq"]
-
 
 @compound(static=("check_finite",))
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Value, Value]:

@@ -11,8 +11,6 @@ from .... import lax
 from .... import numpy as jnp
 from .vectors import Function, Problem, add, choose, inner, inner_real, problem, scale, sub
 
-__all__ = ["bicgstab", "cg"]
-
 
 def cg(
     A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: Any = None, M: Any = None

@@ -17,8 +17,6 @@ from ....tracer.source import user_line
 from ...linalg import solve_triangular
 from .vectors import Function, Problem, add, dot, like, norm, problem, sub, unit
 
-__all__ = ["gmres"]
-
 
 def gmres(
     A: Any,

@@ -14,8 +14,6 @@ from ....tracer.errors import OperandError
 from ....tracer.source import user_line
 from . import quaternions
 
-__all__ = ["Rotation"]
-
 
 def _given(name: str, x: ArrayLike, *last: int) -> Any:
     """An array of floats with these last dimensions."""

@@ -11,8 +11,6 @@ from ...interpolate.grids import interval_of
 from . import quaternions
 from .rotation import Rotation
 
-__all__ = ["Slerp"]
-
 
 class Slerp(NamedTuple):
     """A function of time to rotations. Made by `Slerp.init(times, rotations)`.

@@ -1,0 +1,8 @@
+from .jaxpr.atoms import Atom as Atom, ParamDict as ParamDict, Value as Value
+from .jaxpr.evaluate import eval_jaxpr as eval_jaxpr
+from .jaxpr.tools import eval_context as eval_context, max_dim as max_dim, min_dim as min_dim
+from .tracer.aval import ShapedArray as _ShapedArray, ShapedArray as ShapedArray
+from .tracer.scopes import ensure_compile_time_eval as ensure_compile_time_eval
+from .tracer.tracer import Trace as Trace, Tracer as Tracer
+
+AbstractValue = _ShapedArray

@@ -1,0 +1,1 @@
+from .autodiff.custom_batching import custom_vmap as custom_vmap, sequential_vmap as sequential_vmap

@@ -1,0 +1,1 @@
+from .taylor import fact as fact, jet as jet, jet2 as jet2

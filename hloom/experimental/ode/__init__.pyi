@@ -1,0 +1,1 @@
+from .dopri import odeint as odeint

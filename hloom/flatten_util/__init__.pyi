@@ -1,0 +1,1 @@
+from .ravel import ravel_pytree as ravel_pytree

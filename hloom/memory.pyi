@@ -1,0 +1,1 @@
+from .tracer.arrays.layouts import Space as Space

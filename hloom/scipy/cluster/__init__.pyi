@@ -1,0 +1,1 @@
+from . import vq as vq

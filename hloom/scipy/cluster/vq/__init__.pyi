@@ -1,0 +1,1 @@
+from .nearest import vq as vq

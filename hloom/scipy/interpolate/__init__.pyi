@@ -1,0 +1,1 @@
+from .grids import RegularGridInterpolator as RegularGridInterpolator

@@ -1,0 +1,1 @@
+from .interpolation import map_coordinates as map_coordinates

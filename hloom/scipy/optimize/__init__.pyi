@@ -1,0 +1,1 @@
+from .minimization import minimize as minimize, OptimizeResults as OptimizeResults

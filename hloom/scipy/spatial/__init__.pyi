@@ -1,0 +1,1 @@
+from . import transform as transform

@@ -1,0 +1,2 @@
+from .rotation import Rotation as Rotation
+from .slerp import Slerp as Slerp
