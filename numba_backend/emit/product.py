@@ -107,14 +107,14 @@ def algorithm_of(form: Form) -> Algorithm:
     total = type_of_sums(form.types[2])
     pointers = [Name(name, pointer_to(memory_type(t))) for name, t in zip(("x0", "x1", "out"), form.types, strict=True)]
 
-    def access(name: str, pointer: Name, *strides: tuple[str, Expr]) -> Access:
-        outer = [(f"index{d}", Name(f"step{d}_{name}")) for d in range(form.batch)]
-        return Access(name, pointer, (*outer, *strides))
-
     given = dict(form.given)
 
     def value(name: str) -> Expr:
         return given.get(name, Name(name))
+
+    def access(name: str, pointer: Name, *strides: tuple[str, Expr]) -> Access:
+        outer = [(f"index{d}", value(f"step{d}_{name}")) for d in range(form.batch)]
+        return Access(name, pointer, (*outer, *strides))
 
     def factor(name: str) -> Expr:
         return call("conj", Name(name, total)) if name in form.conjugates else Name(name, total)
@@ -122,7 +122,7 @@ def algorithm_of(form: Form) -> Algorithm:
     return Algorithm(
         form.name,
         (
-            *[Dimension(f"index{d}", Name(f"count{d}")) for d in range(form.batch)],
+            *[Dimension(f"index{d}", value(f"count{d}")) for d in range(form.batch)],
             Dimension("i", value("m")), Dimension("j", value("n")), Dimension("p", value("k"), is_reduced=True),
         ),
         (
@@ -132,14 +132,15 @@ def algorithm_of(form: Form) -> Algorithm:
         access("c", pointers[2], ("i", value("c0")), ("j", value("c1"))),
         sum_of(Name(TOTAL, total), times_of(factor("a"), factor("b"))),
         total,
-        _zero(form.types[2], total),
+        zero_of(form.types[2]) if form.types[2].is_complex else cast(total, 0),
         form.adds,
     )  # fmt: skip
 
 
-def _zero(element: ElementType, total: str) -> Expr:
+def zero_of(element: ElementType) -> Expr:
+    """0 as an element of a type is stored."""
     if not element.is_complex:
-        return cast(total, 0)
+        return cast(memory_type(element), 0)
     part = cast(memory_type(element.real), 0)
     return call("complex_from", part, part)
 

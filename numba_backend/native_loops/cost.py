@@ -22,9 +22,9 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ..cost import KERNEL_OF_LOOP, MULTIPLICATION, OPERATION, OPERATION_OF_FUNCTION, PARTED, UPDATED
 from ..dot import is_gemm
+from ..policy.small_products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of
 from .joining import part_of
 from .memory import MOST_LOCAL_ELEMENTS
-from .products import MOST_VECTOR_WORK, MOST_WORK, SUPPORTED, work_of
 
 MOST_INSTRUCTIONS = 2_500
 """Instructions in a loop's kernels, all together: beyond, compiling takes longer than most programs run."""

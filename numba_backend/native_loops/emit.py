@@ -64,11 +64,12 @@ from ..loops.statements import (
 from ..loops.typing import pointer_to
 from ..loops.vectorized_calls import vectorized_calls
 from ..loops.writer import cast
+from ..policy.small_products import small_product
 from .batch import NotInParts, block_members, bounds, copied, in_blocks, least_members, only_once
 from .cost import UNKNOWN_TRIPS
 from .joining import CallKernel, Copy, Scratch, part_of
 from .memory import VECTOR_BITS_OF_LONG, Memory, most_local_bytes
-from .products import Preparation, emit_product, preparation_of
+from .products import Preparation, preparation_of
 from .state import batch_in
 from .storage import Storage
 
@@ -244,7 +245,8 @@ class _Emitter(Storage):
                 prepared = None
             else:
                 operands[prepared.operand] = copy
-        self._kernel(emit_product(dot, prepared, is_sliced=is_sliced), operands, results)
+        rows = None if prepared is None else (prepared.operand, prepared.width)
+        self._kernel(small_product(dot, prepared=rows, is_sliced=is_sliced), operands, results)
 
     def _prepared(self, memory: Memory | None, wanted: Preparation, element_type: ElementType) -> Memory | None:
         if memory is None or memory not in self._unchanging:

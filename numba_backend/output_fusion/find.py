@@ -32,7 +32,7 @@ from ..dot import gemm_of, strides_of
 from ..emit.inlined import may_be_inlined
 from ..emit.kernel import EmittedKernel
 from ..machine import target_machine
-from ..policy.products import ROWS, SHALLOW_DEPTH, product_kernel, suits_tiles
+from ..policy.products import ROWS, SHALLOW_DEPTH, is_kernel, suits_tiles
 from ..rows import output_rows_rule
 from ..runtime.blas import MOST_EPILOGUES
 from ..runtime.chain import MOST_ARGUMENTS, Cut
@@ -175,7 +175,7 @@ class _Finder:
         if dot.shape.byte_size < least_bytes() or not _is_dense(dot):
             return None
         group = self.after_blas(number, leading_sizes(dot))
-        if group is None or product_kernel(dot, target_machine()) is not None or not gemm_of(dot).takes_epilogues:
+        if group is None or is_kernel(dot, target_machine()) or not gemm_of(dot).takes_epilogues:
             return None
         return group
 

@@ -1,8 +1,8 @@
 """Which products are kernels, and under which schedules, by what was measured beside OpenBLAS; all others are BLAS's.
 
-    1000 products of 4 x 4 by 4 x 4                   `native_loops/products.py`, a range of the batch for each thread
+    1000 products of 4 x 4 by 4 x 4                   `small_products.py`, a range of the batch for each thread
     100000 x 8 by 8 x 8                               the same, a range of rows
-    2000 x 2000 by a few vectors                      `few_vectors` below
+    2000 x 2000 by a few vectors                      `_few_vectors` below
     1000 x 64 by 64 x 1000                            `tiles` below
     int32 or other integers                           the same
     int8, int16, bfloat16, float16                    `emit/packed.py`
@@ -14,8 +14,8 @@ of large matrices with more than a few hundred terms in a sum are left to it.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from ...hlo.analyses.bands import EVERYTHING, Band
@@ -27,11 +27,10 @@ from ..emit.packed import emit_packed, format_of
 from ..emit.product import Product, emit_product, product_of, product_of_gemm, type_of_sums
 from ..loops.expressions import ONE, Expr, Name, Number
 from ..machine import Machine
-from ..native_loops import products as small_products
-from ..native_loops.products import SUPPORTED
 from ..runtime.blas import Gemm
 from ..schedule import steps
 from ..schedule.steps import Accumulate, AnyOrder, Lanes, Order, Pack, Parallel, Part, Slice, Split, Unroll
+from .small_products import SUPPORTED, small_product
 
 FEWEST_ROWS = 256
 """Rows of results, in all products of a batch. With fewer there is little to gain, and BLAS needs no compilation."""
@@ -76,22 +75,33 @@ ITEMS = 32
 """Pieces to share between threads: blocks of rows, and strips of panels if these are too few."""
 
 
+Emit = Callable[[], EmittedKernel]
+"""Writes the kernel."""
+
+
 def product_kernel(dot: HloInstruction, machine: Machine) -> EmittedKernel | None:
     """The kernel of a product on dense arrays, or None if BLAS does better on the machine."""
+    emit = _emitter_of(dot, machine)
+    return None if emit is None else emit()
+
+
+def is_kernel(dot: HloInstruction, machine: Machine) -> bool:
+    """True if a product on dense arrays is a kernel on the machine, and no call of BLAS."""
+    return _emitter_of(dot, machine) is not None
+
+
+def _emitter_of(dot: HloInstruction, machine: Machine) -> Emit | None:
     if not dot.shape.num_elements:
         return None
     form = format_of(dot, machine.multiplies_bf16)
     if form is not None:
-        return emit_packed(dot, form, machine)
+        return partial(emit_packed, dot, form, machine)
     if dot.shape.element not in SUPPORTED:
-        return tiles(dot)
+        return partial(tiles, dot)
     gemm = gemm_of(dot)
     if _has_small_side(gemm):
-        return _small(dot, gemm)
-    skinny = few_vectors(dot, gemm)
-    if skinny is not None:
-        return skinny
-    return tiles(dot) if _is_shallow(dot, gemm) else None
+        return partial(small_product, dot, turns_b=True)
+    return _few_vectors(gemm) or (partial(tiles, dot) if _is_shallow(dot, gemm) else None)
 
 
 def is_tiled(dot: HloInstruction) -> bool:
@@ -301,18 +311,11 @@ def _has_small_side(gemm: Gemm) -> bool:
     return gemm.k * gemm.n <= MOST_PLACES or gemm.k <= MOST_DEPTH // 2
 
 
-def _small(dot: HloInstruction, gemm: Gemm) -> EmittedKernel:
-    kernel = small_products.emit_product(dot, is_sliced=True, turns_b=True)
-    products = gemm.flop / 2 * (4 if dot.shape.element.is_complex else 1)
-    rows = gemm.m * math.prod(d.count for d in gemm.batch)
-    nanoseconds = 0.03 * products + rows
-    return replace(kernel, cost=nanoseconds / kernel.extent)
-
-
-def few_vectors(dot: HloInstruction, gemm: Gemm) -> EmittedKernel | None:
+def _few_vectors(gemm: Gemm) -> Emit | None:
     """The kernel of a large matrix and a few vectors, or None. It reads the matrix once, at the speed of memory; BLAS
     copies it into blocks first, which takes several times as long as the products."""
-    if gemm.batch or dot.shape.element.is_complex or not gemm.k:
+    element = ElementType(gemm.dtype)
+    if gemm.batch or element.is_complex or not gemm.k:
         return None
     if 1 < gemm.n <= MOST_VECTORS:
         long, few, of_few, length, vectors = "i", "j", "b", gemm.m, gemm.n
@@ -322,7 +325,7 @@ def few_vectors(dot: HloInstruction, gemm: Gemm) -> EmittedKernel | None:
         is_along_sum = gemm.transpose_b != "N"
     else:
         return None
-    width = dot.shape.element.byte_width
+    width = element.byte_width
     is_flat, is_large = gemm.k <= MOST_DEPTH, length * gemm.k * width > FAST_BYTES
     if length < LONG or not (is_large or is_flat) or (is_along_sum and is_flat):
         return None
@@ -349,4 +352,4 @@ def few_vectors(dot: HloInstruction, gemm: Gemm) -> EmittedKernel | None:
     given |= {"n" if few == "j" else "m": Number(vectors)}
     name = "product_of_rows" if is_along_sum else "product_of_columns"
     cost = max(gemm.k * width * (0.04 + 0.004 * vectors), 0.5)
-    return emit_product(name, found, schedule, length, cost, 1 if is_along_sum else 64, given=given)
+    return partial(emit_product, name, found, schedule, length, cost, 1 if is_along_sum else 64, given=given)

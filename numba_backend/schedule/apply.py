@@ -66,7 +66,8 @@ class Walk:
         nest, writer = self.nest, self.writer
         if nest.slice:
             self.here.limits[nest.slice] = LO, HI
-            self._loops(nest.loops)
+        if not nest.parallel.loops:
+            self._inside(nest.loops, "")
             return
         with writer.loop("item", LO, HI) as item:
             self._take_apart(item)
@@ -106,11 +107,12 @@ class Walk:
 
     def _inside(self, loops: Sequence[Loop], around: str) -> None:
         """What is in a turn of the loop `around`."""
-        self._narrow_rows(around)
+        if around:
+            self._narrow_rows(around)
         for pack in self.nest.packs:
             if pack.at == around:
                 self._pack(pack)
-        if around == self.nest.collect.at and not self.is_collecting:
+        if around and around == self.nest.collect.at and not self.is_collecting:
             self._collect(loops, around)
         elif around == self.nest.accumulate.at:
             self._accumulate(loops)
@@ -142,7 +144,7 @@ class Walk:
         for access in self.algorithm.operands:
             if access.name not in packed:
                 self.here.name_start(access, f"from_{access.name}")
-                self.here.name_bases(access, self.sums.unrolled)
+                self.here.name_bases(access, self.sums.results)
 
     def _collect(self, loops: Sequence[Loop], around: str) -> None:
         here = self.here
@@ -181,6 +183,10 @@ class Walk:
                 self.here.counts[inner] = Number(size)
                 self._inside(rest, loop.name)
             del self.here.starts[loop.name]
+        elif loop.split.tail == "short" and low is ZERO and isinstance(high, Number) and int(high.value) <= size:
+            self.here.starts[loop.name], self.here.counts[inner] = ZERO, high
+            self._inside(rest, loop.name)
+            del self.here.starts[loop.name]
         elif loop.split.tail == "short":
             with self.writer.loop(start, low, high, step=size) as turn:
                 self.here.starts[loop.name] = turn
@@ -190,11 +196,15 @@ class Walk:
         else:
             first = next(x for x in self.nest.loops if x.split is not None and x.split.tail == "rest")
             name = "whole" if loop is first else f"whole_{loop.name}"
-            whole = self.writer.assign(name, low + (high - low) // Number(size) * Number(size))
+            if low is ZERO and isinstance(high, Number):
+                whole: Expr = Number(int(high.value) // size * size)
+            else:
+                whole = self.writer.assign(name, low + (high - low) // Number(size) * Number(size))
             self.here.counts[inner] = Number(size)
             self._turn(loop, rest, start, low, whole, size)
-            self.here.counts[inner] = Number(1)
-            self._turn(loop, rest, start, whole, high, 1)
+            if whole != high:
+                self.here.counts[inner] = Number(1)
+                self._turn(loop, rest, start, whole, high, 1)
 
     def _turn(self, loop: Loop, rest: Sequence[Loop], name: str, low: Expr, high: Expr, step: int) -> None:
         bounds = (high,) if low is ZERO and step == 1 else (low, high)

@@ -21,6 +21,7 @@ from .steps import (
     Padded,
     Parallel,
     Part,
+    Partial,
     Schedule,
     Slice,
     Split,
@@ -49,6 +50,8 @@ class Loop:
     inner: str = ""
     part: Part | None = None
     kind: Literal["serial", "unroll", "lanes"] = "serial"
+    is_partial: bool = False
+    """Of a sum: written out turns have sums of their own."""
 
     @property
     def is_short(self) -> bool:
@@ -90,8 +93,8 @@ class Nest:
         return self.loops[: self.position(name) + 1]
 
     def inside(self, name: str) -> tuple[Loop, ...]:
-        """The loops inside of a loop."""
-        return self.loops[self.position(name) + 1 :]
+        """The loops inside of a loop; all of them, inside of none ("")."""
+        return self.loops[self.position(name) + 1 :] if name else self.loops
 
     @property
     def lanes(self) -> Loop | None:
@@ -101,6 +104,10 @@ class Nest:
     def is_reduced(self, loop: Loop) -> bool:
         """The loop is one of a sum."""
         return self.algorithm.dimension(loop.dimension).is_reduced
+
+    def has_sums(self, loop: Loop) -> bool:
+        """Each turn of the loop has a sum of its own."""
+        return loop.is_partial or not self.is_reduced(loop)
 
 
 def nest_of(algorithm: Algorithm, schedule: Schedule) -> Nest:
@@ -131,12 +138,14 @@ def _after(nest: Nest, step: Step) -> Nest:
                 return _replaced(nest, loop, turns, Loop(name, loop.dimension))
             if size < 1:
                 raise ScheduleError(f"turns of {size} elements of {name}")
-            if loop.extent and loop.extent % size:
-                raise ScheduleError(f"{loop.extent} elements of {name} are not cut into turns of {size}")
+            if tail == "shift" and 0 < loop.extent < size:
+                raise ScheduleError(f"{loop.extent} elements of {name} have no whole turn of {size}")
             if tail == "shift" and nest.is_reduced(loop):
                 raise ScheduleError(f"{name} is summed over: what a turn that is shifted has again would count twice")
-            turns = Loop(outer, loop.dimension, loop.extent and loop.extent // size, step, name, kind=loop.kind)
-            return _replaced(nest, loop, turns, Loop(name, loop.dimension, size))
+            count = 0 if loop.extent % size else loop.extent // size
+            turns = Loop(outer, loop.dimension, count, step, name, kind=loop.kind)
+            around = tuple(replace(x, inner=outer) if x.inner == name else x for x in nest.loops)
+            return _replaced(replace(nest, loops=around), loop, turns, Loop(name, loop.dimension, size))
         case Order(loops=names):
             if sorted(names) != sorted(loop.name for loop in nest.loops):
                 raise ScheduleError(f"an order has all loops once: {', '.join(loop.name for loop in nest.loops)}")
@@ -147,6 +156,11 @@ def _after(nest: Nest, step: Step) -> Nest:
                 raise ScheduleError(f"{name} has no literal number of turns")
             changed = replace(loop, kind="unroll" if isinstance(step, Unroll) else "lanes")
             return _replaced(nest, loop, changed)
+        case Partial(loop=name):
+            loop = nest[name]
+            if loop.kind != "unroll" or not nest.is_reduced(loop):
+                raise ScheduleError(f"{name} is no written out loop of a sum: it has no partial sums")
+            return _replaced(nest, loop, replace(loop, is_partial=True))
         case Pack():
             return replace(nest, packs=(*nest.packs, step))
         case Padded():
@@ -186,7 +200,7 @@ def _check(nest: Nest) -> None:
     parallel = nest.parallel.loops
     if list(parallel) != names[: len(parallel)]:
         raise ScheduleError(f"the outermost loops are parallel, not {', '.join(parallel)}")
-    if bool(parallel) == bool(nest.slice):
+    if parallel and nest.slice:
         raise ScheduleError("threads share the turns of parallel loops, or a slice of a dimension")
     for loop in nest.loops:
         if loop.dimension == nest.slice and loop.split is not None and loop.split.tail == "shift":
@@ -214,13 +228,14 @@ def _check_sums(nest: Nest) -> None:
         raise ScheduleError(f"results along {', '.join(loose)} do not lie in registers")
     many = 1
     for loop in nest.inside(at):
-        many *= loop.extent if loop.kind == "unroll" and not nest.is_reduced(loop) else 1
+        many *= loop.extent if loop.kind == "unroll" and nest.has_sums(loop) else 1
     if many > MOST_SUMS:
         raise ScheduleError(f"{many} sums are written out, {MOST_SUMS} at most")
     is_part = nest.algorithm.adds or any(map(nest.is_reduced, outside))
     across = [loop.name for loop in nest.loops if loop.kind == "lanes" and nest.is_reduced(loop)]
-    if across and is_part and not nest.accumulate.adds:
-        raise ScheduleError(f"lanes along {across[0]} are parts of a sum, which cannot begin with what is written")
+    partial = [*across, *[loop.name for loop in nest.loops if loop.is_partial]]
+    if partial and is_part and not nest.accumulate.adds:
+        raise ScheduleError(f"turns of {partial[0]} have sums of their own, which cannot begin with what is written")
     if any(nest[name].extent & (nest[name].extent - 1) for name in across):
         raise ScheduleError(f"lanes along {across[0]}, a sum, are added in halves: they are a power of two")
     if across and nest.padded:
@@ -248,17 +263,19 @@ def _check_collect(nest: Nest) -> None:
         raise ScheduleError(f"between {collect} and {at} lie the parts of a sum, and no other loops")
     if nest.position(collect) > nest.position(at) or not nest.accumulate.adds:
         raise ScheduleError(f"a turn of {collect} has sums that are added up, part after part")
-    if any(loop.kind == "lanes" and nest.is_reduced(loop) for loop in nest.loops):
-        raise ScheduleError("lanes along a sum are not collected")
+    if any(loop.is_partial or (loop.kind == "lanes" and nest.is_reduced(loop)) for loop in nest.loops):
+        raise ScheduleError("parts of a sum are not collected")
 
 
 def _check_pack(nest: Nest, pack: Pack) -> None:
     access = nest.algorithm.operand(pack.operand)
+    if not pack.at and (nest.bands or nest.parallel.loops):
+        raise ScheduleError(f"{pack.into} is copied for all loops: there is a slice of a dimension, and no band")
     copied = [nest[name] for name, _ in pack.layout]
     here = [loop for loop in nest.inside(pack.at) if access.has(loop.dimension)]
     if sorted(x.name for x in here) != sorted(x.name for x in copied):
         raise ScheduleError(f"{pack.into} has what {_names(here)} read of {pack.operand}, not {_names(copied)}")
-    if nest.position(pack.at) > nest.position(nest.accumulate.at):
+    if pack.at and nest.position(pack.at) > nest.position(nest.accumulate.at):
         raise ScheduleError(f"{pack.into} is copied while sums are made")
     for loop, (_, most) in zip(copied, pack.layout, strict=True):
         if loop.split is not None:

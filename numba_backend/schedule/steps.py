@@ -70,6 +70,14 @@ class Unroll:
 
 
 @dataclass(frozen=True, slots=True)
+class Partial:
+    """Each turn of a written out loop along a sum has a sum of its own. They are added at the end: so fewer additions
+    wait for others."""
+
+    loop: str
+
+
+@dataclass(frozen=True, slots=True)
 class Lanes:
     """The elements of a loop are a vector, in one or more registers. Unrolled loops that are outside of it have a loop
     over lanes for each turn; those inside share one. Lanes along a sum are sums of their own, added at the end."""
@@ -79,8 +87,9 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """At the beginning of each turn of the loop `at`, what of an operand is read inside is copied into the local array
-    `into`, in the type of sums. `layout`: its loops, major to minor, and the most turns of each."""
+    """At the beginning of each turn of the loop `at`, or once for all loops (""), what of an operand is read inside is
+    copied into the local array `into`, in the type of sums. `layout`: its loops, major to minor, and the most turns of
+    each."""
 
     operand: str
     into: str
@@ -152,5 +161,8 @@ class Slice:
     dimension: str
 
 
-Step = AnyOrder | Part | Slice | Split | Order | Unroll | Lanes | Pack | Padded | Accumulate | Collect | Band | Parallel
+Step = (
+    AnyOrder | Part | Slice | Split | Order | Unroll | Partial | Lanes | Pack | Padded | Accumulate | Collect | Band
+    | Parallel
+)
 Schedule = tuple[Step, ...]

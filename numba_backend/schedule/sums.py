@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -15,19 +16,27 @@ from .offsets import OpenLoops, Place
 
 
 class Sums:
-    """The sums of a turn, each in an array of its own, of which LLVM makes registers."""
+    """The sums of a turn, each in an array of its own, of which LLVM makes registers.
+
+    A single sum without lanes is a variable, of which LLVM makes partial sums. Of several ones it would make more or
+    fewer by their number: the sum of a row would depend on how many rows are computed together.
+    """
 
     def __init__(self, here: OpenLoops, copies: Copies) -> None:
         self.here, self.copies, self.nest, self.writer = here, copies, here.nest, here.writer
         self.algorithm, self.lanes = here.algorithm, here.nest.lanes
         inside = self.nest.inside(self.nest.accumulate.at)
-        self.unrolled = [x for x in inside if x.kind == "unroll" and not self.nest.is_reduced(x)]
+        self.unrolled = [x for x in inside if x.kind == "unroll" and self.nest.has_sums(x)]
+        self.results = [x for x in self.unrolled if not x.is_partial]
         self.arrays: dict[Place, Name] = {}
         """By turns of the unrolled loops."""
         width = self.lanes.extent if self.lanes else 1
-        for place in self._places():
+        kind, places = self.algorithm.total_type, self._places()
+        self.is_variable = self.lanes is None and len(places) == 1 and not self.nest.collect.at
+        for place in places:
             name = "sums" + ("_".join(map(str, place)) or "0")
-            self.arrays[place] = self.writer.local_array(name, width, self.algorithm.total_type)
+            new = self.writer.variable(name, kind) if self.is_variable else self.writer.local_array(name, width, kind)
+            self.arrays[place] = new
         self.width = width
         if self.nest.collect.at:
             many = width * len(self.arrays)
@@ -35,7 +44,8 @@ class Sums:
 
     def _places(self) -> list[Place]:
         """Those of the sums that a turn has now, as `counts` say."""
-        return list(itertools.product(*[range(self.here.written_turns(x)) for x in self.unrolled]))
+        turns = [x.extent if x.is_partial else self.here.written_turns(x) for x in self.unrolled]
+        return list(itertools.product(*map(range, turns)))
 
     def begin(self) -> None:
         """With zero, or with what is written."""
@@ -50,10 +60,10 @@ class Sums:
         def clear() -> None:
             with self._lane(self.has_zeros or self.along_lanes) as lane:
                 for place in self._places():
-                    writer.store(self.arrays[place], lane, algorithm.zero)
+                    self._set(place, lane, algorithm.zero)
 
-        def load(total: Name, lane: Expr) -> None:
-            writer.store(total, lane, algorithm.held(result.pointer[self.here.offset(result)]))
+        def load(place: Place, lane: Expr) -> None:
+            self._set(place, lane, algorithm.held(result.pointer[self.here.offset(result)]))
 
         if self.nest.accumulate.adds or not (reduced or algorithm.adds):
             clear()
@@ -147,7 +157,10 @@ class Sums:
             writer.store(result.pointer, at, sum_of(result.pointer[at], value) if adds else value)
 
         for place in self._places():
+            if any(turn for turn, loop in zip(place, self.unrolled, strict=True) if loop.is_partial):
+                continue
             self._put(place)
+            self._add_partial(place)
             if self.along_lanes:
                 assert self.lanes is not None
                 total, half = self.arrays[place], self.lanes.extent // 2
@@ -158,8 +171,25 @@ class Sums:
                 store(total[ZERO])
             else:
                 with self._lane(whole=False) as lane:
-                    store(self.arrays[place][lane])
+                    store(self._get(place, lane))
         self._put(None)
+
+    def _add_partial(self, place: Place) -> None:
+        """Add the partial sums of a result to the first of them."""
+        own = [self.unrolled.index(loop) for loop in self.results]
+        same = [at for at in self.arrays if all(at[n] == place[n] for n in own)]
+        if len(same) > 1:
+            with self._lane(self.has_zeros or self.along_lanes) as lane:
+                self._set(place, lane, functools.reduce(sum_of, [self._get(at, lane) for at in same]))
+
+    def _get(self, place: Place, lane: Expr) -> Expr:
+        return self.arrays[place] if self.is_variable else self.arrays[place][lane]
+
+    def _set(self, place: Place, lane: Expr, value: Expr) -> None:
+        if self.is_variable:
+            self.writer.assign(self.arrays[place], value)
+        else:
+            self.writer.store(self.arrays[place], lane, value)
 
     @property
     def along_lanes(self) -> bool:
@@ -179,11 +209,11 @@ class Sums:
     def _lane(self, whole: bool | None = None) -> _Lane:
         return _Lane(self.here, self.has_zeros if whole is None else whole)
 
-    def _for_each(self, act: Callable[[Name, Expr], None]) -> None:
+    def _for_each(self, act: Callable[[Place, Expr], None]) -> None:
         for place in self._places():
             self._put(place)
             with self._lane() as lane:
-                act(self.arrays[place], lane)
+                act(place, lane)
         self._put(None)
 
     def _put(self, place: Place | None) -> None:
@@ -203,7 +233,7 @@ class Sums:
         own = [a for a in self.algorithm.operands if lanes is not None and a.has(lanes.dimension)]
         shared = [a for a in self.algorithm.operands if a not in own]
         read: dict[tuple[str, Place], Expr] = {}
-        terms = [x for x in loops if self.nest.is_reduced(x)]
+        terms = [x for x in loops if not self.nest.has_sums(x)]
 
         def elements(accesses: Sequence[Access]) -> dict[str, Expr]:
             """The operands' elements at the counters, which are read if that has not been done."""
@@ -213,19 +243,19 @@ class Sums:
                     kind, others = ("element", own) if access in own else ("factor", shared)
                     stem = kind if len(others) == 1 else f"{kind}_{access.name}"
                     place = "_".join(map(str, key[1])) or "0"
-                    is_once = access in own and all(access.has(x.dimension) for x in inner)
+                    is_once = all(access.has(x.dimension) for x in (inner if access in own else loops))
                     value = self.copies.element(access)
                     read[key] = value if is_once else self.writer.assign(stem + place, value)
             return {access.name: read[self._key(access, loops)] for access in accesses}
 
         def add() -> None:
             """One sum: all terms that are written out."""
-            total = self.arrays[tuple(int(str(self.here.starts[x.name])) for x in self.unrolled)]
+            place = tuple(int(str(self.here.starts[x.name])) for x in self.unrolled)
             lane = ZERO if lanes is None else self.here.starts[lanes.name]
-            value: Expr = total[lane]
+            value = self._get(place, lane)
             for _ in self.here.written_out([x for x in inner if x in terms]):
                 value = self.algorithm.updated(value, {**elements(shared), **elements(own)}, self.nest.any_order)
-            self.writer.store(total, lane, value)
+            self._set(place, lane, value)
 
         known = dict(self.here.known)
         if self.here.based:

@@ -167,7 +167,6 @@ TEXTS = {
 
 ESTIMATES = {
     "emit/packed.py": "products of bytes: instructions that no other kernel has",
-    "native_loops/products.py": "products of a few rows, unrolled",
     "rows/fourier.py": "the texts of passes end where the table of factors says",
     "rows/lapack.py": "around calls of LAPACK",
 }  # fmt: skip

@@ -30,6 +30,7 @@ from hloom.numba_backend.schedule.steps import (
     Pack,
     Padded,
     Parallel,
+    Partial,
     Schedule,
     Slice,
     Split,
@@ -154,7 +155,9 @@ def random_schedule(case: Case, rnd: random.Random) -> Schedule:
     short = {s.loop for s in steps if isinstance(s, Split) and s.tail == "short"}
     is_odd = rnd.random() < 0.05  # mostly refused
     written_out = [name for name in fixed if name in inside and name != vector]
-    steps += [Unroll(name) for name in written_out if name not in short or is_odd or collects]
+    for name in written_out:
+        if name not in short or is_odd or collects:
+            steps += [Unroll(name), *([Partial(name)] if name in sums and rnd.random() < 0.5 else [])]
     at = order[len(outside) - 1] if rnd.random() < 0.9 else rnd.choice(order)
     steps.append(Accumulate(at, adds=rnd.random() < 0.5 or collects))
     if collects:
@@ -163,8 +166,9 @@ def random_schedule(case: Case, rnd: random.Random) -> Schedule:
     if rnd.random() < 0.3:
         steps.append(AnyOrder())
     for access in case.algorithm.operands:
-        around = rnd.choice(order[: order.index(at) + 1])
-        copied = [x for x in order[order.index(around) + 1 :] if access.has(x.removesuffix("_outer"))]
+        around = rnd.choice(["", *order[: order.index(at) + 1]])
+        inner = order[order.index(around) + 1 :] if around else order
+        copied = [x for x in inner if access.has(x.removesuffix("_outer"))]
         if copied and rnd.random() < 0.5:
             steps.append(
                 Pack(
@@ -236,7 +240,12 @@ TILES: Schedule = (
         (
             (Slice("i"), Split("p", "k0", 4, "short"), Split("p", "parts", 2, "rest"),
              Order("i", "j", "k0", "parts", "p"), Lanes("p"), Accumulate("k0")),
-            "lanes along p are parts of a sum, which cannot begin with what is written",
+            "turns of p have sums of their own, which cannot begin with what is written",
+        ),
+        (
+            (Slice("i"), Split("p", "k0", 4, "short"), Split("p", "parts", 2, "rest"),
+             Order("i", "j", "k0", "parts", "p"), Unroll("p"), Partial("p"), Accumulate("k0")),
+            "turns of p have sums of their own, which cannot begin with what is written",
         ),
         (
             (Slice("i"), Split("p", "parts", 6, "rest"), Order("i", "j", "parts", "p"), Lanes("p"), Accumulate("j")),
@@ -247,6 +256,7 @@ TILES: Schedule = (
              Padded("b")),
             "lanes along p, a sum, are all added: none has anything else",
         ),
+        ((*TILES, Partial("i")), "i is no written out loop of a sum: it has no partial sums"),
         ((Split("i", "row", 6, "short"), Unroll("i")), "the last turn of row is short: i cannot be written out"),
         ((Split("i", "row", 6), Order("i", "row", "j", "p")), "i goes through a turn of row, and is outside of it"),
         ((Order("j", "i", "p"), Parallel(("i",))), "the outermost loops are parallel, not i"),
@@ -280,10 +290,14 @@ TILES: Schedule = (
         ((*TILES, Pack("b", "panel", "column", (("j", 16),))), "panel has what p, j read of b, not j"),
         ((*TILES, Pack("b", "panel", "column", (("p", 256), ("j", 8)))), "j has 16 turns, and panel room for 8"),
         ((*TILES, Pack("b", "panel", "p", (("j", 16),))), "panel is copied while sums are made"),
+        (
+            (Order("i", "j", "p"), Accumulate("j"), Parallel(("i",)), Pack("b", "all", "", (("p", 8), ("j", 8)))),
+            "all is copied for all loops: there is a slice of a dimension, and no band",
+        ),
         ((Slice("j"), Accumulate("q")), "no loop q: there are i, j, p"),
         ((Slice("p"),), "p is summed over: threads do not share a sum"),
         ((Split("i", "row", 6), Slice("i")), "a slice may have fewer elements than a turn of row: it cannot shift"),
-        ((Accumulate("j"),), "threads share the turns of parallel loops, or a slice of a dimension"),
+        ((Slice("i"), Parallel(("i",)), Accumulate("j")), "threads share the turns of parallel loops, or a slice"),
     ],
 )  # fmt: skip
 def test_steps_that_would_change_results_are_refused(steps: Schedule, reason: str) -> None:

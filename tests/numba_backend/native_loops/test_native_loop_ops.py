@@ -216,7 +216,7 @@ case(
 
 for _t in ("f16", "bf16", "f32", "f64", "c64", "c128", "s32", "s64", "u32", "u8"):
     _make = whole if _t[0] in "su" else normal
-    for _dims in ((1,), (2,), (5,), (13,), (8, 8)) if _t in ("f32", "c64") else ((5,), (4, 3)):
+    for _dims in ((1,), (2,), (5,), (13,), (70,), (8, 8), (20, 16)) if _t in ("f32", "c64") else ((5,), (4, 3)):
         for _side in (1, 0):
             _n = _dims[0]
             _a = _make(_t, _n, _n)
