@@ -198,7 +198,7 @@ def _input_tangent(primal: Value, tangent: Any, fun: Function) -> Tangent:
     if shape != primal.aval.shape:
         raise ValueError(
             "jvp called with different primal and tangent shapes; got primal shape "
-            f"{primal.aval.shape} and tangent shape {shape}.{at(fun)}"
+            f"{primal.aval.shape} and tangent shape {shape}. They must be equal.{at(fun)}"
         )
     return Zero(primal.aval) if is_float0 else tangent
 
@@ -244,6 +244,8 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
 
 class LinearizedFunction(Generic[R]):
     """The result of `linearize`: tangents of the arguments in, tangent of the result out."""
+
+    _made_by = "linearize"
 
     def __init__(
         self,
@@ -382,6 +384,8 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
 
 class PullbackFunction:
     """The result of `vjp`: the cotangent of the result in, a tuple of the arguments' cotangents out."""
+
+    _made_by = "vjp"
 
     def __init__(
         self,

@@ -253,7 +253,8 @@ def positional(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 def _static_positions(fun: Callable[..., Any], nondiff: _Nondiff, count: int) -> frozenset[int]:
     for i in nondiff.argnums:
         if not -count <= i < count:
-            raise ValueError(f"nondiff_argnums has {i}, but {function_line(fun)} is called with {count} arguments")
+            why = f"nondiff_argnums has {i}, which must be below the number of arguments, {count}"
+            raise ValueError(f"{why}, of {function_line(fun)}")
     found = frozenset(i % count for i in nondiff.argnums)
     return found | nondiff.places if nondiff.places else found
 
@@ -400,7 +401,7 @@ class custom_jvp(OtherRules, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(
-                f"No JVP defined for custom_jvp function {_name(self.fun)} using defjvp.\n"
+                f"No JVP defined for custom_jvp function {_name(self.fun)} using defjvp: call its defjvp(rule) first.\n"
                 f"  It is {function_line(self.fun)}"
             )
         rule, symbolic_zeros = self.jvp, self.symbolic_zeros
@@ -686,7 +687,8 @@ class custom_vjp(OtherRules, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(
-                f"No VJP defined for custom_vjp function {_name(self.fun)} using defvjp.\n"
+                f"No VJP defined for custom_vjp function {_name(self.fun)} using defvjp: "
+                "call its defvjp(fwd, bwd) first.\n"
                 f"  It is {function_line(self.fun)}"
             )
         fwd, bwd, symbolic_zeros = self.fwd, self.bwd, self.symbolic_zeros

@@ -516,7 +516,7 @@ def _check_fit(
                 raise ValueError(
                     f"{what} applied to the function '{getattr(f, '__name__', f)}' was given argument arrays with axis "
                     f"sizes that are not evenly divisible by the corresponding mesh axis sizes: {spec} for "
-                    f"{aval.str_short()} and mesh {mesh}"
+                    f"{aval.str_short()} and mesh {mesh}\n  Pad the arrays, or change in_specs."
                 )
 
 

@@ -84,7 +84,7 @@ def vmap(
         leaves, structure = tree.flatten((args, kwargs))
         axes = _axes_of("in_axes", (in_axes, 0), (args, kwargs), structure, fun)
         values = [_argument(leaf, a) for leaf, a in zip(leaves, axes, strict=True)]
-        places = [_normalized(a, v, fun) for a, v in zip(axes, values, strict=True)]
+        places = [_normalized(a, v, fun, args, k) for k, (a, v) in enumerate(zip(axes, values, strict=True))]
         axis = Axis(axis_name, _size(values, places, axis_size, fun, args, kwargs))
         trace = BatchTrace(current_trace(), axis)
         if any(isinstance(leaf, Ref) for leaf in leaves):
@@ -146,7 +146,10 @@ def _argument(leaf: Any, axis: int | None) -> Any:
     return leaf if axis is None or is_float0(leaf) or isinstance(leaf, Ref) else as_value(leaf)
 
 
-def _normalized(axis: int | None, value: Any, fun: Callable[..., Any]) -> int | None:
+def _normalized(
+    axis: int | None, value: Any, fun: Callable[..., Any], args: tuple[Any, ...], place: int
+) -> int | None:
+    """The axis of the leaf at `place`, counted from 0."""
     if axis is None:
         return None
     shape = value.shape
@@ -155,9 +158,16 @@ def _normalized(axis: int | None, value: Any, fun: Callable[..., Any]) -> int | 
         needed = axis + 1 if axis >= 0 else -axis
         raise ValueError(
             f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at least "
-            f"{needed}, but is only {rank} (its shape is {shape}){_of(fun)}"
+            f"{needed}, but is only {rank} (its shape is {shape})\n  It is {_name_of(fun, args, place)}; None in "
+            f"in_axes does not map it.{_of(fun)}"
         )
     return axis % rank
+
+
+def _name_of(fun: Callable[..., Any], args: tuple[Any, ...], place: int) -> str:
+    """The leaf at `place` in messages."""
+    names = leaf_names(fun, args, {}, NO_STATICS)
+    return f"argument {names[place]}" if place < len(names) else "an argument given by keyword"
 
 
 def _size(
@@ -194,7 +204,8 @@ def _size(
                 some = "most" if size == counted.most_common()[0][0] else "some"
                 lines.append(f"  * {some} axes ({count} of them) had size {size}, e.g. {example};")
         raise ValueError(
-            "vmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines)[:-1] + _of(fun)
+            "vmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines)[:-1]
+            + f"\n  Make these sizes equal; None in in_axes does not map an argument.{_of(fun)}"
         )
     return wanted if wanted is not None else next(iter(counted))
 

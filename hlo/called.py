@@ -1,68 +1,184 @@
-"""Errors of public functions name the function that the user called, and the types of its arguments.
+"""Errors of public functions name the function that the user called, the types of its arguments, and the line.
 
-    bitwise_and: and of (f32[3], f32[3]): and does not accept dtype float32...
-      at program.py:6
+    bitwise_and does not accept dtype float32: it accepts booleans and integers
       in bitwise_and(x1: float32 (3,), x2: 1)
+      at program.py:6 (in step)
 
-A function is declared once, where it is made public; its boundary (`tracebacks.py`) tells an error that leaves it. So
-an error from deep inside names the function that the user has written. Errors that come from functions of the user stay
-as they are.
+The boundary of a public function (`tracebacks.py`) completes an error that leaves it, so the code that finds a mistake
+needs to know neither the function that the user wrote nor its arguments. An error of a shape rule speaks of the
+instruction that broke the rule, "dot of (float32[3], float32[4]): why". The boundary keeps these types only where they
+are not those of the arguments. Errors that come from functions of the user stay as they are.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
-from types import CodeType, FrameType, FunctionType
+from collections.abc import Iterator
+from types import FrameType, FunctionType
 from typing import Any
 
-from .errors import HloParseError
+from .element_type import ElementType
 from .source import is_users
 
-_NAMES: dict[CodeType, str | None] = {}
-"""The public name of each boundary's code; None for a method of an object that has a name itself."""
-_ERRORS = (TypeError, ValueError, IndexError, NotImplementedError, OverflowError)
-_CALL = re.compile(r"\w+\.\w+\(")
+_ERRORS = (
+    *(TypeError, ValueError, IndexError, NotImplementedError, OverflowError, RuntimeError, AttributeError, NameError),
+)
+_OPERATION = re.compile(r"([\w.-]+) of \(?((?:\w+\[[\d,]*\](?:, | and )?)+)\)?: ")
+_UNKNOWN = re.compile(r".*\(\) got an unexpected keyword argument '(\w+)'$")
+_SHAPE = re.compile(r"\[([\d,]*)\]")
+_ELEMENT = re.compile(rf"\b({'|'.join(t.value for t in ElementType)})\b")
+_IS_ENGLISH = frozenset(
+    [
+        *("all", "and", "any", "array", "at", "bool", "float", "index", "int", "map", "not", "or", "pad", "select"),
+        *("set", "sort", "take", "where"),
+    ]
+)
+"""Names of functions that sentences have as words, too."""
+_PACKAGE = f"{__name__.partition('.')[0]}."
+_REFLECTED = frozenset(
+    [
+        *("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow"),
+        *("lshift", "rshift", "and", "xor", "or"),
+    ]
+)
 _VARIADIC = 0x04  # CO_VARARGS
 _LONGEST, _MOST = 40, 4
+_RESULT = "(...)"
+"""After the name of a transformation: the user called the function that it made, as in ``grad(...)(x)``."""
 
 
-def names_call(code: CodeType, name: str | None = None) -> None:
-    """Declare that users call this code by `name`; None: by the `__name__` of its first argument."""
-    _NAMES[code] = name
+def in_numpy_words(text: str) -> str:
+    """A message about HLO shapes with NumPy's names of the element types: ``pred[3]`` is ``bool[3]``."""
+    return _ELEMENT.sub(lambda found: ElementType(found[0]).dtype.name, text)
 
 
-def is_named(frame: FrameType) -> bool:
-    """Whether a frame runs a public function that a function of the user called."""
-    return frame.f_code in _NAMES and frame.f_back is not None and is_users(frame.f_back)
+def is_called_by_user(frame: FrameType) -> bool:
+    """Whether a function of the user called the function that a frame runs."""
+    return frame.f_back is not None and is_users(frame.f_back)
 
 
-def name_call(error: BaseException, frame: FrameType) -> None:
-    """Add the call that the frame runs to the message of an error that comes from inside of it. One about a text, which
-    begins with the place there, and one that begins with a call itself, stay as they are."""
-    is_text = len(error.args) == 1 and isinstance(error.args[0], str)
-    if not is_text or not isinstance(error, _ERRORS) or isinstance(error, HloParseError) or _CALL.match(error.args[0]):
+def complete(error: BaseException, frame: FrameType) -> None:
+    """Add the call that a frame runs, and the user's line, to the message of an error that comes from inside of it."""
+    if len(error.args) != 1 or not isinstance(error.args[0], str) or getattr(error, "is_complete", False):
         return
-    name = _NAMES[frame.f_code] or str(frame.f_locals["self"].__name__)
+    if frame.f_code.co_name == "__getattr__":
+        return  # `hasattr` asks for attributes that are not there
+    if not isinstance(error, _ERRORS) and not type(error).__module__.startswith(_PACKAGE):
+        return
     message = error.args[0]
-    if not re.search(rf"\b{re.escape(name)}\b", message):
-        message = f"{name}: {message}"
-    listed = [f"{label}: {shown}" if label not in ("", "self") else shown for label, shown in _arguments(frame)]
-    error.args = (f"{message}\n  in {name}({', '.join(listed)})",)
+    if (unknown := _UNKNOWN.match(message)) is not None and (known := list(_defaults(_function(frame)))):
+        message = f"{message}. {_suggested(unknown[1], known)}"
+    name = _name(frame)
+    if name:
+        given = list(_arguments(frame))
+        listed = [f"{label}: {_shown(value)}" if label not in ("", "self") else _shown(value) for label, value in given]
+        message = f"{_named(message, name.removesuffix(_RESULT), given)}\n  in {name}({', '.join(listed)})"
+    caller = frame.f_back
+    assert caller is not None
+    line = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    if line not in message:
+        message = f"{message}\n  at {line} (in {caller.f_code.co_name})"
+    error.args = (message,)
 
 
-def _arguments(frame: FrameType) -> list[tuple[str, str]]:
-    """The names and types of the arguments; without those that are None, as most that are not given are."""
+def _name(frame: FrameType) -> str:
+    """The name by which the user called the function that a frame runs; "" if it has none.
+
+    It is in the qualified name of the boundary's code: "sum", "Array.reshape", or "grad.<locals>.grad_f" for the
+    function that `grad` made. An object with `__call__` is a function of a namespace, with its name, or says by
+    `_made_by` which transformation made it.
+    """
+    outer, is_inside, last = frame.f_code.co_qualname.partition(".<locals>.")
+    *_, method = frame.f_code.co_qualname.split(".")
+    if method == "__call__":
+        function = _self(frame)
+        maker = getattr(type(function), "_made_by", "")
+        if maker and not str(getattr(function, "__module__", "")).startswith(_PACKAGE):
+            return f"{maker}{_RESULT}"
+        return str(getattr(function, "__name__", ""))
+    if is_inside and "." not in last:
+        return f"{outer}{_RESULT}" if outer.isidentifier() and not outer.startswith("_") else ""
+    if method == "__init__":
+        return frame.f_code.co_qualname.split(".")[-2]
+    if method.startswith("__"):
+        name = method.strip("_")
+        return name[1:] if name[0] == "r" and name[1:] in _REFLECTED else name
+    return "" if method.startswith("_") else method
+
+
+def _self(frame: FrameType) -> Any:
+    """The object of a method: the argument `self`, or the first one of a boundary that takes any."""
+    return frame.f_locals["self"] if "self" in frame.f_locals else frame.f_locals["args"][0]
+
+
+def _named(message: str, name: str, given: list[tuple[str, Any]]) -> str:
+    """The message of a function: it begins with the name, if it has not named the function already."""
+    operation = _OPERATION.match(message)
+    if operation is not None:
+        opcode, types = operation.groups()
+        why = message[operation.end() :]
+        if why.startswith(f"{opcode} "):
+            why = why[len(opcode) + 1 :]
+            return f"{name} {why}"
+        if opcode == name or set(_SHAPE.findall(types)) <= set(_sizes([value for _, value in given])):
+            message = why
+    first = message.partition("\n")[0]
+    is_named = re.match(rf"(\w+\.)*{re.escape(name)}\b", first)
+    if not is_named and name not in _IS_ENGLISH:
+        is_named = re.search(rf"\b{re.escape(name)}\b", first)
+    return message if is_named else f"{name}: {message}"
+
+
+def _suggested(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name.replace("_", ""), known, n=1)
+    return f"Did you mean {close[0]!r}?" if close else f"It takes {', '.join(known)}."
+
+
+def _sizes(values: list[Any]) -> Iterator[str]:
+    """The shapes of arrays among values and in lists, as types have them: "3,4"."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from _sizes([*value])
+        elif isinstance(shape := getattr(value, "shape", ()), tuple):
+            yield ",".join(map(str, shape))
+
+
+def _function(frame: FrameType) -> Any:
+    """The function behind the one that a frame runs, with its signature; None if that has its own."""
+    return frame.f_locals.get("fun") or getattr(frame.f_locals.get("self"), "_fun", None)
+
+
+def _arguments(frame: FrameType) -> Iterator[tuple[str, Any]]:
+    """The names and values of the arguments; without those that are their defaults."""
     code, local = frame.f_code, frame.f_locals
-    given = [(n, local.get(n)) for n in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
-    if _NAMES[code] is None:
-        del given[0]  # the function itself
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    defaults = _defaults(local.get("fun"))
+    is_object = code.co_name in ("__call__", "__init__")  # the first argument is the function itself
+    for name in names[is_object and "self" in names :]:
+        value = local.get(name)
+        if value is not defaults.get(name):
+            yield name, value
     if code.co_flags & _VARIADIC:
-        inner = local.get("fun") or getattr(local.get("self"), "_fun", None)
+        inner = _function(frame)
         labels = inner.__code__.co_varnames[: inner.__code__.co_argcount] if isinstance(inner, FunctionType) else ()
-        args = local.get("args", ())
-        given += [(labels[k] if k < len(labels) else "", arg) for k, arg in enumerate(args)]
-        given += local.get("kwargs", {}).items()
-    return [(label, _shown(value)) for label, value in given if value is not None]
+        for k, value in enumerate(local.get("args", ())[is_object and "self" not in names :]):
+            yield labels[k] if k < len(labels) else "", value
+        yield from local.get("kwargs", {}).items()
+
+
+def _defaults(fun: Any) -> dict[str, Any]:
+    """The values of arguments that are not given; `_REQUIRED` where they must be given."""
+    if not isinstance(fun, FunctionType):
+        return {}
+    names, defaults = fun.__code__.co_varnames[: fun.__code__.co_argcount], fun.__defaults__ or ()
+    required = names[: len(names) - len(defaults)]
+    given = dict(zip(reversed(names), reversed(defaults), strict=False))
+    return {**dict.fromkeys(required, _REQUIRED), **given, **(fun.__kwdefaults__ or {})}
+
+
+_REQUIRED = object()
+"""A value that no argument has."""
 
 
 def _shown(value: Any) -> str:
@@ -71,14 +187,18 @@ def _shown(value: Any) -> str:
     dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
     if isinstance(shape, tuple) and dtype is not None and not isinstance(value, type):
         return f"{getattr(dtype, 'name', dtype)} {shape}"
-    if isinstance(value, bool | int | float | complex | str):
+    if value is None or isinstance(value, bool | int | float | complex | str):
         return _short(value) or kind
     if isinstance(value, tuple | list):
         if all(isinstance(v, bool | int | float | complex | str) for v in value):
             return f"{kind} {_short(value)}".rstrip()
-        listed = ", ".join([type(v).__name__ if isinstance(v, tuple | list) else _shown(v) for v in value[:_MOST]])
+        listed = ", ".join([_listed(v) for v in value[:_MOST]])
         return f"{kind} [{listed}{', ...' if len(value) > _MOST else ''}]"
     return getattr(value, "__name__", kind) if isinstance(value, type | FunctionType) else kind
+
+
+def _listed(value: Any) -> str:
+    return (_short(value) or type(value).__name__) if isinstance(value, tuple | list) else _shown(value)
 
 
 def _short(value: object) -> str:

@@ -1,6 +1,8 @@
 """The errors that the IR raises. Each names the violated rule. None reports a bug of this library: those are asserts.
 
 `HloError` is the base class. An error that a Python user expects as ValueError or TypeError is also a subclass of that.
+An error with `is_complete` names its place itself, in a text or in a program that runs: public functions add nothing to
+its message.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ class HloParseError(HloError, ValueError):
     message; ``syntax`` stands for text that breaks the grammar.
     """
 
+    is_complete = True
+
     def __init__(
         self, message: str, line: int, column: int, source: str = "", file: str = "<hlo>", label: str = "syntax"
     ) -> None:
@@ -69,6 +73,8 @@ class UnsupportedError(HloError, NotImplementedError):
 
 class JaxRuntimeError(RuntimeError):
     """An error while a program is compiled or run: JAX's name. Raised as one of its subclasses."""
+
+    is_complete = True
 
 
 class ExecutionError(HloError, JaxRuntimeError):

@@ -52,7 +52,8 @@ class Shape:
         """
         dims = tuple(dimensions)
         if any(d < 0 for d in dims):
-            raise ShapeError(f"{element_type.value}{list(dims)} has a negative dimension", "shape_c1")
+            why = "has a negative dimension: sizes must be at least 0"
+            raise ShapeError(f"{element_type.value}{list(dims)} {why}", "shape_c1")
         if not fits_in_memory(element_type, dims):
             raise ShapeError(f"{element_type.value}{list(dims)} does not fit in 64-bit memory", "shape_c2")
         default = row_major(len(dims))

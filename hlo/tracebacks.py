@@ -30,7 +30,7 @@ from traceback import format_exception_only
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar, cast
 
-from .called import is_named, name_call, names_call
+from .called import complete, is_called_by_user
 from .source import is_internal
 
 
@@ -49,7 +49,8 @@ debuggers can go there."""
 _LIBRARIES = ("numpy", "ml_dtypes", "scipy", "optree", "opt_einsum", "numba", "llvmlite")
 """Libraries that this one calls."""
 _FAULTS = (AssertionError, KeyError, NameError, SystemError)
-"""Errors that this library does not raise on purpose."""
+"""Errors that this library does not raise on purpose, unless it has a class of its own for them."""
+_PACKAGE = f"{__name__.partition('.')[0]}."
 NOTE = "This error comes from inside of hloom. HLOOM_TRACEBACK=full shows where."
 REMOVED = "For simplicity, frames of hloom have been removed from this traceback. HLOOM_TRACEBACK=full shows them."
 
@@ -100,15 +101,16 @@ def set_mode(new: str) -> None:
 
 def hide(error: BaseException) -> None:
     """Take frames that are not the user's out of the traceback of an error, and of the errors that led to it. Where the
-    caller is a public function that the user called, the error names it."""
+    user called the caller, the error names the call."""
     if isinstance(error, Signal):
         return
     boundary = sys._getframe(1)
-    if is_named(boundary) and all(hidden for _, hidden in _entries(error.__traceback__)):
-        name_call(error, boundary)
+    if is_called_by_user(boundary) and all(hidden for _, hidden in _entries(error.__traceback__)):
+        complete(error, boundary)
     if _mode == "off":
         return
-    if isinstance(error, _FAULTS) and _is_ours(error) and NOTE not in getattr(error, "__notes__", ()):
+    is_fault = isinstance(error, _FAULTS) and not type(error).__module__.startswith(_PACKAGE)
+    if is_fault and _is_ours(error) and NOTE not in getattr(error, "__notes__", ()):
         error.add_note(NOTE)
     if _mode == "tracebackhide":
         for each in _chain(error):
@@ -250,10 +252,7 @@ def boundaries(cls: C, *names: str) -> C:
     for name in chosen:
         member = vars(cls)[name]
         if isinstance(member, FunctionType):
-            method = boundary(member)
-            setattr(cls, name, method)
-            if not (called := _BINARY_NAMES.get(name, name)).startswith("_"):
-                names_call(method.__code__, called)
+            setattr(cls, name, boundary(member))
         elif isinstance(member, property) and name in names and member.fget is not None:
             setattr(cls, name, property(boundary(member.fget), member.fset, member.fdel, member.__doc__))
         elif isinstance(member, classmethod | staticmethod) and isinstance(member.__func__, FunctionType):
@@ -265,7 +264,6 @@ _BINARY = (
     *("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow"),
     *("lshift", "rshift", "and", "xor", "or"),
 )
-_BINARY_NAMES = {f"__{prefix}{name}__": name for name in _BINARY for prefix in ("", "r")}
 _OTHER = (
     *("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert", "round"),
     *("contains", "getitem", "setitem", "iter", "reversed", "len", "call"),

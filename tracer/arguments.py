@@ -209,7 +209,10 @@ def _validate(
                 f"{what}_argnums"
             )
         if not takes_more:
-            raise ValueError(f"{what}_argnames has {name!r}, which is no argument of {function_line(fun)}")
+            own = ", ".join(p.name for p in parameters) or "none"
+            raise ValueError(
+                f"{what}_argnames has {name!r}, which is no argument of {function_line(fun)}: use some of {own}"
+            )
 
 
 COMPILE_OPTIONS = {"autotune": "autotune", "xla_allow_excess_precision": "excess_precision"}

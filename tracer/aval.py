@@ -242,7 +242,7 @@ def _make(key: tuple[Any, Any, bool]) -> ShapedArray:
     try:
         Shape.array(element_type, shape)  # the checks: no negative or too large dimension
     except ShapeError as error:
-        raise OperandError(f"{error}\n  at {user_line()}") from None
+        raise OperandError.of(error) from None
     return _filled(*key, Shape(element_type, shape, row_major(len(shape))), None)
 
 

@@ -19,7 +19,6 @@ from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any, TypeVar
 
-from ..hlo.called import names_call
 from ..hlo.tracebacks import Signal, hide
 from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
@@ -88,8 +87,6 @@ class Compound(JitFunction[..., Any]):
         except BaseException as error:
             hide(error)
             raise
-
-    names_call(__call__.__code__)
 
     def _is_inlined(self) -> bool:
         """Whether the Python function itself is traced."""

@@ -507,9 +507,7 @@ def _checked_shape(opcode: Opcode, operands: Sequence[Shape], attributes: Attrib
     try:
         return check_shape(opcode, operands, attributes, declared)
     except ShapeError as error:
-        located = OperandError(f"{error}\n  at {user_line() or '<unknown>'}")
-        located.label = error.label
-        raise located from None
+        raise OperandError.of(error) from None
 
 
 # ---- repeating a computation

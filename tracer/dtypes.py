@@ -171,7 +171,10 @@ def requested_dtype(dtype: DTypeLike, function: str) -> DType:
 def _dtype_of_spec(dtype: DTypeLike) -> DType:
     if dtype is int or dtype is float or dtype is complex or dtype is bool:
         return _PYTHON_SCALARS[dtype]
-    found = np.dtype(dtype)
+    try:
+        found = np.dtype(dtype)
+    except TypeError as error:
+        raise TypeError(f"{error}: use a dtype of NumPy or ml_dtypes, or its name, as in 'float32'") from None
     if found.names is not None and found != float0:
         raise TypeError(f"JAX only supports number, bool, and string dtypes, and hloom numbers and bools, not {found}")
     return found

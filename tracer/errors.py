@@ -5,6 +5,7 @@ Shape and dtype violations are hlo.errors.ShapeError, raised with the user's lin
 
 from __future__ import annotations
 
+from ..hlo.called import in_numpy_words
 from ..hlo.errors import (
     ExecutionError,
     HloError,
@@ -13,6 +14,7 @@ from ..hlo.errors import (
     UnsupportedElementTypeError,
     UnsupportedError,
 )
+from ..hlo.source import user_line
 
 __all__ = [
     "AxisError",
@@ -130,6 +132,16 @@ class OperandError(ShapeError, TypeError):
     It is both a ValueError and a TypeError, because JAX raises one in some cases and the other in others.
     """
 
+    def __init__(self, message: str, label: str = "") -> None:
+        super().__init__(message)
+        self.label = label  # not in the message: it names a rule of HLO, and users call functions
+
+    @classmethod
+    def of(cls, error: ShapeError) -> OperandError:
+        """The error of a shape rule in the words of those who call functions, without the label."""
+        message = str(error).removesuffix(f" [{error.label}]")
+        return cls(f"{in_numpy_words(message)}\n  at {user_line() or '<unknown>'}", error.label)
+
 
 class DeletedArrayError(RuntimeError):
     """An array was used after its memory was given away (donated) or deleted."""
@@ -137,6 +149,8 @@ class DeletedArrayError(RuntimeError):
 
 class DerivativeMismatchError(AssertionError):
     """A derivative differs from the finite difference that it is tested against."""
+
+    is_complete = True
 
 
 class UnboundAxisError(NameError):

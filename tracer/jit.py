@@ -174,6 +174,7 @@ class JitFunction(SharedValue, Generic[P, R]):
     __signature__ = SignatureOfFunction()
     _is_library = False
     """True for functions of this library, which are compiled outside of jit, too."""
+    _made_by = "jit"
 
     def __init__(
         self,

@@ -29,6 +29,8 @@ class BuildError(ShapeError):
       Padding, dimension numbers, text
     """
 
+    is_complete = True
+
     def __init__(self, message: str, label: str = "", method: str = "") -> None:
         super().__init__(message)
         self.label, self.method = label, method

@@ -23,6 +23,7 @@ FLOATS = frozenset(t for t in ElementType if t.is_floating)
 COMPLEX = frozenset(t for t in ElementType if t.is_complex)
 NUMBERS = INTEGERS | FLOATS | COMPLEX
 ANY = NUMBERS | PRED
+_KINDS = {"booleans": PRED, "integers": INTEGERS, "floating-point numbers": FLOATS, "complex numbers": COMPLEX}
 
 
 def fail(opcode: Opcode, operands: Sequence[Shape], why: str, rule: int) -> NoReturn:
@@ -32,8 +33,11 @@ def fail(opcode: Opcode, operands: Sequence[Shape], why: str, rule: int) -> NoRe
 
 
 def names(types: frozenset[ElementType]) -> str:
-    """The element types in their declared order, for messages."""
-    return ", ".join(t.value for t in ElementType if t in types)
+    """The element types for messages: the kinds of which all are there, and other types in their declared order."""
+    kinds = [name for name, kind in _KINDS.items() if kind <= types]
+    rest = types.difference(*[_KINDS[name] for name in kinds])
+    listed = kinds + [t.value for t in ElementType if t in rest]
+    return " and ".join([", ".join(listed[:-1]), listed[-1]] if listed[1:] else listed)
 
 
 def in_default_layout(shape: Shape) -> Shape:

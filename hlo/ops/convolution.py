@@ -77,7 +77,8 @@ def _convolution_rule(operands: Sequence[Shape], attributes: ConvolutionAttribut
     features, batch = lhs.dimensions[numbers.input_feature], lhs.dimensions[numbers.input_batch]
     taken, made = rhs.dimensions[numbers.kernel_input_feature], rhs.dimensions[numbers.kernel_output_feature]
     if features != taken * groups:
-        fail(opcode, operands, f"the input has {features} features, not {taken} in each of {groups} groups", 5)
+        why = f"the input has {features} features, but must have {taken} in each of {groups} groups"
+        fail(opcode, operands, why, 5)
     if made % groups:
         fail(opcode, operands, f"feature_group_count={groups} does not divide {made} output features", 6)
     if batch % batch_groups or made % batch_groups:

@@ -121,7 +121,7 @@ def _complex(element_type: ElementType) -> ElementType:
 
 def _not_admitted(what: str, operand: Shape, admitted: frozenset[ElementType]) -> str:
     given = operand if operand.element_type is None else operand.element_type.dtype
-    return f"{what} does not accept dtype {given}. Element types admitted are {names(admitted)}"
+    return f"{what} does not accept dtype {given}: it accepts {names(admitted)}"
 
 
 def _elementwise_rule(opcode: Opcode, admitted: frozenset[ElementType], result: TypeMap) -> ShapeRule:
@@ -268,7 +268,7 @@ def _reduce_precision_rule(
     """c1: the element type is a float; c2: there is at least one exponent bit; c3: mantissa bits are not negative."""
     operand = operands[0]
     if operand.element_type not in FLOATS:
-        fail(Opcode.REDUCE_PRECISION, operands, f"element types admitted are {names(FLOATS)}", 1)
+        fail(Opcode.REDUCE_PRECISION, operands, f"it accepts {names(FLOATS)}", 1)
     if attributes.exponent_bits < 1:
         fail(Opcode.REDUCE_PRECISION, operands, f"exponent_bits {attributes.exponent_bits} must be positive", 2)
     if attributes.mantissa_bits < 0:
@@ -288,7 +288,7 @@ def _stochastic_convert_rule(operands: Sequence[Shape], attributes: Attributes, 
     operand, random = operands
     opcode = Opcode.STOCHASTIC_CONVERT
     if operand.element_type not in _ROUNDED_STOCHASTICALLY:
-        fail(opcode, operands, f"element types admitted are {names(_ROUNDED_STOCHASTICALLY)}", 1)
+        fail(opcode, operands, f"it accepts {names(_ROUNDED_STOCHASTICALLY)}", 1)
     wanted = f"u{operand.element.bit_width}"
     if random.element_type is None or random.element.value != wanted:
         fail(opcode, operands, f"the random bits must be of type {wanted}", 2)

@@ -159,7 +159,7 @@ def _dynamic_slice_rule(operands: Sequence[Shape], attributes: DynamicSliceAttri
     operand, sizes = operands[0], attributes.dynamic_slice_sizes
     _require_start_indices(Opcode.DYNAMIC_SLICE, operands, operands[1:], operand.rank)
     if len(sizes) != operand.rank or any(not 0 <= s <= d for s, d in zip(sizes, operand.dimensions)):
-        fail(Opcode.DYNAMIC_SLICE, operands, f"slice sizes {list(sizes)} do not fit in the operand", 4)
+        fail(Opcode.DYNAMIC_SLICE, operands, f"slice sizes {list(sizes)} must fit in the operand", 4)
     return array_of(operand.element, sizes)
 
 

@@ -33,7 +33,7 @@ def _feature_shape(opcode: Opcode, operands: Sequence[Shape], attributes: BatchN
     """Check the operand and the `vectors` operands after it; return the type of an array with one value per feature."""
     operand = operands[0]
     if operand.element_type not in FLOATS:
-        fail(opcode, operands, f"element types admitted are {names(FLOATS)}", 1)
+        fail(opcode, operands, f"it accepts {names(FLOATS)}", 1)
     if not 0 <= attributes.feature_index < operand.rank:
         fail(opcode, operands, f"feature_index {attributes.feature_index} must be in [0, {operand.rank})", 2)
     feature = array_of(operand.element, (operand.dimensions[attributes.feature_index],))

@@ -54,7 +54,7 @@ class ResizeMethod(enum.Enum):
     def from_string(s: str) -> ResizeMethod:
         """The method of a name such as "bilinear" or "cubic". ValueError for others."""
         if s not in _NAMES:
-            raise ValueError(f"Unknown resize method {s!r}; there is {', '.join(_NAMES)}\n  at {user_line()}")
+            raise ValueError(f"Unknown resize method {s!r}; use one of {', '.join(_NAMES)}\n  at {user_line()}")
         return _NAMES[s]
 
 

@@ -178,8 +178,8 @@ def _same_sizes(values: Sequence[Value], treedef: Any, axis: int) -> list[int]:
     for v, name in zip(values, names, strict=True):
         if not -v.aval.ndim <= axis < v.aval.ndim:
             raise AxisError(
-                f"associative_scan: axis {axis} is out of bounds for {name}, an array of {v.aval.ndim} dimensions\n"
-                f"  at {user_line()}"
+                f"associative_scan: axis {axis} is out of bounds for {name}, an array of {v.aval.ndim} dimensions: "
+                f"all arrays must have it\n  at {user_line()}"
             )
     axes = [axis % v.aval.ndim for v in values]
     sizes = [v.aval.shape[d] for v, d in zip(values, axes, strict=True)]

@@ -170,8 +170,8 @@ def _start_indices(name: str, x: Value, starts: Any, negative: Negative) -> list
         starts = [squeeze(slice_in_dim(vector, k, k + 1), [0]) for k in range(vector.aval.shape[0])]
     if len(starts) != x.aval.ndim:
         raise OperandError(
-            f"dynamic slice of {x.aval.str_short()}: {len(starts)} start indices for {x.aval.ndim} dimensions\n"
-            f"  at {user_line()}",
+            f"dynamic slice of {x.aval.str_short()}: {len(starts)} start indices for {x.aval.ndim} dimensions; "
+            f"give one for each\n  at {user_line()}",
             "dynamic-slice_c2",
         )
     if not starts:

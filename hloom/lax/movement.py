@@ -61,7 +61,8 @@ def canonical_axis(axis: int, rank: int) -> int:
         why = f"an axis cannot be interpreted as an integer: {axis!r}"
         raise OperandError(f"{why}\n  at {user_line()}", "axis") from None
     if not -rank <= number < rank:
-        raise AxisError(f"axis {axis} is out of bounds for an array of {rank} dimensions\n  at {user_line()}")
+        given = f"give one of {-rank} to {rank - 1}" if rank else "a scalar has none"
+        raise AxisError(f"axis {axis} is out of bounds for an array of {rank} dimensions: {given}\n  at {user_line()}")
     return number % rank
 
 

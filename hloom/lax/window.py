@@ -89,9 +89,8 @@ def window_of(
 
 def _check_length(name: str, what: str, values: Sequence[Any], rank: int) -> None:
     if len(values) != rank:
-        raise OperandError(
-            f"{name}: {what} has {len(values)} entries for {rank} dimensions\n  at {user_line()}", f"{name}_{what}"
-        )
+        why = f"{what} must have one entry for each of {rank} dimensions, but has {len(values)}"
+        raise OperandError(f"{name}: {why}\n  at {user_line()}", f"{name}_{what}")
 
 
 def reduce_window(

@@ -24,7 +24,6 @@ from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
-from ..hlo.called import names_call
 from ..hlo.loading import load
 from ..hlo.tracebacks import boundary, hide, inner
 
@@ -101,7 +100,6 @@ def published(found: Any, name: str, module: str) -> Any:
             found = boundary(function)
             found.__module__, found.__name__, found.__qualname__ = module, name, name
             found.__code__ = found.__code__.replace(co_name=name, co_qualname=name)
-            names_call(found.__code__, name)
             found = _published.setdefault(key, found)  # another thread may have been here, too
     elif isinstance(found, partial):
         found = partial(published(found.func, found.func.__name__, module), *found.args, **found.keywords)

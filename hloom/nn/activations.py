@@ -378,7 +378,7 @@ def glu(x: Any, axis: int = -1) -> Value:
     axis = canonical_axis(axis, value.ndim)
     size = value.shape[axis]
     if size % 2:
-        raise ValueError(f"glu: axis {axis} has odd size {size}")
+        raise ValueError(f"glu: axis {axis} has odd size {size}, and must have an even one")
     first, second = lax.split(value, [size // 2] * 2, axis)
     return first * sigmoid(second)
 

@@ -84,7 +84,8 @@ def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
     used = sum(_dimensions_of(item) for item in items)
     if used > len(shape):
         raise IndexError(
-            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed\n  at {user_line()}"
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: give at most "
+            f"one index for each dimension\n  at {user_line()}"
         )
     ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
     if len(ellipses) > 1:
@@ -144,7 +145,7 @@ def _integers(item: Any, shape: tuple[int, ...], axis: int) -> tuple[Any, ...]:
         if len(sizes) != mask.ndim or any(m not in (0, size) for m, size in zip(mask.shape, sizes)):
             raise IndexError(
                 f"boolean index did not match shape of indexed array: the mask has shape {mask.shape}, and "
-                f"the dimensions from {axis} on are {sizes}\n  at {user_line()}"
+                f"the dimensions from {axis} on are {sizes}: they must be equal\n  at {user_line()}"
             )
         return tuple(np.nonzero(mask))
     return (item,)

@@ -152,7 +152,9 @@ def _from_sequence(a: Sequence[Any], target: np.dtype[Any] | None) -> Value:
     except (ValueError, TypeError) as error:
         if isinstance(error, UnsupportedElementTypeError):
             raise
-        raise type(error)(f"{error}\n  at {user_line()}") from None
+        is_ragged = " inhomogeneous " in str(error)
+        why = f"{error}{' Nested sequences must have equal lengths.' if is_ragged else ''}"
+        raise type(error)(f"{why}\n  at {user_line()}") from None
 
 
 _PYTHON_NUMBERS = frozenset([bool, int, float, complex])

@@ -212,7 +212,8 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> V
         )
     if any(a not in (1, b) for a, b in zip(own[::-1], sizes[::-1])):
         raise OperandError(
-            f"Incompatible shapes for broadcasting: {own} and requested shape {sizes}\n  at {user_line()}",
+            f"Incompatible shapes for broadcasting: {own} and requested shape {sizes}: sizes must be "
+            f"equal or 1\n  at {user_line()}",
             "broadcast_to",
         )
     return broadcast_to_shape(x, sizes)

@@ -64,7 +64,8 @@ def einsum(
     try:
         inputs, output, _ = _opt_einsum().parser.parse_einsum_input(spec([v.aval.shape for v in values]), shapes=True)
     except ValueError as error:
-        raise OperandError(f"einsum: {error}\n  at {user_line()}", "einsum_subscripts") from None
+        why = f"{error} Give subscripts with one label for each dimension, as in 'ij,jk->ik'."
+        raise OperandError(f"einsum: {why}\n  at {user_line()}", "einsum_subscripts") from None
     sizes = _sizes(inputs.split(","), values)
     terms = [_expanded(_Term(v, t), sizes) for v, t in zip(values, inputs.split(","), strict=True)]
     multiply = partial(_dot_general, precision=precision, preferred_element_type=preferred_element_type)
@@ -125,14 +126,13 @@ def _sizes(labels: Sequence[str], values: Sequence[Value]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for term, v in zip(labels, values, strict=True):
         if len(term) != v.aval.ndim:
-            why = f"{term!r} has {len(term)} labels, {v.aval.str_short()} {v.aval.ndim} dimensions"
+            why = f"{term!r} has {len(term)} labels, but must have one for each dimension of {v.aval.str_short()}"
             raise OperandError(f"einsum: {why}\n  at {user_line()}", "einsum_rank")
         for label, size in zip(term, v.aval.shape, strict=True):
             known = sizes.get(label, 1)
             if 1 not in (known, size) and known != size:
-                raise OperandError(
-                    f"einsum: {label!r} has sizes {known} and {size}\n  at {user_line()}", "einsum_sizes"
-                )
+                why = f"{label!r} must have one size, but has {known} and {size}"
+                raise OperandError(f"einsum: {why}\n  at {user_line()}", "einsum_sizes")
             sizes[label] = size if known == 1 else known
     return sizes
 

@@ -140,7 +140,8 @@ def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index
     used = sum(item is not None and item is not Ellipsis for item in items)
     if used > len(shape):
         raise IndexError(
-            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed\n  at {user_line()}"
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: give at most "
+            f"one index for each dimension\n  at {user_line()}"
         )
     ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
     if len(ellipses) > 1:
@@ -202,7 +203,8 @@ def _check(item: Any) -> None:
         return
     if isinstance(item, str):
         raise TypeError(
-            f"JAX does not support string indexing, and neither does hloom: {item!r}\n  at {user_line()}"
+            f"JAX does not support string indexing, and neither does hloom: {item!r}. Use a dict of arrays\n"
+            f"  at {user_line()}"
         )
     if isinstance(item, list):
         raise TypeError(

@@ -73,7 +73,8 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     if mode not in _OPTIONS:
         known = ", ".join(_OPTIONS)
         raise UnsupportedError(
-            f"Unimplemented padding mode '{mode}' for np.pad. Known: {known}, or a function\n  at {user_line()}"
+            f"Unimplemented padding mode '{mode}' for np.pad. It can be {known}, or a function\n"
+            f"  at {user_line()}"
         )
     unknown = sorted(set(kwargs) - set(_OPTIONS[mode]))
     if unknown:

@@ -468,7 +468,7 @@ def _arg(
     check_arraylike(name, a)
     x = as_value(a)
     if x.aval.size == 0 and axis is None:
-        raise ValueError(f"attempt to get {name} of an empty sequence, which has none\n  at {user_line()}")
+        raise ValueError(f"attempt to get {name} of an empty sequence: give an array with elements\n  at {user_line()}")
     flat = lax.reshape(x, (x.aval.size,)) if axis is None else x
     number = 0 if axis is None else canonical_axis(axis, x.aval.ndim)
     found = function(flat, number, dtypes.default_int())

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import lax
-from ..hlo.called import names_call
 from ..hlo.tracebacks import boundaries, hide
 from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
@@ -100,7 +99,6 @@ class ufunc:
             raise
 
     leads_on(__call__.__code__)
-    names_call(__call__.__code__)
 
     @property
     def nin(self) -> int:
@@ -349,7 +347,6 @@ class BinaryUfunc(ufunc):
             raise
 
     leads_on(__call__.__code__)
-    names_call(__call__.__code__)
 
 
 class UnaryUfunc(ufunc):
@@ -371,7 +368,6 @@ class UnaryUfunc(ufunc):
             raise
 
     leads_on(__call__.__code__)
-    names_call(__call__.__code__)
 
 
 # ---- the general ways, each one program for a ufunc and the types of its arguments

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..hlo.called import names_call
 from ..hlo.memory_pressure import allocating
 from ..hlo.tracebacks import hide
 from ..tracer.arguments import ArgumentSpec
@@ -74,8 +73,6 @@ class _Draw(Compound):
         except BaseException as error:
             hide(error)
             raise
-
-    names_call(__call__.__code__)
 
     def _draw(self, size: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         place = self._place

@@ -368,7 +368,7 @@ def test_what_cannot_be_factored_is_nan() -> None:
 _X, _F16 = np.ones((3, 2), np.float32), np.ones((2, 2), np.float16)
 _S = np.eye(3, dtype=np.float32)
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "not square": (lambda: linalg.cholesky(_X), ValueError, r"cholesky of float32\[3,2\]: the last two dimensions"),
+    "not square": (lambda: linalg.cholesky(_X), ValueError, r"cholesky: the last two dimensions must be equal"),
     "eigh not square": (lambda: linalg.eigh(_X), TypeError, "must be equal"),
     "a vector": (lambda: linalg.lu(_X[0]), ValueError, "at least 2 dimensions"),
     "float16": (lambda: linalg.qr(_F16), NotImplementedError, r"astype\('float32'\)"),
@@ -395,7 +395,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "tridiagonal b": (lambda: linalg.tridiagonal_solve(_X[0], _X[0], _X[0], _X[0]), TypeError, "rank at least 2"),
     "diagonals": (lambda: linalg.tridiagonal_solve(_X[0], _S[0], _S[0], _S), TypeError, "same shape"),
     "solve dtypes": (lambda: linalg.triangular_solve(_S, _S.astype(np.complex64)), TypeError, "one dtype"),
-    "solve sizes": (lambda: linalg.triangular_solve(_S, _X), ValueError, "triangular-solve_c4"),
+    "solve sizes": (lambda: linalg.triangular_solve(_S, _X), ValueError, "b must have as many columns as a"),
     "jvp of eig": (lambda: hloom.jvp(linalg.eig, (_S,), (_S,)), NotImplementedError, "enable_eigvec_derivs"),
     "jvp of full svd": (lambda: hloom.jvp(linalg.svd, (_X,), (_X,)), NotImplementedError, "full_matrices=False"),
     "jvp of schur": (lambda: hloom.jvp(linalg.schur, (_S,), (_S,)), NotImplementedError, "schur has no derivative"),

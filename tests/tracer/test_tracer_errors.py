@@ -245,12 +245,12 @@ def wrong_concatenate(x: Any) -> Any:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (wrong_matmul, ["float32[3]", "float32[4,2]"]),
+        (wrong_matmul, ["float32 (3,)", "float32 (4, 2)"]),
         (wrong_broadcast, ["(3,)", "(4,)"]),
         (wrong_reshape, ["3 elements", "(2, 2)"]),
-        (wrong_dtype, ["f32[3]", "[and_c1]"]),
-        (wrong_einsum, ["2 labels", "1 dimensions"]),
-        (wrong_concatenate, ["f32[3]", "f32[2,2]"]),
+        (wrong_dtype, ["float32 (3,)", "booleans and integers"]),
+        (wrong_einsum, ["2 labels", "each dimension of float32[3]"]),
+        (wrong_concatenate, ["float32 (3,)", "float32 (2, 2)"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

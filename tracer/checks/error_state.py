@@ -39,6 +39,8 @@ _state: list[Ref] = []
 class JaxValueError(ValueError):
     """An error that a program has found while it ran."""
 
+    is_complete = True
+
 
 def _reference() -> Ref:
     if not _state:

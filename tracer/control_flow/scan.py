@@ -218,8 +218,8 @@ def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
     for x, name in zip(inputs, names, strict=True):
         if not x.aval.shape:
             raise ValueError(
-                f"scan got value with no leading axis to scan over: {name} is {x.aval.str_short()}\n"
-                f"  at {user_line()}"
+                f"scan got value with no leading axis to scan over: {name} is {x.aval.str_short()}, and needs one "
+                f"element for each iteration\n  at {user_line()}"
             )
     sizes = [x.aval.shape[0] for x in inputs]
     listed = ", ".join([f"{name} has {size}" for name, size in zip(names, sizes, strict=True)])
@@ -232,9 +232,11 @@ def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
             )
         return count
     if len(set(sizes)) > 1:
-        raise ValueError(f"scan got values with different leading axis sizes: {listed}\n  at {user_line()}")
+        why = f"values with different leading axis sizes: {listed}. They must be equal"
+        raise ValueError(f"scan got {why}\n  at {user_line()}")
     if not sizes:
-        raise ValueError(f"scan got no values to scan over and `length` not provided\n  at {user_line()}")
+        why = "no values to scan over and `length` not provided: give one of them"
+        raise ValueError(f"scan got {why}\n  at {user_line()}")
     return sizes[0]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.tracebacks import hide
 from .devices import MEMORY_KINDS, CpuDevice, check_device, default_device, process_index
 from .mesh import AbstractMesh, AxisType, Mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
@@ -219,8 +220,12 @@ class NamedSharding(Sharding):
         self.mesh = mesh
         self.spec = spec
         on_device = isinstance(mesh, Mesh) and memory_kind is None
-        self._memory_kind = "device" if on_device else _checked_kind(memory_kind)
-        _check_spec(mesh, spec)
+        try:
+            self._memory_kind = "device" if on_device else _checked_kind(memory_kind)
+            _check_spec(mesh, spec)
+        except BaseException as error:
+            hide(error)
+            raise
 
     def __setattr__(self, name: str, value: object) -> None:
         if hasattr(self, name):
@@ -309,7 +314,7 @@ def _check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
     check_duplicates(spec, "NamedSharding spec")
     for axis in spec.axes():
         if axis not in mesh.axis_names:
-            raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {mesh.axis_names}.")
+            raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {mesh.axis_names}. Use its axes.")
     if UNCONSTRAINED in spec.partitions and AxisType.Auto not in mesh.axis_types:
         raise ValueError(
             f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. Got mesh axis_types: "

@@ -62,7 +62,7 @@ def register_pytree_node(
     [1, 2, 3]
     """
     if nodetype in _BUILTIN or nodetype in _registered:
-        raise ValueError(f"Duplicate custom PyTreeDef type registration for {nodetype}.")
+        raise ValueError(f"Duplicate custom PyTreeDef type registration for {nodetype}. Register it only once.")
 
     def flatten(node: Any) -> tuple[Iterable[Any], Any]:
         pair: Any = flatten_func(node)

@@ -101,7 +101,8 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
         h, taus = geqrf(x)
         return QRResult(transposed(h), taus)
     if mode not in ("reduced", "r", "full", "complete"):
-        raise ValueError(f"Unsupported QR decomposition mode {mode!r}\n  at {user_line()}")
+        known = "'reduced', 'complete', 'r' or 'raw'"
+        raise ValueError(f"Unsupported QR decomposition mode {mode!r}: use {known}\n  at {user_line()}")
     q, r = linalg.qr(x, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 

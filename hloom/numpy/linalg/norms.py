@@ -105,7 +105,8 @@ def _matrix_norm(a: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> V
         if not keepdims:
             return result
         return lax.reshape(result, [1 if d in axes else size for d, size in enumerate(a.aval.shape)])
-    raise ValueError(f"norm: Invalid order {ord!r} for matrix norm\n  at {user_line()}")
+    known = "1, -1, 2, -2, inf, -inf, 'fro' or 'nuc'"
+    raise ValueError(f"norm: Invalid order {ord!r} for matrix norm: use {known}\n  at {user_line()}")
 
 
 @compound(static=("p",))

@@ -338,7 +338,8 @@ def qr(
     ((3, 2), True)
     """
     if mode not in ("full", "r", "economic"):
-        raise ValueError(f"Unsupported QR decomposition mode {mode!r}\n  at {user_line()}")
+        known = "'full', 'r' or 'economic'"
+        raise ValueError(f"Unsupported QR decomposition mode {mode!r}: use {known}\n  at {user_line()}")
     q, r, *order = linalg.qr(_given("qr", a), pivoting=pivoting, full_matrices=mode != "economic")
     return (r, *order) if mode == "r" else (q, r, *order)
 

@@ -77,7 +77,7 @@ def minimize(
     found = _METHODS.get(method.lower())
     if found is None:
         raise ValueError(
-            f"Method {method} not recognized\n  at {user_line()}\n  There are {' and '.join(map(repr, _METHODS))}."
+            f"Method {method} not recognized\n  at {user_line()}\n  Use {' or '.join(map(repr, _METHODS))}."
         )
     check_arraylike("minimize", x0)
     (x,) = promote_dtypes_inexact(x0)
