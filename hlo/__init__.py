@@ -9,6 +9,8 @@ from importlib import import_module
 from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING, Any
 
+from .library import part_above as _part_above
+
 if "." not in __name__:  # Python would load a second copy of each module, next to the one in `hloom`
     raise ImportError("hlo is a part of hloom: import hloom.hlo")
 
@@ -227,7 +229,7 @@ __all__ = [
 if not TYPE_CHECKING:  # to type checkers, a name that is not imported above is an error
 
     def __getattr__(name: str) -> Any:
-        namespaces = import_module("..namespaces", __name__)
+        namespaces = _part_above("namespaces")
         if name not in _NAMES:
             error = namespaces.missing(__name__, name)
             try:

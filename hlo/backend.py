@@ -18,6 +18,7 @@ import numpy as np
 from .collectives.world import local_numbers, run_on_devices
 from .errors import UnsupportedError
 from .ir import HloModule
+from .library import part_above
 from .passes.record import PassRecord
 from .records import dataclass
 from .shape import Shape
@@ -359,5 +360,4 @@ def _unknown(name: str) -> str:
 
 def _own_backends() -> Any:
     """The module that registers the backends of this package: a program may have imported only `hloom.hlo`."""
-    package = (__package__ or "").rpartition(".")[0]
-    return import_module(".namespaces.backends", package)
+    return part_above("backends")

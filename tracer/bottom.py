@@ -24,7 +24,7 @@ from ..hlo.loading import load
 from .core import EVALUATION, CheckingLayer
 from .deferred.deferral import DeferralLayer
 from .layers import LAYERS
-from .sharding.spmd import PlacementLayer
+from .sharding.placed_operations import PlacementLayer
 
 LAYERS.define(
     EVALUATION,

@@ -12,6 +12,7 @@ from ..hlo.backend import Executable, MemoryAnalysis
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloModule
 from ..hlo.kernel_texts import KernelTexts
+from ..hlo.library import part_above
 from ..hlo.passes.record import PassRecords
 from ..hlo.records import dataclass
 from ..hlo.shared_value import SharedValue
@@ -38,7 +39,6 @@ from .checks.nan_checks import checked, is_checking
 from .core import Value
 from .errors import OperandError, TreeStructureError, UnexpectedTracerError
 from .execution import compile_module, runner
-from .library import LIBRARY
 from .pickled_stages import absent, check_text_is_all, picklable
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref
@@ -204,7 +204,7 @@ class Traced:
         """
         if self._jaxpr is None:
             s = self._signature
-            self._jaxpr = LIBRARY.load_jaxpr_view()(self._computation, self._captured, s.in_avals, s.out_avals)
+            self._jaxpr = part_above("jaxprs").view_of(self._computation, self._captured, s.in_avals, s.out_avals)
         return self._jaxpr
 
     def lower(self, *, lowering_platforms: Any = None) -> Lowered:

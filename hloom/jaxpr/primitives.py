@@ -10,10 +10,9 @@ HLO op; primitives that show no HLO op (`integer_pow`, `square`) bind the functi
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, TypeVar
 
-from ..hlo.errors import UnsupportedError
+from ..hlo.library import part_above
 from ..hlo.shared_value import SharedValue
 from ..hlo.tracebacks import boundaries
 from ..tracer.arrays.array import as_value
@@ -57,13 +56,9 @@ class JaxprPrimitive(SharedValue):
 
     def _function(self) -> Callable[..., Any]:
         if self._apply is None:
-            import_module(".view", __package__)  # the families define theirs
+            view = part_above("jaxprs")  # the families define theirs
         if self._apply is None:
-            lax = import_module("..lax", __package__)
-            name = _FUNCTIONS.get(self.name, self.name)
-            if name not in lax.__all__:
-                raise UnsupportedError(f"hloom has no operation for JAX's primitive {self.name}")
-            self._apply, self._multiple_results = getattr(lax, name), name in _SEVERAL
+            self._apply, self._multiple_results = view.operation_of(self.name)
         return self._apply
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -73,13 +68,6 @@ class JaxprPrimitive(SharedValue):
         return self.name
 
 
-_FUNCTIONS = {
-    "not": "bitwise_not", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-    "regularized_incomplete_beta": "betainc",
-}
-"""Primitives that are called otherwise in `hloom.lax`."""
-_SEVERAL = frozenset({"split"})
-"""Functions of `hloom.lax` that return a list."""
 _known: dict[str, JaxprPrimitive] = {}
 
 

@@ -3,7 +3,8 @@ parameters become atoms."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -226,3 +227,24 @@ def _as_weak(atom: Atom) -> Atom:
 def _refuse_nested(shape: Shape) -> None:
     if any(s.is_tuple for s in shape.elements):
         raise UnsupportedError(f"a jaxpr has no tuples in tuples, as {shape} is; no traced function makes them")
+
+
+# ---- operations by JAX's names
+
+
+_FUNCTIONS = {
+    "not": "bitwise_not", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "regularized_incomplete_beta": "betainc",
+}
+"""Primitives that are called otherwise in `hloom.lax`."""
+_SEVERAL = frozenset({"split"})
+"""Functions of `hloom.lax` that return a list."""
+
+
+def operation_of(name: str) -> tuple[Callable[..., Any], bool]:
+    """The function of `hloom.lax` that a primitive binds which no family defines, and whether it returns a list."""
+    lax = import_module("..lax", __package__)
+    function = _FUNCTIONS.get(name, name)
+    if function not in lax.__all__:
+        raise UnsupportedError(f"hloom has no operation for JAX's primitive {name}")
+    return getattr(lax, function), function in _SEVERAL

@@ -3,7 +3,6 @@
 A family's file has the same name in every layer. Functions that promote dtypes or broadcast are in `hloom/numpy`.
 """
 
-from ..namespaces import array_functions as _array_functions  # noqa: F401  # arrays find their operators
 from ..namespaces import publish as _publish
 from . import collective_hlo as _collective_hlo  # noqa: F401  # registers rules
 from . import parallel as _parallel  # noqa: F401  # registers rules

@@ -6,7 +6,6 @@ https://data-apis.org/array-api/2024.12/. `docs/array_api.md` says where this na
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from ..tracer import dtypes
 from ..tracer.errors import OperandError
 from ..tracer.settings.context import current_context
+from ..tracer.sharding.devices import devices
 from ..tracer.source import user_line
 from .logic import isdtype
 
@@ -49,7 +49,7 @@ class ArrayNamespaceInfo:
 
     def devices(self) -> list[Any]:
         """All devices: the CPU."""
-        return list(import_module(__package__.partition(".")[0]).devices())
+        return list(devices())
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of arrays that are made without one; they depend on the setting x64."""

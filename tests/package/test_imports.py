@@ -1,7 +1,10 @@
 """Who imports whom: layers import downwards only, and no modules import one another in a circle.
 
-All imports count, also those under TYPE_CHECKING and inside functions: these hide a circle, they do not remove it. It
-does not count that importing a module also imports the packages around it.
+All imports count, also those under TYPE_CHECKING and inside functions: these hide a circle, they do not remove it. Late
+loads (`import_module(".name", __package__)`, `load(...)`) save time, and may hide a circle too: they count. It does not
+count that importing a module also imports the packages around it.
+
+A lower layer that needs a part of the library above it asks `hlo/library.py` for it, which lists all of them.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hloom.hlo import library
 
 from support import source_tree
 
@@ -25,8 +29,43 @@ ALLOWED: dict[str, set[str]] = {
 }
 """The layers that each layer may import."""
 
-CIRCLES: dict[frozenset[str], str] = {}
-"""The circles that there may be, with what ties them: none. One that is gone must leave the list."""
+CIRCLES: dict[frozenset[str], str] = {
+    frozenset(
+        {
+            *("hlo.builder", "hlo.ir", "hlo.text.common_attributes", "hlo.text.instruction_parser"),
+            *("hlo.text.parser", "hlo.text.resolver"),
+        }
+    ): "pickle keeps the text of a module, and finds the parser by `HloModule.__reduce__`",
+    frozenset({f"hloom.experimental.sparse.{name}" for name in ("arrays", "layout", "matrices", "operators")}): (
+        "methods of sparse arrays are operations, which return sparse arrays"
+    ),
+}
+"""The circles that there may be, with the late load that closes each. One that is gone must leave the list; none may
+join it."""
+
+COMPUTED: dict[str, str] = {
+    "hlo": "its public names",
+    "hlo.custom_call_targets.library": "libraries of users",
+    "hlo.custom_call_targets.table": "the files of its folder",
+    "hlo.library": "the parts of the library that lower layers use",
+    "hlo.loading": "it loads for others",
+    "hloom.aot.compiling": "the files of numba_backend/ahead",
+    "hloom.command_line": "the files of its folder",
+    "hloom.command_line.aot": "the user's program",
+    "hloom.jax_programs.switch": "JAX's names",
+    "hloom.namespaces": "public names of namespaces",
+    "numba_backend.rows": "the files of its folder",
+    "numba_backend.runtime.portable": "files of its folder",
+}
+"""The modules that load others by computed names, and which: no test sees these imports. None may join."""
+
+PARTS = {
+    "backends": {"hlo.backend"},
+    "functions": {"tracer.arrays.operators"},
+    "jaxprs": {"tracer.stages", "hloom.jaxpr.primitives"},
+    "namespaces": {"hlo"},
+}
+"""The parts of the library above them that modules use (`hlo/library.py`). None may join."""
 
 Graph = dict[str, set[str]]
 """Modules, by their names inside of the package, with those that they import."""
@@ -46,7 +85,7 @@ def imports(name: str, path: Path, known: Iterable[str]) -> Iterator[str]:
     """The modules that a module's relative imports name, wherever they are in the file."""
     inside = name.split(".")
     inside = inside if inside[0] == "hloom" else ["hloom", *inside]
-    package = inside if path.name == "__init__.py" else inside[:-1]
+    package = inside if path.stem == "__init__" else inside[:-1]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
@@ -60,10 +99,55 @@ def imports(name: str, path: Path, known: Iterable[str]) -> Iterator[str]:
                     raise AssertionError(f"{name}: from {'.' * node.level}{node.module or ''} import {alias.name}")
 
 
+def late_loads(path: Path) -> Iterator[ast.Call]:
+    """The calls of a module that import another one by its name."""
+    text = path.read_text()
+    if not any(word in text for word in ("import_module", "__import__", ".loading")):
+        return
+    tree = ast.parse(text)
+    loaders = {"__import__"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[-1] in ("importlib", "loading"):
+            loaders |= {a.asname or a.name for a in node.names if a.name in ("import_module", "load")}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = node.func
+            is_method = isinstance(called, ast.Attribute) and called.attr == "import_module"
+            if is_method or (isinstance(called, ast.Name) and called.id in loaders):
+                yield node
+
+
+def late_imports(name: str, path: Path, known: Iterable[str]) -> Iterator[str | None]:
+    """The modules that a module loads by their names; None for a computed name."""
+    inside = name.split(".")
+    inside = inside if inside[0] == "hloom" else ["hloom", *inside]
+    package = inside if path.name == "__init__.py" else inside[:-1]
+    for node in late_loads(path):
+        argument = node.args[0]
+        choices = [argument.body, argument.orelse] if isinstance(argument, ast.IfExp) else [argument]
+        for choice in choices:
+            origin = ast.unparse(node.args[1]) if node.args[1:] else ""
+            if not isinstance(choice, ast.Constant) or origin not in ("", "__name__", "__package__"):
+                yield None
+            elif choice.value.startswith("."):
+                relative = choice.value.lstrip(".")
+                base = inside if origin == "__name__" else package
+                target = base[: len(base) + 1 - (len(choice.value) - len(relative))] + relative.split(".")
+                inner = ".".join(target[1:] if len(target) > 1 and target[1] in FOLDERS else target)
+                assert inner in known, f"{name}: {ast.unparse(node)}"
+                yield inner
+
+
 @cache
 def graph(root: Path) -> Graph:
     known = modules(root)
-    return {name: set(imports(name, path, known)) - {name} for name, path in known.items()}
+    found: Graph = {name: set(imports(name, path, known)) - {name} for name, path in known.items()}
+    for name, path in known.items():
+        found[name] |= {late for late in late_imports(name, path, known) if late is not None} - {name}
+        stub = path.with_suffix(".pyi")
+        if stub.exists():  # a namespace loads the names in its stub when they are first used
+            found[name] |= set(imports(name, stub, known)) - {name}
+    return found
 
 
 def circles(edges: Graph) -> set[frozenset[str]]:
@@ -109,6 +193,40 @@ def test_imports_are_found_wherever_they_hide(tmp_path: Path) -> None:
     )
     known = {"hlo.shape", "hlo.ops.dot", "hlo.ops.spec"}
     assert set(imports("hlo.ops.x", path, known)) == known
+
+
+def test_late_loads_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "x.py"
+    path.write_text(
+        "import importlib\nfrom importlib import import_module\nfrom ..loading import load as _load\n"
+        "def f():\n"
+        "    import_module('.dot', __package__)\n"
+        "    importlib.import_module('...shape', __name__)\n"
+        "    _load('.a' if f else '.b', __package__)\n"
+        "    import_module(f'.{f}', __package__)\n"
+        "    import_module('html')\n"
+    )
+    known = {"hlo.ops.dot", "hlo.shape", "hlo.ops.a", "hlo.ops.b"}
+    assert set(late_imports("hlo.ops.x", path, known)) == {*known, None}
+
+
+def test_computed_names_are_loaded_in_few_modules(root: Path) -> None:
+    known = modules(root)
+    found = {name for name, path in known.items() if None in late_imports(name, path, known)}
+    assert found == set(COMPUTED)
+
+
+def test_lower_layers_use_few_parts_of_the_library_above(root: Path) -> None:
+    found: dict[str, set[str]] = {}
+    for name, path in modules(root).items():
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "part_above(" in text else ():
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("part_above", "_part_above"):
+                (argument,) = node.args
+                found.setdefault(ast.literal_eval(argument), set()).add(name)
+    assert found == PARTS
+    assert set(library.PARTS) == set(PARTS)
+    assert {f"hloom{name}" for name in library.PARTS.values()} <= set(modules(root))
 
 
 def test_the_graph_is_not_empty(root: Path) -> None:

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ...hlo.library import part_above
 from ...hlo.tracebacks import boundaries
 from ..aval import ShapedArray
-from ..library import LIBRARY
 
 
 class _NotYet:
     """Takes the place of the functions until the first one is needed."""
 
     def __getattr__(self, name: str) -> Any:
-        LIBRARY.load_functions()
+        part_above("functions")
         assert _np is not self, "hloom.numpy has not called use_functions"
         return getattr(_np, name)
 

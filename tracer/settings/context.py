@@ -9,11 +9,10 @@ thread changes nothing in another. `current_context()` costs two attribute looku
 
 from __future__ import annotations
 
-import importlib
 import threading
 from contextlib import ContextDecorator
 from dataclasses import fields, replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from ...hlo.backend import DEFAULT_KERNEL_COMPILER
 from ...hlo.forking import Order, fork_lock
@@ -145,19 +144,11 @@ class Settings:
         """The subset of `changes` that `change_thread` has made, as far as known."""
 
 
-class _NotStarted:
-    """Settings before `start`: `config`, which knows them, starts at the first read."""
-
-    def __get__(self, thread: _Thread, owner: type[_Thread]) -> Any:
-        importlib.import_module(".config", __package__)
-        return owner.settings
-
-
 class _Thread(threading.local):
     """Each thread's settings; the process's where it overrides none."""
 
-    settings: Settings = cast(Any, _NotStarted())
-    running: Settings | None = cast(Any, _NotStarted())
+    settings: Settings
+    running: Settings | None
     """The settings while a call of a jitted function may run its executable at once; None while anything is traced."""
     lasting: dict[str, Any] = _NOTHING
     """The changes that `change_thread` has made, by name."""

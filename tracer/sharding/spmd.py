@@ -1,8 +1,8 @@
 """Programs over several devices: which devices a program runs on, its parts for each, and running them.
 
 A program for whole arrays, with the places of its arguments, is divided by `hlo/passes/partition` into one program that
-all devices run, each on its parts (`Spmd`). With one device, none of this code runs: the `PlacementLayer` of the bottom
-trace is off, and `JitFunction` does not ask where arguments are.
+all devices run, each on its parts (`Spmd`). With one device, none of this code runs.
+`placed_operations.py` runs operations outside of jit in this way.
 """
 
 from __future__ import annotations
@@ -10,25 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ...hlo.backend import DeviceBuffer
-from ...hlo.builder import make_computation, make_instruction, make_parameter, make_tuple
-from ...hlo.effects import has_side_effect
-from ...hlo.ir import HloComputation, HloInstruction, HloModule
+from ...hlo.builder import make_computation, make_parameter, make_tuple
+from ...hlo.ir import HloComputation, HloModule
 from ...hlo.opcode import Opcode
-from ...hlo.ops.structure import GetTupleElementAttributes
 from ...hlo.records import dataclass
 from ...hlo.shape import Shape
 from ...hlo.sharding import HloSharding
-from ..arrays.array import Array, on_several, slot_is_set, with_storage
+from ..arrays.array import Array, slot_is_set, with_storage
 from ..aval import ShapedArray, aval_of_shape
 from ..caches import on_clear
 from ..checks.nan_checks import blame_on_devices, fault, is_checking
-from ..core import Value, array_of, call_of, run_meaning
-from ..execution import compile_module, kept_by, module_of
-from ..layers import Layer
+from ..core import call_of
+from ..execution import compile_module, module_of
 from ..primitive import Call, Primitive
 from ..settings.context import Context, current_context
 from ..source import user_line
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
     from ...hlo.passes.partition import Partitioned
 
 Place = Sharding | None
-T = TypeVar("T")
 
 SHARDINGS: dict[Primitive, Callable[[Call], Sharding]] = {}
 """The primitives that say how an array is divided: the sharding of a call. `calls.py` fills it."""
@@ -112,6 +108,16 @@ def device_set_of(
                 )
             first = what, devices
     return None if first is None else assignment_of(first[1])
+
+
+def is_several(assignment: Assignment) -> bool:
+    """Whether a program over these devices is not one of this process alone on one."""
+    return len(assignment) > 1 or assignment[0].process_index != process_index()
+
+
+def on_the_device_of(place: Place) -> Place:
+    """The place of values that are computed from arguments on the one device of `place`."""
+    return None if place is None else SingleDeviceSharding(place.device_assignment[0])
 
 
 # ---- programs
@@ -232,131 +238,6 @@ def _parts(array: Array, how: _Argument, count: int) -> Sequence[DeviceBuffer]:
         return [array._buffer] * count
     shards = array._shards if how.cut is None else cut(array._view, how.cut, array.aval.shape)
     return [shards[k] for k in how.order]
-
-
-def spmd(
-    module: HloModule, assignment: Assignment, places: Sequence[Place], asked: Sequence[Place] | None = None
-) -> Spmd:
-    """The program of `module` over the devices of `assignment`. See `Spmd`."""
-    meshes: dict[Mesh, None] = {}
-    for sharding in (*places, *named_shardings(module.entry)):
-        mesh = getattr(sharding, "mesh", None)
-        if isinstance(mesh, Mesh):
-            meshes[mesh] = None
-    wanted = list(asked or [None] * len(module.entry.root.shape.elements))
-    explicit = [m for m in meshes if m.are_all_axes_explicit]
-    if len(explicit) == 1 and None in wanted:  # how they are divided follows from the operands
-        follow = import_module(".divisions", __package__).results_of
-        wanted = [a or f for a, f in zip(wanted, follow(module.entry, places, explicit[0]), strict=True)]
-    return Spmd(module, assignment, [_whole(p) for p in places], wanted, list(meshes))
-
-
-def _whole(place: Place) -> Place:
-    """The place, for an argument that is on all devices of a program."""
-    return None if isinstance(place, SingleDeviceSharding) else place
-
-
-# ---- outside of jit
-
-
-def run_placed(computation: HloComputation, arrays: Sequence[Array], name: str) -> list[Array] | None:
-    """The results of a computation of flat parameters on arrays that are placed, or that names shardings. None if it
-    runs on one device of this process."""
-    places = places_of(arrays)
-    assignment = device_set_of(places, [a.aval for a in arrays], named_shardings(computation), name)
-    if assignment is None or not is_several(assignment):
-        return None
-    key = ("spmd", assignment, places, current_context())
-    found = assignment
-    program = kept_by(computation, key, lambda: spmd(module_of(computation.name, computation), found, places))
-    return program.call_checked(arrays, name)
-
-
-def is_several(assignment: Assignment) -> bool:
-    """Whether a program over these devices is not one of this process alone on one."""
-    return len(assignment) > 1 or assignment[0].process_index != process_index()
-
-
-@lru_cache(maxsize=1024)
-def _program_of_op(
-    opcode: Opcode, operands: tuple[Shape, ...], attributes: Any, shape: Shape, assignment: Assignment,
-    places: tuple[Place, ...], context: Context,
-) -> Spmd:  # fmt: skip
-    return spmd(_module_of_op(opcode, operands, attributes, shape), assignment, places)
-
-
-on_clear(_program_of_op.cache_clear)
-
-
-def _module_of_op(opcode: Opcode, operands: Sequence[Shape], attributes: Any, shape: Shape) -> HloModule:
-    parameters = [make_parameter(k, s) for k, s in enumerate(operands)]
-    taken: list[HloInstruction] = list(parameters)
-    if opcode is Opcode.WHILE:
-        taken = [make_tuple(parameters)]
-    elif opcode is Opcode.CONDITIONAL:
-        taken = [parameters[0], *[make_tuple(parameters[1:])] * len(attributes.called_computations())]
-    op = HloInstruction(opcode, shape, tuple(taken), attributes)
-    effects = [op] if has_side_effect(op) else []
-    if shape.is_tuple:
-        numbers = map(GetTupleElementAttributes, range(len(shape.elements)))
-        elements = [make_instruction(Opcode.GET_TUPLE_ELEMENT, [op], number) for number in numbers]
-        return module_of(opcode.value, make_computation("main", make_tuple(elements), parameters, effects))
-    return module_of(opcode.value, make_computation("main", make_tuple([op]), parameters, effects))
-
-
-_OF_PROGRAMS = frozenset({Opcode.CONDITIONAL, Opcode.WHILE})
-"""The ops with computations that may name shardings."""
-
-
-class PlacementLayer(Layer):
-    """Arrays on several devices: an op on them is a program over these, and its results stay there."""
-
-    def process(self, opcode: Opcode, operands: tuple[Value, ...], attributes: Any, shape: Shape) -> Any:
-        named: Sequence[Any] = ()
-        if opcode in _OF_PROGRAMS:
-            named = [s for c in attributes.called_computations() for s in named_shardings(c)]
-        if not named and not any(slot_is_set(o, "_placed") for o in operands if isinstance(o, Array)):
-            return self.below.process(opcode, operands, attributes, shape)
-        arrays = [array_of(o) for o in operands]
-        places = places_of(arrays)
-        assignment = device_set_of(places, [a.aval for a in arrays], named, opcode.value)
-        assert assignment is not None
-        if not is_several(assignment):
-            return _put(self.below.process(opcode, operands, attributes, shape), places)
-        shapes = tuple([a.aval.hlo for a in arrays])
-        program = _program_of_op(opcode, shapes, attributes, shape, assignment, places, current_context())
-        results = program.call_checked(arrays, opcode.value, is_library=True)
-        return list(results) if shape.is_tuple else results[0]
-
-    def process_call(self, call: Call, operands: tuple[Value, ...]) -> Any:
-        arrays = [array_of(o) for o in operands]
-        is_program = isinstance(call.meaning, HloComputation)
-        names = is_program and bool(named_shardings(call.computation))
-        if not names and not any(slot_is_set(a, "_placed") for a in arrays):
-            return self.below.process_call(call, operands)
-        if call.primitive in SHARDINGS:
-            return list(call.primitive.evaluate(call, arrays))
-        if not is_program:
-            several = any(on_several(a) for a in arrays)
-            return run_meaning(call, operands) if several else self.below.process_call(call, operands)
-        results = run_placed(call.computation, arrays, call.label or call.primitive.name)
-        if results is not None:
-            return list(results)
-        return _put(self.below.process_call(call, operands), places_of(arrays))
-
-
-def _put(results: T, places: Sequence[Place]) -> T:
-    """Results of arguments on one device, on that device."""
-    place = next((p for p in places if p is not None), None)
-    for result in results if isinstance(results, list) else [results]:
-        if isinstance(result, Array) and not slot_is_set(result, "_placed"):
-            result.put(on_the_device_of(place))
-    return results
-
-
-def on_the_device_of(place: Place) -> Place:
-    """The place of values that are computed from arguments on the one device of `place`."""
-    return None if place is None else SingleDeviceSharding(place.device_assignment[0])
 
 
 # ---- from one place to another

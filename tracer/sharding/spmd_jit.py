@@ -11,8 +11,9 @@ from ..arrays.array import Array
 from ..source import user_line
 from ..traced import Traced, with_avals
 from ..trees import tree
+from .placed_operations import spmd
 from .shardings import Sharding, SingleDeviceSharding
-from .spmd import Spmd, device_set_of, is_several, move, named_shardings, places_of, spmd
+from .spmd import Spmd, device_set_of, is_several, move, named_shardings, places_of
 
 Places = Sequence[Sharding | None]
 
