@@ -21,7 +21,7 @@ from ..runtime.dialect_define import DialectFunction, Kind, Resolved
 from ..runtime.frontend import to_llvm
 from ..runtime.kernel import ELEMENT_BYTES
 from ..runtime.library import INLINED, OF_LIBRARY, OF_PROCESSOR, Operation, lacking, with_functions
-from ..runtime.llvm_backend import optimise, widens_straight_lines
+from ..runtime.llvm_backend import for_code_generator, optimise, widens_straight_lines
 from ..runtime.program import Argument
 from .arm import with_float_arguments
 from .blas import ROW_MAJOR, TRANSPOSES, batch_strides
@@ -94,8 +94,8 @@ def program_object(
         optimise(whole, False, target)
         if surroundings:
             whole.link_in(llvm.parse_assembly(header + surroundings.called, context))
-        code: bytes = target.emit_object(whole)
-        whole.close()
+        with whole, for_code_generator(whole, context) as final:
+            code: bytes = target.emit_object(final)
     return with_float_arguments(code) if "eabihf" in machine.triple else code
 
 
@@ -335,4 +335,3 @@ class _Run:
 
 def _at(builder: Any, pointer: Any, index: int) -> Any:
     return builder.gep(pointer, [llir.Constant(_I64, index)])
-

@@ -111,6 +111,23 @@ def optimise(module: Any, straight_lines: bool, machine: Any = None) -> None:
     _unlocked(ffi.lib.LLVMPY_RunNewModulePassManager)(builder.getModulePassManager(), module, builder)
 
 
+_ODD_LOAD = re.compile(r"(?<= = load )(?=<(?!(?:2|4|8|16|32|64|128) x )\d+ x )")
+"""In LLVM IR: before the type of a load, if that is a vector whose length is no power of two."""
+
+
+def for_code_generator(module: Any, context: Any) -> Any:
+    """An optimised module in which the loads of vectors whose length is no power of two are volatile.
+
+    Such vectors come from loops over rows of 3, 5, 6 or 7. The code generator cuts their loads into parts. Where it
+    knows that the memory goes on behind a part, as in an alloca, it may make that part wider again, and LLVM 22 then
+    may order the new load after itself and abort the process ("Node is not in map"). It leaves volatile parts as they
+    are.
+    """
+    text = str(module)
+    odd = _ODD_LOAD.sub("volatile ", text)
+    return module if odd == text else llvm.parse_assembly(odd, context)
+
+
 @functools.cache
 def _halves() -> tuple[Operation, ...]:
     """The conversions of f16 for which this process's CPU has no instruction."""
@@ -131,7 +148,7 @@ def emit_object(text: str, machine: Any = None) -> bytes:
             head = f'target triple = "{triple}"\ntarget datalayout = "{layout}"\n'
             module.link_in(llvm.parse_assembly(head + INLINED, context))
         optimise(module, widens_straight_lines(text), machine)
-        with ffi.OutputString() as error:
+        with for_code_generator(module, context) as module, ffi.OutputString() as error:
             emit = _unlocked(ffi.lib.LLVMPY_TargetMachineEmitToMemory)
             buffer = emit(machine or target_machine(), module, 1, error)
             if not buffer:

@@ -25,6 +25,7 @@ from hloom.numba_backend.runtime.llvm_backend import optimise, widens_straight_l
 import hloom
 import hloom.numpy as jnp
 from hloom import lax
+from support.runtime_kernels import python
 
 
 class Processor(NamedTuple):
@@ -133,3 +134,47 @@ def test_products_and_sums_of_f32_are_fused_where_there_is_an_instruction(monkey
     (kernel,) = kernels_of(PROGRAMS["chain"], np.float32, monkeypatch)
     fused = {name for name, p in PROCESSORS.items() if re.search(r"\bv?fn?m(add|sub|la|ls)\w*", assembly(kernel, p))}
     assert fused == set(PROCESSORS) - {"AVX2", "AVX"}
+
+
+ROWS_IN_LOCAL_ARRAYS = """def k(lo, hi, x, a, b, out):
+    t = local_array(60, {dtype})
+    u = local_array(60, {dtype})
+    for i in range(60):
+        t[i] = x[i]
+    for i in range(60):
+        u[i] = t[i]
+    for s in range(lo, hi):
+        t[s] = t[0]
+        for i in range({rows}):
+            for j in range({columns}):
+                v = t[i * {columns} + j]
+                u[i * {columns} + j] = v + b[j]
+                t[i * {columns} + j] = v + a[j]
+    for i in range(60):
+        x[i] = t[i]
+    for i in range(60):
+        out[i] = u[i]
+"""
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64"])
+def test_rows_of_odd_lengths_in_local_arrays_have_code(dtype: str) -> None:
+    """In a process of its own, because LLVM's code generator for Zen 4 aborts at such vectors of int32 and float32."""
+    code = f"""
+import llvmlite.binding as llvm
+from hloom.numba_backend.runtime.dialect import SCOPE
+from hloom.numba_backend.runtime.frontend import to_llvm
+from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
+from hloom.numba_backend.runtime.llvm_backend import emit_object
+
+llvm.initialize_all_targets()
+llvm.initialize_all_asmprinters()
+machine = llvm.Target.from_triple({X86!r}).create_target_machine(cpu="znver4", opt=2, reloc="pic", codemodel="default")
+for columns in (3, 5, 6):
+    text = {ROWS_IN_LOCAL_ARRAYS!r}.format(dtype={dtype!r}, rows=60 // columns, columns=columns)
+    parameters = (Parameter("pointer", "{dtype[0].replace("i", "s")}{dtype[-2:]}"),) * 4
+    kernel = KernelSource("k", text, parameters)
+    ir = to_llvm(kernel, SCOPE, "one pass", features=frozenset(), register=64)
+    print(emit_object(ir, machine).startswith(b"\\x7fELF"))
+"""
+    assert python(code).split() == ["True"] * 3
