@@ -45,6 +45,11 @@ from .element import CAST
 from .kernel import HI, LO, EmittedKernel
 from .window_axes import NOTHING, Axis, KernelAxis, kernel_axes, row_major, take_apart
 
+SUPPORTED = frozenset((ElementType.F32, ElementType.F64))
+"""Element types whose products are vector instructions."""
+MOST_OFFSETS = 1 << 16
+"""A longer table of offsets would take more memory than it is worth."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
@@ -312,24 +317,12 @@ def _rows_with_padding(text: KernelText, sizes: Sizes, w: Name) -> Iterator[Name
     """
     zero = _zero(sizes.element_type)
     nothing = text.writer.assign("nothing", zero)
-    times_zero(text, zero, nothing, w, ZERO, text.argument("all_weights", sizes.made * sizes.depth))
-    with text.writer.if_(nothing.ne(zero)), text.writer.loop("row", LO, HI) as row:
-        yield row
-
-
-def times_zero(text: KernelText, zero: Expr, nothing: Name, w: Name, first: Expr, end: Expr) -> None:
-    """Makes `nothing` NaN if a weight is infinite or NaN, or if their sum overflows; else zero. ::
-
-    nothing = 0
-    for j in range(first, end):
-        nothing = nothing + w[j]
-    nothing = nothing * 0
-    """
     writer = text.writer
-    writer.assign(nothing, zero)
-    with writer.loop("j", first, end) as j:
+    with writer.loop("j", ZERO, text.argument("all_weights", sizes.made * sizes.depth)) as j:
         writer.assign(nothing, call("reduce_add", nothing, w[j]))
     writer.assign(nothing, product_of(nothing, zero))
+    with text.writer.if_(nothing.ne(zero)), text.writer.loop("row", LO, HI) as row:
+        yield row
 
 
 def _is_padding(axes: Sequence[KernelAxis], positions: Sequence[Expr], taps: Sequence[Expr]) -> Expr:

@@ -1,12 +1,14 @@
-"""Convolutions of f32 and f64, channels last, as algorithms: products of two matrices. The left one lies in the copy of
-the input (`convolution_copy.py`), where tables say how far away its rows and columns are.
+"""Convolutions of f32 and f64 as algorithms: products of two matrices, one of which lies in the copy of the input
+(`convolution_copy.py`), where tables say how far away its rows and columns are.
 
-    result                  out[n, g, p, o] = sum over t, i of x[n, g, rows[p] + taps[t] + i] * w[g, t, i, o]
-    depthwise               out[n, p, o] = sum over t of x[n, rows[p] + taps[t] + o] * w[t, o]
+    channels last           out[n, g, p, o] = sum over t, i of x[n, g, rows[p] + taps[t] + i] * w[g, t, i, o]
+    depthwise               out[n, p, o] = sum over i, t of x[n, rows[p] + taps[t] + o] * w[t, o]
     derivative by kernel    out[g, p, o] = sum over i, t of x[i, g, rows[p] + taps[t]] * y[i, t, g, o]
+    channels first          out[n, s, g, o, q] = sum over i, t of w[g, o, i, t] * x[n, s, g, i, q + taps[t]]
 
-Of a result, rows are positions of the window; `t` and `i` are taps and inputs. Of a derivative by the kernel, rows are
-taps and inputs; `t` and `i` are positions and images.
+Channels last, rows are positions of the window; `t` and `i` are its elements and the inputs. Of a derivative by the
+kernel, rows are elements and inputs; `t` and `i` are positions and images. Channels first, `q` counts cells along the
+rows of the copy, of which not all are positions; `n` are images and `s` strips of them.
 """
 
 from __future__ import annotations
@@ -14,54 +16,46 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
 from ...hlo.element_type import ElementType
 from ...hlo.memory_pressure import on_pressure
-from ..loops.expressions import ONE, Expr, Name, product_of, sum_of
+from ..loops.expressions import ONE, ZERO, Expr, Name, Number, product_of, sum_of
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.typing import pointer_to
 from ..loops.writer import Writer, cast
-from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension
+from ..schedule.algorithm import TOTAL, Access, Algorithm, Dimension, Lines
 from ..schedule.apply import write
 from ..schedule.steps import Schedule
-from .convolution import Sizes
 from .convolution_copy import Geometry
 from .kernel import EmittedKernel, memory_type, program_of
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """All that the text depends on, besides the schedule."""
+    """All that the text of a kernel depends on, besides the schedule."""
 
+    kind: Literal["last", "depthwise", "first"]
     element_type: ElementType
-    is_depthwise: bool
-    along: bool
-    """Neighbours along `i` are neighbours in the copy."""
-    has_groups: bool
-    adds: bool
-    """A parameter says whether the sums are added to what the result has."""
+    is_gradient: bool = False
+    """The derivative by the kernel. A parameter says whether it is added to what is there."""
+    is_turned: bool = False
+    """Channels first: the kernel is [input, output, taps], read from its last tap on."""
+    lines: int = 0
+    """Channels first: how many numbers say where a cell is."""
 
     @property
     def name(self) -> str:
         """Of the kernel."""
-        return "depthwise_tiles" if self.is_depthwise else "convolution_tiles_last"
-
-
-@dataclass(frozen=True, slots=True)
-class Panels:
-    """Where the weights of a panel of columns are, in elements."""
-
-    step: int
-    """From one element of the depth to the next."""
-    panel: int
-    group: int
+        names = {"last": "convolution_tiles_last", "depthwise": "depthwise_tiles", "first": "convolution_tiles"}
+        return names[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
 class Matrices:
-    """What is multiplied for a row of results, in elements of the copy and in rows of the weights."""
+    """Channels last: what is multiplied for a row of results, in elements of the copy and in rows of the weights."""
 
     images: int
     """Images, or groups of them, with rows of their own."""
@@ -77,41 +71,6 @@ class Matrices:
     of_tap: int
     """How many rows of weights a tap is away from the next one."""
     of_input: int
-
-
-def algorithm_of(form: Form) -> Algorithm:
-    """The algorithm; `n` counts images, or groups of them, and `p` rows of results."""
-    kind = memory_type(form.element_type)
-    x, w, out = (Name(name, pointer_to(kind)) for name in ("x", "w", "out"))
-    rows, taps = Name("rows", pointer_to("int64")), Name("offsets", pointer_to("int64"))
-    made = Name("made")
-    groups: list[Dimension] = [Dimension("g", Name("groups"))] if form.has_groups else []
-    of_x: list[tuple[str, Expr]] = [("n", Name("image"))]
-    of_w: list[tuple[str, Expr]] = []
-    of_out: list[tuple[str, Expr]] = [("n", Name("of_image"))]
-    if groups:
-        of_x.append(("g", Name("members")))
-        of_w.append(("g", Name("of_group")))
-        of_out.append(("g", Name("outputs")))
-    of_x += [("p", rows), ("t", taps), ("i", ONE if form.along else Name("input_step"))]
-    if form.is_depthwise:
-        of_x.append(("o", ONE))
-    of_w += [("t", Name("of_tap")), ("i", Name("of_input")), ("o", ONE)]
-    of_out += [("p", made), ("o", ONE)]
-    sums = [Dimension("t", Name("taps"), is_reduced=True), Dimension("i", Name("inputs"), is_reduced=True)]
-    return Algorithm(
-        form.name,
-        (
-            Dimension("n", Name("images")), *groups, Dimension("p", Name("positions")),
-            Dimension("o", Name("outputs")), *(sums if form.along else sums[::-1]),
-        ),
-        (Access("a", x, tuple(of_x)), Access("b", w, tuple(of_w))),
-        Access("c", out, tuple(of_out)),
-        sum_of(Name(TOTAL, kind), product_of(Name("a", kind), Name("b", kind))),
-        kind,
-        cast(kind, 0),
-        Name("adding") if form.adds else False,
-    )  # fmt: skip
 
 
 def matrices_of(geometry: Geometry, images: int, *, each: bool) -> Matrices:
@@ -132,34 +91,59 @@ def gradient_of(geometry: Geometry, images: int) -> Matrices:
     return Matrices(1, 0, rows, geometry.position_offsets(), images, geometry.image, 1, sizes.positions)
 
 
-def emit_sums(
-    form: Form, sizes: Sizes, matrices: Matrices, panels: Panels, schedule: Schedule, extent: int,
-    parts: Mapping[str, int], adds: bool = False,
-) -> EmittedKernel:  # fmt: skip
-    """Operand 0: the copy of some images; operand 1: the weights; operand 2: the table of `taps`; operand 3: that of
-    `rows`; output 0: the results. `parts`: parameters that the schedule's steps name. `adds`: to what is there."""
-    width = sizes.made if form.is_depthwise else sizes.outputs
-    found = {
-        "images": matrices.images, "image": matrices.image, "of_image": len(matrices.rows) * sizes.made,
-        "positions": len(matrices.rows), "taps": len(matrices.taps), "inputs": matrices.inputs, "made": sizes.made,
-        "outputs": width, "of_tap": matrices.of_tap * panels.step, "of_input": matrices.of_input * panels.step, **parts,
-    }  # fmt: skip
-    if form.has_groups:
-        found |= {"groups": sizes.groups, "members": sizes.inputs, "of_group": panels.group}
-    if not form.along:
-        found["input_step"] = matrices.input_step
-    if form.adds:
-        found["adding"] = int(adds)
-    sizes_of = [SizeParameter(name, value) for name, value in found.items()]
-    parameters: tuple[KernelParameter, ...] = (*_pointers(form), *sizes_of)
-    return EmittedKernel(_program(form, schedule, tuple(found)), parameters, extent)
+def algorithm_of(form: Form) -> Algorithm:
+    """The algorithm; all extents and strides are parameters."""
+    kind = memory_type(form.element_type)
+    taps, rows = Name("offsets", pointer_to("int64")), Name("rows", pointer_to("int64"))
+
+    def access(name: str, pointer: str, start: Expr = ZERO, **strides: str | Expr) -> Access:
+        pairs = ((d, Name(s) if isinstance(s, str) else s) for d, s in strides.items())
+        return Access(name, Name(pointer, pointer_to(kind)), tuple(pairs), start)
+
+    extents = {"n": "images", "g": "groups"}
+    lines = None
+    if form.kind == "first":
+        extents |= {"s": "strips", "o": "outputs", "q": "cells"}
+        x = access("b", "x", n="image", s="strip", g="members", i="plane", t=taps, q=ONE)
+        if form.is_turned:
+            w = access("a", "w", Name("last_tap"), o="of_output", i="of_input", t=Number(-1))
+        else:
+            w = access("a", "w", g="of_group", o="of_output", i="of_input", t=ONE)
+        out = access("c", "out", n="image_made", s="strip_made", g="group_made", o="positions")
+        digits = tuple((Name(f"c{d}"), Name(f"m{d}")) for d in range(form.lines))
+        lines, operands = Lines("q", digits), (w, x)
+    else:
+        extents |= {"p": "positions", "o": "outputs"}
+        along = form.kind == "last" and not form.is_gradient
+        inner: dict[str, Expr] = {"t": taps, "i": ONE if along else Name("input_step")}
+        if form.kind == "depthwise":
+            inner["o"] = ONE
+        x = access("a", "x", n="image", g="members", p=rows, **inner)
+        w = access("b", "w", g="of_group", t="of_tap", i="of_input", o=ONE)
+        out = access("c", "out", n="image_made", g="outputs", p="made", o=ONE)
+        operands = x, w
+    dimensions = [Dimension(d, Name(extent)) for d, extent in extents.items()]
+    sums = [Dimension(d, Name(e), is_reduced=True) for d, e in (("i", "inputs"), ("t", "taps"))]
+    return Algorithm(
+        form.name, (*dimensions, *sums), operands, out,
+        sum_of(Name(TOTAL, kind), product_of(Name("a", kind), Name("b", kind))), kind, cast(kind, 0),
+        Name("adding") if form.is_gradient else False, lines,
+    )  # fmt: skip
+
+
+def emit_sums(form: Form, numbers: Mapping[str, int], schedule: Schedule, extent: int) -> EmittedKernel:
+    """Operand 0: the copy of some images; operand 1: the weights; operand 2: the table of `taps`; operand 3, channels
+    last: that of `rows`; output 0: the results. `numbers`: all parameters that the algorithm and the schedule name."""
+    named = [SizeParameter(name, value) for name, value in numbers.items()]
+    parameters: tuple[KernelParameter, ...] = (*_pointers(form), *named)
+    return EmittedKernel(_program(form, schedule, tuple(numbers)), parameters, extent)
 
 
 def _pointers(form: Form) -> tuple[PointerParameter, ...]:
-    element = form.element_type
+    element, rows = form.element_type, PointerParameter("rows", ElementType.S64, 3, None)
     return (
         PointerParameter("x", element, 0, None), PointerParameter("w", element, 1, None),
-        PointerParameter("offsets", ElementType.S64, 2, None), PointerParameter("rows", ElementType.S64, 3, None),
+        PointerParameter("offsets", ElementType.S64, 2, None), *(() if form.kind == "first" else (rows,)),
         PointerParameter("out", element, None, 0),
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ from ...hlo.passes.expand.convolution import batch_groups_as_feature_groups, can
 from ...hlo.passes.patterns import transpose
 from ...hlo.shape import Shape
 from ...hlo.window import ConvolutionDimensionNumbers
-from ..emit.convolution_tiles import MOST_OFFSETS, SUPPORTED
+from ..emit.convolution import MOST_OFFSETS, SUPPORTED
 
 LEAST_GRADIENT = 1 << 15
 """Multiplications of a derivative that has a form of its own: native loops do not take these forms."""
@@ -123,7 +123,7 @@ def wants_turned_kernel(convolution: HloInstruction) -> bool:
 
 
 def _has_tiles(convolution: HloInstruction) -> bool:
-    """True for a type and a window that `emit/convolution_tiles.py` knows."""
+    """True for a type and a window that `policy/convolutions.py` has tiles for."""
     element = convolution.shape.element
     same = element in SUPPORTED and all(o.shape.element is element for o in convolution.operands)
     window = convolution.attributes.window

@@ -20,7 +20,7 @@ from ...hlo.ops.movement import PadAttributes, SliceAttributes
 from ...hlo.passes.patterns import binary, broadcast, make_splat, make_zeros, reshape, transpose
 from ...hlo.shape import Shape
 from ...hlo.window import WindowDimension
-from ..emit.convolution_tiles import SUPPORTED
+from ..emit.convolution import SUPPORTED
 
 MOST_TAPS, MOST_ALONG_ROW = 16, 9
 """The loop's body has a multiplication for each element of the window: longer ones take long to compile. A window along

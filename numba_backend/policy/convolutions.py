@@ -1,24 +1,76 @@
 """Which schedules convolutions get on a machine.
 
-Channels last, a tile of results is a few rows and a few registers of columns, whose sums are in registers while it goes
-through all taps and inputs. The weights of its columns are neighbours (`Padded`): in panels, or since there is one.
+A tile of results is a few rows and a few registers of columns, whose sums are in registers while it goes through all
+taps and inputs. Channels last, columns are outputs, and the weights of a tile's columns are neighbours: in panels, or
+since there is one. Channels first, columns are positions along the rows of the copy, and rows are outputs.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from functools import lru_cache
 
+from ...hlo.element_type import ElementType
 from ..emit.convolution import Sizes
-from ..emit.convolution_sums import Form, Matrices, Panels, emit_sums
-from ..emit.convolution_tiles import Tile
+from ..emit.convolution_copy import Geometry
+from ..emit.convolution_sums import Form, Matrices, emit_sums
 from ..emit.kernel import EmittedKernel
 from ..loops.expressions import Name
-from ..schedule.steps import Accumulate, Collect, Lanes, Order, Padded, Parallel, Part, Schedule, Split, Unroll
+from ..machine import Machine
+from ..schedule.steps import (
+    Accumulate,
+    Collect,
+    Lanes,
+    Order,
+    Padded,
+    Padding,
+    Parallel,
+    Part,
+    Schedule,
+    Split,
+    Step,
+    Unroll,
+)
 
+LEAST_COLUMNS = 16
+"""LLVM unrolls loops over fewer elements before it makes vectors of them, and then may fail."""
 PIECE = 512
 """How many products are added up before the sum goes into the total: rounding errors grow with the length of a sum."""
 FEWEST_BLOCKS, TILES = 8, 8
-"""Threads share so many blocks of rows at least, where there are so many tiles; and the most tiles of a block."""
+"""Channels last: threads share so many blocks of rows at least, if there are as many tiles; the most tiles of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The sums that are in registers at a time: `rows` rows of `columns` elements."""
+
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Channels last: where the weights of a panel of columns are, in elements."""
+
+    step: int
+    """From one element of the depth to the next."""
+    panel: int
+    group: int
+
+
+def tile_of(machine: Machine, element_type: ElementType, rows: int) -> Tile:
+    """The tile for a machine's registers. `rows`: how many there are to do. Few are shared out evenly; for one row
+    alone the tile is longer, since each sum waits for the one before."""
+    count, nbytes = machine.registers, machine.register_bytes
+    lanes = nbytes // element_type.byte_width
+    if rows == 1:
+        return Tile(1, max(LEAST_COLUMNS, 8 * lanes))
+    columns = max(LEAST_COLUMNS, (2 if count < 32 or nbytes >= 64 else 3) * lanes)
+    most = min(6 if count < 32 else 8, (12 if count < 32 else 24) * lanes // columns)
+    if rows < 2 * most:
+        most = -(-rows // -(-rows // most))
+    return Tile(most, columns)
 
 
 def tiles_last(
@@ -27,40 +79,106 @@ def tiles_last(
     """The kernel of a convolution, channels last, or of its derivative by the kernel, which may be added to what is
     there."""
     is_depthwise = sizes.groups > 1 and sizes.inputs == sizes.outputs == 1
-    groups = 1 if is_depthwise else sizes.groups
-    form = Form(sizes.element_type, is_depthwise, not is_depthwise and not gradient, groups > 1, gradient)
+    groups, outputs = (1, sizes.made) if is_depthwise else (sizes.groups, sizes.outputs)
+    form = Form("depthwise" if is_depthwise else "last", sizes.element_type, gradient)
     rows, taps = len(matrices.rows), len(matrices.taps)
-    columns = -(-sizes.made // groups // tile.columns)
+    columns = -(-outputs // tile.columns)
     block = tile.rows * min(max(1, rows // tile.rows // FEWEST_BLOCKS), TILES)
     blocks = max(1, rows // block)
-    parts = {
-        "panel": tile.columns, "panels": columns, "block": block, "blocks": blocks,
-        "of_column": panels.panel // tile.columns,
-        "each_i": min(matrices.inputs, max(1, PIECE // taps)), "each_t": min(taps, PIECE),
+    numbers = {
+        "images": matrices.images, "groups": groups, "positions": rows, "outputs": outputs, "inputs": matrices.inputs,
+        "taps": taps, "image": matrices.image, "members": sizes.inputs, "image_made": rows * sizes.made,
+        "made": sizes.made, "of_group": panels.group, "of_tap": matrices.of_tap * panels.step,
+        "of_input": matrices.of_input * panels.step, "of_column": panels.panel // tile.columns, "panel": tile.columns,
+        "panels": columns, "block": block, "blocks": blocks, **_pieces(matrices.inputs, taps),
     }  # fmt: skip
-    extent = matrices.images * groups * columns * blocks
-    return emit_sums(form, sizes, matrices, panels, _schedule(form, tile), extent, parts, adds)
+    if is_depthwise or gradient:
+        numbers["input_step"] = matrices.input_step
+    if gradient:
+        numbers["adding"] = int(adds)
+    return emit_sums(form, numbers, _schedule_last(form, tile), matrices.images * groups * columns * blocks)
+
+
+def _pieces(inputs: int, taps: int) -> dict[str, int]:
+    some_inputs, some_taps = min(inputs, max(1, PIECE // taps)), min(taps, PIECE)
+    return {"each_i": some_inputs, "i0s": -(-inputs // some_inputs), "each_t": some_taps, "t0s": -(-taps // some_taps)}
+
+
+_PIECES: tuple[Step, ...] = (
+    Split("i", "i0", Name("each_i"), "short", "first_i", "some_i"),
+    Split("t", "t0", Name("each_t"), "short", "first_t", "some_t"),
+)
 
 
 @lru_cache(maxsize=64)
-def _schedule(form: Form, tile: Tile) -> Schedule:
-    groups = ("g",) if form.has_groups else ()
+def _schedule_last(form: Form, tile: Tile) -> Schedule:
+    is_depthwise = form.kind == "depthwise"
+    terms = ("i", "t") if is_depthwise or form.is_gradient else ("t", "i")  # neighbours in the copy are innermost
     return (
         Part("o", "panel", ("number", "left", "right")),
         Part("p", "block", ("part", "begin", "stop")),
         Split("o", "column", tile.columns, "short", "first", "wide"),
         Split("p", "row", tile.rows, "short", "row", "some"),
-        Split("i", "i0", Name("each_i"), "short", "first_i", "some_i"),
-        Split("t", "t0", Name("each_t"), "short", "first_t", "some_t"),
-        Order(
-            "n", *groups, "panel", "block", "column", "row", "i0", "t0", *(("t", "i") if form.along else ("i", "t")),
-            "p", "o",
-        ),
+        *_PIECES,
+        Order("n", "g", "panel", "block", "column", "row", "i0", "t0", *terms, "p", "o"),
         Unroll("p"),
         Lanes("o"),
         Padded("b", Name("of_column")),
-        *([Padded("a")] if form.is_depthwise else []),
+        *([Padded("a")] if is_depthwise else []),
         Accumulate("t0", adds=True),
         Collect("row", "totals"),
-        Parallel(("n", *groups, "panel", "block"), ("n_above", *[f"{g}_above" for g in groups], "rest", "above")),
+        Parallel(("n", "g", "panel", "block"), ("rest_n", "rest_g", "rest_panel", "rest_block")),
     )  # fmt: skip
+
+
+def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, turned: bool = False) -> EmittedKernel:
+    """The kernel of a convolution, channels first. The copy must be followed by as many elements, of any value, as a
+    tile has columns. An image, or a strip of it, is cut into `shares` pieces, about. `turned`: the kernel is that of
+    the derivative by the input, [input, output, taps], read from its last tap on."""
+    sizes, axis = geometry.sizes, geometry.cells[0].axis
+    part, depth = axis.part, sizes.inputs * sizes.taps
+    tiles, block = -(-geometry.flat // tile.columns), sizes.outputs
+    while tiles * -(-sizes.outputs // block) < shares and block >= 2 * tile.rows:
+        block = -(-block // 2 // tile.rows) * tile.rows
+    blocks = -(-sizes.outputs // block)
+    some = max(1, tiles * blocks // shares)
+    tiles = -(-tiles // some)
+    of_output, of_input = (sizes.taps, sizes.outputs * sizes.taps) if turned else (depth, sizes.taps)
+    numbers = {
+        "images": images, "strips": geometry.strips, "groups": sizes.groups, "outputs": sizes.outputs,
+        "cells": geometry.flat, "inputs": sizes.inputs, "taps": sizes.taps, "image": geometry.strips * geometry.image,
+        "strip": geometry.image, "members": sizes.inputs * geometry.plane, "plane": geometry.plane,
+        "image_made": sizes.made * sizes.positions, "strip_made": sizes.positions // geometry.strips,
+        "group_made": sizes.outputs * sizes.positions, "positions": sizes.positions,
+        "of_output": of_output, "of_input": of_input, "block": block, "blocks": blocks,
+        "tile": some * tile.columns, "tiles": tiles, **_pieces(sizes.inputs, sizes.taps),
+        "lines": axis.count, "last_line": axis.count - 1, "of_line": math.prod(c.size for c in geometry.cells[1:]),
+        "line_stride": part.stride, "line_dilation": part.window_dilation, "line_low": part.padding_low,
+        "line_size": axis.size, "window": part.size, "of_window": sizes.taps // part.size,
+        "weights": sizes.made * depth,
+    }  # fmt: skip
+    for d, (size, count) in enumerate(geometry.lines):
+        numbers |= {f"c{d}": size, f"m{d}": count}
+    numbers |= {"last_tap": sizes.taps - 1} if turned else {"of_group": sizes.outputs * depth}
+    form = Form("first", sizes.element_type, is_turned=turned, lines=len(geometry.lines))
+    extent = images * geometry.strips * sizes.groups * blocks * tiles
+    return emit_sums(form, numbers, _schedule_first(tile), extent)
+
+
+@lru_cache(maxsize=64)
+def _schedule_first(tile: Tile) -> Schedule:
+    return (
+        Part("o", "block", ("part", "begin", "end")),
+        Part("q", "tile", ("number", "left", "right")),
+        Split("q", "column", tile.columns, "short", "first", "wide"),
+        Split("o", "row", tile.rows, "short", "row", "some"),
+        *_PIECES,
+        Order("n", "s", "g", "block", "tile", "column", "row", "i0", "t0", "i", "t", "o", "q"),
+        Unroll("o"),
+        Lanes("q"),
+        Padded("b"),
+        Padding("t", "s", "a"),
+        Accumulate("t0", adds=True),
+        Collect("row", "totals"),
+        Parallel(("n", "s", "g", "block", "tile"), ("rest_n", "rest_s", "rest_g", "rest_block", "rest_tile")),
+    )

@@ -1,7 +1,7 @@
 """Rows of a canonical convolution, and of its derivatives.
 
 The input is copied with its padding, and tiles of sums in registers are made of the copy
-(`emit/convolution_tiles.py`). Where there are enough images, a thread does both for one of them, and what follows in
+(`policy/convolutions.py`). Where there are enough images, a thread does both for one of them, and what follows in
 the program too, before it goes on to the next; otherwise threads share each of the two, for a block of images at a
 time, so that the block is still in the cache. With 1 x 1 windows the input itself is a matrix for a BLAS. Complex
 numbers become matrix products too, of patches (`emit/convolution.py`). Types that a BLAS does not know have kernels
@@ -17,8 +17,9 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..emit import convolution_copy as copies
 from ..emit import convolution_gradient as gradients
-from ..emit import convolution_tiles as tiles
 from ..emit.convolution import (
+    MOST_OFFSETS,
+    SUPPORTED,
     Sizes,
     emit_direct_first,
     emit_direct_last,
@@ -28,10 +29,10 @@ from ..emit.convolution import (
     sizes_of,
     sizes_of_gradient,
 )
-from ..emit.convolution_sums import Panels, gradient_of, matrices_of
+from ..emit.convolution_sums import gradient_of, matrices_of
 from ..expansions.convolution import gradient_numbers, turned_numbers
 from ..machine import target_machine
-from ..policy.convolutions import tiles_last
+from ..policy.convolutions import Panels, Tile, tile_of, tiles_first, tiles_last
 from ..runtime.blas import BatchDimension, Gemm
 from ..runtime.program import Argument
 from .table import OUTPUT_ROWS, OutputRows, PieceMemory, RowContext, Step, register
@@ -110,7 +111,7 @@ def _output_rows(instruction: HloInstruction) -> OutputRows | None:
     if is_turned or _has_tiles(sizes):
         geometry = copies.geometry_of(sizes)
         if is_turned or not sizes.channels_last:
-            geometry = _cheaper(geometry, tiles.tile_of(target_machine(), sizes.element_type, sizes.outputs))
+            geometry = _cheaper(geometry, tile_of(target_machine(), sizes.element_type, sizes.outputs))
         elif _shares_weights(sizes, _tile_last(sizes, sizes.batch * sizes.positions)):
             return None
         return OutputRows((sizes.batch,), [sizes.batch]) if _is_by_images(geometry) else None
@@ -128,8 +129,8 @@ def _output_rows(instruction: HloInstruction) -> OutputRows | None:
 OUTPUT_ROWS[Opcode.CONVOLUTION] = _output_rows
 
 
-def _tile_last(sizes: Sizes, rows: int) -> tiles.Tile:
-    return tiles.tile_of(target_machine(), sizes.element_type, max(rows, 2))
+def _tile_last(sizes: Sizes, rows: int) -> Tile:
+    return tile_of(target_machine(), sizes.element_type, max(rows, 2))
 
 
 def _at(argument: Argument, sizes: Sizes, elements: int) -> Argument:
@@ -219,10 +220,10 @@ def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Size
 
 
 def _has_tiles(sizes: Sizes) -> bool:
-    """True for what `emit/convolution_tiles.py` has kernels for that are faster than the others."""
-    if sizes.element_type not in tiles.SUPPORTED or sizes.holes > 1:
+    """True for what has tiles that are faster than the others."""
+    if sizes.element_type not in SUPPORTED or sizes.holes > 1:
         return False
-    if is_pointwise(sizes) or sizes.taps > tiles.MOST_OFFSETS:
+    if is_pointwise(sizes) or sizes.taps > MOST_OFFSETS:
         return False
     return not sizes.channels_last or sizes.outputs >= FEW_OUTPUTS or _is_depthwise(sizes)
 
@@ -231,16 +232,12 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
     """Some images at a time, so that their copy is still in the cache when it is multiplied."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
-    tile = tiles.tile_of(target_machine(), sizes.element_type, sizes.outputs)
+    tile = tile_of(target_machine(), sizes.element_type, sizes.outputs)
     geometry = _cheaper(copies.geometry_of(sizes), tile)
     by_images = context.has_pieces and _is_by_images(geometry)
     if context.has_pieces and not by_images:
         geometry = _in_strips(geometry, tile)
     strips = geometry.strips
-    if turned:
-        weights = context.scratch(sizes.element_type, sizes.outputs * sizes.depth)
-        context.kernel(f"{instruction.name}.turned", tiles.emit_turned(sizes), [kernel], [weights])
-        kernel = weights
     offsets = context.builder.constant(geometry.tap_offsets())
     if by_images or strips > 1:
         copies_of_images = _image_memory(geometry, tile)
@@ -252,7 +249,7 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
                     [copies_of_images],
                 ),
                 Step(
-                    instruction.name, tiles.emit_tiles_first(geometry, tile, sizes.batch, sizes.outputs),
+                    instruction.name, tiles_first(geometry, tile, sizes.batch, shares=1, turned=turned),
                     [copies_of_images, kernel, offsets], [result],
                 ),
             ],
@@ -260,15 +257,12 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
         return
     images = _images(geometry)
     copy = context.scratch(sizes.element_type, images * geometry.image + tile.columns)
-    items = images * sizes.groups * -(-geometry.flat // tile.columns)
-    block = sizes.outputs
-    while items * -(-sizes.outputs // block) < MANY_ITEMS and block >= 2 * tile.rows:
-        block = -(-block // 2 // tile.rows) * tile.rows
+    shares = -(-MANY_ITEMS // (images * sizes.groups))
     for first in range(0, sizes.batch, images):
         some = min(images, sizes.batch - first)
         context.kernel(f"{instruction.name}.padded", copies.emit_copy_first(geometry, first, some), [array], [copy])
         target = _at(result, sizes, first * sizes.made * sizes.positions)
-        emitted = tiles.emit_tiles_first(geometry, tile, some, block)
+        emitted = tiles_first(geometry, tile, some, shares=shares, turned=turned)
         context.kernel(instruction.name, emitted, [copy, kernel, offsets], [target])
 
 
@@ -343,7 +337,7 @@ def _gradient_first(context: RowContext, instruction: HloInstruction, sizes: Siz
         context.kernel(instruction.name, emitted, [copy, rows, offsets], [result, totals])
 
 
-def _cheaper(geometry: copies.Geometry, tile: tiles.Tile) -> copies.Geometry:
+def _cheaper(geometry: copies.Geometry, tile: Tile) -> copies.Geometry:
     """The walk of a convolution, channels first, or the one with a phase for each element of the window along the last
     axis: it copies more, and tiles have no columns that are not results."""
     if geometry.cells[-1].axis.part.stride > 1:
@@ -354,7 +348,7 @@ def _cheaper(geometry: copies.Geometry, tile: tiles.Tile) -> copies.Geometry:
     return spread if _work(spread, tile) < LESS_WORK * _work(geometry, tile) else geometry
 
 
-def _in_strips(geometry: copies.Geometry, tile: tiles.Tile) -> copies.Geometry:
+def _in_strips(geometry: copies.Geometry, tile: Tile) -> copies.Geometry:
     """The walk through large images by strips, so that the copy of one is in a second-level cache when it is
     multiplied, and is gone afterwards. Nothing follows a strip: its results do not lie together."""
     sizes, spread = geometry.sizes, geometry.cells[-1].spread
@@ -370,7 +364,7 @@ def _in_strips(geometry: copies.Geometry, tile: tiles.Tile) -> copies.Geometry:
     return geometry
 
 
-def _work(geometry: copies.Geometry, tile: tiles.Tile) -> float:
+def _work(geometry: copies.Geometry, tile: Tile) -> float:
     """What an image takes, in multiplications."""
     sizes = geometry.sizes
     columns = -(-geometry.flat // tile.columns) * tile.columns
@@ -386,7 +380,7 @@ def _is_by_images(geometry: copies.Geometry) -> bool:
     return sizes.batch >= FEW_IMAGES and per_image <= image_bytes()
 
 
-def _shares_weights(sizes: Sizes, tile: tiles.Tile) -> bool:
+def _shares_weights(sizes: Sizes, tile: Tile) -> bool:
     """Channels last: True if images should be multiplied together, since one has few rows, or too few for the time
     that it takes to read all weights."""
     rows = -(-sizes.positions // tile.rows) * tile.rows
@@ -394,7 +388,7 @@ def _shares_weights(sizes: Sizes, tile: tiles.Tile) -> bool:
     return rows > MOST_ROWS * sizes.positions or (weights > image_bytes() and sizes.positions < MANY_POSITIONS)
 
 
-def _image_memory(geometry: copies.Geometry, tile: tiles.Tile) -> PieceMemory:
+def _image_memory(geometry: copies.Geometry, tile: Tile) -> PieceMemory:
     """For the copy of an image. What a tile reads beyond the end does not matter."""
     width = geometry.sizes.element_type.byte_width
     return PieceMemory(geometry.image * width, tile.columns * width)
@@ -406,7 +400,7 @@ def _is_depthwise(sizes: Sizes) -> bool:
 
 def _panels(
     context: RowContext, instruction: HloInstruction, sizes: Sizes, depth: int, rows: int
-) -> tuple[Argument, Panels, tiles.Tile]:
+) -> tuple[Argument, Panels, Tile]:
     """The weights in panels of columns. Few rows do not pay for a copy, if the weights can be read where they are."""
     kernel = context.operands(instruction)[1]
     tile = _tile_last(sizes, rows)
@@ -423,7 +417,7 @@ def _panels(
 
 
 def _copies_last(
-    context: RowContext, instruction: HloInstruction, geometry: copies.Geometry, tile: tiles.Tile, limit: int
+    context: RowContext, instruction: HloInstruction, geometry: copies.Geometry, tile: Tile, limit: int
 ) -> Iterator[tuple[int, int, Argument]]:
     """Copies the input, some images at a time: the first one, how many, and where they are."""
     array, sizes = context.operands(instruction)[0], geometry.sizes
@@ -441,7 +435,7 @@ def _copies_last(
         yield first, some, copy
 
 
-def _is_in_place(geometry: copies.Geometry, tile: tiles.Tile) -> bool:
+def _is_in_place(geometry: copies.Geometry, tile: Tile) -> bool:
     """Channels last: True if the input needs no copy. A depthwise tile reads whole columns."""
     sizes = geometry.sizes
     return copies.lies_as_copied(geometry) and not (_is_depthwise(sizes) and sizes.features % tile.columns)

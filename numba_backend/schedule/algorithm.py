@@ -40,6 +40,8 @@ class Access:
     pointer: Name
     strides: tuple[tuple[str, Expr], ...]
     """By dimension, major to minor. A pointer is a table of the distances from the first element."""
+    start: Expr = ZERO
+    """The offset of the element at zeros."""
 
     def stride(self, dimension: str) -> Expr:
         """The distance between neighbours along a dimension; 0 where the array has no such dimension."""
@@ -64,6 +66,16 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """A dimension of the result that goes along the rows of a larger array: an element's number has digits, and it is a
+    result if each of them is small enough."""
+
+    dimension: str
+    digits: tuple[tuple[Expr, Expr], ...]
+    """Major to minor: of so many elements the first so many are results. These are neighbours, row-major."""
+
+
+@dataclass(frozen=True, slots=True)
 class Algorithm:
     """``result = update(... update(update(zero, operands), operands) ...)`` over the reduced dimensions."""
 
@@ -78,10 +90,15 @@ class Algorithm:
     """With which a sum begins."""
     adds: bool | Name = False
     """The sum is added to what the result has; a parameter: if that is not 0."""
+    lines: Lines | None = None
 
     def __str__(self) -> str:
         """``c[i, j] = sum over p: total + a[i, p] * b[p, j]``"""
-        elements = [f"{a.name}[{', '.join(name for name, _ in a.strides)}]" for a in (*self.operands, self.result)]
+        counters = [[name for name, _ in a.strides] for a in (*self.operands, self.result)]
+        if self.lines:
+            counters[-1].append(f"{self.lines.dimension} in lines")
+        arrays = (*self.operands, self.result)
+        elements = [f"{a.name}[{', '.join(names)}]" for a, names in zip(arrays, counters, strict=True)]
         update = put(self.update, {a.name: Name(e) for a, e in zip(self.operands, elements[:-1], strict=True)})
         return f"{elements[-1]} = sum over {', '.join(d.name for d in self.dimensions if d.is_reduced)}: {update}"
 

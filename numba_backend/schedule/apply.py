@@ -27,13 +27,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..emit.kernel import HI, LO
-from ..loops.expressions import ZERO, Expr, Name, Number, minimum, times
+from ..loops.expressions import ZERO, Expr, Name, Number, maximum, minimum, times
 from ..loops.writer import Writer
 from .algorithm import Algorithm
 from .bands import Limits, OperandBand, rows_of_band
 from .copies import Copies
 from .nest import Loop, Nest, nest_of
 from .offsets import OpenLoops, names_of
+from .padding import TermsOfPadding
 from .steps import Pack, Schedule
 from .sums import Sums
 
@@ -64,6 +65,7 @@ class Walk:
     def write(self) -> None:
         """The whole kernel."""
         nest, writer = self.nest, self.writer
+        self.padding = TermsOfPadding(self.here, nest.padding) if nest.padding else None
         if nest.slice:
             self.here.limits[nest.slice] = LO, HI
         if not nest.parallel.loops:
@@ -72,7 +74,7 @@ class Walk:
         with writer.loop("item", LO, HI) as item:
             self._take_apart(item)
             for band in self.operand_bands:
-                start, _ = self.here.known.get(band.access.name, (ZERO, frozenset()))
+                start, _ = self.here.known_of(band.access)
                 band.test_outside(start, self.here.limits[band.access.strides[-2][0]])
             around = nest.parallel.loops[-1]
             self._inside(nest.inside(around), around)
@@ -86,14 +88,12 @@ class Walk:
             loop = self.nest[name]
             if loop.part is None:
                 count = self.here.limits[name][1]
-                further = writer.assign(above, rest // count)
-                self.here.starts[name] = writer.assign(name, rest - times(further, count))
+                self.here.starts[name], further = self._digit(name, above, rest, count)
                 whole.append(loop)
             else:
                 count, size = Name(f"{name}s"), Name(name)
                 number, low, high = loop.part.names
-                further = writer.assign(above, rest // count)
-                turn = writer.assign(number, rest - times(further, count))
+                turn, further = self._digit(number, above, rest, count)
                 first = writer.assign(low, times(turn, size))
                 end = writer.assign(high, first + size)
                 with writer.if_(turn.eq(count - 1)):
@@ -102,13 +102,27 @@ class Walk:
             rest = further
         if whole:
             for access in (*self.algorithm.operands, self.algorithm.result):
-                start = self.here.offset_from(ZERO, access, whole)
+                start = self.here.offset_from(access.start, access, whole)
                 self.here.known[access.name] = writer.assign(f"start_{access.name}", start), names_of(whole)
+
+    def _digit(self, name: str, above: str, rest: Name, count: Expr) -> tuple[Name, Name]:
+        """The last digit of a number, and what is left of it. The outermost loop has all that is left."""
+        if above == self.nest.parallel.above[0]:
+            return self.writer.assign(name, rest), rest
+        further = self.writer.assign(above, rest // count)
+        return self.writer.assign(name, rest - times(further, count)), further
 
     def _inside(self, loops: Sequence[Loop], around: str) -> None:
         """What is in a turn of the loop `around`."""
         if around:
             self._narrow_rows(around)
+            loop, lanes = self.nest[around], self.nest.lanes
+            if lanes and loop.inner == lanes.name and loop.split is not None:
+                first = self.here.starts[around]
+                if self.padding:
+                    self.here.limits[self.padding.terms] = self.padding.limits(first, lanes.extent)
+                if self.algorithm.lines:
+                    self.sums.take_apart(self.algorithm.lines, first)
         for pack in self.nest.packs:
             if pack.at == around:
                 self._pack(pack)
@@ -170,10 +184,11 @@ class Walk:
             return
         size, start, inner = loop.split.size, loop.split.start or loop.name, loop.inner
         if isinstance(size, Name):
-            with self.writer.loop(loop.name, (high - low + (size - 1)) // size) as turn:
-                begin = self.writer.assign(start, low + times(turn, size))
-                self.here.starts[loop.name] = begin
-                self.here.counts[inner] = self.writer.assign(loop.split.count, minimum(size, high - begin))
+            with self.writer.loop(loop.name, Name(f"{loop.name}s")) as number:
+                turn = times(number, size)
+                begin = self.writer.assign(start, turn if low is ZERO else maximum(turn, low))
+                self.here.starts[loop.name], self.here.numbers[loop.name] = begin, number
+                self.here.counts[inner] = self.writer.assign(loop.split.count, minimum(turn + size, high) - begin)
                 self._inside(rest, loop.name)
             del self.here.starts[loop.name]
         elif loop.split.tail == "shift":

@@ -19,6 +19,7 @@ from .steps import (
     Order,
     Pack,
     Padded,
+    Padding,
     Parallel,
     Part,
     Partial,
@@ -74,6 +75,7 @@ class Nest:
     packs: tuple[Pack, ...] = ()
     padded: tuple[Padded, ...] = ()
     bands: tuple[Band, ...] = ()
+    padding: Padding | None = None
     slice: str = ""
     """The dimension of which `lo, hi` is a range."""
     any_order: bool = False
@@ -100,6 +102,10 @@ class Nest:
     def lanes(self) -> Loop | None:
         """The loop whose elements are a vector."""
         return next((x for x in self.loops if x.kind == "lanes"), None)
+
+    def has_turns(self, loop: Loop) -> bool:
+        """It goes through the turns of another loop."""
+        return any(x.inner == loop.name and x.split is not None for x in self.loops)
 
     def is_reduced(self, loop: Loop) -> bool:
         """The loop is one of a sum."""
@@ -165,6 +171,8 @@ def _after(nest: Nest, step: Step) -> Nest:
             return replace(nest, packs=(*nest.packs, step))
         case Padded():
             return replace(nest, padded=(*nest.padded, step))
+        case Padding():
+            return replace(nest, padding=step)
         case Band():
             return replace(nest, bands=(*nest.bands, step))
         case AnyOrder():
@@ -215,6 +223,10 @@ def _check(nest: Nest) -> None:
             raise ScheduleError(f"{loop.name} is a part that threads do not share")
     _check_sums(nest)
     _check_collect(nest)
+    terms = nest.padding.terms if nest.padding else ""
+    for loop in nest.outside(nest.accumulate.at):
+        if loop.dimension == terms and not (loop.split and isinstance(loop.split.size, Name)):
+            raise ScheduleError(f"{loop.name} may have no turn, since terms of padding are left out")
     for pack in nest.packs:
         _check_pack(nest, pack)
 
@@ -255,6 +267,8 @@ def _check_sums(nest: Nest) -> None:
 def _check_collect(nest: Nest) -> None:
     collect, at = nest.collect.at, nest.accumulate.at
     if not collect:
+        if nest.algorithm.lines:
+            raise ScheduleError(f"results along {nest.algorithm.lines.dimension} are in lines: they are collected")
         if isinstance(nest.algorithm.adds, Name):
             raise ScheduleError(f"the parameter {nest.algorithm.adds} says what becomes of collected sums only")
         return
@@ -265,6 +279,9 @@ def _check_collect(nest: Nest) -> None:
         raise ScheduleError(f"a turn of {collect} has sums that are added up, part after part")
     if any(loop.is_partial or (loop.kind == "lanes" and nest.is_reduced(loop)) for loop in nest.loops):
         raise ScheduleError("parts of a sum are not collected")
+    lines, lanes = nest.algorithm.lines, nest.lanes
+    if lines and (lanes is None or lanes.dimension != lines.dimension or not nest.has_turns(lanes)):
+        raise ScheduleError(f"lanes go along {lines.dimension}, in turns: results there are in lines")
 
 
 def _check_pack(nest: Nest, pack: Pack) -> None:

@@ -27,6 +27,8 @@ class OpenLoops:
         self.starts: dict[str, Expr] = {}
         self.limits: dict[str, Limits] = {d.name: (ZERO, d.extent) for d in self.algorithm.dimensions}
         """By dimension, in the open part: its first element, and the one after its last."""
+        self.numbers: dict[str, Expr] = {}
+        """By loop, if parameters say how long its turns are and how many there are: the number of the turn."""
         self.counts: dict[str, Expr] = {}
         """By loop: its turns, where it goes through a turn of another."""
         self.known: dict[str, tuple[Expr, frozenset[str]]] = {}
@@ -79,6 +81,10 @@ class OpenLoops:
             total = total + table[self.counter(dimension)]
         return total
 
+    def known_of(self, access: Access) -> tuple[Expr, frozenset[str]]:
+        """The part of an array's offset that has a name, and the loops in it."""
+        return self.known.get(access.name) or (access.start, frozenset())
+
     def _opened(self, access: Access) -> frozenset[str]:
         """The open loops of which an offset may be named: of a dimension with a table, all or none."""
         closed = {x.dimension for x in self.nest.loops if x.name not in self.starts and access.table(x.dimension)}
@@ -86,7 +92,7 @@ class OpenLoops:
 
     def offset(self, access: Access) -> Expr:
         """Of the element at the open loops' counters."""
-        start, known = self.known.get(access.name, (ZERO, frozenset()))
+        start, known = self.known_of(access)
         if access.name in self.based:
             loops = self.based[access.name]
             start = self.bases[access.name, tuple(int(str(self.starts[x.name])) for x in loops)]
@@ -101,7 +107,7 @@ class OpenLoops:
 
     def name_start(self, access: Access, name: str) -> None:
         """Give a name to what the open loops make of an array's offset. A table is read when all its loops are open."""
-        start, known = self.known.get(access.name, (ZERO, frozenset()))
+        start, known = self.known_of(access)
         opened = self._opened(access)
         for dimension, _ in access.strides:
             loops = [x for x in self.nest.loops if x.dimension == dimension and x.name in opened - known]
@@ -128,7 +134,7 @@ class OpenLoops:
         mine = [x for x in loops if access.has(x.dimension)]
         if not any(access.table(x.dimension) or isinstance(self.counts.get(x.name), Name) for x in mine):
             return
-        start, known = self.known[access.name]
+        start, known = self.known_of(access)
         others = [x for x in self.nest.loops if x.name not in known and any(x.dimension == y.dimension for y in mine)]
         for turns in itertools.product(*[range(self.written_turns(x)) for x in mine]):
             for loop, turn in zip(mine, turns, strict=True):

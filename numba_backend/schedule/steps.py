@@ -44,7 +44,7 @@ class Split:
     loop: str
     outer: str
     size: int | Name
-    """A parameter, too, where the inner loop is a plain one."""
+    """A parameter, too, if the inner loop is a plain one: the parameter `outer`s says how many turns there are."""
     tail: Tail = "shift"
     start: str = field(default="", repr=False)
     """The first element of a turn."""
@@ -146,6 +146,22 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
+class Padding:
+    """Terms along the dimension `terms` that meet nothing but zeros around an array are left out, in a turn of the loop
+    over lanes. If an element of the operand `other` is infinite or NaN, none is: this is tested for all `weights`
+    elements of it.
+
+    Results come in lines of `of_line`, from number `last_line` on only the last one again; a line begins
+    `line_stride` cells after the one before, and `line_low` cells lie before the array's `line_size`. A line meets
+    `window` elements, which are `line_dilation` cells apart, and have `of_window` terms each."""
+
+    terms: str
+    strips: str
+    """The dimension of the result that counts strips of `lines` lines."""
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
 class Parallel:
     """``lo, hi`` counts the turns of these loops, which are parts or whole dimensions, outermost first."""
 
@@ -163,6 +179,6 @@ class Slice:
 
 Step = (
     AnyOrder | Part | Slice | Split | Order | Unroll | Partial | Lanes | Pack | Padded | Accumulate | Collect | Band
-    | Parallel
-)
+    | Padding | Parallel
+)  # fmt: skip
 Schedule = tuple[Step, ...]

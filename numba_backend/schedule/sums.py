@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
-from ..loops.expressions import ZERO, Expr, Name, Number, sum_of
+from ..loops.expressions import ONE, ZERO, Expr, Name, Number, all_of, minimum, sum_of, times, unary
 from ..loops.overlapping import each_of
-from .algorithm import Access
+from .algorithm import Access, Lines
 from .copies import Copies
 from .nest import Loop
 from .offsets import OpenLoops, Place
@@ -51,10 +51,10 @@ class Sums:
         """With zero, or with what is written."""
         algorithm, writer, result = self.algorithm, self.writer, self.algorithm.result
         self.parts: Expr = ZERO
-        """The number of parts of the sum that have been written."""
+        """0 in the first part of the sum."""
         reduced = [x for x in self.nest.loops if self.nest.is_reduced(x) and x.name in self.here.starts]
         for part in reduced:
-            self.parts = self.parts + self.here.starts[part.name]
+            self.parts = self.parts + self.here.numbers.get(part.name, self.here.starts[part.name])
         self.is_part = bool(reduced)
 
         def clear() -> None:
@@ -120,13 +120,16 @@ class Sums:
         writer, here, result, algorithm = self.writer, self.here, self.algorithm.result, self.algorithm
         source: Expr = ZERO
         with ExitStack() as stack:
+            lines = stack.enter_context(self._line(algorithm.lines)) if algorithm.lines else None
             for loop in self.unrolled:
                 here.starts[loop.name] = turn = stack.enter_context(writer.loop(loop.name, here.turns(loop)))
                 source = source * loop.extent + turn
-            place = writer.assign("place", here.offset(result))
-            source = writer.assign("source", source * self.width)
             wide = here.turns(self.lanes) if self.lanes else Number(1)
-            stride = result.stride(self.lanes.dimension) if self.lanes else ZERO
+            at, source = here.offset(result), source * self.width
+            if lines:
+                at, source, wide = at + lines[0], source + lines[1], lines[2]
+            place, source = writer.assign("place", at), writer.assign("source", source)
+            stride = ONE if lines or not self.lanes else result.stride(self.lanes.dimension)
 
             def put(lane: Expr, adds: bool = False) -> None:
                 at, value = place + lane * stride, algorithm.finished(self.collected[source + lane])
@@ -147,6 +150,59 @@ class Sums:
                 each_of(writer, wide, put)
         for loop in self.unrolled:
             del here.starts[loop.name]
+
+    def take_apart(self, lines: Lines, first: Expr) -> None:
+        """Give names to the digits of the first lane's number."""
+        self.digits: list[Name] = []
+        for d in range(len(lines.digits) - 1, 0, -1):
+            size = lines.digits[d][0]
+            rest = self.writer.assign(f"rest{d}", first // size)
+            self.digits.insert(0, self.writer.assign(f"digit{d}", first - times(rest, size)))
+            first = rest
+        self.digits.insert(0, self.writer.assign("digit0", first))
+
+    @contextmanager
+    def _line(self, lines: Lines) -> Iterator[tuple[Expr, Expr, Expr]]:
+        """The loop over the lines that lanes meet: where the results begin, the first lane's number, and how many. ::
+
+            lane0 = 0
+            at1 = digit1
+            at0 = digit0
+            while lane0 < 32:
+                until = minimum(c1 - at1, 32 - lane0)
+                length = minimum(m1 - at1, until)
+                if not at0 < m0:
+                    length = 0
+                ...
+                lane0 += until
+                at1 = 0
+                at0 += 1
+        """
+        writer, many = self.writer, self.width
+        lane = writer.assign("lane0", 0)
+        at = [writer.assign(f"at{d}", digit) for d, digit in enumerate(self.digits)]
+        cells, counts = zip(*lines.digits, strict=True)
+        with writer.while_(lane < many):
+            until = writer.assign("until", minimum(cells[-1] - at[-1], Number(many) - lane))
+            length = writer.assign("length", minimum(counts[-1] - at[-1], until))
+            if at[:-1]:
+                inside = all_of([digit < count for digit, count in zip(at[:-1], counts, strict=False)])
+                with writer.if_(unary("not", inside)):
+                    writer.assign(length, 0)
+            start: Expr = at[0]
+            for digit, count in zip(at[1:], counts[1:], strict=True):
+                start = times(start, count) + digit
+            yield writer.assign("line_start", start), lane, length
+            writer.augment(lane, "+", until)
+            if len(at) == 1:
+                writer.assign(lane, many)
+            writer.assign(at[-1], 0)
+            for digit in at[-2:-1]:
+                writer.augment(digit, "+", 1)
+            for d in range(len(at) - 2, 0, -1):
+                with writer.if_(at[d].eq(cells[d])):
+                    writer.assign(at[d], 0)
+                    writer.augment(at[d - 1], "+", 1)
 
     def _write(self, adds: bool = False) -> None:
         """`adds`: to what is there."""
