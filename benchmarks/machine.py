@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("hloom", "jax", "jaxlib", "numpy", "numba", "scipy", "torch")
+PACKAGES = ("hloom", "jax", "numpy", "numba", "scipy", "torch")
 
 
 def describe() -> dict[str, Any]:

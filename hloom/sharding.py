@@ -1,4 +1,4 @@
-"""`hloom.sharding`: meshes and shardings over the one device, with the names of jax.sharding."""
+"""`hloom.sharding`: meshes, and how arrays are divided over them, with the names of jax.sharding."""
 
 from .namespaces import publish as _publish
 

@@ -54,7 +54,7 @@ class ShapeDtypeStruct(HasType):
 
     __slots__ = ("aval", "sharding")
     sharding: Sharding | None
-    """The place for the array, if the user has named one. There is one device."""
+    """The place for the array, if the user has named one."""
 
     def __init__(
         self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False, vma: Any = None

@@ -1,4 +1,4 @@
-"""The guide "Adding an operation" of docs/architecture.md, for an op without attributes: how many files does it change?
+"""The guide "Adding an operation" of docs/architecture/adding.md, for an op without attributes: how many files change?
 
 The opcodes are closed, so the test follows the guide in a copy of the library. The new op is `twice`: x + x.
 """
@@ -111,7 +111,8 @@ def test_an_op_without_attributes_touches_few_files(root: Path, tmp_path: Path) 
 
 def test_the_document_names_the_files(root: Path) -> None:
     """Each file of the walk, by its name or with its family's place in it, and how many they are."""
-    walk = (root / "docs" / "architecture.md").read_text().partition("## Adding an operation")[2].partition("\n## ")[0]
+    guides = (root / "docs" / "architecture" / "adding.md").read_text()
+    walk = guides.partition("## Adding an operation")[2].partition("\n## ")[0]
     for file, _, _ in EDITS:
         assert file in walk or file.replace("elementwise", "<family>") in walk, file
     found = re.search(r"(\w+) files of the library", walk)

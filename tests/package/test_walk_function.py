@@ -1,4 +1,4 @@
-"""The guide "Adding a library function with its own derivative" of docs/architecture.md, with a toy function."""
+"""The guide "Adding a library function with its own derivative" of docs/architecture/adding.md, with a toy function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guides of `docs/architecture.md`, step by step, with public means only: a backend, a target, a pass."""
+"""The guides of `docs/architecture/adding.md`, step by step, with public means only: a backend, a target, a pass."""
 
 from __future__ import annotations
 
