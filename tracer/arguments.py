@@ -125,11 +125,17 @@ class ArgumentSpec:
 def argument_spec(fun: Callable[..., Any], what: str, numbers: Any, names: Any) -> ArgumentSpec:
     """From `static_argnums` and the like. Positions and names follow from one another by the signature.
 
-    ValueError for a position or a name that the function does not have.
+    ValueError for a position or a name that the function does not have, and for names to donate of a function whose
+    signature cannot be known.
     """
     positions = _numbers(what, numbers)
     labels = _names(what, names)
     parameters = signature_of(fun)
+    if parameters is None and labels and what == "donate":
+        raise ValueError(
+            f"Getting the signature of function {function_line(fun)} failed. Pass donate_argnums instead of "
+            "donate_argnames."
+        )
     if parameters is not None and (positions or labels):
         _validate(fun, what, positions, labels, parameters)
         ordinary = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -306,7 +306,8 @@ class JitFunction(SharedValue, Generic[P, R]):
                 run = table.get(key)
             except TypeError:  # a static argument that cannot be hashed: the general way says which
                 key = None
-            except ValueError as error:
+            except Exception as error:
+                hash(key)  # raises the user's own error, if hashing was the cause
                 raise incomparable(error) from error
         if key is None:  # here, since raising in a handler would show the handled error, too
             return self._call(args, kwargs)

@@ -67,5 +67,7 @@ def make_jaxpr(
         structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.out_avals]
         return closed, tree.unflatten(traced.out_tree, structs)
 
-    make.__name__ = f"make_jaxpr({getattr(fun, '__name__', type(fun).__name__)})"
+    name = getattr(fun, "__name__", type(fun).__name__)
+    make.__name__, make.__qualname__ = f"make_jaxpr({name})", f"make_jaxpr({getattr(fun, '__qualname__', name)})"
+    make.__module__ = "hloom"
     return make

@@ -579,3 +579,43 @@ def test_examples_have_a_shape_and_a_dtype(aval: Any) -> None:
 def test_an_object_with_a_shape_is_no_argument_of_a_call() -> None:
     with pytest.raises(NonArrayArgumentError, match="is a Described, which is not an array"):
         hloom.jit(lambda x: x)(Described())
+
+
+class _NoSignature:
+    @property
+    def __signature__(self) -> Any:
+        raise TypeError("no signature")
+
+    def __call__(self, *args: Any) -> None:
+        return None
+
+
+def test_names_to_donate_need_a_signature() -> None:
+    with pytest.raises(ValueError, match="Getting the signature of function _NoSignature failed. Pass donate_argnums"):
+        hloom.jit(_NoSignature(), donate_argnames="a")
+    assert hloom.jit(_NoSignature(), donate_argnums=0)(jnp.ones(2)) is None
+
+
+class _NoHash:
+    def __hash__(self) -> int:
+        raise ValueError("of the user")
+
+
+class _NoEquality:
+    def __hash__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(_NoHash(), "^of the user$"), (_NoEquality(), "static arguments should be comparable using __eq__")],
+)
+def test_static_arguments_that_raise_where_they_are_looked_up(value: Any, message: str) -> None:
+    f = hloom.jit(lambda x, y: x + 3, static_argnums=1)
+    f(1, 1)
+    with pytest.raises(ValueError, match=message):
+        for _ in range(2):
+            f(1, type(value)())

@@ -78,19 +78,22 @@ class PartitionSpec:
                 unreduced=self.unreduced | other.unreduced, reduced=self.reduced | other.reduced,
             )  # fmt: skip
         if isinstance(other, tuple):
-            self._no_reductions(other)
+            self._no_reductions("__add__", other)
             return PartitionSpec(*self.partitions, *other)
         return NotImplemented
 
     def __radd__(self, other: Any) -> PartitionSpec:
         if not isinstance(other, tuple):
             return NotImplemented
-        self._no_reductions(other)
+        self._no_reductions("__radd__", other)
         return PartitionSpec(*other, *self.partitions)
 
-    def _no_reductions(self, other: tuple[Any, ...]) -> None:
+    def _no_reductions(self, method: str, other: tuple[Any, ...]) -> None:
         if self.unreduced or self.reduced:
-            raise TypeError(f"{other} cannot be a tuple when {self!r} has unreduced or reduced axes: make it a P")
+            raise TypeError(
+                f"unreduced in `{method}` of PartitionSpec: {other} cannot be a tuple when {self!r} has unreduced or "
+                "reduced axes: make it a P"
+            )
 
     def index(self, value: Any) -> int:
         """The first dimension with this entry."""

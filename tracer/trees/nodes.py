@@ -273,7 +273,7 @@ def incomparable(error: Exception) -> ValueError:
     return ValueError(
         "Exception raised while checking equality of metadata fields of pytree (or of static arguments): "
         f"{type(error).__name__}: {error}\n  Such fields must be hashable, and == must give one bool: arrays must be "
-        "data fields instead."
+        "data fields instead. Likewise, static arguments should be comparable using __eq__."
     )
 
 
