@@ -13,11 +13,11 @@ from functools import lru_cache
 
 from ...hlo.element_type import ElementType
 from ..emit.convolution import Sizes
-from ..emit.convolution_copy import Geometry
+from ..emit.convolution_copy import Geometry, geometry_of
 from ..emit.convolution_sums import Form, Matrices, emit_sums
 from ..emit.kernel import EmittedKernel
 from ..loops.expressions import Name
-from ..machine import Machine
+from ..machine import Machine, target_machine
 from ..schedule.steps import (
     Accumulate,
     Collect,
@@ -39,6 +39,22 @@ PIECE = 512
 """How many products are added up before the sum goes into the total: rounding errors grow with the length of a sum."""
 FEWEST_BLOCKS, TILES = 8, 8
 """Channels last: threads share so many blocks of rows at least, if there are as many tiles; the most tiles of one."""
+
+MANY_POSITIONS = 256
+"""With channels last: the rows of a block from which on the product runs at full speed."""
+
+FEW_IMAGES = 8
+"""Fewer images are not enough work to share between threads as they are."""
+MANY_ITEMS = 64
+"""From so many pieces of work on, threads finish at about the same time."""
+COPIED, COPIED_ROW, SEGMENT = 5.0, 300.0, 100.0
+"""Copying an element, and a row besides, and writing a run of results to where they belong, in multiplications."""
+LESS_WORK = 0.95
+"""A larger copy has to save more than the estimate may be wrong."""
+FEW_STRIPS, MORE_WORK = 16, 1.03
+"""So many strips at least, for the threads, and how much more there may be to do with them."""
+MOST_ROWS = 1.1
+"""Channels last: how many times the rows of an image its tiles may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +150,11 @@ def _schedule_last(form: Form, tile: Tile) -> Schedule:
 def tiles_first(geometry: Geometry, tile: Tile, images: int, *, shares: int, turned: bool = False) -> EmittedKernel:
     """The kernel of a convolution, channels first. The copy must be followed by as many elements, of any value, as a
     tile has columns. An image, or a strip of it, is cut into `shares` pieces, about. `turned`: the kernel is that of
-    the derivative by the input, [input, output, taps], read from its last tap on."""
+    the derivative by the input, [input, output, taps], read from its last tap on: it has a text of its own, since a
+    distance of taps that is a parameter costs 5%.
+
+    A share has all tiles of an image where images are pieces: numbers of items are taken apart by divisions, which
+    cost a convolution of one input 8% if each tile is an item."""
     sizes, axis = geometry.sizes, geometry.cells[0].axis
     part, depth = axis.part, sizes.inputs * sizes.taps
     tiles, block = -(-geometry.flat // tile.columns), sizes.outputs
@@ -182,3 +202,74 @@ def _schedule_first(tile: Tile) -> Schedule:
         Collect("row", "totals"),
         Parallel(("n", "s", "g", "block", "tile"), ("rest_n", "rest_s", "rest_g", "rest_block", "rest_tile")),
     )
+
+
+def block_bytes() -> int:
+    """The patches of one block: two second-level caches together."""
+    return 2 * target_machine().second_cache
+
+
+def image_bytes() -> int:
+    """The copy of an image is in a second-level cache; larger ones are shared between threads."""
+    return target_machine().second_cache
+
+
+def large_bytes() -> int:
+    """Copies of images that are larger, all together, are made strip by strip."""
+    return target_machine().second_cache
+
+
+def strip_bytes() -> int:
+    """How large a strip may be."""
+    return target_machine().second_cache // 2
+
+
+def cheaper(geometry: Geometry, tile: Tile) -> Geometry:
+    """The walk of a convolution, channels first, or the one with a phase for each element of the window along the last
+    axis: it copies more, and tiles have no columns that are not results."""
+    if geometry.cells[-1].axis.part.stride > 1:
+        return geometry
+    spread = geometry_of(geometry.sizes, spread=True)
+    if spread.image * geometry.sizes.element_type.byte_width > image_bytes():
+        return geometry
+    return spread if _work(spread, tile) < LESS_WORK * _work(geometry, tile) else geometry
+
+
+def in_strips(geometry: Geometry, tile: Tile) -> Geometry:
+    """The walk through large images by strips, so that the copy of one is in a second-level cache when it is
+    multiplied, and is gone afterwards. Nothing follows a strip: its results do not lie together."""
+    sizes, spread = geometry.sizes, geometry.cells[-1].spread
+    width, lines = sizes.element_type.byte_width, sizes.axes[0].count
+    if len(sizes.axes) < 2 or sizes.batch * geometry.image * width <= large_bytes():
+        return geometry
+    for strips in range(2, lines + 1):
+        if lines % strips or sizes.batch * strips < FEW_STRIPS:
+            continue
+        walk = geometry_of(sizes, spread=spread, strips=strips)
+        if walk.image * width <= strip_bytes():
+            return walk if strips * _work(walk, tile) <= MORE_WORK * _work(geometry, tile) else geometry
+    return geometry
+
+
+def _work(geometry: Geometry, tile: Tile) -> float:
+    """What an image takes, in multiplications."""
+    sizes = geometry.sizes
+    columns = -(-geometry.flat // tile.columns) * tile.columns
+    segments = -(-geometry.flat // geometry.lines[-1][0]) + columns // tile.columns
+    made = sizes.made * (columns * sizes.depth + segments * SEGMENT)
+    return made + geometry.image * (COPIED + COPIED_ROW / geometry.cells[-1].size)
+
+
+def is_by_images(geometry: Geometry) -> bool:
+    """True if each image is a piece of work of its own: copied, multiplied, and given to what follows by one thread."""
+    sizes = geometry.sizes
+    per_image = geometry.image * sizes.element_type.byte_width
+    return sizes.batch >= FEW_IMAGES and per_image <= image_bytes()
+
+
+def shares_weights(sizes: Sizes, tile: Tile) -> bool:
+    """Channels last: True if images should be multiplied together, since one has few rows, or too few for the time
+    that it takes to read all weights."""
+    rows = -(-sizes.positions // tile.rows) * tile.rows
+    weights = sizes.made * sizes.depth * sizes.element_type.byte_width
+    return rows > MOST_ROWS * sizes.positions or (weights > image_bytes() and sizes.positions < MANY_POSITIONS)

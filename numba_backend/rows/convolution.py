@@ -32,6 +32,7 @@ from ..emit.convolution import (
 from ..emit.convolution_sums import gradient_of, matrices_of
 from ..expansions.convolution import gradient_numbers, turned_numbers
 from ..machine import target_machine
+from ..policy import convolutions as policy
 from ..policy.convolutions import Panels, Tile, tile_of, tiles_first, tiles_last
 from ..runtime.blas import BatchDimension, Gemm
 from ..runtime.program import Argument
@@ -39,43 +40,8 @@ from .table import OUTPUT_ROWS, OutputRows, PieceMemory, RowContext, Step, regis
 
 MAX_BLOCKS = 256
 """A large convolution has larger blocks instead of more of them."""
-MANY_POSITIONS = 256
-"""With channels last: the rows of a block from which on the product runs at full speed."""
-
-FEW_IMAGES = 8
-"""Fewer images are not enough work to share between threads as they are."""
-MANY_ITEMS = 64
-"""From so many pieces of work on, threads finish at about the same time."""
-COPIED, COPIED_ROW, SEGMENT = 5.0, 300.0, 100.0
-"""Copying an element, and a row besides, and writing a run of results to where they belong, in multiplications."""
-LESS_WORK = 0.95
-"""A larger copy has to save more than the estimate may be wrong."""
-FEW_STRIPS, MORE_WORK = 16, 1.03
-"""So many strips at least, for the threads, and how much more there may be to do with them."""
-MOST_ROWS = 1.1
-"""Channels last: how many times the rows of an image its tiles may have."""
 FEW_OUTPUTS = 8
 """Channels last, outputs lie along a vector register: with less of them a product by the BLAS is faster."""
-
-
-def block_bytes() -> int:
-    """The patches of one block: two second-level caches together."""
-    return 2 * target_machine().second_cache
-
-
-def image_bytes() -> int:
-    """The copy of an image is in a second-level cache; larger ones are shared between threads."""
-    return target_machine().second_cache
-
-
-def large_bytes() -> int:
-    """Copies of images that are larger, all together, are made strip by strip."""
-    return target_machine().second_cache
-
-
-def strip_bytes() -> int:
-    """How large a strip may be."""
-    return target_machine().second_cache // 2
 
 
 @register(Opcode.CONVOLUTION, how="kernels: tiles of sums in registers; 1 x 1, complex: BLAS gemm")
@@ -111,10 +77,10 @@ def _output_rows(instruction: HloInstruction) -> OutputRows | None:
     if is_turned or _has_tiles(sizes):
         geometry = copies.geometry_of(sizes)
         if is_turned or not sizes.channels_last:
-            geometry = _cheaper(geometry, tile_of(target_machine(), sizes.element_type, sizes.outputs))
-        elif _shares_weights(sizes, _tile_last(sizes, sizes.batch * sizes.positions)):
+            geometry = policy.cheaper(geometry, tile_of(target_machine(), sizes.element_type, sizes.outputs))
+        elif policy.shares_weights(sizes, _tile_last(sizes, sizes.batch * sizes.positions)):
             return None
-        return OutputRows((sizes.batch,), [sizes.batch]) if _is_by_images(geometry) else None
+        return OutputRows((sizes.batch,), [sizes.batch]) if policy.is_by_images(geometry) else None
     if not sizes.is_product or not is_pointwise(sizes):
         return None
     if sizes.channels_last:
@@ -139,7 +105,7 @@ def _at(argument: Argument, sizes: Sizes, elements: int) -> Argument:
 
 
 def _limit(total: int) -> int:
-    return max(block_bytes(), total // MAX_BLOCKS)
+    return max(policy.block_bytes(), total // MAX_BLOCKS)
 
 
 def _channels_first(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
@@ -206,7 +172,7 @@ def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Size
         return
     per_row = sizes.groups * sizes.depth * width
     limit = _limit(total * per_row)
-    rows = min(total, max(limit // per_row, MANY_POSITIONS))
+    rows = min(total, max(limit // per_row, policy.MANY_POSITIONS))
     deep = max(1, min(height, limit // (rows * sizes.groups * slab * width)))
     patches = context.scratch(sizes.element_type, rows * sizes.groups * deep * slab)
     for row in range(0, total, rows):
@@ -233,10 +199,10 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
     tile = tile_of(target_machine(), sizes.element_type, sizes.outputs)
-    geometry = _cheaper(copies.geometry_of(sizes), tile)
-    by_images = context.has_pieces and _is_by_images(geometry)
+    geometry = policy.cheaper(copies.geometry_of(sizes), tile)
+    by_images = context.has_pieces and policy.is_by_images(geometry)
     if context.has_pieces and not by_images:
-        geometry = _in_strips(geometry, tile)
+        geometry = policy.in_strips(geometry, tile)
     strips = geometry.strips
     offsets = context.builder.constant(geometry.tap_offsets())
     if by_images or strips > 1:
@@ -257,7 +223,7 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
         return
     images = _images(geometry)
     copy = context.scratch(sizes.element_type, images * geometry.image + tile.columns)
-    shares = -(-MANY_ITEMS // (images * sizes.groups))
+    shares = -(-policy.MANY_ITEMS // (images * sizes.groups))
     for first in range(0, sizes.batch, images):
         some = min(images, sizes.batch - first)
         context.kernel(f"{instruction.name}.padded", copies.emit_copy_first(geometry, first, some), [array], [copy])
@@ -273,8 +239,8 @@ def _tiles_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) 
     constant = context.builder.constant
     taps = constant(geometry.tap_offsets())
     (result,) = context.results(instruction)
-    each = not _shares_weights(sizes, tile)
-    if context.has_pieces and _is_by_images(geometry) and each:
+    each = not policy.shares_weights(sizes, tile)
+    if context.has_pieces and policy.is_by_images(geometry) and each:
         steps: list[Step] = []
         copy_of: Argument | PieceMemory = context.operands(instruction)[0]
         if not _is_in_place(geometry, tile):
@@ -304,7 +270,7 @@ def _gradient_last(context: RowContext, instruction: HloInstruction, sizes: Size
     taps = context.builder.constant(geometry.position_offsets())
     rows = context.builder.constant(gradient_of(geometry, 1).rows)
     (result,) = context.results(instruction)
-    for first, some, copy in _copies_last(context, instruction, geometry, tile, block_bytes() // 4):
+    for first, some, copy in _copies_last(context, instruction, geometry, tile, policy.block_bytes() // 4):
         place = _at(weights, sizes, first * sizes.positions * panels.step)
         emitted = tiles_last(sizes, gradient_of(geometry, some), panels, tile, gradient=True, adds=first > 0)
         context.kernel(instruction.name, emitted, [copy, place, taps, rows], [result])
@@ -337,57 +303,6 @@ def _gradient_first(context: RowContext, instruction: HloInstruction, sizes: Siz
         context.kernel(instruction.name, emitted, [copy, rows, offsets], [result, totals])
 
 
-def _cheaper(geometry: copies.Geometry, tile: Tile) -> copies.Geometry:
-    """The walk of a convolution, channels first, or the one with a phase for each element of the window along the last
-    axis: it copies more, and tiles have no columns that are not results."""
-    if geometry.cells[-1].axis.part.stride > 1:
-        return geometry
-    spread = copies.geometry_of(geometry.sizes, spread=True)
-    if spread.image * geometry.sizes.element_type.byte_width > image_bytes():
-        return geometry
-    return spread if _work(spread, tile) < LESS_WORK * _work(geometry, tile) else geometry
-
-
-def _in_strips(geometry: copies.Geometry, tile: Tile) -> copies.Geometry:
-    """The walk through large images by strips, so that the copy of one is in a second-level cache when it is
-    multiplied, and is gone afterwards. Nothing follows a strip: its results do not lie together."""
-    sizes, spread = geometry.sizes, geometry.cells[-1].spread
-    width, lines = sizes.element_type.byte_width, sizes.axes[0].count
-    if len(sizes.axes) < 2 or sizes.batch * geometry.image * width <= large_bytes():
-        return geometry
-    for strips in range(2, lines + 1):
-        if lines % strips or sizes.batch * strips < FEW_STRIPS:
-            continue
-        walk = copies.geometry_of(sizes, spread=spread, strips=strips)
-        if walk.image * width <= strip_bytes():
-            return walk if strips * _work(walk, tile) <= MORE_WORK * _work(geometry, tile) else geometry
-    return geometry
-
-
-def _work(geometry: copies.Geometry, tile: Tile) -> float:
-    """What an image takes, in multiplications."""
-    sizes = geometry.sizes
-    columns = -(-geometry.flat // tile.columns) * tile.columns
-    segments = -(-geometry.flat // geometry.lines[-1][0]) + columns // tile.columns
-    made = sizes.made * (columns * sizes.depth + segments * SEGMENT)
-    return made + geometry.image * (COPIED + COPIED_ROW / geometry.cells[-1].size)
-
-
-def _is_by_images(geometry: copies.Geometry) -> bool:
-    """True if each image is a piece of work of its own: copied, multiplied, and given to what follows by one thread."""
-    sizes = geometry.sizes
-    per_image = geometry.image * sizes.element_type.byte_width
-    return sizes.batch >= FEW_IMAGES and per_image <= image_bytes()
-
-
-def _shares_weights(sizes: Sizes, tile: Tile) -> bool:
-    """Channels last: True if images should be multiplied together, since one has few rows, or too few for the time
-    that it takes to read all weights."""
-    rows = -(-sizes.positions // tile.rows) * tile.rows
-    weights = sizes.made * sizes.depth * sizes.element_type.byte_width
-    return rows > MOST_ROWS * sizes.positions or (weights > image_bytes() and sizes.positions < MANY_POSITIONS)
-
-
 def _image_memory(geometry: copies.Geometry, tile: Tile) -> PieceMemory:
     """For the copy of an image. What a tile reads beyond the end does not matter."""
     width = geometry.sizes.element_type.byte_width
@@ -407,7 +322,7 @@ def _panels(
     groups = 1 if _is_depthwise(sizes) else sizes.groups
     outputs = sizes.made // groups
     columns = -(-outputs // tile.columns)
-    if not outputs % tile.columns and (columns == 1 or rows < MANY_POSITIONS):
+    if not outputs % tile.columns and (columns == 1 or rows < policy.MANY_POSITIONS):
         return kernel, Panels(sizes.made, tile.columns, outputs), tile
     panels = Panels(tile.columns, depth * tile.columns, columns * depth * tile.columns)
     weights = context.scratch(sizes.element_type, groups * panels.group)

@@ -14,7 +14,7 @@ from hloom.hlo.text.parser import parse
 from hloom.hlo.window import Window, WindowDimension
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
-from hloom.numba_backend.rows import convolution as rows
+from hloom.numba_backend.policy import convolutions as policy
 
 import hloom
 from hloom import hlo
@@ -30,8 +30,8 @@ FIRST, LAST = "NCHW", "NHWC"
 @pytest.mark.parametrize("case", _IN_BLOCKS, ids=lambda case: case.id)
 def test_blocks_of_patches(case: OpCase, monkeypatch: pytest.MonkeyPatch) -> None:
     """With blocks of a few positions, images are cut along these, and deep kernels along their first dimension."""
-    monkeypatch.setattr(rows, "block_bytes", lambda: 600)
-    monkeypatch.setattr(rows, "MANY_POSITIONS", 5)
+    monkeypatch.setattr(policy, "block_bytes", lambda: 600)
+    monkeypatch.setattr(policy, "MANY_POSITIONS", 5)
     module, inputs = build_module(case), make_inputs(case)
     check_results(case, NumbaCompiler().compile(module).execute(inputs), hlo.evaluate(module, *inputs))
 
@@ -66,7 +66,7 @@ def test_a_new_size_compiles_nothing(element_type: ElementType) -> None:
 
 
 def test_all_blocks_share_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "block_bytes", lambda: 1 << 12)
+    monkeypatch.setattr(policy, "block_bytes", lambda: 1 << 12)
     first = NumbaCompiler().compile(_module((3, 20, 30, 30), (20, 20, 3, 3), _SAME, FIRST)).kernels()
     last = NumbaCompiler().compile(_module((3, 30, 30, 20), (3, 3, 20, 20), _SAME, LAST)).kernels()
     assert len(first) == 2, "the copy of the input and the tiles"

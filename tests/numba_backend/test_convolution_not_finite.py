@@ -13,7 +13,7 @@ from hloom.hlo import ElementType, HloModule
 from hloom.hlo.evaluator import evaluate
 from hloom.hlo.text.parser import parse
 from hloom.numba_backend.expansions import convolution as forms
-from hloom.numba_backend.rows import convolution as rows
+from hloom.numba_backend.policy import convolutions as policy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -160,7 +160,7 @@ def _check(module: HloModule, rng: np.random.Generator, seed: int | None = None)
 def _own_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest derivatives have forms of their own; products are done in blocks."""
     monkeypatch.setattr(forms, "LEAST_GRADIENT", 1)
-    monkeypatch.setattr(rows, "block_bytes", lambda: 1 << 12)
+    monkeypatch.setattr(policy, "block_bytes", lambda: 1 << 12)
 
 
 @pytest.mark.usefixtures("_own_forms")

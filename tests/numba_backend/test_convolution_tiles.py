@@ -23,7 +23,7 @@ from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
 from hloom.numba_backend.expansions import convolution as forms
 from hloom.numba_backend.machine import ANY_TARGET, compiling_for
-from hloom.numba_backend.rows import convolution as rows
+from hloom.numba_backend.policy import convolutions as policy
 
 import hloom
 from hloom import hlo, lax
@@ -141,7 +141,7 @@ def _forms(module: HloModule) -> str:
 @pytest.fixture
 def _in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few images at a time, and forms of their own for the smallest derivatives."""
-    monkeypatch.setattr(rows, "block_bytes", lambda: 1 << 12)
+    monkeypatch.setattr(policy, "block_bytes", lambda: 1 << 12)
     monkeypatch.setattr(forms, "LEAST_GRADIENT", 1)
 
 
@@ -195,10 +195,10 @@ _WALKS = (
 @pytest.mark.parametrize("spread", [False, True], ids=["", "a phase for each element of the window"])
 def test_walks_through_images(spread: bool, in_strips: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """All walks for all images, not only the walk with the lowest estimated cost."""
-    monkeypatch.setattr(rows, "_work", lambda walk, tile: (walk.cells[-1].spread is not spread) + 1)
-    monkeypatch.setattr(rows, "FEW_STRIPS", 2)
-    monkeypatch.setattr(rows, "MORE_WORK", 1e9)
-    monkeypatch.setattr(rows, "large_bytes", lambda: 0 if in_strips else 1 << 30)
+    monkeypatch.setattr(policy, "_work", lambda walk, tile: (walk.cells[-1].spread is not spread) + 1)
+    monkeypatch.setattr(policy, "FEW_STRIPS", 2)
+    monkeypatch.setattr(policy, "MORE_WORK", 1e9)
+    monkeypatch.setattr(policy, "large_bytes", lambda: 0 if in_strips else 1 << 30)
     monkeypatch.setattr(forms, "SOME_WASTE", 1e9)
     monkeypatch.setattr(forms, "MOST_WASTE", 1e9)
     cut = 0

@@ -31,7 +31,8 @@ from hloom.numba_backend.machine import ANY_TARGET, Machine, compiling_for, targ
 from hloom.numba_backend.native_loops.batch import block_members
 from hloom.numba_backend.native_loops.memory import Lanes
 from hloom.numba_backend.output_fusion import find
-from hloom.numba_backend.rows import convolution, fourier, window
+from hloom.numba_backend.policy import convolutions
+from hloom.numba_backend.rows import fourier, window
 from hloom.numba_backend.runtime import store
 from hloom.numba_backend.runtime.dialect import SCOPE
 from hloom.numba_backend.runtime.executor import Op
@@ -187,7 +188,7 @@ DECISIONS: dict[str, tuple[Callable[[], object], dict[str, int]]] = {
     "columns of a transform": (lambda: fourier._block(1024, 64, 8), {"second_cache": 1 << 21}),
     "what follows a product": (find.least_bytes, {"second_cache": 1 << 21}),
     "a piece of windows": (window.piece_bytes, {"first_cache": 1 << 16}),
-    "a strip of an image": (convolution.strip_bytes, {"second_cache": 1 << 21}),
+    "a strip of an image": (convolutions.strip_bytes, {"second_cache": 1 << 21}),
 }
 
 
