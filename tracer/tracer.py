@@ -305,11 +305,12 @@ def shallow_copy(tracer: T) -> T:
 def check_for_leaks(trace: Trace) -> None:
     """UnexpectedTracerError if the user's program still holds values of `trace`, which has ended. A setting enables it
     (`checking_leaks`)."""
-    lines = []
-    for tracer in alive_of(trace, Tracer):
-        names = names_of(tracer, Tracer)
-        if names:
-            lines.append(f"{tracer!r}\n{tracer.told_origin()}{as_text(names)}")
+    alive = alive_of(trace, Tracer)
+    lines = [
+        f"{tracer!r}\n{tracer.told_origin()}{as_text(names)}"
+        for tracer, names in zip(alive, names_of(alive, Tracer))
+        if names
+    ]
     if lines:
         raise UnexpectedTracerError(
             f"Leaked tracers{trace.described()}: the function has returned, and these values are not among its "
@@ -327,6 +328,6 @@ def leaked(tracer: Value) -> UnexpectedTracerError:
         "a list or an attribute.\n"
         f"  used at {user_line() or '<unknown>'}\n"
         + tracer.told_origin()
-        + as_text(names_of(tracer, Tracer))
+        + as_text(names_of([tracer], Tracer)[0])
         + "  Return it from the traced function instead of storing it."
     )

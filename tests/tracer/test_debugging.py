@@ -11,10 +11,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from hloom.tracer.checks import leaks
 from hloom.tracer.core import CheckingLayer
 from hloom.tracer.layers import LAYERS
 
@@ -335,6 +337,27 @@ def _clear() -> None:
     kept.clear()
     holder.layers.clear()
     Holder.best = None
+
+
+def test_one_search_serves_all_leaked_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of a search visits all objects of the process."""
+    steps: list[int] = []
+
+    def get_referrers(*objects: object) -> list[Any]:
+        steps.append(len(objects))
+        return gc.get_referrers(*objects)
+
+    counting = SimpleNamespace(get_referrers=get_referrers, get_referents=gc.get_referents, collect=gc.collect)
+    monkeypatch.setattr(leaks, "gc", counting)
+    counts = []
+    for count in (1, 12):
+        kept: dict[int, Any] = {}
+        steps.clear()
+        with hloom.checking_leaks(), pytest.raises(UnexpectedTracerError) as caught:
+            hloom.jit(lambda *xs, kept=kept: kept.update(enumerate(xs)))(*range(count))
+        assert str(caught.value).count("it is still alive as kept[") == count
+        counts.append(len(steps))
+    assert counts[0] == counts[1]
 
 
 def test_a_leak_into_a_variable_of_a_function_that_runs() -> None:

@@ -23,7 +23,7 @@ _MOST_NAMES = 3
 
 
 class _Way(NamedTuple):
-    """How an object leads to the value: the text behind its name, as in ``['h'][0]``."""
+    """How an object leads to one of the values: the text behind its name, as in ``['h'][0]``."""
 
     object: Any
     text: str
@@ -33,23 +33,30 @@ class _Way(NamedTuple):
     """The text after this key."""
 
 
-def names_of(value: object, passing: type) -> list[str]:
-    """The names through which the user's program reaches `value`: at most three, the shortest ones.
+def names_of(values: Sequence[object], passing: type) -> list[list[str]]:
+    """For each of `values`, the names through which the user's program reaches it: at most three, the shortest ones.
+
+    One search for all of them, because each step visits every object of the process.
 
     passing: objects of this class lead to the value without a name of their own.
     """
     own: set[int] = set()
     variables = _variables(own)
     modules = {id(vars(m)): name for name, m in _modules()}
-    level, seen = [_Way(value, "")], {id(value)}
-    own.update((id(modules), id(own), id(seen), id(variables)))
-    found: list[str] = []
+    levels, seen = [[_Way(value, "")] for value in values], [{id(value)} for value in values]
+    own.update((id(values), id(modules), id(own), id(seen), id(variables)))
+    found: list[list[str]] = [[] for _ in values]
     for _ in range(_MOST_STEPS):
-        for way in level:
-            found += [f"{name}{way.text} in {place}" for name, place in variables.get(id(way.object), ())]
-        following: list[_Way] = []
-        objects = [way.object for way in level]
-        own.update((id(level), id(objects), id(following), *map(id, level)))
+        if not any(levels):
+            break
+        for names, level in zip(found, levels):
+            for way in level:
+                names += [f"{name}{way.text} in {place}" for name, place in variables.get(id(way.object), ())]
+        following: list[list[_Way]] = [[] for _ in values]
+        objects = list({id(way.object): way.object for level in levels for way in level}.values())
+        for structure in (levels, following):
+            own.update((id(structure), *map(id, structure)))
+        own.update((id(objects), *(id(way) for level in levels for way in level)))
         referrers = gc.get_referrers(*objects, _MARK)
         own.add(id(referrers))
         for referrer in referrers:
@@ -58,23 +65,22 @@ def names_of(value: object, passing: type) -> list[str]:
             referents = set(map(id, gc.get_referents(referrer)))
             if id(_MARK) in referents:  # the arguments of the call above, or this module
                 continue
-            for way in level:
-                if id(way.object) not in referents:
-                    continue
-                if id(referrer) in modules and type(referrer) is dict:
-                    if not _is_ours(modules[id(referrer)]):
-                        names = [k for k, v in referrer.items() if v is way.object]
-                        found += [f"{modules[id(referrer)]}.{name}{way.text}" for name in names]
-                    continue
-                step = _step(referrer, way, passing)
-                if step is not None and id(referrer) not in seen and len(following) < _MOST_OBJECTS:
-                    seen.add(id(referrer))
-                    following.append(step)
-                    break
-        if found or not following:
-            break
-        level = following
-    return list(dict.fromkeys(found))[:_MOST_NAMES]
+            for names, level, known, ways in zip(found, levels, seen, following):
+                for way in level:
+                    if id(way.object) not in referents:
+                        continue
+                    if id(referrer) in modules and type(referrer) is dict:
+                        if not _is_ours(modules[id(referrer)]):
+                            of_module = [k for k, v in referrer.items() if v is way.object]
+                            names += [f"{modules[id(referrer)]}.{name}{way.text}" for name in of_module]
+                        continue
+                    step = _step(referrer, way, passing)
+                    if step is not None and id(referrer) not in known and len(ways) < _MOST_OBJECTS:
+                        known.add(id(referrer))
+                        ways.append(step)
+                        break
+        levels = [[] if names else ways for names, ways in zip(found, following)]
+    return [list(dict.fromkeys(names))[:_MOST_NAMES] for names in found]
 
 
 _MARK = object()
