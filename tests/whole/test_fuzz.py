@@ -237,6 +237,11 @@ def test_zeros_and_subnormal_numbers() -> None:
 _INFINITE = np.array([-np.inf - 0.7j, 1, 2], np.complex64)
 _HUGE = np.array([3e38 + 3e38j, 3e38, 1e38], np.complex64)
 _UNDERFLOW = np.array([-1e-41 + 1e-29j], np.complex64), np.array([3e-43 + 1e-37j], np.complex64)
+_SIGN_BIT = (
+    "{ x = f32[1] parameter(0)  s = f32[1] SOME  b = s32[1] bitcast-convert(s)  n = s32[] constant(31)"
+    "  m = s32[1] broadcast(n), dimensions={}  p = s32[1] shift-right-arithmetic(b, m)  o = s32[] constant(1)"
+    "  q = s32[1] broadcast(o), dimensions={}  r = s32[1] or(p, q)  ROOT y = f32[1] convert(r) }"
+)
 _TIMES = "f { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] multiply(a, b) }"
 _PRODUCT = "{ x = f32[3] parameter(0)  o = f32[] constant(1)  ROOT y = f32[] reduce(x, o), dimensions={0}, to_apply=f }"
 _MULTIPLY = "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1] multiply(x, z) }"
@@ -269,6 +274,12 @@ _MULTIPLY = "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1]
         pytest.param(
             "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1] power(x, z) }",
             [np.complex64([6e35 - 1e-30j]), np.complex64([2])], Verdict.UNSTABLE, id="a function that overflows",
+        ),
+        pytest.param(
+            _SIGN_BIT.replace("SOME", "logistic(x)"), [np.float32([np.nan])], Verdict.UNSTABLE, id="the sign of NaN",
+        ),
+        pytest.param(
+            _SIGN_BIT.replace("SOME", "copy(x)"), [np.float32([np.nan])], Verdict.FOUND, id="a sign that is given",
         ),
         pytest.param(
             _MULTIPLY.replace("multiply", "divide"), [np.zeros(1, np.complex64), np.complex64([2 - 3j])], Verdict.OK,

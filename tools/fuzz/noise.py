@@ -163,6 +163,8 @@ class Noisy:
         if not inexact:
             return
         for leaf in map(np.asarray, leaves_of(value)):
+            if is_inexact(leaf.dtype):  # the bits of a NaN decide nothing until somebody reads them
+                leaf = np.where(np.isnan(_wide(leaf)), leaf.dtype.type(np.nan), leaf)
             if not is_inexact(leaf.dtype) or instruction.opcode in _ROUNDS:
                 self.decisions = zlib.crc32(np.ascontiguousarray(leaf).tobytes(), self.decisions)
 
@@ -173,10 +175,17 @@ class Noisy:
         for leaf, array in zip(instruction.shape.leaves(), leaves_of(value), strict=True):
             array = np.asarray(array)
             if leaf.element.is_inexact and array.size:
-                array = self._flushed(self._disturbed(instruction, operands, leaf.element, array))
+                array = self._flushed(self._with_any_nan(self._disturbed(instruction, operands, leaf.element, array)))
                 self.decisions = zlib.crc32(np.packbits(np.isfinite(_wide(array))).tobytes(), self.decisions)
             made.append(array)
         return value_of(instruction.shape, iter(made))
+
+    def _with_any_nan(self, array: NDArray) -> NDArray:
+        """An operation does not say which sign its NaN has: here it may have another one."""
+        nan = np.isnan(_wide(array))
+        if not self._amplitude or not nan.any():
+            return array
+        return np.where(nan & (self._rng.random(array.shape) < 0.5), -array, array)
 
     def _disturbed(
         self, instruction: HloInstruction, operands: list[Value], element: ElementType, array: NDArray
