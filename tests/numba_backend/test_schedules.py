@@ -325,6 +325,16 @@ def test_kernels_show_their_schedules() -> None:
     assert lines.index("# Lanes(loop='j')") < lines.index("# Accumulate(at='row', adds=False)")
 
 
+def test_convolutions_show_their_schedules() -> None:
+    x, w = hloom.numpy.ones((2, 3, 20, 20)), hloom.numpy.ones((8, 3, 3, 3))
+    compiled = hloom.jit(lambda x, w: hloom.lax.conv(x, w, (1, 1), "SAME")).lower(x, w).compile()
+    (text,) = (t for t in compiled.kernels().values() if isinstance(t, KernelText) and t.algorithm)
+    left, right = str(text.algorithm).split(" = ")
+    assert left == "c[n, s, g, o, q in lines]"
+    assert right == "sum over i, t: total + a[g, o, i, t] * b[n, s, g, i, t, q]"
+    assert {Lanes("q"), Padding("t", "s", "a"), Collect("row", "totals")} <= set(text.schedule)
+
+
 def test_a_schedule_is_data() -> None:
     assert Split("i", "row", 6, start="i") == Split("i", "row", 6, start="i")
     assert repr(Split("i", "row", 6, start="i")) == "Split(loop='i', outer='row', size=6, tail='shift')"
