@@ -18,8 +18,8 @@ from ..hlo.target import Target
 from ..hlo.text.escape import escape
 from ..hlo.timeline.spans import Track, spanning
 from . import stored_programs
-from .bodies import Bodies
 from .executable import Details, Frame, NumbaExecutable
+from .fused_computations import FusedComputations
 from .lowering import LoweredModule, lower
 from .pipeline import pipeline
 from .runtime.portable import PortableProgram
@@ -28,24 +28,24 @@ from .tuning import tuning_of
 
 def compiled(module: HloModule, target: Target, key: str | None = None) -> NumbaExecutable:
     """The executable of a module. It is stored under `key`, if there is one and if it can be stored."""
-    bodies = Bodies()
+    bodies = FusedComputations()
     optimized, records = pipeline(target, bodies, tuning_of(module)).run(module)
     return assembled(optimized, target, bodies, records, key)
 
 
 def details_of(module: HloModule, target: Target) -> Details:
     """What the stages make of a module, whose program came from the store."""
-    bodies = Bodies()
+    bodies = FusedComputations()
     optimized, records = pipeline(target, bodies, tuning_of(module)).run(module)
     return _staged(optimized, target, bodies, records, to_keep=False)[0]
 
 
 def assembled(
-    optimized: HloModule, target: Target, bodies: Bodies | None = None, records: Sequence[PassRecord] = (),
+    optimized: HloModule, target: Target, bodies: FusedComputations | None = None, records: Sequence[PassRecord] = (),
     key: str | None = None,
 ) -> NumbaExecutable:  # fmt: skip
     """The executable of a module that has been through all passes: assigns buffers, then makes kernels."""
-    details, data = _staged(optimized, target, bodies or Bodies(), records, to_keep=key is not None)
+    details, data = _staged(optimized, target, bodies or FusedComputations(), records, to_keep=key is not None)
     frame = details.frame()
     if key is not None and data is not None:
         stored_programs.keep(key, frame, data)
@@ -53,7 +53,7 @@ def assembled(
 
 
 def _staged(
-    optimized: HloModule, target: Target, bodies: Bodies, records: Sequence[PassRecord], *, to_keep: bool
+    optimized: HloModule, target: Target, bodies: FusedComputations, records: Sequence[PassRecord], *, to_keep: bool
 ) -> tuple[_Details, PortableProgram | None]:
     started = time.perf_counter()
     with spanning(Track.COMPILING, f"assign buffers of {optimized.name}"):

@@ -22,27 +22,27 @@ from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
 from ..hlo.timeline.spans import Track, spanning
-from .bodies import Bodies
 from .dot import gemm_of, strides_of
 from .emit import FusedBody, canonical, emit_fusion
 from .emit.copies import emit_copy, shared_copy
 from .emit.element import storage_of
 from .emit.kernel import EmittedKernel
-from .emit.places import place_of
+from .emit.physical_layouts import physical_layout_of
+from .fused_computations import FusedComputations
 from .loops.statements import KernelParameter, PointerParameter, SizeParameter
+from .lowering_rules import lowering_rule
+from .lowering_rules.table import LoweringContext, PieceMemory, Step
 from .machine import SHARE_NANOSECONDS, target_machine
 from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
 from .output_fusion import Leaf, Pieces, is_output_fusion, leaf_of, pieces_of, result_of, scatter_of
 from .output_fusion.fuse import most_parts
 from .policy.products import ROWS, GivenBand, product_kernel, tiles
-from .rows import row_rule
-from .rows.table import PieceMemory, RowContext, Step
 from .runtime import portable
 from .runtime.blas import Gemm
 from .runtime.chain import Cut, Stage, parts_of
 from .runtime.kernel import KernelSource, Parameter
-from .runtime.program import Argument, Program, ProgramBuilder, RowRefused, pointer, scalar, size, watch
+from .runtime.program import Argument, LoweringRefused, Program, ProgramBuilder, pointer, scalar, size, watch
 from .tuning import compiler_of, tuning_of
 
 LOWERED: Mapping[Opcode, str] = {
@@ -52,7 +52,7 @@ LOWERED: Mapping[Opcode, str] = {
     Opcode.CONDITIONAL: "jumps",
     Opcode.CALL: "inlined",
 }
-"""The opcodes that have a rule of `_Lowering` rather than one of `rows`, in a few words for `docs/ops.md`."""
+"""The opcodes that have a rule of `_Lowering` rather than one of `lowering_rules`, in a few words for `docs/ops.md`."""
 
 
 NOWHERE = Argument("pointer", -1, 0)
@@ -84,7 +84,7 @@ class LoweredModule:
     """The program as data for another process, if that was asked for and can be."""
 
 
-def lower(assignment: BufferAssignment, bodies: Bodies, *, to_keep: bool = False) -> LoweredModule:
+def lower(assignment: BufferAssignment, bodies: FusedComputations, *, to_keep: bool = False) -> LoweredModule:
     """The program of a module. Its bases are the parameters' leaves, the results' leaves, then the arenas' block, and
     the device's own words if the program is for several devices. `to_keep`: as data too, if it can be."""
     builder = ProgramBuilder(compiler_of(assignment.module))
@@ -98,7 +98,7 @@ def lower(assignment: BufferAssignment, bodies: Bodies, *, to_keep: bool = False
 
 
 def lower_into(
-    builder: ProgramBuilder, assignment: BufferAssignment, bodies: Bodies
+    builder: ProgramBuilder, assignment: BufferAssignment, bodies: FusedComputations
 ) -> tuple[tuple[KernelUse, ...], int]:
     """Add the rows of a module to a builder, perhaps one of another kind: its kernels, and the bytes of its arenas with
     the scratch memory after them."""
@@ -113,10 +113,10 @@ def has_rows(instruction: HloInstruction) -> bool:
     return instruction.opcode not in (Opcode.PARAMETER, Opcode.CONSTANT) and not is_alias(instruction)
 
 
-class _Lowering(RowContext):
+class _Lowering(LoweringContext):
     has_blas = True
 
-    def __init__(self, builder: ProgramBuilder, assignment: BufferAssignment, bodies: Bodies) -> None:
+    def __init__(self, builder: ProgramBuilder, assignment: BufferAssignment, bodies: FusedComputations) -> None:
         self._builder = builder
         self.has_pieces = builder.has_pieces
         self.assignment = assignment
@@ -149,7 +149,7 @@ class _Lowering(RowContext):
 
     @property
     def builder(self) -> ProgramBuilder:
-        """See `RowContext`."""
+        """See `LoweringContext`."""
         return self._builder
 
     def computation(self, computation: HloComputation) -> None:
@@ -165,7 +165,7 @@ class _Lowering(RowContext):
         if rule is not None:
             rule(instruction)
             return
-        row = self.builder.own_rule(instruction.opcode) or row_rule(instruction.opcode)
+        row = self.builder.own_rule(instruction.opcode) or lowering_rule(instruction.opcode)
         if row is None:
             raise UnsupportedError(
                 f"the Numba backend has no row for {instruction.opcode.value} ({instruction.name}) after fusion"
@@ -178,7 +178,7 @@ class _Lowering(RowContext):
         """A builder that cannot have a row does not know whose it is."""
         try:
             yield
-        except RowRefused as error:
+        except LoweringRefused as error:
             raise UnsupportedError(f"{instruction.opcode.value} {instruction.name}: {error}") from None
 
     def place(self, place: BufferSlice) -> Argument:
@@ -198,7 +198,7 @@ class _Lowering(RowContext):
             self.copy(self.place(copy.target), self.place(copy.source), copy.target.size, "program")
 
     def copy(self, target: Argument, source: Argument, nbytes: int, name: str) -> None:
-        """See `RowContext`."""
+        """See `LoweringContext`."""
         if nbytes < shared_copy():
             self.builder.copy(target, source, nbytes)
         else:
@@ -256,14 +256,14 @@ class _Lowering(RowContext):
         self._used(instruction.name, kernel)
 
     def operands(self, instruction: HloInstruction) -> list[Argument]:
-        """See `RowContext`."""
+        """See `LoweringContext`."""
         found = self._given_operands.get(instruction)
         if found is not None:
             return found
         return [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
 
     def results(self, instruction: HloInstruction) -> list[Argument]:
-        """See `RowContext`."""
+        """See `LoweringContext`."""
         found = self._given_results.get(instruction)
         if found is not None:
             return found
@@ -291,7 +291,7 @@ class _Lowering(RowContext):
             for k, (shape, place) in enumerate(zip(inputs, here, strict=True))
         ]
         self._given_results[seen] = [
-            place if place_of(shape) is None else self._scratch_bytes(shape.with_default_layout().byte_size)
+            place if physical_layout_of(shape) is None else self._scratch_bytes(shape.with_default_layout().byte_size)
             for shape, place in zip(outputs, there, strict=True)
         ]
         yield seen
@@ -301,7 +301,7 @@ class _Lowering(RowContext):
                 self._convert(f"{instruction.name} packs result {k}", shape.with_default_layout(), dense, shape, place)
 
     def _unpacked(self, name: str, shape: Shape, place: Argument) -> Argument:
-        if place_of(shape) is None:
+        if physical_layout_of(shape) is None:
             return place
         dense = shape.with_default_layout()
         scratch = self._scratch_bytes(dense.byte_size)
@@ -343,15 +343,15 @@ class _Lowering(RowContext):
         self._inlined = {}
 
     def inlined(self, instruction: HloInstruction) -> Mapping[int, tuple[FusedBody, Sequence[Argument]]]:
-        """See `RowContext`."""
+        """See `LoweringContext`."""
         return self._inlined
 
     def scratch(self, element_type: ElementType, count: int) -> Argument:
-        """See `RowContext`."""
+        """See `LoweringContext`."""
         return self._scratch_bytes(count * element_type.byte_width)
 
     def device_word(self, number: int) -> Argument:
-        """See `RowContext`. The block of these words is the base after the arena."""
+        """See `LoweringContext`. The block of these words is the base after the arena."""
         return pointer(self._arena + 1, 4 * number)
 
     def _scratch_bytes(self, nbytes: int) -> Argument:
@@ -366,7 +366,7 @@ class _Lowering(RowContext):
     def kernel(
         self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument]
     ) -> None:
-        """See `RowContext`."""
+        """See `LoweringContext`."""
         if not kernel.extent:  # an empty array, even if its buffer has bytes of padding
             return
         kernel = self._tuned(kernel)
@@ -413,7 +413,7 @@ class _Lowering(RowContext):
             self.product(gemm_of(seen), lhs, rhs, output)
 
     def product(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
-        """See `RowContext`."""
+        """See `LoweringContext`."""
         followers, self._followers = self._followers, []
         self.builder.gemm(gemm, a, b, c, [self._stage_of(member, 1) for member in followers])
 
@@ -480,7 +480,7 @@ class _Lowering(RowContext):
         return Stage(source, arguments, extent, self._grain(kernel), kernel.nanoseconds, origin, turns)
 
     def by_pieces(self, pieces: int, steps: Sequence[Step]) -> None:
-        """See `RowContext`."""
+        """See `LoweringContext`."""
         followers, self._followers = self._followers, []
         steps = [step for step in steps if step.kernel.extent]
         used = [memory for step in steps for memory in (*step.operands, *step.outputs)]

@@ -46,10 +46,10 @@ from ..hlo.passes.simplify.slices_of_loops import SlicesOfLoops
 from ..hlo.passes.simplify.whole_systems import WholeSystems
 from ..hlo.target import Target
 from ..hlo.targets import target_named
-from .bodies import Bodies
 from .dot import is_gemm, is_matrix
 from .emit.movement import MANY_PARTS
 from .expansions import NUMBA_EXPANSIONS
+from .fused_computations import FusedComputations
 from .linalg.algorithms import has_small_kernel
 from .native_loops.cost import is_native
 from .output_fusion.fuse import OutputFusion
@@ -83,7 +83,7 @@ SPLIT_REDUCTIONS = SplitReductions(
 
 
 def pipeline(
-    target: str | Target = "cpu", bodies: Bodies | None = None, tuning: Tuning | None = None,
+    target: str | Target = "cpu", bodies: FusedComputations | None = None, tuning: Tuning | None = None,
     by_pieces: bool = True,
 ) -> Pipeline:  # fmt: skip
     """Every pass for a target, in order.
@@ -96,7 +96,7 @@ def pipeline(
     """
     target = target_named(target)
     fast = target.fast_memory
-    bodies = bodies or Bodies()
+    bodies = bodies or FusedComputations()
     outline = (OutlineLoops(is_native),) if tuning is None or tuning.native_loops else ()
     simplify = FixedPoint(
         (

@@ -34,7 +34,7 @@ from hloom.hlo.ops.movement import BroadcastAttributes  # noqa: E402
 from hloom.hlo.shape import Shape  # noqa: E402
 from hloom.hlo.targets import target_named  # noqa: E402
 from hloom.numba_backend import elementary  # noqa: E402
-from hloom.numba_backend.bodies import Bodies  # noqa: E402
+from hloom.numba_backend.fused_computations import FusedComputations  # noqa: E402
 from hloom.numba_backend.lowering import lower_into  # noqa: E402
 from hloom.numba_backend.machine import ANY_TARGET, compiling_for  # noqa: E402
 from hloom.numba_backend.pipeline import pipeline  # noqa: E402
@@ -124,7 +124,7 @@ def _broadcast(operand: HloInstruction, dimensions: tuple[int, ...]) -> HloInstr
 
 def made(module: HloModule) -> elementary.Function:
     """The function that the stages make of such a module. ValueError if it is no single kernel over the elements."""
-    bodies, cpu = Bodies(), target_named("cpu")
+    bodies, cpu = FusedComputations(), target_named("cpu")
     builder = _Recorder()
     with compiling_for(ANY_TARGET):  # the file is the same on all machines
         optimized, _ = pipeline(cpu, bodies, tuning_of(module)).run(module)

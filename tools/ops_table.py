@@ -37,7 +37,7 @@ from hloom.hlo.passes.simplify.call_inliner import INLINED  # noqa: E402
 from hloom.numba_backend.emit.element import ELEMENT  # noqa: E402
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS as EXPANSIONS  # noqa: E402
 from hloom.numba_backend.lowering import LOWERED  # noqa: E402
-from hloom.numba_backend.rows import HOW, ROWS, load_all  # noqa: E402
+from hloom.numba_backend.lowering_rules import HOW, LOWERING_RULES, load_all  # noqa: E402
 
 from hloom.backend_check.op_table import CASES, WITHOUT_CASES, OpCase, build_module  # noqa: E402
 from support.recorded import UNANSWERED_CASES, UNANSWERED_OPCODES, is_answered  # noqa: E402
@@ -169,7 +169,7 @@ def _numba(opcode: Opcode, modules: Sequence[HloModule]) -> str:
         found.append("inlined")
     elif opcode in ELEMENT:
         found.append("in kernels")
-    if opcode in ROWS:
+    if opcode in LOWERING_RULES:
         found.append(HOW[opcode] or MISSING)
     elif opcode in LOWERED and opcode not in INLINED:
         found.append(LOWERED[opcode])
@@ -192,7 +192,7 @@ def _fusable(opcode: Opcode, modules: Sequence[HloModule]) -> str:
             return answer
         if opcode in INLINED:
             return "no: what it calls is"
-        if opcode in ROWS or opcode in LOWERED:
+        if opcode in LOWERING_RULES or opcode in LOWERED:
             how = HOW.get(opcode) or LOWERED.get(opcode, "")
             return "no: a loop nest of its own" if how.startswith("a kernel") else "no: no loop nest"
         return "no: what it is expanded to is" if opcode in EXPANSIONS else "no: no code"

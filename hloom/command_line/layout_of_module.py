@@ -10,7 +10,7 @@ from ..hlo.buffers.assignment import assign_buffers
 from ..hlo.ir import HloModule
 from ..hlo.pictures.report_text import report_text
 from ..hlo.target import Target
-from ..numba_backend.bodies import Bodies
+from ..numba_backend.fused_computations import FusedComputations
 from ..numba_backend.pipeline import pipeline
 from .files import read_module, target_of
 from .outcome import UsageError
@@ -36,7 +36,7 @@ def module_text(options: Namespace) -> str:
 
 def _compiled(module: HloModule, target: Target) -> LayoutReport:
     """The report on the program that the backend would run for the target; no kernel is compiled."""
-    bodies = Bodies()
+    bodies = FusedComputations()
     optimized, _ = pipeline(target, bodies).run(module)
     assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
     return report_of_program(assignment, target)

@@ -9,7 +9,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloModule
 from ...hlo.layout import row_major
 from ...hlo.targets import target_named
-from ..bodies import Bodies
+from ..fused_computations import FusedComputations
 from ..machine import ANY_TARGET, compiling_for
 from ..pipeline import pipeline
 from .blas import Blas
@@ -36,7 +36,7 @@ def standalone(module: HloModule, *, blas: Blas | None = None, static_arena: boo
         entry_result_layouts=tuple(row_major(leaf.rank) for leaf in module.entry.root.shape.leaves()),
     )
     target = target_named("cpu")
-    bodies = Bodies()
+    bodies = FusedComputations()
     with compiling_for(ANY_TARGET):
         optimized, _ = pipeline(target, bodies, by_pieces=False).run(module)
         assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)

@@ -22,9 +22,9 @@ from ..emit.topk import emit_topk
 from ..linalg import factorize, more_solves, schur, spectral
 from ..linalg.algorithms import algorithm_of
 from ..loops.inward import Inward
-from ..rows.linalg import add_small
-from ..rows.table import RowContext
-from ..runtime.program import Argument, RowRefused, size
+from ..lowering_rules.linalg import add_small
+from ..lowering_rules.table import LoweringContext
+from ..runtime.program import Argument, LoweringRefused, size
 
 _S32 = ElementType.S32
 _WIDE = {ElementType.F32: ElementType.C64, ElementType.F64: ElementType.C128}
@@ -33,7 +33,7 @@ _WIDE = {ElementType.F32: ElementType.C64, ElementType.F64: ElementType.C128}
 class Routine:
     """A text as a row of a program: the buffers of the instruction, and scratch memory for one matrix."""
 
-    def __init__(self, context: RowContext, element_type: ElementType, count: int) -> None:
+    def __init__(self, context: LoweringContext, element_type: ElementType, count: int) -> None:
         self._context, self._element_type, self._count = context, element_type, count
         self._buffers: dict[str, tuple[Argument, ElementType]] = {}
 
@@ -80,7 +80,7 @@ def _of_batch(name: str, length: str) -> View:
     return View(name, name, f"b * {length} + I")
 
 
-def add_linalg(context: RowContext, instruction: HloInstruction) -> bool:
+def add_linalg(context: LoweringContext, instruction: HloInstruction) -> bool:
     """Adds the rows of an algorithm that is written for all sizes; False if the instruction has none."""
     if add_small(context, instruction):
         return True
@@ -104,38 +104,38 @@ def add_linalg(context: RowContext, instruction: HloInstruction) -> bool:
     return True
 
 
-def add_required(context: RowContext, instruction: HloInstruction) -> None:
+def add_required(context: LoweringContext, instruction: HloInstruction) -> None:
     """cholesky, triangular-solve"""
     if not add_linalg(context, instruction):
-        raise RowRefused(f"it has no kernel for {instruction.shape}")
+        raise LoweringRefused(f"it has no kernel for {instruction.shape}")
 
 
-def add_custom_call(context: RowContext, instruction: HloInstruction) -> None:
+def add_custom_call(context: LoweringContext, instruction: HloInstruction) -> None:
     """A custom call of a target that hloom has itself. Functions that a user has registered are refused."""
     if add_linalg(context, instruction):
         return
     attributes = instruction.attributes
     call = call_of(attributes, [o.shape for o in instruction.operands], instruction.shape)
     if call.function is not None:
-        raise RowRefused(f"{call.target!r} calls a function of Python, which does not leave this process")
+        raise LoweringRefused(f"{call.target!r} calls a function of Python, which does not leave this process")
     if not is_built_in(call.target):
         why = UNAVAILABLE.get(call.target, "it is no target of hloom's own, and others do not leave this process")
-        raise RowRefused(f"{call.target!r}: {why}")
+        raise LoweringRefused(f"{call.target!r}: {why}")
     built_in = BUILT_IN[call.target]
     if built_in.function == "trace":
-        raise RowRefused("it writes to Python's log")
+        raise LoweringRefused("it writes to Python's log")
     _TARGETS[built_in.function](context, instruction, built_in.typed(call))
 
 
-def _places(context: RowContext, instruction: HloInstruction) -> list[Argument]:
+def _places(context: LoweringContext, instruction: HloInstruction) -> list[Argument]:
     return [*context.operands(instruction), *context.results(instruction)]
 
 
-def _routine(context: RowContext, call: Call) -> Routine:
+def _routine(context: LoweringContext, call: Call) -> Routine:
     return Routine(context, call.element_type, math.prod(call.batch))
 
 
-def _geqp3(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _geqp3(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     m, n = call.sizes["m"], call.sizes["n"]
     routine = _routine(context, call)
     places = _places(context, instruction)
@@ -148,7 +148,7 @@ def _geqp3(context: RowContext, instruction: HloInstruction, call: Call) -> None
     routine.add("qr_with_pivots", factorize.qr_with_pivots(), views, m=m, n=n)
 
 
-def _ormqr(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _ormqr(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     left, adjoint = call.flag("left"), call.flag("transpose")
     rows, columns, p, m, n = (call.sizes[name] for name in "rcpmn")
     if rows != (m if left else n) or p > rows or columns < p:
@@ -163,13 +163,13 @@ def _ormqr(context: RowContext, instruction: HloInstruction, call: Call) -> None
     routine.add("times_reflections", text, views, m=m, n=n, p=p, rows=rows, columns=columns)
 
 
-def _gtsv(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _gtsv(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     routine = _routine(context, call)
     routine.given(_places(context, instruction), "dl d du y new_dl new_d new_du out info", "TTTTTTTTi")
     routine.add("tridiagonal_solve", more_solves.tridiagonal_solve(), n=call.sizes["n"], m=call.sizes["b"])
 
 
-def _perturbed(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _perturbed(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     n, m = call.sizes["n"], call.sizes["b"]
     if not n or not m:
         return
@@ -179,7 +179,7 @@ def _perturbed(context: RowContext, instruction: HloInstruction, call: Call) -> 
     routine.add("perturbed_tridiagonal", more_solves.perturbed_tridiagonal(), n=n, m=m)
 
 
-def _syevd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _syevd(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     n = call.sizes["n"]
     if call.target == "Eigh":
         text = str(call.config.get("backend_config", "1")).split(",")[0].strip()
@@ -200,7 +200,7 @@ def _tridiagonal_work(routine: Routine, n: int) -> None:
     routine.work("d e", n, "R")
 
 
-def _sytrd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _sytrd(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     n = call.sizes["n"]
     routine = _routine(context, call)
     routine.given(_places(context, instruction), "x out d_out e_out tau info", "TTRRTi")
@@ -208,7 +208,7 @@ def _sytrd(context: RowContext, instruction: HloInstruction, call: Call) -> None
     routine.add("tridiagonal", spectral.reduced_to_tridiagonal(call.letter("uplo", "LU") == "L"), n=n)
 
 
-def _gehrd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _gehrd(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     n, low, high = call.sizes["n"], call.integer("low"), call.integer("high")
     if not (1 <= low <= max(n, 1) and min(low, n) <= high <= n):
         call.fail(f"its backend_config must have 1 <= low <= high <= {n}, not {low} and {high}")
@@ -218,7 +218,7 @@ def _gehrd(context: RowContext, instruction: HloInstruction, call: Call) -> None
     routine.add("hessenberg", schur.reduced_to_hessenberg(), n=n, first=low - 1, last=high)
 
 
-def _svd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _svd(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     mode, rows, columns = call.letter("mode", "ASN"), call.sizes["m"], call.sizes["n"]
     width, height = call.sizes["u"], call.sizes["v"]
     k = min(rows, columns)
@@ -247,7 +247,7 @@ def _svd(context: RowContext, instruction: HloInstruction, call: Call) -> None:
     routine.add("singular_values", text, m=m, n=n, columns=wide)
 
 
-def _geev(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _geev(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     n, is_complex = call.sizes["n"], call.element_type.is_complex
     left, right = call.letter("compute_left", "VN") == "V", call.letter("compute_right", "VN") == "V"
     values, types = ("values", "T") if is_complex else ("real_values imag_values", "RR")
@@ -266,7 +266,7 @@ def _schur_work(routine: Routine, n: int) -> None:
     routine.work("wr wi", n, "R")
 
 
-def _gees(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _gees(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     n, is_complex = call.sizes["n"], call.element_type.is_complex
     wanted = call.letter("mode", "VN") == "V"
     call.letter("sort", "N")
@@ -280,7 +280,7 @@ def _gees(context: RowContext, instruction: HloInstruction, call: Call) -> None:
         context.builder.zero(places[2], instruction.shape.elements[1].byte_size)
 
 
-def _csr(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _csr(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     BUILT_IN[call.target].bind(call)  # checks the shapes
     values, _, _, dense = call.operands
     element = values.element
@@ -299,13 +299,13 @@ def _csr(context: RowContext, instruction: HloInstruction, call: Call) -> None:
     routine.add("sparse_times_dense", text, count=values.num_elements, m=m, n=dense.dimensions[0])
 
 
-def _topk(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _topk(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     if instruction.shape.elements[0].num_elements:
         op = make_instruction(Opcode.TOPK, instruction.operands, topk_attributes(call), shape=instruction.shape)
         context.kernel(instruction.name, emit_topk(op), context.operands(instruction), context.results(instruction))
 
 
-def _identity(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _identity(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     leaves = [leaf for operand in call.operands for leaf in operand.leaves()]
     if not list(call.result.leaves()):
         return
@@ -314,11 +314,11 @@ def _identity(context: RowContext, instruction: HloInstruction, call: Call) -> N
         context.builder.copy(target, source, leaf.byte_size)
 
 
-def _unwritten(context: RowContext, instruction: HloInstruction, call: Call) -> None:
+def _unwritten(context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
     """Nothing: the memory is there."""
 
 
-_TARGETS: Mapping[str, Callable[[RowContext, HloInstruction, Call], None]] = {
+_TARGETS: Mapping[str, Callable[[LoweringContext, HloInstruction, Call], None]] = {
     "geqp3": _geqp3, "ormqr": _ormqr, "gtsv": _gtsv, "tridiagonal_solve_perturbed": _perturbed, "syevd": _syevd,
     "eigh": _syevd, "sytrd": _sytrd, "gehrd": _gehrd, "gesdd": _svd, "gesvd": _svd, "geev": _geev, "gees": _gees,
     "csr_times_dense": _csr, "topk": _topk, "identity": _identity, "unwritten": _unwritten,

@@ -7,12 +7,12 @@ from functools import partial
 
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ..rows.fourier import add_fft
-from ..rows.table import RowContext
+from ..lowering_rules.fourier import add_fft
+from ..lowering_rules.table import LoweringContext
 from .linalg import add_custom_call, add_required
 
-RULES: dict[Opcode, Callable[[RowContext, HloInstruction], None]] = {
+RULES: dict[Opcode, Callable[[LoweringContext, HloInstruction], None]] = {
     Opcode.FFT: partial(add_fft, side_by_side=False), Opcode.CHOLESKY: add_required,
     Opcode.TRIANGULAR_SOLVE: add_required, Opcode.CUSTOM_CALL: add_custom_call,
 }  # fmt: skip
-"""By opcode; other operations have the rows of `rows/`."""
+"""By opcode; other operations have the rows of `lowering_rules/`."""

@@ -17,12 +17,12 @@ import numpy as np
 from ...hlo.buffers.assignment import ALIGNMENT, BufferAssignment
 from ...hlo.opcode import Opcode
 from ...hlo.shape import Shape
-from ..bodies import Bodies
+from ..fused_computations import FusedComputations
 from ..lowering import lower_into
 from ..runtime.blas import Gemm
 from ..runtime.chain import Cut, Stage
 from ..runtime.kernel import KernelSource
-from ..runtime.program import Argument, Label, ProgramBuilder, RowRefused, watch
+from ..runtime.program import Argument, Label, LoweringRefused, ProgramBuilder, watch
 from .blas import Blas
 from .product import add_product
 from .rules import RULES
@@ -202,12 +202,12 @@ class _Builder(ProgramBuilder):
         self.rows.append(lambda: Switch(index, tuple(map(_row, targets))))
 
     def callback(self, function: Callable[[tuple[int, ...]], None], arguments: Sequence[Argument]) -> None:
-        raise RowRefused("it calls Python, or a library of this process")
+        raise LoweringRefused("it calls Python, or a library of this process")
 
     def native(
         self, function: KernelSource, arguments: Sequence[Argument], *, keep: object = None, in_blas: bool = False
     ) -> None:
-        raise RowRefused("it calls a function of this process")
+        raise LoweringRefused("it calls a function of this process")
 
     def pieces(
         self,
@@ -217,7 +217,7 @@ class _Builder(ProgramBuilder):
         nanoseconds: float | None = None,
         title: str = "",
     ) -> None:
-        raise RowRefused("it calls a function of this process")
+        raise LoweringRefused("it calls a function of this process")
 
     def gemm(self, gemm: Gemm, a: Argument, b: Argument, c: Argument, after: Sequence[Stage] = ()) -> None:
         if gemm.is_empty:
@@ -308,7 +308,7 @@ def _row(label: Label) -> int:
 
 
 def collect(
-    assignment: BufferAssignment, bodies: Bodies, blas: Blas | None = None, static_arena: bool = False
+    assignment: BufferAssignment, bodies: FusedComputations, blas: Blas | None = None, static_arena: bool = False
 ) -> StandaloneProgram:
     """The program of a module with buffers. UnsupportedError names what needs Python or a library."""
     builder = _Builder(blas)

@@ -1,15 +1,17 @@
-"""From HLO to loop programs (`loops/`): `emit_fusion` for a fused computation; other kernels are called by `rows/`.
+"""From HLO to loop programs (`loops/`): `emit_fusion` for a fused computation; `lowering_rules/` calls other
+kernels.
 
 `element.py` and the files named after op families emit one element; `nest.py` and `nest_*.py` put loops around
 elements; `collapse.py` and `sizes.py` make the program independent of ranks and sizes. Scatter, sorts, windows and
-convolutions have kernels of their own, written with `applied.py`.
+convolutions have kernels of their own, written with `scalar_computations.py`.
 
 The words that all files use:
 
 * An *index* has one *component* for each dimension of an array.
 * An *offset* is a number of elements from the start of a buffer: what is in brackets after a pointer.
 * The *place* of an array is the function from its index to its offset, where that is not the row-major one
-  (`places.py`); it is made of *digits* of the index. Where elements share bytes, a *spot* is an offset and a shift.
+  (`physical_layouts.py`); it is made of *digits* of the index. Where elements share bytes, an *element
+  address* is an offset and a shift.
 * A *row* is a line of elements along one dimension: the one that is sorted, scanned or reduced, or the last one. A
   *position* is a number that counts along a row.
 * A value is *held* in the type in which it is computed, and *stored* in the type in memory.
@@ -21,10 +23,10 @@ from collections.abc import Mapping
 
 from . import (  # noqa: F401 - each registers its rules
     elementwise,
-    elsewhere,
     indexing,
     movement,
     reduce,
+    unsupported,
 )
 from .alignment import reductions_of, roots_of
 from .collapse import FusedBody, canonical, structure_of

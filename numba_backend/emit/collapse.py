@@ -1,8 +1,8 @@
 """Canonical fused computations: no dimensions of size 1, and neighbours merged that are always next to each other.
 
-Both change the view, not the memory: arrays are row-major here, and for an array that is not, its `Place` says what may
-be merged. They make the loop nests as shallow as possible, and equal for programs that differ only in rank: adding
-[32,28,28,8] arrays is the same kernel as adding [802816] ones.
+Both change the view, not the memory: arrays are row-major here, and the `PhysicalLayout` of an array that is not says
+which dimensions may be merged. They make the loop nests as shallow as possible, and equal for programs that
+differ only in rank: adding [32,28,28,8] arrays is the same kernel as adding [802816] ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ...hlo.shape import Shape
 from .alignment import alignment_of, roots_of
 from .collapse_gather import collapsed_gather, merging_neighbours, squeezed_gather, with_same_bounds
 from .flatten import flattened
-from .places import Place, Places, place_of
+from .physical_layouts import PhysicalLayout, PhysicalLayouts, physical_layout_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +37,9 @@ class FusedBody:
     """A canonical fused computation, and the places of its arrays that are not in row-major order."""
 
     computation: HloComputation
-    parameter_places: Places
+    parameter_places: PhysicalLayouts
     """By the number of the parameter."""
-    root_places: Places
+    root_places: PhysicalLayouts
     """By the number of the output."""
 
     @property
@@ -85,8 +85,8 @@ def _plain_fields(attributes: Attributes) -> Iterator[object]:
 def canonical(computation: HloComputation) -> FusedBody:
     """An equal computation on arrays of the lowest rank; parameters and roots keep their order and element counts."""
     computation = flattened(computation) or computation
-    parameters = {p.attributes.number: place_of(p.shape) for p in computation.parameters}
-    roots = {k: place_of(r.shape) for k, r in enumerate(roots_of(computation))}
+    parameters = {p.attributes.number: physical_layout_of(p.shape) for p in computation.parameters}
+    roots = {k: physical_layout_of(r.shape) for k, r in enumerate(roots_of(computation))}
     return _collapse(
         FusedBody(
             _squeeze(computation),
@@ -276,7 +276,7 @@ def _collapse(fused: FusedBody) -> FusedBody:
     for old in computation.instructions:
         mapping[old] = _collapsed(boundaries, old, tuple(mapping[o] for o in old.operands))
 
-    def merged(number: int, place: Place, arrays: Mapping[int, HloInstruction]) -> Place:
+    def merged(number: int, place: PhysicalLayout, arrays: Mapping[int, HloInstruction]) -> PhysicalLayout:
         return place.merged(_groups(boundaries, arrays[number]))
 
     return FusedBody(

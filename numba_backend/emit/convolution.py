@@ -40,9 +40,9 @@ from ..loops.expressions import (
     unary,
 )
 from ..runtime.blas import ROUTINES
-from .applied import KernelText
 from .element import CAST
 from .kernel import HI, LO, EmittedKernel
+from .scalar_computations import KernelText
 from .window_axes import NOTHING, Axis, KernelAxis, kernel_axes, row_major, take_apart
 
 SUPPORTED = frozenset((ElementType.F32, ElementType.F64))

@@ -21,9 +21,9 @@ from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, max
 from ..loops.overlapping import each_of
 from ..loops.typing import pointee
 from ..loops.writer import Writer, cast
-from .applied import KernelText
 from .convolution import Sizes
 from .kernel import HI, LO, EmittedKernel, memory_type
+from .scalar_computations import KernelText
 from .window_axes import Axis, row_major, take_apart
 
 

@@ -30,10 +30,10 @@ from ...hlo.window import WindowDimension
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, call, minimum, product
 from ..loops.writer import cast
 from ..machine import Machine
-from .applied import KernelText
 from .convolution import Sizes
 from .convolution_copy import Cells, Geometry
 from .kernel import HI, LO, EmittedKernel, memory_type
+from .scalar_computations import KernelText
 from .window_axes import Axis, row_major, take_apart
 
 PATCHES = 4
@@ -43,7 +43,7 @@ LANES = 16
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A tile: pairs of `rows` outputs and PATCHES patches, with `lanes` sums each."""
+    """A tile: pairs of `lowering_rules` outputs and PATCHES patches, with `lanes` sums each."""
 
     rows: int
     lanes: int

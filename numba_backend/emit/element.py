@@ -22,8 +22,8 @@ from ..loops.expressions import Expr, Name, call
 from ..loops.statements import PointerParameter, ScalarParameter
 from ..loops.writer import Writer, boolean, cast
 from .kernel import memory_type, pointer_of
-from .place_index import PlaceIndex, Spot
-from .places import Place
+from .physical_index import ElementAddress, PhysicalIndex
+from .physical_layouts import PhysicalLayout
 from .sizes import Index, Sizes
 
 MAX_INLINE = 72
@@ -110,9 +110,9 @@ class ElementEmitter:
         self._scalar_names: dict[tuple[ElementType, bytes], Expr] = {}
         self.pointers: dict[int, PointerParameter] = {}
         """By the number of the fused computation's parameter."""
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, PhysicalLayout] = {}
         """By the number of the parameter, for those that are not in row-major order."""
-        self.place_index = PlaceIndex(writer, sizes)
+        self.place_index = PhysicalIndex(writer, sizes)
         self.used: set[int] = set()
         self.spilled: dict[tuple[HloInstruction, Index], Callable[[], Expr]] = {}
         """Values that an earlier loop of the nest has left in an output, and the function that reads them back: their
@@ -192,7 +192,7 @@ class ElementEmitter:
         place = self.places.get(number)
         return self.read(self.pointers[number], self.place_index.spot(place, instruction, index), place)
 
-    def read(self, pointer: PointerParameter, spot: Spot, place: Place | None) -> Expr:
+    def read(self, pointer: PointerParameter, spot: ElementAddress, place: PhysicalLayout | None) -> Expr:
         """An element of a buffer, in the type in which it is held."""
         value: Expr = pointer_of(pointer)[spot.offset]
         if place is not None and spot.shift is not None:

@@ -36,10 +36,10 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ..loops.expressions import ZERO, Expr, Name, Number, binary, call, is_number, minimum
 from ..loops.writer import cast
 from ..machine import target_machine
-from .applied import KernelText
 from .element import CAST
 from .kernel import HI, LO, EmittedKernel
 from .radix_sort import key_at, restore_merged
+from .scalar_computations import KernelText
 from .sort import RowSorter
 from .sort_keys import SortKey, element_of, keys_of
 

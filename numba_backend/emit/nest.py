@@ -41,8 +41,8 @@ from .element import ElementEmitter, is_held_as_stored, loaded, stored
 from .kernel import HI, LO, EmittedKernel, memory_type, pointer_of, program_of
 from .large_results import large_result
 from .movement import clamped_starts
-from .place_index import LoopDigit, Spot, TileLoops, guide_of, loop_digits, reached_parameters
-from .places import Place
+from .physical_index import ElementAddress, LoopDigit, TileLoops, guide_of, loop_digits, reached_parameters
+from .physical_layouts import PhysicalLayout
 from .sizes import Index, Sizes
 from .transposes import Tiles, TransposeEmitter, moved_parameter, tiles_of
 
@@ -88,11 +88,11 @@ class NestEmitter:
             else:
                 self.outputs.append(PointerParameter("out" if single else f"out{k}", root.shape.element, None, k))
 
-    def spot(self, output: int, index: Index) -> Spot:
+    def spot(self, output: int, index: Index) -> ElementAddress:
         """Where an output's element is."""
         return self.elements.place_index.spot(self.fused.root_places.get(output), self.roots[output], index)
 
-    def store(self, output: int, spot: Spot, value: Expr) -> None:
+    def store(self, output: int, spot: ElementAddress, value: Expr) -> None:
         """Write an element of an output. An element of a packed output is written into the byte that it shares::
 
             out[at0 // 2] = uint8((int64(out[at0 // 2]) & ~(15 << (at0 % 2 * 4))) | ((int64(x) & 15) << (at0 % 2 * 4)))
@@ -120,7 +120,7 @@ class NestEmitter:
             byte = (cast("int64", pointer[spot.offset]) & ~(mask << spot.shift)) | byte
         self.writer.store(pointer, spot.offset, cast("uint8", byte))
 
-    def stored_value(self, output: int, spot: Spot) -> Expr:
+    def stored_value(self, output: int, spot: ElementAddress) -> Expr:
         """The current value of an output's element."""
         return self.elements.read(self.outputs[output], spot, self.fused.root_places.get(output))
 
@@ -449,7 +449,7 @@ whole bytes of any type."""
 def _tiled_nest(
     nest: NestEmitter, domain: HloInstruction, digits: Sequence[LoopDigit], write: Callable[[Index], None]
 ) -> EmittedKernel:
-    """A nest in the physical order of an array; see `place_index.py`. The loops over tiles are sliced as one."""
+    """A nest in the physical order of an array; see `physical_index.py`. The loops over tiles are sliced as one."""
     packed = [place for place in nest.fused.root_places.values() if place.packed_bits]
     places = (*nest.fused.root_places.values(), *nest.fused.parameter_places.values())
     linear = [place for place in places if place.packed_bits and place.is_linear]
@@ -497,7 +497,7 @@ def _tiled_nest(
     return nest.finish(extent, whole_bytes=whole_bytes)
 
 
-def _in_whole_bytes(place: Place, outer: Sequence[LoopDigit]) -> bool:
+def _in_whole_bytes(place: PhysicalLayout, outer: Sequence[LoopDigit]) -> bool:
     """True when elements of a packed array that differ in a digit of the outer loops never share a byte: these digits
     are the most major ones of the place, and the digits below them fill whole bytes."""
     major, minor = place.digits[: len(outer)], place.digits[len(outer) :]

@@ -50,7 +50,7 @@ from .element import CAST
 from .kernel import HI, LO, EmittedKernel
 from .nest_arg import is_arg_reduction
 from .nest_rows import RowNest
-from .place_index import reached_parameters
+from .physical_index import reached_parameters
 from .reduce import combined
 from .sizes import LITERAL_LIMIT, Index
 

@@ -38,7 +38,7 @@ from .kernel import HI, LO, EmittedKernel, memory_type
 from .long_sums import BLOCK_OF_COLUMN, block_of, is_inexact_sum, narrowed, neutral, wide_type, widened
 from .nest import loop_variable
 from .nest_reduce import ReductionNest
-from .place_index import LoopDigit, Spot
+from .physical_index import ElementAddress, LoopDigit
 from .reduce import combined
 from .sizes import Index
 
@@ -194,22 +194,22 @@ class ColumnNest(ReductionNest):
         types = [wide_type(reduce) or memory_type(reduce.shape.element) for reduce, _ in sums]
         totals = [writer.local_array(writer.fresh("total"), COLUMN_BLOCK, type_) for type_ in types]
 
-        def each_column(act: Callable[[HloInstruction, int, Name, Expr, Spot], None]) -> None:
+        def each_column(act: Callable[[HloInstruction, int, Name, Expr, ElementAddress], None]) -> None:
             with minor_loops(level) as minor:
                 kept_index = tuple({**outer, **minor}[d] for d in self.kept)
                 for (reduce, output), total in zip(sums, totals, strict=True):
                     act(reduce, output, total, place(minor), self.spot(output, kept_index))
 
-        def begin(reduce: HloInstruction, output: int, total: Name, at: Expr, spot: Spot) -> None:
+        def begin(reduce: HloInstruction, output: int, total: Name, at: Expr, spot: ElementAddress) -> None:
             writer.store(total, at, widened(reduce, self.stored_value(output, spot)))
             self.store(output, spot, neutral(self.elements, reduce))
 
-        def add(reduce: HloInstruction, output: int, total: Name, at: Expr, spot: Spot) -> None:
+        def add(reduce: HloInstruction, output: int, total: Name, at: Expr, spot: ElementAddress) -> None:
             block_sum = widened(reduce, self.stored_value(output, spot))
             writer.store(total, at, combined(self.elements, reduce, [total[at]], [block_sum])[0])
             self.store(output, spot, neutral(self.elements, reduce))
 
-        def end(reduce: HloInstruction, output: int, total: Name, at: Expr, spot: Spot) -> None:
+        def end(reduce: HloInstruction, output: int, total: Name, at: Expr, spot: ElementAddress) -> None:
             self.store(output, spot, narrowed(reduce, total[at]))
 
         each_column(begin)

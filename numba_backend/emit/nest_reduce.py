@@ -23,7 +23,7 @@ from ...hlo.ops import Trait, has_trait
 from ..loops.expressions import Expr
 from .collapse import FusedBody
 from .nest import NestEmitter, loop_variable
-from .place_index import LoopDigit, guide_of
+from .physical_index import LoopDigit, guide_of
 from .reduce import folded
 from .sizes import Index
 

@@ -34,10 +34,10 @@ from ...hlo.passes.patterns import reducer_opcode
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, binary, minimum, unary
 from ..loops.writer import cast
 from ..machine import target_machine
-from .applied import KernelText
 from .inlined import Inlined
 from .kernel import HI, LO, EmittedKernel, memory_type
 from .nest import loop_variable
+from .scalar_computations import KernelText
 from .scatter_plan import PlanLoop, scatter_plan
 from .sizes import LITERAL_LIMIT
 

@@ -48,9 +48,9 @@ from ...hlo.passes.patterns import reducer_identity, reducer_opcode
 from ...hlo.passes.simplify.reducers import binary_reducer
 from ..loops.expressions import minimum
 from ..loops.writer import cast
-from .applied import KernelText
 from .inlined import Inlined
 from .kernel import HI, LO, EmittedKernel, memory_type
+from .scalar_computations import KernelText
 from .scatter import ScatterEmitter
 
 LEAST_UPDATES = 1 << 15

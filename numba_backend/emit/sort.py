@@ -27,9 +27,9 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ..cost import MERGED
 from ..loops.expressions import ZERO, Expr, Name, all_of, call
 from ..loops.writer import boolean, cast
-from .applied import Buffer, KernelText
 from .element import loaded
 from .kernel import HI, LO, EmittedKernel
+from .scalar_computations import Buffer, KernelText
 
 RUN = 8
 """The number of elements that are sorted by insertion."""

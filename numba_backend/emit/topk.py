@@ -22,8 +22,8 @@ from ...hlo.shape import Shape
 from ..cost import INSERTED, LOOKED_AT
 from ..loops.expressions import Expr, binary, call
 from ..loops.writer import boolean, cast
-from .applied import Buffer
 from .kernel import EmittedKernel
+from .scalar_computations import Buffer
 from .sort import RowSorter
 from .sort_keys import SortKey, integer_key
 

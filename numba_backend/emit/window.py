@@ -32,8 +32,8 @@ from contextlib import ExitStack, contextmanager
 from ...hlo.ir import HloInstruction
 from ...hlo.window import dilated, is_plain
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
-from .applied import Buffer, KernelText
 from .kernel import HI, LO, EmittedKernel
+from .scalar_computations import Buffer, KernelText
 from .window_axes import MANY_ROWS, UNROLLED, Axis, axes_of, kernel_axes, row_major, take_apart
 
 BLOCK = 1024

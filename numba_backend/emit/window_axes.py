@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from ...hlo.window import Window, WindowDimension, dilated, is_plain, is_trivial
 from ..loops.expressions import Binary, Expr, Name, all_of, is_number, maximum, minimum, product
-from .applied import LITERAL_LIMIT, KernelText
+from .scalar_computations import LITERAL_LIMIT, KernelText
 
 UNROLLED = 32
 """A window is unrolled up to this many elements (times the number of operands)."""

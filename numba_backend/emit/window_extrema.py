@@ -26,9 +26,9 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_opcode
 from ..loops.expressions import ZERO, Expr, Name, call, minimum
-from .applied import Buffer
 from .kernel import HI, LO, EmittedKernel
 from .reduce import key_functions
+from .scalar_computations import Buffer
 from .window_scan import Row, Scan, Scans
 
 BLOCK = 256

@@ -30,9 +30,9 @@ from ...hlo.passes.patterns import reducer_opcode
 from ...hlo.window import dilated, is_plain
 from ..loops.expressions import Expr, Name, Number, all_of, call, maximum, minimum, product
 from ..loops.writer import cast
-from .applied import Buffer, KernelText
 from .convolution_copy import carry
 from .kernel import HI, LO, EmittedKernel, memory_type
+from .scalar_computations import Buffer, KernelText
 from .window_axes import UNROLLED, Axis, added, axes_of, kernel_axes, row_major, take_apart
 
 HELD = 4096

@@ -30,8 +30,8 @@ from ...hlo.window import is_trivial
 from ..loops.expressions import ZERO, Expr, Name, minimum, product
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
-from .applied import Buffer, KernelText
 from .kernel import HI, LO, EmittedKernel, memory_type
+from .scalar_computations import Buffer, KernelText
 from .window_axes import added
 
 BLOCK = 128

@@ -18,8 +18,8 @@ from contextlib import ExitStack
 from ...hlo.ir import HloInstruction
 from ...hlo.window import dilated, is_plain
 from ..loops.expressions import ZERO, Binary, Expr, Name, Number, all_of, call, unary
-from .applied import Buffer, KernelText
 from .kernel import HI, LO, EmittedKernel
+from .scalar_computations import Buffer, KernelText
 from .window_axes import MANY_ROWS, UNROLLED, KernelAxis, axes_of, kernel_axes, row_major
 
 

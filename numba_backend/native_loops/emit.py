@@ -32,17 +32,17 @@ from ...hlo.element_type import ElementType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ..bodies import Bodies
 from ..cost import PATIENCE
 from ..emit.kernel import EmittedKernel, memory_type
+from ..fused_computations import FusedComputations
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import ZERO, Binary, Call, Expr, Name, Number, call, unary
 from ..loops.forward import forwarded
 from ..loops.lanes import in_lanes, with_lanes
 from ..loops.masks import within_masks
-from ..loops.once import without_single_loops
 from ..loops.opaque import with_opaque_sums
 from ..loops.rewrite import Substitution
+from ..loops.single_iteration import without_single_iterations
 from ..loops.split import split_loops
 from ..loops.statements import (
     Assign,
@@ -87,7 +87,7 @@ class NativeLoop:
     """The number of the operand that is the watch."""
 
 
-def emit_native_loop(fused: HloComputation, bodies: Bodies) -> NativeLoop:
+def emit_native_loop(fused: HloComputation, bodies: FusedComputations) -> NativeLoop:
     """The kernel of an outlined loop. Its results already hold the operands that they overwrite."""
     batch = batch_in(fused)
     if batch is not None:
@@ -99,7 +99,7 @@ def emit_native_loop(fused: HloComputation, bodies: Bodies) -> NativeLoop:
 
 
 class _Emitter(Storage):
-    def __init__(self, fused: HloComputation, bodies: Bodies, batch: Batch | None) -> None:
+    def __init__(self, fused: HloComputation, bodies: FusedComputations, batch: Batch | None) -> None:
         super().__init__(fused, bodies, batch)
         self._before: dict[HloInstruction, Sequence[Move]] = {}
         self._at_end: dict[HloComputation | None, Sequence[Move]] = {}
@@ -319,7 +319,7 @@ class _Emitter(Storage):
         written = Substitution(values, {n: m.access for n, m in memories.items()}, self.fresh).block(program.body)
         self._block.append(Comment(program.name))
         written = within_masks(written, self._zeros(kernel, values))
-        self._block += with_lanes(without_single_loops(split_loops(written)), self._registers)
+        self._block += with_lanes(without_single_iterations(split_loops(written)), self._registers)
         self._nanoseconds += kernel.nanoseconds
         self._kernels.append(program.name.removeprefix("fused_"))
 

@@ -18,9 +18,9 @@ from ..cost import BYTE
 from ..emit.convolution import sizes_of
 from ..emit.kernel import EmittedKernel
 from ..loops.statements import walk
-from ..rows import row_rule, share_rule
-from ..rows.table import RowContext
-from ..runtime.program import Argument, RowRefused, pointer
+from ..lowering_rules import lowering_rule, share_rule
+from ..lowering_rules.table import LoweringContext
+from ..runtime.program import Argument, LoweringRefused, pointer
 
 
 class Scratch(NamedTuple):
@@ -57,7 +57,7 @@ class Part:
     """False where the row calls BLAS, which is faster than the kernel."""
 
 
-class _Recorder(RowContext):
+class _Recorder(LoweringContext):
     """The context that keeps the steps. Its places are the bases of pointers."""
 
     def __init__(self, instruction: HloInstruction) -> None:
@@ -110,13 +110,13 @@ def part_of(instruction: HloInstruction, computation: HloComputation) -> Part | 
 
 
 def _by_its_row(instruction: HloInstruction) -> Part | None:
-    rule = row_rule(instruction.opcode)
+    rule = lowering_rule(instruction.opcode)
     if rule is None:
         return None
     recorder = _Recorder(instruction)
     try:
         rule(recorder, instruction)
-    except RowRefused:
+    except LoweringRefused:
         return None
     kernels = [step.kernel for step in recorder.steps if isinstance(step, CallKernel)]
     statements = sum(1 for kernel in kernels for _ in walk(kernel.program.body))

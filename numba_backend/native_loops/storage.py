@@ -12,8 +12,8 @@ from ...hlo.buffers.coalescing import Buffer, Home
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloComputation, HloModule, InputOutputAlias
 from ...hlo.opcode import Opcode
-from ..bodies import Bodies
 from ..emit.kernel import memory_type
+from ..fused_computations import FusedComputations
 from ..loops.expressions import Expr, Name, Number
 from ..loops.statements import Block, LocalArray, PointerParameter, ScalarParameter, SizeParameter
 from ..loops.typing import pointer_to
@@ -30,7 +30,7 @@ _LOOP_VARIABLES = frozenset("ijklmpqr")
 class Storage:
     """The buffers of an outlined loop, and what has been made of them so far."""
 
-    def __init__(self, fused: HloComputation, bodies: Bodies, batch: Batch | None) -> None:
+    def __init__(self, fused: HloComputation, bodies: FusedComputations, batch: Batch | None) -> None:
         self.fused, self.bodies = fused, bodies
         self._is_long = instructions_in(fused) > LONG
         self._most_literal = MOST_LOCAL_ELEMENTS_OF_LONG if self._is_long else MOST_LOCAL_ELEMENTS

@@ -9,7 +9,7 @@ rows are cut in one of three ways:
 * Products of floats whose tiles fit and fusions between them are a chain (`runtime/chain.py`). The rows are the
   matrices of a batch, if there are enough and what is between the products is small enough for a second-level cache;
   then a chain may also reduce over rows of a matrix, as gradients do. Otherwise they are rows of matrices.
-* A convolution or a window is cut into images or rows, as its rule in `rows/` says; fusions follow it.
+* A convolution or a window is cut into images or rows, as its rule in `lowering_rules/` says; fusions follow it.
 
 A scatter is the last instruction of its group: the others compute its indices or updates.
 """
@@ -27,13 +27,13 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.passes.fuse.outline_loops import is_outlined_loop
-from ..bodies import Bodies, origin_of
 from ..dot import gemm_of, strides_of
 from ..emit.inlined import may_be_inlined
 from ..emit.kernel import EmittedKernel
+from ..fused_computations import FusedComputations, origin_of
+from ..lowering_rules import output_rows_rule
 from ..machine import target_machine
 from ..policy.products import ROWS, SHALLOW_DEPTH, is_kernel, suits_tiles
-from ..rows import output_rows_rule
 from ..runtime.blas import MOST_EPILOGUES
 from ..runtime.chain import MOST_ARGUMENTS, Cut
 from .form import Leaf, leaf_of
@@ -122,7 +122,7 @@ def divides_rows(extent: int, sizes: tuple[int, ...]) -> bool:
     return extent in itertools.accumulate(sizes, operator.mul)
 
 
-def find_groups(computation: HloComputation, bodies: Bodies, *, products_only: bool) -> list[Group]:
+def find_groups(computation: HloComputation, bodies: FusedComputations, *, products_only: bool) -> list[Group]:
     """The output fusions that a scheduled computation should have. `products_only`: chains alone."""
     finder = _Finder(computation, bodies)
     rules: dict[Opcode, tuple[Callable[[int], Group | None], ...]] = {
@@ -151,7 +151,7 @@ def _is_dense(instruction: HloInstruction) -> bool:
 
 
 class _Finder:
-    def __init__(self, computation: HloComputation, bodies: Bodies) -> None:
+    def __init__(self, computation: HloComputation, bodies: FusedComputations) -> None:
         self.computation, self.bodies = computation, bodies
 
     def chain(self, number: int) -> Group | None:

@@ -10,7 +10,7 @@ from ...hlo.ir import HloComputation, HloInstruction, HloModule
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ...hlo.passes.rewrite import map_each_computation
-from ..bodies import Bodies
+from ..fused_computations import FusedComputations
 from ..machine import target_machine
 from .find import Group, find_groups
 from .form import Leaf, Pieces, fusion_of, leaf_of, with_pieces
@@ -36,7 +36,7 @@ class OutputFusion:
     """The pass. `by_pieces`: kernels run piece by piece; if not, each runs for all
     rows before the next one, and only products are fused, whose kernels differ."""
 
-    bodies: Bodies
+    bodies: FusedComputations
     by_pieces: bool = True
     name: str = "output-fusion"
 

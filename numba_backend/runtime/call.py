@@ -21,15 +21,15 @@ import functools
 from array import array
 from collections.abc import Callable, Sequence
 
-from .board import BOARD_WORD, board_address
 from .executor import HEADER_WORDS, native_function
+from .executor_hook import HOOK_WORD, hook_address
 from .store import default_store
 from .threads import pool_pointer
 
 # Words of a program's header for `call_program` (the first 9 words are for the executor). EXECUTE is the address of the
 # word that has the executor's address: recorder.py changes it.
 BASES, PARALLEL, BRIEF, SLOW, FAILED, EXECUTE, API, POOL = range(9, 17)
-assert POOL == HEADER_WORDS - 1 and EXECUTE == BOARD_WORD
+assert POOL == HEADER_WORDS - 1 and EXECUTE == HOOK_WORD
 
 _FUNCTIONS = (
     "PySequence_Size", "PySequence_GetItem", "PyLong_AsLongLong", "PyErr_Occurred", "PyErr_Clear", "Py_DecRef",
@@ -136,7 +136,7 @@ def _definition() -> _MethodDefinition:
 def header_words(bases: int, parallel: bool, brief: bool, slow: object, failed: object) -> list[int]:
     """The words BASES to POOL of a program's header; the block must keep `slow` and `failed` alive."""
     api, _ = _api().buffer_info()
-    return [bases, parallel, brief, id(slow), id(failed), board_address(), api, pool_pointer()]
+    return [bases, parallel, brief, id(slow), id(failed), hook_address(), api, pool_pointer()]
 
 
 def program_function(block: ProgramBlock) -> Callable[[Sequence[int]], None]:

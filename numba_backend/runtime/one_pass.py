@@ -46,16 +46,16 @@ from ..loops.statements import (
     walk,
 )
 from ..loops.vectorized_calls import LONG
-from .assigned_once import assigned_once
 from .block_moves import write_streamed, write_turn
 from .dialect_define import Cast, DialectFunction, Kind
 from .dialect_memory import MOST_ELEMENTS, stack_array
 from .lane_loops import LaneWriter, Scalar, Vectors, multiplies_words
 from .llvm_values import allow_contraction, cast, constant, truth, value_type
 from .loop_hints import LoopHints
-from .math.called import CalledFunction
+from .math.outlined import OutlinedFunction
 from .operators import operation
 from .repeated_sections import Section, repeated_sections
+from .single_assignment import assigned_once
 
 _BINARY: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -104,7 +104,7 @@ class OnePass:
         self._slots: dict[str, Any] = {}
         """Memory of variables."""
         self._values: dict[str, Any] = {}
-        """The values of those that need none: assigned_once.py."""
+        """The values of those that need none: single_assignment.py."""
         self._once: frozenset[str] = frozenset()
         self._loops: list[_Loop] = []
         self._hints = LoopHints(module)
@@ -496,7 +496,7 @@ class OnePass:
         own = self._written.get((name, kinds))
         if own is None:
             types_ = [argument.value.type for argument in arguments]
-            own = self._written[name, kinds] = CalledFunction(
+            own = self._written[name, kinds] = OutlinedFunction(
                 self._module, f"{name}_{len(self._written)}", found.emit, types_, value_type(found.result),
                 self._repeated[name], self._of_sections or (),
             )  # fmt: skip

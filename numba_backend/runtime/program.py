@@ -127,7 +127,7 @@ class _Row(NamedTuple):
         return " ".join([self.op.name.lower(), *map(str, self.shown), *([targets] if targets else [])])
 
 
-class RowRefused(Exception):
+class LoweringRefused(Exception):
     """A builder cannot have this row; the text says why."""
 
 
@@ -231,8 +231,7 @@ class ProgramBuilder:
             self._row(Op.ZERO, (destination, f"{nbytes} bytes"), self._pointer(destination), _not_negative(nbytes))
 
     def own_rule(self, opcode: object) -> Callable[..., None] | None:
-        """The rule that makes the rows of an operation for this kind of builder, in place of that of `rows/`; or
-        None."""
+        """The rule that lowers an operation for this kind of builder, in place of `lowering_rules/`; or None."""
         return None
 
     def label(self) -> Label:

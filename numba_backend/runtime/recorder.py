@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from ...hlo.forking import Order, fork_lock
-from .board import BOARD, BOARD_WORD, EXECUTE, board_address
 from .executor import EXECUTOR, native_function
+from .executor_hook import EXECUTE, HOOK, HOOK_WORD, hook_address
 from .libc import libc_address
 from .recorder_code import (
     BUFFER_WORDS,
@@ -63,7 +63,7 @@ MAX_EVENTS = 1_000_000
 _PERIOD = 5e-3
 """Seconds from one look at the rings to the next."""
 
-RECORDED_EXECUTOR = native_function("execute_recorded", recorded_executor(BOARD_WORD), 3)
+RECORDED_EXECUTOR = native_function("execute_recorded", recorded_executor(HOOK_WORD), 3)
 RECORDER_FUNCTIONS = (RECORDED_EXECUTOR, RECORD_EVENT, RECORD_PIECE, RECORD_PRODUCT_PIECE)
 
 NDArray = np.ndarray[Any, Any]
@@ -106,7 +106,7 @@ class _Recorder:
 
     def __init__(self) -> None:
         self._lock = fork_lock(Order.POOL)
-        self._board = BOARD
+        self._hook = HOOK
         self._buffers: NDArray | None = None
         self._memory: mmap.mmap | None = None
         self._generation = 0
@@ -119,12 +119,12 @@ class _Recorder:
         with self._lock:
             if self._recording is not None:
                 raise RuntimeError("programs are being recorded already")
-            board, _ = self._board, board_address()
-            recorded, board[RECORD], board[PIECE], board[PRODUCT_PIECE] = default_store().get_many(RECORDER_FUNCTIONS)
+            hook, _ = self._hook, hook_address()
+            recorded, hook[RECORD], hook[PIECE], hook[PRODUCT_PIECE] = default_store().get_many(RECORDER_FUNCTIONS)
             if self._buffers is None:
                 self._create()
-            board[START] = board[NEXT]
-            board[HOMELESS] = 0
+            hook[START] = hook[NEXT]
+            hook[HOMELESS] = 0
             self._recording = Recording()
             self._ended = threading.Event()
             self._reader = threading.Thread(
@@ -132,21 +132,21 @@ class _Recorder:
             )
             self._reader.start()
             self._generation += 1
-            board[GENERATION] = self._generation
-            board[EXECUTE] = recorded
+            hook[GENERATION] = self._generation
+            hook[EXECUTE] = recorded
 
     def stop(self) -> Recording:
         with self._lock:
             recording, reader = self._recording, self._reader
             if recording is None or reader is None:
                 raise RuntimeError("programs are not being recorded")
-            self._board[EXECUTE] = default_store().get(EXECUTOR)
-            self._board[GENERATION] = 0
+            self._hook[EXECUTE] = default_store().get(EXECUTOR)
+            self._hook[GENERATION] = 0
             self._ended.set()
             self._recording = self._reader = None
         reader.join()
         self._empty(recording)
-        recording.lost += self._board[HOMELESS]
+        recording.lost += self._hook[HOMELESS]
         assert self._buffers is not None and self._memory is not None
         for number in self._owned():
             recording.lost += int(self._buffers[number, LOST])
@@ -160,9 +160,9 @@ class _Recorder:
 
     def forget(self) -> None:
         """For a forked child."""
-        self._board[GENERATION] = 0
+        self._hook[GENERATION] = 0
         if self._recording is not None:
-            self._board[EXECUTE] = default_store().get(EXECUTOR)
+            self._hook[EXECUTE] = default_store().get(EXECUTOR)
             self._recording = self._reader = None
 
     def _create(self) -> None:
@@ -172,12 +172,12 @@ class _Recorder:
         key = ctypes.c_uint32()
         if ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None):
             raise MemoryError("the system has no key for what belongs to a thread")
-        board = self._board
-        board[KEY], board[FIRST] = key.value, self._buffers.ctypes.data
+        hook = self._hook
+        hook[KEY], hook[FIRST] = key.value, self._buffers.ctypes.data
         for word, name in (
             (CLOCK, "clock_gettime"), (GET, "pthread_getspecific"), (SET, "pthread_setspecific"), (SELF, "gettid"),
         ):  # fmt: skip
-            board[word] = libc_address(name)
+            hook[word] = libc_address(name)
 
     def _read_again(self, ended: threading.Event, beside: Callable[[], object]) -> None:
         while not ended.wait(_PERIOD):
@@ -187,7 +187,7 @@ class _Recorder:
             beside()
 
     def _owned(self) -> list[int]:
-        first, last = self._board[START], self._board[NEXT]
+        first, last = self._hook[START], self._hook[NEXT]
         return [number & (BUFFERS - 1) for number in range(first, min(last, first + BUFFERS))]
 
     def _empty(self, recording: Recording) -> None:

@@ -1,6 +1,6 @@
 """The native half of recording: an executor that notes when each row began and ended, and where it notes that.
 
-A call of a program takes its executor from the first word of a block, the board (board.py). While nothing is
+A call of a program takes its executor from the first word of the executor hook (executor_hook.py). While nothing is
 recorded that is the usual executor, which knows nothing of all this. Otherwise it is `execute_recorded`, the same text
 with a few lines more:
 
@@ -18,12 +18,12 @@ event is not kept, but counted in a table of the thread: by row, how many there 
 from __future__ import annotations
 
 from .blas import BATCH, ITEM
-from .board import EXECUTE
 from .executor import FUEL, GEMM_WORDS, Marks, Op, executor_text, native_function
+from .executor_hook import EXECUTE
 
 GENERATION, RECORD, PIECE, PRODUCT_PIECE, CLOCK, GET, SET, KEY, SELF, FIRST, START = range(EXECUTE + 1, 12)
 NEXT, HOMELESS = 16, 24
-"""The words of the board (board.py) after the executor's: the number of the recording, 0 if none runs; functions;
+"""The words of the executor hook after the executor's: the number of the recording, 0 if none runs; functions;
 the key of each thread's own word; where the buffers begin, and how many had got an owner before this recording. Apart
 from them, since threads write there: the number of buffers that have got an owner; the number of events of threads that
 found no buffer. Buffers are given out in turn, so that a thread which is late with an event of the recording before
@@ -60,7 +60,7 @@ def _record(row: str, began: str, ended: str, indent: int, lo: str = "0", hi: st
 
 
 _PRODUCT_EXTRA = GEMM_WORDS
-"""After the words of a copied row: its own function for pieces, the row's address, the board."""
+"""After the words of a copied row: its own function for pieces, the row's address, the hook."""
 
 _RECORDED = Marks(
     name="execute_recorded",
@@ -173,7 +173,7 @@ def record_product_piece(lo, hi, block):
 
 
 def recorded_executor(execute_word: int) -> str:
-    """The text of `execute_recorded`; `execute_word`: the word of a program's header that has the board's address."""
+    """The text of `execute_recorded`; `execute_word`: the word of a program's header that has the hook's address."""
     return executor_text(_RECORDED._replace(begin=_RECORDED.begin.replace("EXECUTE_WORD", str(8 * execute_word))))
 
 

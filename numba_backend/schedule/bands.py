@@ -66,7 +66,7 @@ class OperandBand:
             writer.assign(self.skips, 0)
 
     def limits(self, row: Expr, rows: int, before: Expr, deep: Expr) -> Limits:
-        """From where to where the sums of `rows` rows go, of `deep` columns after `before` others."""
+        """From where to where the sums of `lowering_rules` rows go, of `deep` columns after `before` others."""
         writer, band = self.writer, self.band
         begin, end = writer.assign("begin_p", 0), writer.assign("end_p", deep)
         with writer.if_(self.skips.eq(1)):

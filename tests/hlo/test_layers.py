@@ -20,7 +20,7 @@ from hloom.hlo.text.codecs import MARK
 from hloom.numba_backend.emit.element import ELEMENT
 from hloom.numba_backend.expansions import NUMBA_EXPANSIONS
 from hloom.numba_backend.lowering import LOWERED
-from hloom.numba_backend.rows import ROWS, load_all
+from hloom.numba_backend.lowering_rules import LOWERING_RULES, load_all
 from hloom.tracer.arrays.overlay import EXTENDED
 
 from hloom.backend_check.op_table import CASES, WITHOUT_CASES
@@ -44,7 +44,7 @@ def says(table: RuleTable) -> Callable[[Opcode], object]:
 def is_compiled(opcode: Opcode) -> object:
     """In a loop nest, as a row of the program, inlined, or written with other ops. Memory needs no code."""
     memory = opcode in (Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.OPT_BARRIER)
-    elsewhere = (ROWS, LOWERED, NUMBA_EXPANSIONS, INLINED)
+    elsewhere = (LOWERING_RULES, LOWERED, NUMBA_EXPANSIONS, INLINED)
     return memory or opcode in ELEMENT or any(opcode in table for table in elsewhere)
 
 

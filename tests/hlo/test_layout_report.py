@@ -21,7 +21,7 @@ from hloom.hlo.analyses.layout_search import better_layout
 from hloom.hlo.buffers.assignment import assign_buffers
 from hloom.hlo.buffers.coalescing import never_share
 from hloom.hlo.pictures.report_text import readable, report_text
-from hloom.numba_backend.bodies import Bodies
+from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.pipeline import pipeline
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,7 +153,7 @@ def tiled() -> LayoutReport:
 
 
 def test_what_is_written_to_memory_counts(tiled: LayoutReport) -> None:
-    """Bodies of loops count; bodies of fusions and reductions, and what only hands bytes on, do not."""
+    """FusedComputations of loops count; bodies of fusions and reductions, and what only hands bytes on, do not."""
     assert {(b.name, b.where) for b in tiled.buffers} == {
         *(("x0", "main"), ("fast", "main"), ("f", "main"), ("zero", "main"), ("nought", "main"), ("total", "main")),
         *(("sorted{0}", "main"), ("sorted{1}", "main")),
@@ -275,7 +275,7 @@ def test_totals_of_programs(name: str, target: Target, on_device: bool) -> None:
     module = parse(next(path for path in RECORDED if path.stem == name).read_text())
     if on_device:
         module = with_entry_on_device(module, target)
-    bodies = Bodies()
+    bodies = FusedComputations()
     optimized, _ = pipeline(target, bodies).run(module)
     assignment = assign_buffers(optimized, bodies.can_share, fast_memory=target.fast_memory)
     report = report_of_program(assignment, target)

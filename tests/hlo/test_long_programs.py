@@ -24,9 +24,9 @@ from hloom.hlo.ops.custom_call import CustomCallAttributes
 from hloom.hlo.ops.dot import DotAttributes
 from hloom.hlo.ops.reduce import ReduceAttributes
 from hloom.hlo.passes.manager import PassOptions
-from hloom.numba_backend import bodies as bodies_module
-from hloom.numba_backend.bodies import Bodies
+from hloom.numba_backend import bodies as fused_module
 from hloom.numba_backend.emit import FusedBody
+from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.pipeline import pipeline
 
 from support.steps import steps_of
@@ -76,7 +76,7 @@ def _steps(module: HloModule, target: str) -> int:
     """Of passes and buffer assignment."""
 
     def compile_to_buffers() -> None:
-        bodies = Bodies()
+        bodies = FusedComputations()
         optimized, _ = pipeline(target, bodies).run(module)
         assign_buffers(optimized, bodies.can_share, fast_memory=target_named(target).fast_memory)
 
@@ -96,8 +96,8 @@ def test_steps_grow_with_the_length(make: Callable[[int], HloModule], target: st
 def test_equal_bodies_are_one_kernel_that_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reducers of one meaning count as equal, others do not; the layers of a network are alike."""
     written: list[FusedBody] = []
-    emit = bodies_module.emit_fusion
-    monkeypatch.setattr(bodies_module, "emit_fusion", lambda body, sharing: written.append(body) or emit(body, sharing))
+    emit = fused_module.emit_fusion
+    monkeypatch.setattr(fused_module, "emit_fusion", lambda body, sharing: written.append(body) or emit(body, sharing))
 
     def reduced(x: HloInstruction, opcode: Opcode, k: int) -> HloInstruction:
         scalars = [make_parameter(n, Shape.parse("f32[]")) for n in range(2)]
@@ -113,7 +113,7 @@ def test_equal_bodies_are_one_kernel_that_is_written_once(monkeypatch: pytest.Mo
         for k, (x, opcode) in enumerate(zip(arrays, opcodes, strict=True))
     ]
     module = make_module("rows", make_computation("main", make_tuple(rows), arrays))
-    bodies = Bodies()
+    bodies = FusedComputations()
     optimized, _ = pipeline("cpu", bodies).run(module, PassOptions(disabled=frozenset({"cse"})))
     fusions = [i for i in optimized.entry.instructions if i.opcode is Opcode.FUSION]
     for fusion in fusions:

@@ -1,4 +1,4 @@
-"""Elementary functions that a kernel calls so often that they are functions of its module: `runtime/math/called.py`."""
+"""Elementary functions that a kernel calls often: functions of its module (`runtime/math/outlined.py`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hloom.numba_backend.runtime import dialect
 from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
 from hloom.numba_backend.runtime.llvm_backend import optimise
-from hloom.numba_backend.runtime.math.rare import WIDTHS
+from hloom.numba_backend.runtime.math.slow_path import WIDTHS
 
 import hloom
 import hloom.numpy as jnp

@@ -167,8 +167,8 @@ TEXTS = {
 
 ESTIMATES = {
     "emit/packed.py": "products of bytes: instructions that no other kernel has",
-    "rows/fourier.py": "the texts of passes end where the table of factors says",
-    "rows/lapack.py": "around calls of LAPACK",
+    "lowering_rules/fourier.py": "the texts of passes end where the table of factors says",
+    "lowering_rules/lapack.py": "around calls of LAPACK",
 }  # fmt: skip
 """Files with a formula of their own for the estimates of their kernels."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hloom.hlo.opcode import Opcode
 from hloom.numba_backend.emit.fourier import plan_of
-from hloom.numba_backend.rows import HOW
+from hloom.numba_backend.lowering_rules import HOW
 
 import hloom
 import hloom.numpy as jnp

@@ -12,7 +12,7 @@ import pytest
 from hloom.hlo.custom_call_targets.table import LAPACK
 from hloom.hlo.errors import UnsupportedError
 from hloom.numba_backend.linalg import forms
-from hloom.numba_backend.rows import custom_call
+from hloom.numba_backend.lowering_rules import custom_call
 from hloom.numba_backend.runtime import lapack, lapack_calls
 
 import hloom

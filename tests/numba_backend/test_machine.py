@@ -27,12 +27,12 @@ from hloom.numba_backend.emit.copies import emit_copy
 from hloom.numba_backend.emit.kernel import EmittedKernel
 from hloom.numba_backend.emit.transposes import tiles_of
 from hloom.numba_backend.loops.statements import SizeParameter
+from hloom.numba_backend.lowering_rules import fourier, window
 from hloom.numba_backend.machine import ANY_TARGET, Machine, compiling_for, target_machine, this_machine, with_numbers
 from hloom.numba_backend.native_loops.batch import block_members
 from hloom.numba_backend.native_loops.memory import Lanes
 from hloom.numba_backend.output_fusion import find
 from hloom.numba_backend.policy import convolutions
-from hloom.numba_backend.rows import fourier, window
 from hloom.numba_backend.runtime import store
 from hloom.numba_backend.runtime.dialect import SCOPE
 from hloom.numba_backend.runtime.executor import Op

@@ -13,7 +13,7 @@ import pytest
 from hloom.hlo.passes.layout.buffer_layouts import reshape_is_bitcast
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit import canonical, emit_fusion
-from hloom.numba_backend.emit.places import Digit, Place, place_of
+from hloom.numba_backend.emit.physical_layouts import Digit, PhysicalLayout, physical_layout_of
 from hloom.numba_backend.loops.statements import PointerParameter
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,7 +43,7 @@ def row_major_place(sizes: Sequence[int], index: Sequence[int]) -> int:
 @settings(max_examples=400)
 @given(shapes())
 def test_a_place_is_the_linear_index(shape: hlo.Shape) -> None:
-    place = place_of(shape)
+    place = physical_layout_of(shape)
     kept = [size for size in shape.dimensions if size != 1]
     for index in product(*map(range, shape.dimensions)):
         squeezed = [i for i, size in zip(index, shape.dimensions, strict=True) if size != 1]
@@ -54,7 +54,7 @@ def test_a_place_is_the_linear_index(shape: hlo.Shape) -> None:
 @settings(max_examples=400)
 @given(shapes())
 def test_dimensions_that_may_merge_lie_like_one(shape: hlo.Shape) -> None:
-    place = place_of(shape)
+    place = physical_layout_of(shape)
     if place is None:
         return
     kept = [size for size in shape.dimensions if size != 1]
@@ -83,7 +83,7 @@ def test_dimensions_that_may_merge_lie_like_one(shape: hlo.Shape) -> None:
     ],
 )
 def test_places_are_no_more_than_they_must_be(text: str, digits: list[tuple[int, int, int | None]] | None) -> None:
-    place = place_of(hlo.Shape.parse(text))
+    place = physical_layout_of(hlo.Shape.parse(text))
     found = None if place is None else [(d.source, d.divisor, d.modulus) for d in place.digits]
     assert found == digits
 
@@ -217,7 +217,7 @@ PACKED = [
 @given(st.sampled_from(PACKED).map(hlo.Shape.parse) | shapes(st.sampled_from([hlo.ElementType.S4, hlo.ElementType.U2])))
 def test_threads_do_not_write_to_one_byte(shape: hlo.Shape) -> None:
     """Each iteration of the loop that is split over threads writes to bytes of its own."""
-    if place_of(shape) is None or not shape.num_elements:
+    if physical_layout_of(shape) is None or not shape.num_elements:
         return
     parameter = hlo.make_parameter(0, shape.with_default_layout())
     copy = hlo.make_instruction(hlo.Opcode.COPY, (parameter,), shape=shape)
@@ -272,4 +272,5 @@ def test_a_copy_into_the_same_place_is_no_kernel() -> None:
 
 def test_place_is_hashable() -> None:
     shape = hlo.Shape.parse("f32[30,300]{1,0:T(8,128)}")
-    assert len({place_of(shape), place_of(shape)}) == 1 and isinstance(place_of(shape), Place)
+    assert len({physical_layout_of(shape), physical_layout_of(shape)}) == 1
+    assert isinstance(physical_layout_of(shape), PhysicalLayout)

@@ -13,7 +13,7 @@ from hloom.hlo.ops.sort import SortAttributes
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit import long_sort, network_sort, radix_sort
 from hloom.numba_backend.emit.sort_keys import keys_of
-from hloom.numba_backend.rows import sort as rows
+from hloom.numba_backend.lowering_rules import sort as rows
 
 from hloom import hlo
 from hloom.backend_check.op_case import FLOATS, INTEGERS, make_case, shape_of

@@ -362,9 +362,9 @@ def compiled(process: dict[str, Any]) -> bool:
 
 ABSENT = (
     "numba_backend.compiling", "numba_backend.pipeline", "numba_backend.lowering", "numba_backend.emit",
-    "numba_backend.rows", "numba_backend.loops", "numba_backend.native_loops", "numba_backend.bodies",
-    "numba_backend.timeline", "hlo.passes.manager", "hlo.passes.fuse", "hlo.passes.layout",
-    "hlo.passes.simplify.algebraic_simplifier", "hlo.buffers", "hlo.verifier",
+    "numba_backend.lowering_rules", "numba_backend.loops", "numba_backend.native_loops",
+    "numba_backend.fused_computations", "numba_backend.timeline", "hlo.passes.manager", "hlo.passes.fuse",
+    "hlo.passes.layout", "hlo.passes.simplify.algebraic_simplifier", "hlo.buffers", "hlo.verifier",
 )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ COMPUTED: dict[str, str] = {
     "hloom.command_line.aot": "the user's program",
     "hloom.jax_programs.switch": "JAX's names",
     "hloom.namespaces": "public names of namespaces",
-    "numba_backend.rows": "the files of its folder",
+    "numba_backend.lowering_rules": "the files of its folder",
     "numba_backend.runtime.portable": "files of its folder",
 }
 """The modules that load others by computed names, and which: no test sees these imports. None may join."""

@@ -14,7 +14,7 @@ from hloom.hlo.buffers.assignment import assign_buffers
 from hloom.hlo.memory_pressure import relieve
 from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.text.parser import parse
-from hloom.numba_backend.bodies import Bodies
+from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.lowering import lower_into
 from hloom.numba_backend.pipeline import pipeline
 from hloom.numba_backend.runtime import dialect
@@ -271,7 +271,7 @@ def growth_of(form: str, length: int) -> Growth:
     with steps.counting():
         module = hloom.make_hlo(function)(*arguments)
         verify(parse(module.to_text()))
-        bodies = Bodies()
+        bodies = FusedComputations()
         optimized, _ = pipeline("cpu", bodies).run(module, PassOptions())
         assignment = assign_buffers(optimized, bodies.can_share)
         builder = ProgramBuilder()

@@ -30,7 +30,7 @@ from hloom.hlo.shape import Shape
 from hloom.hlo.target import Target
 from hloom.hlo.targets import target_named
 from hloom.numba_backend import lowering
-from hloom.numba_backend.bodies import Bodies
+from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.pipeline import pipeline
 
 NDArray = np.ndarray[Any, Any]
@@ -76,7 +76,7 @@ class GuardedProgram:
         """`at_end`: buffers end where their page ends; else they begin where it begins. `pattern`: a byte; what buffers
         hold, and the bytes around them, before the program runs."""
         target = target_named(target)
-        bodies = Bodies()
+        bodies = FusedComputations()
         self.module, _ = pipeline(target, bodies).run(module, options)
         self.at_end = at_end
         self.pattern = pattern

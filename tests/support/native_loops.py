@@ -12,9 +12,9 @@ from hloom.hlo.passes.fuse.outline_loops import OutlineLoops
 from hloom.hlo.passes.manager import Pipeline
 from hloom.hlo.targets import target_named
 from hloom.numba_backend import pipeline as pipelines
-from hloom.numba_backend.bodies import Bodies
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.compiling import assembled
+from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.native_loops.cost import can_be_native
 
 import hloom
@@ -36,7 +36,7 @@ class Compiled:
 
 def compile_module(module: HloModule, way: Literal["native", "rows"]) -> Any:
     """The executable of a module in which each loop that can be one kernel is one, or none is."""
-    bodies = Bodies()
+    bodies = FusedComputations()
     passes = pipelines.pipeline("cpu", bodies)
     outline = OutlineLoops(can_be_native if way == "native" else lambda loop: False)
     chosen = Pipeline(

@@ -14,7 +14,7 @@ from hloom.hlo.buffers.checker import verify_buffers
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.passes.manager import PassOptions
-from hloom.numba_backend.bodies import Bodies
+from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.pipeline import pipeline
 
 ROWS = PassOptions(disabled=frozenset({"outline-loops"}))
@@ -32,7 +32,7 @@ class Write:
 def writes_of(module: HloModule) -> list[Write]:
     """Everything that a module writes after all passes but the pass that joins loops. VerificationError if its buffers
     are wrong."""
-    bodies = Bodies()
+    bodies = FusedComputations()
     optimised, _ = pipeline("cpu", bodies).run(module, ROWS)
     assignment = assign_buffers(optimised, bodies.can_share)
     verify_buffers(assignment, bodies.can_share)

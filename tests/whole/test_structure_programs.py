@@ -17,8 +17,8 @@ from hloom.hlo.buffers.checker import verify_buffers
 from hloom.hlo.element_type import ElementType
 from hloom.hlo.passes.manager import PassOptions
 from hloom.hlo.text.parser import parse
-from hloom.numba_backend.bodies import Bodies
 from hloom.numba_backend.compiler import NumbaCompiler
+from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.pipeline import pipeline
 
 from hloom.backend_check.op_values import NDArray
@@ -72,7 +72,7 @@ def test_compiled_code_agrees_with_the_evaluator(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
 def test_passes_and_buffers_are_right(path: Path) -> None:
-    bodies = Bodies()
+    bodies = FusedComputations()
     module, _ = pipeline("cpu", bodies).run(parse(path.read_text()), PassOptions(verify=True))
     verify_buffers(assign_buffers(module, bodies.can_share), bodies.can_share)
 

@@ -14,7 +14,7 @@ from hloom.hlo.passes.manager import Pipeline
 from hloom.hlo.passes.record import PassRecord
 from hloom.numba_backend.ahead.c_program import program_in_c
 from hloom.numba_backend.ahead.standalone import collect
-from hloom.numba_backend.bodies import Bodies
+from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.pipeline import pipeline
 
 from .build import Builder
@@ -63,7 +63,7 @@ class CCompiler(Compiler):
         """The module in C. UnsupportedError for what needs Python or a library of this process."""
         if module.replica_count * module.num_partitions > 1:
             raise UnsupportedError(f"module {module.name} is for several devices; the backend 'c' has one")
-        bodies = Bodies()
+        bodies = FusedComputations()
         optimized, records = pipeline(target, bodies, by_pieces=False).run(with_row_major_entry(module))
         started = time.perf_counter()
         assignment = assign_buffers(optimized, bodies.can_share)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from .rare import rare_call
+from .slow_path import slow_path_call
 from .value import INFINITY, Boolean, Float, Integer, absolute, copysign, fma, from_bits, select, truncate
 
 
@@ -18,7 +18,7 @@ def remainder(x: Float, y: Float) -> Float:
     def is_large(a: Float, b: Float) -> Boolean:
         return (a / b >= limit) & (a < INFINITY) & (b > 0.0)
 
-    reduced = rare_call("remainder", is_large, _long_division, magnitude, divisor)
+    reduced = slow_path_call("remainder", is_large, _long_division, magnitude, divisor)
     large = is_large(magnitude, divisor)
     rest = fma(-truncate(magnitude / divisor), divisor, magnitude)
     rest = select(rest < 0.0, rest + divisor, rest)

@@ -3,7 +3,7 @@
 x = n pi/2 + r, |r| <= pi/4. Up to 2**30 (f64) or 2**40 (f32), n = rint(2 x / pi), and n pi/2, with pi/2 in two or
 three pieces, is subtracted with fma (Cody and Waite). Above, Payne and Hanek's method is used: of the 1,200 bits of
 2/pi only the 192 that matter are multiplied by x's mantissa, in integers. Such arguments are rare; one test per vector
-finds them (`rare_call`).
+finds them (`slow_path_call`).
 
 f32 is computed in f64 throughout and rounded once. Then cos needs no care for rounding errors, and a tiny r none for
 its subnormal square, so that this takes no more instructions than half of it in f32.
@@ -16,7 +16,7 @@ from typing import Any
 from llvmlite import ir
 
 from .double_double import two_product, two_sum
-from .rare import rare_call
+from .slow_path import slow_path_call
 from .value import (
     F32,
     F64,
@@ -87,14 +87,14 @@ def _reduce(magnitude: Float) -> tuple[Integer, Float, Float | None]:
 
     wide = magnitude.to_format(F64)
     if f is F32:
-        wide = rare_call("angle", is_large, _small_angle, wide)
+        wide = slow_path_call("angle", is_large, _small_angle, wide)
     shifted = fma(wide, TWO_OVER_PI, F64.round_to_integer)
     n = shifted - F64.round_to_integer
     # Exact: both operands are multiples of 2**-53 and the result is below 1.
     first = fma(n, -PI_2_HIGH, wide)
     if f is F32:
         return shifted.to_bits(), fma(n, -PI_2_MIDDLE, first), None
-    coded = rare_call("quarter_turns", is_large, _coded_quarters, wide)
+    coded = slow_path_call("quarter_turns", is_large, _coded_quarters, wide)
     large = is_large(wide)
     # The code is r * 2**(128 n), 2**-80 < |r| < 1.
     bits = coded.to_bits()

@@ -3,8 +3,8 @@
 `Float`, `Integer` and `Boolean` wrap one LLVM value each. An operator appends an instruction to the builder's block and
 wraps its result, so that ``fma(r * r, q, r)`` reads as mathematics and costs a kernel nothing but its instructions:
 there is no callee for Numba to type. Only code that LLVM's loop vectoriser can widen is allowed: straight-line
-arithmetic, selects, and intrinsics with vector forms. No branches, no table look-ups, no calls into libm. (`rare.py`
-has the one exception.)
+arithmetic, selects, and intrinsics with vector forms. No branches, no table look-ups, no calls into libm.
+(`slow_path.py` has the one exception.)
 
 Python numbers on either side of an operator become constants of the other operand's type.
 
@@ -181,7 +181,7 @@ class Integer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Float:
-    """An f32 or f64, or a vector of them (`rare.py`). Comparisons are ordered (false with NaN), except `differs`,
+    """An f32 or f64, or a vector of them (`slow_path.py`). Comparisons are ordered (false with NaN), except `differs`,
     which is true with NaN."""
 
     builder: Any

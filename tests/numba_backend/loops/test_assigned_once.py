@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from hloom.numba_backend.loops.reader import read
-from hloom.numba_backend.runtime.assigned_once import assigned_once
 from hloom.numba_backend.runtime.dialect import SCOPE
 from hloom.numba_backend.runtime.frontend import to_llvm
 from hloom.numba_backend.runtime.kernel import KernelSource, Parameter
+from hloom.numba_backend.runtime.single_assignment import assigned_once
 
 TYPES = ["int64", "int64", "float32*", "float32*", "int64"]
 ALWAYS = {"lo", "hi", "x", "out", "n"}

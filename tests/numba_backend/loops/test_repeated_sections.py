@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hloom.numba_backend.loops.expressions import Binary, Call, Expr, Load, Name, Number
-from hloom.numba_backend.loops.once import without_single_loops
 from hloom.numba_backend.loops.printer import lines_of
 from hloom.numba_backend.loops.rewrite import Substitution
+from hloom.numba_backend.loops.single_iteration import without_single_iterations
 from hloom.numba_backend.loops.statements import Assign, Block, Comment, For, If, LocalArray, LoopProgram, Return, Store
 from hloom.numba_backend.runtime import frontend, one_pass
 from hloom.numba_backend.runtime import program as program_of_words
@@ -163,8 +163,8 @@ def test_bounds_are_computed_when_they_are_known() -> None:
         For(COUNTER, Call("maximum", (n, Number(1))), Number(2), 1, [Store(pointer("out"), COUNTER, Number(3.0))]),
     ]
     written = Substitution({"n": Number(2)}, {}, lambda name: name).block(split)
-    assert lines_of(without_single_loops(written)) == ["out[0] = 1.0", "out[1] = 2.0"]
-    assert [len(lines_of([loop])) for loop in without_single_loops(split)] == [2, 2, 2]  # n is not known here
+    assert lines_of(without_single_iterations(written)) == ["out[0] = 1.0", "out[1] = 2.0"]
+    assert [len(lines_of([loop])) for loop in without_single_iterations(split)] == [2, 2, 2]  # n is not known here
 
 
 def test_a_difference_from_zero() -> None:

@@ -16,7 +16,7 @@ from hloom.hlo.shape import Shape
 from hloom.numba_backend.native_loops import joining
 from hloom.numba_backend.native_loops.cost import is_native
 from hloom.numba_backend.pipeline import pipeline
-from hloom.numba_backend.runtime.program import RowRefused
+from hloom.numba_backend.runtime.program import LoweringRefused
 
 import hloom
 from hloom import hlo, lax
@@ -500,5 +500,5 @@ def test_a_context_that_takes_kernels_refuses_all_other_rows() -> None:
         lambda: recorder.product(None, *place, *place, *place),
         lambda: recorder.by_pieces(1, []),
     ):
-        with pytest.raises(RowRefused, match=r"^it "):
+        with pytest.raises(LoweringRefused, match=r"^it "):
             row()

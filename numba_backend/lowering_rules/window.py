@@ -16,7 +16,7 @@ from ..emit.window_joint import emit_joint, extent_of_joint, joins_rows
 from ..emit.window_scan import Scan, emit_columns, emit_rows, emit_starts, emit_sums, held_types, scan_of
 from ..emit.window_scatter import emit_select_and_scatter
 from ..machine import target_machine
-from .table import OUTPUT_ROWS, OutputRows, RowContext, Step, register
+from .table import OUTPUT_ROWS, LoweringContext, OutputRows, Step, register
 
 FEW_IMAGES = 8
 """Fewer images are not pieces."""
@@ -38,7 +38,7 @@ def piece_bytes() -> int:
 
 
 @register(Opcode.REDUCE_WINDOW, how="a kernel of its own; cumulative windows: a scan of several")
-def _reduce_window(context: RowContext, instruction: HloInstruction) -> None:
+def _reduce_window(context: LoweringContext, instruction: HloInstruction) -> None:
     if all(leaf.num_elements == 0 for leaf in instruction.shape.leaves()):
         return
     scan = scan_of(instruction)
@@ -72,7 +72,7 @@ def _output_rows(instruction: HloInstruction) -> OutputRows | None:
 OUTPUT_ROWS[Opcode.REDUCE_WINDOW] = _output_rows
 
 
-def _scan(context: RowContext, instruction: HloInstruction, scan: Scan) -> None:
+def _scan(context: LoweringContext, instruction: HloInstruction, scan: Scan) -> None:
     operands, results = context.operands(instruction), context.results(instruction)
     if scan.inner > 1:
         context.kernel(instruction.name, emit_columns(instruction, scan), operands, results)
@@ -90,7 +90,7 @@ def _scan(context: RowContext, instruction: HloInstruction, scan: Scan) -> None:
 
 
 @register(Opcode.SELECT_AND_SCATTER, how="a kernel of its own")
-def _select_and_scatter(context: RowContext, instruction: HloInstruction) -> None:
+def _select_and_scatter(context: LoweringContext, instruction: HloInstruction) -> None:
     if instruction.shape.num_elements:
         kernel = emit_select_and_scatter(instruction)
         context.kernel(instruction.name, kernel, context.operands(instruction), context.results(instruction))

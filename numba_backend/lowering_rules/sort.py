@@ -10,7 +10,7 @@ from ..emit.radix_sort import radix_sort_of
 from ..emit.sort import merge_sort_of
 from ..emit.topk import emit_topk
 from ..runtime.threads import get_num_threads
-from .table import RowContext, register
+from .table import LoweringContext, register
 
 
 @register(
@@ -18,7 +18,7 @@ from .table import RowContext, register
     how="a kernel of its own: short rows by a network, others by the digits of keys (a long one in blocks), or merged "
     "with any comparator",
 )
-def _sort(context: RowContext, instruction: HloInstruction) -> None:
+def _sort(context: LoweringContext, instruction: HloInstruction) -> None:
     if not instruction.operands[0].shape.num_elements:
         return
     long = long_sort_of(instruction, get_num_threads())
@@ -31,7 +31,7 @@ def _sort(context: RowContext, instruction: HloInstruction) -> None:
     context.kernel(instruction.name, sorter.emit(), operands, context.results(instruction))
 
 
-def _sort_long(context: RowContext, instruction: HloInstruction, sort: LongSort) -> None:
+def _sort_long(context: LoweringContext, instruction: HloInstruction, sort: LongSort) -> None:
     steps = sort.emit()
     scratch = [context.scratch(element_type, count) for element_type, count in sort.scratch()]
     known = {"x": context.operands(instruction), "w": scratch, "out": context.results(instruction)}
@@ -42,7 +42,7 @@ def _sort_long(context: RowContext, instruction: HloInstruction, sort: LongSort)
 
 
 @register(Opcode.TOPK, how="a kernel of its own that selects; for a large k, a sort")
-def _topk(context: RowContext, instruction: HloInstruction) -> None:
+def _topk(context: LoweringContext, instruction: HloInstruction) -> None:
     if instruction.shape.elements[0].num_elements:
         kernel = emit_topk(instruction)
         context.kernel(instruction.name, kernel, context.operands(instruction), context.results(instruction))

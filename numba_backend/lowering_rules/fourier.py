@@ -21,17 +21,17 @@ from ..cost import TRANSFORMED
 from ..emit import fourier as texts
 from ..emit import fourier_lanes as lanes
 from ..emit.fourier import convolution_length, roots
+from ..emit.text_kernels import text_kernel
 from ..emit.texts import LANES
-from ..emit.written import written
 from ..machine import SHARE_NANOSECONDS, target_machine
 from ..runtime.program import Argument
-from .table import RowContext
+from .table import LoweringContext
 
 _GROUPS = 16
 """At most so many threads share a transform."""
 
 
-def add_fft(context: RowContext, instruction: HloInstruction, side_by_side: bool = True) -> None:
+def add_fft(context: LoweringContext, instruction: HloInstruction, side_by_side: bool = True) -> None:
     """The rows of an fft. `side_by_side`: many short rows together. For C compilers that is too much code: what is made
     of it takes five times as long to compile, and is up to 1.5 times slower than rows one after the other."""
     attributes = instruction.attributes
@@ -66,7 +66,7 @@ class _Rows:
     """The rows of one instruction."""
 
     def __init__(
-        self, context: RowContext, name: str, real: ElementType, inverse: bool, side_by_side: bool
+        self, context: LoweringContext, name: str, real: ElementType, inverse: bool, side_by_side: bool
     ) -> None:
         self._context, self._name, self._real, self._inverse = context, name, real, inverse
         self._side_by_side = side_by_side
@@ -138,7 +138,7 @@ class _Rows:
         self, name: str, lines: Sequence[str], arrays: dict[str, Argument],
         kinds: dict[str, ElementType], sizes: dict[str, int], extent: int, cost: float,
     ) -> None:  # fmt: skip
-        kernel, used = written(name, lines, self._real, kinds, sizes, extent, cost)
+        kernel, used = text_kernel(name, lines, self._real, kinds, sizes, extent, cost)
         self._context.kernel(f"{self._name} {name}", kernel, [arrays[key] for key in used], [])
 
     def _each(

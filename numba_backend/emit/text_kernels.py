@@ -10,7 +10,7 @@ from .kernel import EmittedKernel
 from .texts import Text
 
 
-def written(
+def text_kernel(
     name: str, lines: Sequence[str], element_type: ElementType, pointers: Mapping[str, ElementType],
     sizes: Mapping[str, int], extent: int, cost: float,
 ) -> tuple[EmittedKernel, list[str]]:  # fmt: skip

@@ -15,7 +15,7 @@ from ..runtime.program import size
 from .host import NDArray, host_row
 from .lapack_targets import add_lapack
 from .linalg import add_small
-from .table import RowContext, register
+from .table import LoweringContext, register
 
 _CALL_NATIVE = runtime_function(
     "call_native",
@@ -34,7 +34,7 @@ to them (a tuple) or to be the only one, the operands' addresses, the results' a
 
 
 @register(Opcode.CUSTOM_CALL, how="JAX's targets: LAPACK, for small matrices a kernel; else what is registered")
-def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
+def _custom_call(context: LoweringContext, instruction: HloInstruction) -> None:
     attributes = instruction.attributes
     if is_unwritten(attributes.custom_call_target) or add_small(context, instruction):
         return
@@ -57,7 +57,7 @@ def _custom_call(context: RowContext, instruction: HloInstruction) -> None:
     host_row(context, instruction, function)
 
 
-def _native_row(context: RowContext, instruction: HloInstruction, native: NativeFunction) -> None:
+def _native_row(context: LoweringContext, instruction: HloInstruction, native: NativeFunction) -> None:
     operands, results = context.operands(instruction), context.results(instruction)
     head = [size(native.address), size(8 * (3 + len(operands))), size(int(instruction.shape.is_tuple))]
     context.builder.native(_CALL_NATIVE, [*head, *operands, *results], keep=native)

@@ -18,12 +18,12 @@ from ..runtime.lapack import loop_natively
 from .fourier import add_fft
 from .lapack import Batch
 from .lapack_targets import add_trsm
-from .table import RowContext, register
+from .table import LoweringContext, register
 
 use_loop(loop_natively)
 
 
-def add_small(context: RowContext, instruction: HloInstruction) -> bool:
+def add_small(context: LoweringContext, instruction: HloInstruction) -> bool:
     """Adds the kernel of a factorisation of small matrices, if there is one."""
     kernel = small_linalg(instruction)
     if kernel is not None:
@@ -32,7 +32,7 @@ def add_small(context: RowContext, instruction: HloInstruction) -> bool:
 
 
 @register(Opcode.CHOLESKY, how="a kernel for small matrices, else LAPACK potrf")
-def _cholesky(context: RowContext, instruction: HloInstruction) -> None:
+def _cholesky(context: LoweringContext, instruction: HloInstruction) -> None:
     """potrf, in place, on a copy of the triangle. A^T = conj(A) = U^H U gives A = U^T (U^T)^H."""
     if add_small(context, instruction) or not instruction.shape.num_elements:
         return
@@ -73,7 +73,7 @@ _TRANS = {TransposeKind.NO_TRANSPOSE: "N", TransposeKind.TRANSPOSE: "T", Transpo
 
 
 @register(Opcode.TRIANGULAR_SOLVE, how="a kernel for small matrices, else BLAS trsm")
-def _triangular_solve(context: RowContext, instruction: HloInstruction) -> None:
+def _triangular_solve(context: LoweringContext, instruction: HloInstruction) -> None:
     if add_small(context, instruction) or not instruction.shape.num_elements:
         return
     attributes, shape = instruction.attributes, instruction.shape

@@ -15,11 +15,11 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.value_tree import leaves_of, value_of
 from .host import NDArray, host_row
-from .table import RowContext, register
+from .table import LoweringContext, register
 
 
 @register(Opcode.INFEED, how="Python: takes from the process's queue")
-def _infeed(context: RowContext, instruction: HloInstruction) -> None:
+def _infeed(context: LoweringContext, instruction: HloInstruction) -> None:
     data = instruction.shape.elements[0]
 
     def take(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
@@ -30,7 +30,7 @@ def _infeed(context: RowContext, instruction: HloInstruction) -> None:
 
 
 @register(Opcode.OUTFEED, how="Python: puts into the process's queue")
-def _outfeed(context: RowContext, instruction: HloInstruction) -> None:
+def _outfeed(context: LoweringContext, instruction: HloInstruction) -> None:
     data = instruction.operands[0].shape
 
     def put(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
@@ -40,7 +40,7 @@ def _outfeed(context: RowContext, instruction: HloInstruction) -> None:
 
 
 @register(Opcode.SEND, how="Python: puts into the channel's queue")
-def _send(context: RowContext, instruction: HloInstruction) -> None:
+def _send(context: LoweringContext, instruction: HloInstruction) -> None:
     """The result is (data, context, token). Nobody reads the data there, but its buffer must hold them."""
     data, name = instruction.operands[0].shape, channel(instruction.attributes.channel_id)
 
@@ -54,7 +54,7 @@ def _send(context: RowContext, instruction: HloInstruction) -> None:
 
 
 @register(Opcode.RECV, how="Python: begins, the done takes")
-def _recv(context: RowContext, instruction: HloInstruction) -> None:
+def _recv(context: LoweringContext, instruction: HloInstruction) -> None:
     """The context holds the channel for recv-done, which takes the data from the queue."""
     number = (instruction.attributes.channel_id or 0) % 2**32
 
@@ -67,7 +67,7 @@ def _recv(context: RowContext, instruction: HloInstruction) -> None:
 
 
 @register(Opcode.RECV_DONE, how="Python: takes from the channel's queue")
-def _recv_done(context: RowContext, instruction: HloInstruction) -> None:
+def _recv_done(context: LoweringContext, instruction: HloInstruction) -> None:
     data = instruction.shape.elements[0]
 
     def take(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
@@ -77,7 +77,7 @@ def _recv_done(context: RowContext, instruction: HloInstruction) -> None:
 
 
 @register(Opcode.SEND_DONE, how="no code: the send has put")
-def _send_done(context: RowContext, instruction: HloInstruction) -> None:
+def _send_done(context: LoweringContext, instruction: HloInstruction) -> None:
     """Nothing to do: the data are in the queue already."""
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from ...hlo.custom_call_targets.library import Shared, work_lengths
 from ...hlo.element_type import ElementType
-from ..emit.written import written
+from ..emit.text_kernels import text_kernel
 from ..runtime.lapack_calls import LapackCall, per_matrix, work_bytes
 from ..runtime.program import Argument
-from .table import RowContext
+from .table import LoweringContext
 
 S32 = ElementType.S32
 
@@ -41,7 +41,7 @@ Given: TypeAlias = "str | int | float | Array"
 class Batch:
     """What the rows of one instruction share: `count` matrices of an element type."""
 
-    def __init__(self, context: RowContext, name: str, element_type: ElementType, count: int) -> None:
+    def __init__(self, context: LoweringContext, name: str, element_type: ElementType, count: int) -> None:
         self.context, self.name, self.element_type, self.count = context, name, element_type, count
 
     def at(self, place: Argument, kind: ElementType | None, *shape: int) -> Array:
@@ -90,10 +90,10 @@ class Batch:
         self, name: str, lines: Sequence[str], arrays: dict[str, Array], sizes: dict[str, int], cost: float,
         extent: int | None = None,
     ) -> None:  # fmt: skip
-        """A kernel of a text, for each matrix of the batch; see `emit/written.py`."""
+        """A kernel of a text, for each matrix of the batch; see `emit/text_kernels.py`."""
         pointers = {key: array.element_type for key, array in arrays.items()}
         extent = self.count if extent is None else extent
-        emitted, used = written(name, lines, self.element_type, pointers, sizes, extent, cost)
+        emitted, used = text_kernel(name, lines, self.element_type, pointers, sizes, extent, cost)
         places = [place for key in used if (place := arrays[key].place) is not None]
         assert len(places) == len(used)
         self.context.kernel(f"{self.name} {name}", emitted, places, [])

@@ -13,13 +13,13 @@ from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ..runtime.program import Argument
 from .lapack import S32, Array, Batch, Given
-from .table import RowContext
+from .table import LoweringContext
 
 
 class _Target:
     """One call: its sizes, and its operands and results as arrays of the batch."""
 
-    def __init__(self, context: RowContext, instruction: HloInstruction, call: Call) -> None:
+    def __init__(self, context: LoweringContext, instruction: HloInstruction, call: Call) -> None:
         self.call, self.element_type = call, call.element_type
         self.batch = Batch(context, instruction.name, call.element_type, math.prod(call.batch))
         rank = len(call.batch)
@@ -45,7 +45,7 @@ class _Target:
         return self.batch.scratch(S32)
 
 
-def add_lapack(context: RowContext, instruction: HloInstruction, call: Call) -> bool:
+def add_lapack(context: LoweringContext, instruction: HloInstruction, call: Call) -> bool:
     """Add the rows of a call of one of LAPACK's routines; False if it is none, or if there is nothing to compute."""
     built_in = BUILT_IN.get(call.target)
     add = _TARGETS.get(built_in.function) if built_in else None

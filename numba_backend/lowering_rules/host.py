@@ -18,7 +18,7 @@ from ...hlo.memory_pressure import allocating
 from ...hlo.opcode import Opcode
 from ...hlo.permutations import inverse
 from ...hlo.shape import Shape
-from .table import RowContext
+from .table import LoweringContext
 
 NDArray = np.ndarray[Any, Any]
 
@@ -28,7 +28,7 @@ on nothing else before it has all the memory that it needs: it is called again i
 
 
 def host_row(
-    context: RowContext, instruction: HloInstruction, function: HostFunction, *, repeatable: bool = True
+    context: LoweringContext, instruction: HloInstruction, function: HostFunction, *, repeatable: bool = True
 ) -> None:
     """Add a row that calls `function` on views of the instruction's operands and results. It is not called again, when
     memory was short, if it is not `repeatable`."""

@@ -36,7 +36,7 @@ from ..policy import convolutions as policy
 from ..policy.convolutions import Panels, Tile, tile_of, tiles_first, tiles_last
 from ..runtime.blas import BatchDimension, Gemm
 from ..runtime.program import Argument
-from .table import OUTPUT_ROWS, OutputRows, PieceMemory, RowContext, Step, register
+from .table import OUTPUT_ROWS, LoweringContext, OutputRows, PieceMemory, Step, register
 
 MAX_BLOCKS = 256
 """A large convolution has larger blocks instead of more of them."""
@@ -45,7 +45,7 @@ FEW_OUTPUTS = 8
 
 
 @register(Opcode.CONVOLUTION, how="kernels: tiles of sums in registers; 1 x 1, complex: BLAS gemm")
-def _convolution(context: RowContext, instruction: HloInstruction) -> None:
+def _convolution(context: LoweringContext, instruction: HloInstruction) -> None:
     numbers, spatial = instruction.attributes.dimension_numbers, len(instruction.attributes.window)
     if numbers == gradient_numbers(spatial, True):
         _gradient_last(context, instruction, sizes_of_gradient(instruction, True))
@@ -108,7 +108,7 @@ def _limit(total: int) -> int:
     return max(policy.block_bytes(), total // MAX_BLOCKS)
 
 
-def _channels_first(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
+def _channels_first(context: LoweringContext, instruction: HloInstruction, sizes: Sizes) -> None:
     """result[b, g] = kernel[g] @ patches[b, g]: one product an image and group; the positions are the columns."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
@@ -145,7 +145,7 @@ def _channels_first(context: RowContext, instruction: HloInstruction, sizes: Siz
             product(patches, image, some, first, (end - first) * rest)
 
 
-def _channels_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
+def _channels_last(context: LoweringContext, instruction: HloInstruction, sizes: Sizes) -> None:
     """result[b, s, g] = patches[g, (b, s)] @ kernel[g]: all images are one matrix. It is cut along the positions, or
     along the first dimension of the kernel if there are few positions."""
     array, kernel = context.operands(instruction)
@@ -194,7 +194,7 @@ def _has_tiles(sizes: Sizes) -> bool:
     return not sizes.channels_last or sizes.outputs >= FEW_OUTPUTS or _is_depthwise(sizes)
 
 
-def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes, *, turned: bool = False) -> None:
+def _tiles_first(context: LoweringContext, instruction: HloInstruction, sizes: Sizes, *, turned: bool = False) -> None:
     """Some images at a time, so that their copy is still in the cache when it is multiplied."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
@@ -232,7 +232,7 @@ def _tiles_first(context: RowContext, instruction: HloInstruction, sizes: Sizes,
         context.kernel(instruction.name, emitted, [copy, kernel, offsets], [target])
 
 
-def _tiles_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
+def _tiles_last(context: LoweringContext, instruction: HloInstruction, sizes: Sizes) -> None:
     """The same, channels last."""
     geometry = copies.geometry_of(sizes)
     weights, panels, tile = _panels(context, instruction, sizes, sizes.depth, sizes.batch * sizes.positions)
@@ -262,7 +262,7 @@ def _tiles_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) 
         )
 
 
-def _gradient_last(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
+def _gradient_last(context: LoweringContext, instruction: HloInstruction, sizes: Sizes) -> None:
     """The derivative by the kernel, channels last: each block of images adds to the sums."""
     geometry = copies.geometry_of(sizes)
     depth = sizes.batch * sizes.positions
@@ -276,7 +276,7 @@ def _gradient_last(context: RowContext, instruction: HloInstruction, sizes: Size
         context.kernel(instruction.name, emitted, [copy, place, taps, rows], [result])
 
 
-def _gradient_first(context: RowContext, instruction: HloInstruction, sizes: Sizes) -> None:
+def _gradient_first(context: LoweringContext, instruction: HloInstruction, sizes: Sizes) -> None:
     """The same, channels first."""
     array, cotangents = context.operands(instruction)
     (result,) = context.results(instruction)
@@ -314,7 +314,7 @@ def _is_depthwise(sizes: Sizes) -> bool:
 
 
 def _panels(
-    context: RowContext, instruction: HloInstruction, sizes: Sizes, depth: int, rows: int
+    context: LoweringContext, instruction: HloInstruction, sizes: Sizes, depth: int, rows: int
 ) -> tuple[Argument, Panels, Tile]:
     """The weights in panels of columns. Few rows do not pay for a copy, if the weights can be read where they are."""
     kernel = context.operands(instruction)[1]
@@ -332,7 +332,7 @@ def _panels(
 
 
 def _copies_last(
-    context: RowContext, instruction: HloInstruction, geometry: copies.Geometry, tile: Tile, limit: int
+    context: LoweringContext, instruction: HloInstruction, geometry: copies.Geometry, tile: Tile, limit: int
 ) -> Iterator[tuple[int, int, Argument]]:
     """Copies the input, some images at a time: the first one, how many, and where they are."""
     array, sizes = context.operands(instruction)[0], geometry.sizes

@@ -49,5 +49,5 @@ ELEMENT.unsupported([_O.RNG_GET_AND_UPDATE_STATE], "it is a call into Python: a 
 ELEMENT.unsupported([_O.MAP, _O.STOCHASTIC_CONVERT], "it is expanded to other elementwise ops")
 ELEMENT.unsupported(
     [_O.CONVOLUTION, _O.REDUCE_WINDOW, _O.SELECT_AND_SCATTER],
-    "it has rows of its own in the program, see rows/convolution.py and rows/window.py",
+    "it has rows of its own in the program, see lowering_rules/convolution.py and lowering_rules/window.py",
 )

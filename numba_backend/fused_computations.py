@@ -13,10 +13,10 @@ from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..hlo.timeline.spans import Track, spanning
 from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
 from .emit.kernel import EmittedKernel
+from .lowering_rules import share_rule
 from .machine import Machine, target_machine
 from .native_loops.state import overwritten
 from .output_fusion import OutputMemory, in_place, is_output_fusion, memory_of, pieces_of, scatter_of
-from .rows import share_rule
 
 
 class _Known:
@@ -54,7 +54,7 @@ def _known_of(computation: HloComputation) -> _Known:
     return found
 
 
-class Bodies:
+class FusedComputations:
     """The canonical fused computations of one module and their kernels. Computations of equal structure share one."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Calls that the loop vectoriser may widen: the slow path for rare arguments, behind one test per vector.
 
-`rare_call` gives a kernel a separate function, in a scalar version and one for each vector width, and tells LLVM that
-they belong together (the ``vector-function-abi-variant`` attribute). The vectoriser then calls the vector version,
+`slow_path_call` gives a kernel a separate function, in a scalar version and one for each vector width, and tells LLVM
+that they belong together (the ``vector-function-abi-variant`` attribute). The vectoriser then calls the vector version,
 which tests all lanes at once and returns immediately when none is rare:
 
     define internal <4 x double> @"hloom.quarters.v4"(<4 x double> %x)   ; the definition for each width
@@ -29,7 +29,7 @@ WIDTHS = (4, 8) if platform.machine().lower() in ("x86_64", "amd64") else (2, 4)
 _I64 = ir.IntType(64)
 
 
-def rare_call(
+def slow_path_call(
     name: str, is_rare: Callable[..., Boolean], compute: Callable[..., Float], *arguments: Float
 ) -> Float:
     """compute(*arguments) where is_rare(*arguments); elsewhere the first argument. `is_rare` must be straight-line code

@@ -1,4 +1,4 @@
-"""Places as expressions: the index function of an array that is not row-major, and loops that run tile by tile.
+"""The index function of an array that is not row-major, as expressions, and loops that run tile by tile.
 
 A loop nest over f32[m,n]{1,0:T(8,128)} follows the physical order of the buffer, and knows the digits of its index::
 
@@ -25,12 +25,12 @@ from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
 from ..loops.expressions import ZERO, Expr, Number, binary, call, is_number
 from ..loops.writer import Writer
-from .places import Digit, Place
+from .physical_layouts import Digit, PhysicalLayout
 from .sizes import Index, Sizes
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ElementAddress:
     """Where an element is: its offset; if several elements share the byte there, also the number of bits below it."""
 
     offset: Expr
@@ -47,7 +47,7 @@ class WordPart:
     number: int
 
 
-class PlaceIndex:
+class PhysicalIndex:
     """Emits places into a kernel."""
 
     def __init__(self, writer: Writer, sizes: Sizes) -> None:
@@ -56,23 +56,23 @@ class PlaceIndex:
         self.part: WordPart | None = None
         """The element that an unrolled loop is writing now."""
 
-    def spot(self, place: Place | None, instruction: HloInstruction, index: Index) -> Spot:
+    def spot(self, place: PhysicalLayout | None, instruction: HloInstruction, index: Index) -> ElementAddress:
         """Where the element of `instruction` at `index` is."""
         if place is None:
-            return Spot(self._sizes.offset(instruction, index))
+            return ElementAddress(self._sizes.offset(instruction, index))
         if not place.packed_bits:
-            return Spot(self._number(place.digits, instruction, index))
+            return ElementAddress(self._number(place.digits, instruction, index))
         return self._in_a_word(place, instruction, index) or self._in_a_byte(place, instruction, index)
 
-    def _in_a_byte(self, place: Place, instruction: HloInstruction, index: Index) -> Spot:
+    def _in_a_byte(self, place: PhysicalLayout, instruction: HloInstruction, index: Index) -> ElementAddress:
         """The first element in a byte has the lowest bits."""
         offset = self._number(place.digits, instruction, index)
         if not offset.is_simple:
             offset = self._writer.let("at", offset)
         count = 8 // place.packed_bits
-        return Spot(offset // count, binary("*", offset % count, Number(place.packed_bits)))
+        return ElementAddress(offset // count, binary("*", offset % count, Number(place.packed_bits)))
 
-    def _in_a_word(self, place: Place, instruction: HloInstruction, index: Index) -> Spot | None:
+    def _in_a_word(self, place: PhysicalLayout, instruction: HloInstruction, index: Index) -> ElementAddress | None:
         """The same for one of several elements that fill whole bytes: its byte and bits in the word are constants."""
         part, bits = self.part, place.packed_bits
         if part is None or part.count * bits % 8 or not place.digits:
@@ -91,7 +91,7 @@ class PlaceIndex:
         else:
             return None
         byte = word * (part.count * bits // 8) + part.number * bits // 8
-        return Spot(byte, Number(part.number * bits % 8))
+        return ElementAddress(byte, Number(part.number * bits % 8))
 
     def know(self, component: Expr, divisor: int, modulus: int | None, value: Expr) -> None:
         """Records that ``(component // divisor) % modulus`` is `value` in the scope that is open."""
@@ -147,7 +147,7 @@ class LoopDigit:
 
 
 def loop_digits(
-    place: Place, where: Sequence[int], rank: int, besides: Collection[int] = ()
+    place: PhysicalLayout, where: Sequence[int], rank: int, besides: Collection[int] = ()
 ) -> tuple[LoopDigit, ...]:
     """The loops, outermost first, that go through an array in its physical order. Dimension d of the array is dimension
     `where[d]` of the loops' domain. First come the dimensions of the domain that the array lacks, those whose digits
@@ -180,7 +180,7 @@ class TileLoops:
     """Opens the loops of some dimensions of a domain, in the order of `digits`, and records the digits they give."""
 
     def __init__(
-        self, places: PlaceIndex, writer: Writer, sizes: Sizes, domain: HloInstruction, digits: Sequence[LoopDigit],
+        self, places: PhysicalIndex, writer: Writer, sizes: Sizes, domain: HloInstruction, digits: Sequence[LoopDigit],
         names: Mapping[int, str],
     ) -> None:  # fmt: skip
         """`names`: the name of each dimension's index."""
@@ -309,8 +309,9 @@ def reached_parameters(
 
 
 def guide_of(
-    starts: Sequence[tuple[HloInstruction, tuple[int, ...], Place | None]], parameters: Mapping[int, Place], rank: int
-) -> tuple[LoopDigit, ...]:
+    starts: Sequence[tuple[HloInstruction, tuple[int, ...], PhysicalLayout | None]],
+    parameters: Mapping[int, PhysicalLayout], rank: int,
+) -> tuple[LoopDigit, ...]:  # fmt: skip
     """The loops of a nest over some values (each with the place where it is written, if any). They follow the first
     place, which is not row-major; without one, the largest parameter that is not row-major; () if all arrays are
     row-major, so that plain loops will do."""

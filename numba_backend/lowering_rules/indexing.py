@@ -8,11 +8,11 @@ from ..emit.collapse import FusedBody
 from ..emit.inlined import inlined
 from ..emit.scatter import emit_scatter
 from ..emit.scatter_parts import emit_joins, emit_parts, scatter_parts, type_of_parts
-from .table import SHARE, RowContext, register
+from .table import SHARE, LoweringContext, register
 
 
 @register(Opcode.SCATTER, how="a kernel of its own, in place where it may be")
-def _scatter(context: RowContext, instruction: HloInstruction) -> None:
+def _scatter(context: LoweringContext, instruction: HloInstruction) -> None:
     operands, results = context.operands(instruction), context.results(instruction)
     for leaf, source, target in zip(instruction.shape.leaves(), operands, results, strict=False):
         if source == target:

@@ -1,7 +1,7 @@
 """The offsets of the elements of a fused computation's arrays, where these are not row-major.
 
-A `Place` is the physical form of a layout (`hlo/physical_form.py`), reduced to what a loop nest needs: the digits of an
-index, major to minor. As a mixed-radix number they are the element's offset. For f32[m,n]{1,0:T(8,128)}::
+A `PhysicalLayout` is the physical form of a layout (`hlo/physical_form.py`), reduced to what a loop nest needs: the
+digits of an index, major to minor. As a mixed-radix number they are the element's offset. For f32[m,n]{1,0:T(8,128)}::
 
     i // 8,  j // 128,  i % 8,  j % 128        ->        ((i // 8 * n_tiles + j // 128) * 8 + i % 8) * 128 + j % 128
 
@@ -56,7 +56,7 @@ class Digit:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PhysicalLayout:
     """The digits of an element's offset, major to minor; if elements are packed, the bits of one element."""
 
     digits: tuple[Digit, ...]
@@ -80,7 +80,7 @@ class Place:
         first, second = self.is_plain(dimension), self.is_plain(dimension + 1)
         return first is not None and second == first + 1 and self.digits[second].extent == size
 
-    def merged(self, groups: Sequence[Sequence[int]]) -> Place:
+    def merged(self, groups: Sequence[Sequence[int]]) -> PhysicalLayout:
         """The place for the array whose dimension i merges the dimensions `groups[i]`; `may_merge` holds in groups."""
         position = {d: i for i, group in enumerate(groups) for d in group}
         digits: list[Digit] = []
@@ -92,7 +92,7 @@ class Place:
                     digits[-1] = replace(before, source=digit.source, extent=before.extent * digit.extent)
                     continue
             digits.append(digit)
-        return Place(tuple(d.renumbered(lambda n: position[n]) for d in digits), self.packed_bits)
+        return PhysicalLayout(tuple(d.renumbered(lambda n: position[n]) for d in digits), self.packed_bits)
 
     def splits(self, dimension: int) -> tuple[tuple[int, int | None], ...]:
         """(divisor, modulus) of each digit of a dimension, if together they make up its index; else ()."""
@@ -110,7 +110,7 @@ class Place:
         return tuple(found)
 
 
-def place_of(shape: Shape) -> Place | None:
+def physical_layout_of(shape: Shape) -> PhysicalLayout | None:
     """The place of an array, for indices without its dimensions of size 1; None for row-major order."""
     layout = shape.array_layout
     bits = shape.bits_per_element if shape.bits_per_element < 8 else 0
@@ -123,7 +123,7 @@ def place_of(shape: Shape) -> Place | None:
     simplified = _simplified(digits, sizes)
     if not bits and _is_row_major(simplified, sizes):
         return None
-    return Place(tuple(simplified), bits)
+    return PhysicalLayout(tuple(simplified), bits)
 
 
 def _digit(dimension: PhysicalDimension) -> Digit:
@@ -183,5 +183,5 @@ def _is_row_major(digits: Sequence[Digit], sizes: Sequence[int]) -> bool:
     return all(d.extent == size for d, size in zip(digits[1:], sizes[1:], strict=True))
 
 
-Places = Mapping[int, Place]
+PhysicalLayouts = Mapping[int, PhysicalLayout]
 """By the number of the parameter or of the output."""

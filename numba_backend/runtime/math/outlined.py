@@ -1,7 +1,7 @@
 """Operations that are functions of the module: compiled once, however often a kernel calls them.
 
-Next to the scalar function stands one for each vector width, of which LLVM is told as in `rare.py`: loops that call it
-are still vectorised. The vector version is a loop over the lanes with the operation in it, which LLVM vectorises before
+Each scalar function has a version for each vector width, declared to LLVM as in `slow_path.py`: loops that call it are
+still vectorised. The vector version is a loop over the lanes with the operation in it, which LLVM vectorises before
 all else; one iteration is left, and no memory:
 
     define internal <8 x float> @"exp_0.v8"(<8 x float> %x)
@@ -15,7 +15,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .rare import WIDTHS, add_attribute, keep, variants_of
+from .slow_path import WIDTHS, add_attribute, keep, variants_of
 
 Emit = Callable[[Any, list[Any]], Any]
 """emit(builder, values): the operation's result."""
@@ -24,7 +24,7 @@ _I64 = ir.IntType(64)
 _FLOATS = ir.FloatType(), ir.DoubleType()
 
 
-class CalledFunction:
+class OutlinedFunction:
     """An operation as a function of the module.
 
     `types`: of its arguments. `in_loops`: loops call it, for which it needs vector versions. `attributes`: of the

@@ -12,7 +12,7 @@ from ...hlo.opcode import Opcode
 from ..emit.collapse import FusedBody
 from ..emit.kernel import EmittedKernel
 from ..runtime.blas import Gemm
-from ..runtime.program import Argument, ProgramBuilder, RowRefused
+from ..runtime.program import Argument, LoweringRefused, ProgramBuilder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,9 +35,9 @@ class Step:
     outputs: Sequence[Argument | PieceMemory]
 
 
-class RowContext(ABC):
+class LoweringContext(ABC):
     """What a rule is offered. A row is an instruction of the program's table. Where there are none but calls of kernels
-    and copies, as in a native loop, all others are refused: RowRefused."""
+    and copies, as in a native loop, all others are refused: LoweringRefused."""
 
     has_blas = False
     """True if `builder` can call BLAS; if not, a kernel has to do the work."""
@@ -47,7 +47,7 @@ class RowContext(ABC):
     @property
     def builder(self) -> ProgramBuilder:
         """The program so far; rules add rows."""
-        raise RowRefused("it is more than kernels and copies")
+        raise LoweringRefused("it is more than kernels and copies")
 
     @abstractmethod
     def operands(self, instruction: HloInstruction) -> list[Argument]:
@@ -69,7 +69,7 @@ class RowContext(ABC):
 
     def device_word(self, number: int) -> Argument:
         """The address of a u32 that each device has for itself: 0 is its replica, 1 its partition."""
-        raise RowRefused("it asks which device it runs on")
+        raise LoweringRefused("it asks which device it runs on")
 
     @abstractmethod
     def kernel(
@@ -86,18 +86,18 @@ class RowContext(ABC):
     def product(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
         """Add a row that computes the instruction's result, c, as a matrix product or a batch of them, and what follows
         it in an output fusion."""
-        raise RowRefused("it calls BLAS")
+        raise LoweringRefused("it calls BLAS")
 
     def by_pieces(self, pieces: int, steps: Sequence[Step]) -> None:
         """Add a row that calls the kernels of the instruction one after another, all of them for one piece and then for
         the next, and after them what follows it in an output fusion, which may have other pieces."""
-        raise RowRefused("it has pieces")
+        raise LoweringRefused("it has pieces")
 
 
-RowRule = Callable[[RowContext, HloInstruction], None]
+LoweringRule = Callable[[LoweringContext, HloInstruction], None]
 """rule(context, instruction): add the rows that compute the instruction's result from its operands."""
 
-ROWS: dict[Opcode, RowRule] = {}
+LOWERING_RULES: dict[Opcode, LoweringRule] = {}
 """Filled by the files of the families."""
 
 ShareRule = Callable[[HloInstruction, int, int], bool]
@@ -127,13 +127,13 @@ HOW: dict[Opcode, str] = {}
 """What computes the row, in a few words for `docs/ops.md`."""
 
 
-def register(*opcodes: Opcode, how: str = "") -> Callable[[RowRule], RowRule]:
+def register(*opcodes: Opcode, how: str = "") -> Callable[[LoweringRule], LoweringRule]:
     """Decorator: the function is the row rule of `opcodes`; `how`: see `HOW`."""
 
-    def decorate(rule: RowRule) -> RowRule:
+    def decorate(rule: LoweringRule) -> LoweringRule:
         for opcode in opcodes:
-            assert opcode not in ROWS, f"two row rules for {opcode}"
-            ROWS[opcode] = rule
+            assert opcode not in LOWERING_RULES, f"two row rules for {opcode}"
+            LOWERING_RULES[opcode] = rule
             HOW[opcode] = how
         return rule
 

@@ -14,11 +14,11 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.collective import COLLECTIVES
 from .host import NDArray, host_row
-from .table import RowContext, register
+from .table import LoweringContext, register
 
 
 @register(*sorted(COLLECTIVES, key=lambda opcode: opcode.value), how="Python: devices exchange blocks of bytes")
-def _collective(context: RowContext, instruction: HloInstruction) -> None:
+def _collective(context: LoweringContext, instruction: HloInstruction) -> None:
     attributes = instruction.attributes
     combine = None if attributes.to_apply is None else combination(attributes.to_apply)
     shapes = [o.shape for o in instruction.operands]
@@ -31,10 +31,10 @@ def _collective(context: RowContext, instruction: HloInstruction) -> None:
 
 
 @register(Opcode.REPLICA_ID, how="a copy from the device's own numbers")
-def _replica_id(context: RowContext, instruction: HloInstruction) -> None:
+def _replica_id(context: LoweringContext, instruction: HloInstruction) -> None:
     context.builder.copy(context.results(instruction)[0], context.device_word(0), 4)
 
 
 @register(Opcode.PARTITION_ID, how="a copy from the device's own numbers")
-def _partition_id(context: RowContext, instruction: HloInstruction) -> None:
+def _partition_id(context: LoweringContext, instruction: HloInstruction) -> None:
     context.builder.copy(context.results(instruction)[0], context.device_word(1), 4)

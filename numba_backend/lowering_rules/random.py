@@ -12,11 +12,11 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.random_state import RANDOM_STATE
 from .host import NDArray, host_row
-from .table import RowContext, register
+from .table import LoweringContext, register
 
 
 @register(Opcode.RNG_GET_AND_UPDATE_STATE, how="Python: advances the process's state")
-def _state(context: RowContext, instruction: HloInstruction) -> None:
+def _state(context: LoweringContext, instruction: HloInstruction) -> None:
     delta = instruction.attributes.delta
 
     def read(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
