@@ -79,7 +79,10 @@ def stub_names(module: ModuleType) -> dict[str, tuple[str, str]]:
                 case [name, "as", own] if own[0] == "_":
                     private[own] = home, name
                 case [name, *_]:
-                    raise ImportError(f"{path}: write `{name} as {name}`: to type checkers only this is a public name")
+                    raise ImportError(
+                        f"{path}: write `{name} as {name}`, which type checkers take for a public name, or run "
+                        "python tools/namespaces.py --write"
+                    )
     homes.update({name: private[own] for name, own in _RENAMED.findall(text)})
     return homes
 

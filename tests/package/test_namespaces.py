@@ -67,7 +67,10 @@ OURS = {
 def test_every_name_is_one_of_jax_or_declared_as_ours(name: str) -> None:
     public = set(jax_names.namespace("hloom", name).__all__)
     jax = set(jax_names.recorded()[name])
-    assert public - jax == OURS.get(name, set())
+    added = public - jax - OURS.get(name, set())
+    assert not added, f"JAX has no {', '.join(sorted(added))}: add a row to OURS in this file"
+    assert not OURS.get(name, set()) - public, "not there any more: remove these rows of OURS"
+    assert not OURS.get(name, set()) & jax, "JAX has these: remove the rows of OURS"
 
 
 @pytest.mark.parametrize("name", jax_names.NAMESPACES)
