@@ -30,19 +30,18 @@ from .binary_ufuncs import (
     left_shift as left_shift, less as less, less_equal as less_equal, mod as mod, not_equal as not_equal, pow as pow,
     power as power, remainder as remainder, right_shift as right_shift, true_divide as true_divide,
 )
+from .bitwise import bitwise_count as bitwise_count, packbits as packbits, unpackbits as unpackbits
 from .calculus import (
     ediff1d as ediff1d, gradient as gradient, interp as interp, trapezoid as trapezoid, unwrap as unwrap,
 )
+from .casting import astype as astype
 from .convolution import convolve as convolve, correlate as correlate
 from .cumulative_reductions import (
     cumprod as cumprod, cumsum as cumsum, cumulative_prod as cumulative_prod, cumulative_sum as cumulative_sum,
     nancumprod as nancumprod, nancumsum as nancumsum,
 )
 from .einsum import einsum as einsum, einsum_path as einsum_path
-from .floating_point import (
-    bitwise_count as bitwise_count, frexp as frexp, gcd as gcd, lcm as lcm, ldexp as ldexp, modf as modf,
-    nextafter as nextafter, packbits as packbits, spacing as spacing, unpackbits as unpackbits,
-)
+from .floating_point import frexp as frexp, ldexp as ldexp, modf as modf, nextafter as nextafter, spacing as spacing
 from .index_tricks import (
     c_ as c_, diag_indices as diag_indices, diag_indices_from as diag_indices_from, diagflat as diagflat,
     index_exp as index_exp, ix_ as ix_, mask_indices as mask_indices, mgrid as mgrid, ogrid as ogrid, r_ as r_,
@@ -64,9 +63,9 @@ from .io import (
     load as load, printoptions as printoptions, save as save, savez as savez, set_printoptions as set_printoptions,
 )
 from .logic import (
-    array_equal as array_equal, array_equiv as array_equiv, can_cast as can_cast, iscomplex as iscomplex,
-    iscomplexobj as iscomplexobj, isdtype as isdtype, isreal as isreal, isrealobj as isrealobj, isscalar as isscalar,
-    ndim as ndim, shape as shape, size as size,
+    allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, can_cast as can_cast,
+    isclose as isclose, iscomplex as iscomplex, iscomplexobj as iscomplexobj, isdtype as isdtype, isreal as isreal,
+    isrealobj as isrealobj, isscalar as isscalar, ndim as ndim, shape as shape, size as size,
 )
 from .nanfunctions import (
     nanargmax as nanargmax, nanargmin as nanargmin, nanmax as nanmax, nanmean as nanmean, nanmin as nanmin,
@@ -79,8 +78,9 @@ from .order_statistics import (
 from .padding import pad as pad
 from .polynomial import (
     poly as poly, polyadd as polyadd, polyder as polyder, polydiv as polydiv, polyfit as polyfit, polyint as polyint,
-    polymul as polymul, polysub as polysub, roots as roots,
+    polymul as polymul, polysub as polysub, polyval as polyval, roots as roots,
 )
+from .rational import gcd as gcd, lcm as lcm
 from .reductions import (
     all as all, amax as amax, amin as amin, any as any, argmax as argmax, argmin as argmin, average as average,
     count_nonzero as count_nonzero, max as max, mean as mean, min as min, minmax as minmax, prod as prod, ptp as ptp,
@@ -103,10 +103,7 @@ from .scalar_types import (
     uint32 as uint32, uint4 as uint4, uint64 as uint64, uint8 as uint8, unsignedinteger as unsignedinteger,
 )
 from .searching import argwhere as argwhere, flatnonzero as flatnonzero, nonzero as nonzero
-from .selection import (
-    allclose as allclose, astype as astype, clip as clip, isclose as isclose, nan_to_num as nan_to_num,
-    polyval as polyval, select as select, where as where,
-)
+from .selection import clip as clip, nan_to_num as nan_to_num, select as select, where as where
 from .setops import (
     intersect1d as intersect1d, isin as isin, setdiff1d as setdiff1d, setxor1d as setxor1d, union1d as union1d,
     unique as unique, unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse,

@@ -27,6 +27,7 @@ from .binary_ufuncs import (
     right_shift,
     subtract,
 )
+from .casting import astype, byteswap, view
 from .cumulative_reductions import cumprod, cumsum
 from .indexing import IndexUpdateHelper, index_get
 from .indexing_routines import choose, take
@@ -34,7 +35,7 @@ from .insert_delete import compress
 from .reductions import all, any, argmax, argmin, max, mean, min, prod, ptp, std, sum, var
 from .repetition import repeat
 from .searching import nonzero
-from .selection import astype, byteswap, clip, view
+from .selection import clip
 from .sorting import argpartition, argsort, searchsorted, sort
 from .tensor_contractions import dot, matmul
 from .unary_ufuncs import abs, bitwise_not, conj, imag, negative, positive, real, round

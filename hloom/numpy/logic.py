@@ -19,8 +19,13 @@ from ..tracer.errors import OperandError
 from ..tracer.source import user_line
 from .array_creation import asarray
 from .binary_ufuncs import equal
-from .promotion import canonical_axes, check_arraylike
-from .unary_ufuncs import isnan
+from .promotion import (
+    canonical_axes,
+    check_arraylike,
+    promote,
+    promote_inexact,
+)
+from .unary_ufuncs import abs, isfinite, isnan
 
 
 def ndim(a: Any) -> int:
@@ -197,3 +202,33 @@ def isdtype(dtype: Any, kind: Any) -> bool:
                 f"isdtype: a kind is a dtype, or one of {sorted(_KINDS)}, not {each!r}\n  at {user_line()}", "isdtype"
             ) from None
     return found
+
+
+@compound(static=("equal_nan",))
+def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
+    """|a - b| <= atol + rtol * |b| for each element, booleans; equal infinities are close, NaN only with `equal_nan`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.isclose(jnp.array([1.0, 1.1, jnp.nan]), jnp.array([1.000001, 1.0, jnp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """
+    x, y = promote("isclose", a, b)
+    if x.aval.is_extended:
+        return equal(x, y)
+    if not dtypes.is_inexact(x.aval.dtype):
+        x, y = promote_inexact("isclose", x, y)
+    near = isfinite(x) & isfinite(y) & (abs(x - y) <= abs(y) * rtol + atol)
+    close = near | (x == y)
+    return close | (isnan(x) & isnan(y)) if equal_nan else close
+
+
+@compound(static=("equal_nan",))
+def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
+    """True if all elements are close, as a boolean array without dimensions. Arguments: see `isclose`.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.000001, 2.0]))
+    Array(True, dtype=bool)
+    """
+    close = isclose(a, b, rtol, atol, equal_nan)
+    return lax.reduce_and(close, range(close.aval.ndim))

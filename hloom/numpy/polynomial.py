@@ -1,6 +1,6 @@
 """Polynomials: arrays of their coefficients, highest power first.
 
-Names and semantics follow NumPy, and jax.numpy where they differ. `polyval` is in `selection.py`.
+Names and semantics follow NumPy, and jax.numpy where they differ.
 """
 
 from __future__ import annotations
@@ -369,3 +369,21 @@ def _polyfit(x: Any, y: Any, w: Any, deg: int, rcond: float | None, full: bool, 
         return found, base * factor
     each = factor[None, None, :] if rank_of(factor) else factor
     return found, base[:, :, None] * each
+
+
+@compound(static=("unroll",))
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Value:
+    """The polynomial with coefficients p, highest power first, at x: p[0] x**(n-1) + ... + p[n-1], in the shape of x.
+
+    `unroll` is for JAX's sake: no loop is left.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.polyval(jnp.array([1, 0, -1]), jnp.array([2, 3]))
+    Array([3, 8], dtype=int32)
+    """
+    check_arraylike("polyval", p, x)
+    coefficients, point = promote_dtypes(p, x)
+    result = lax.full_like(point, 0)
+    for k in range(coefficients.aval.shape[0]):
+        result = result * point + lax.index_in_dim(coefficients, k, 0, False)
+    return strong(result)

@@ -1,0 +1,118 @@
+"""Counting and packing bits. Names and semantics follow NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import lax
+from ..lax.movement import canonical_axis
+from ..tracer import dtypes
+from ..tracer.arrays.array import as_value
+from ..tracer.arrays.operators import ArrayLike
+from ..tracer.compound import compound
+from ..tracer.core import Value
+from ..tracer.errors import OperandError
+from ..tracer.source import user_line
+from .promotion import check_arraylike
+from .unary_ufuncs import abs
+
+
+@compound(small=True)
+def bitwise_count(x: ArrayLike, /) -> Value:
+    """The number of bits of |x| that are 1, as uint8.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.bitwise_count(jnp.array([7, -3, 0]))
+    Array([3, 2, 0], dtype=uint8)
+    """
+    check_arraylike("bitwise_count", x)
+    value = as_value(x)
+    if value.aval.dtype.kind == "b":
+        return lax.convert_element_type(value, np.uint8)
+    if not dtypes.is_integer(value.aval.dtype):
+        what = value.aval.str_short()
+        raise OperandError(f"bitwise_count takes integers, not {what}\n  at {user_line()}", "bitwise_count")
+    return lax.convert_element_type(lax.population_count(abs(value)), np.uint8)
+
+
+@compound(static=("axis", "bitorder"))
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Value:
+    """Each 8 elements along an axis (of the flattened array if None) as the bits of a uint8; zeros at the end.
+
+    bitorder: "big", the first element is the highest bit, or "little".
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.packbits(jnp.array([1, 0, 0, 0, 0, 0, 1, 1, 1]))
+    Array([131, 128], dtype=uint8)
+    """
+    _check_bit_order("packbits", bitorder)
+    check_arraylike("packbits", a)
+    x = as_value(a)
+    if not (dtypes.is_integer(x.aval.dtype) or x.aval.dtype.kind == "b"):
+        what = x.aval.str_short()
+        raise OperandError(
+            f"Expected an input array of integer or boolean data type, not {what}\n  at {user_line()}", "bits"
+        )
+    bits, place = _along(x != 0, axis)
+    sizes = bits.aval.shape
+    count = -(-sizes[-1] // 8)
+    wide = [(0, 0, 0)] * (len(sizes) - 1) + [(0, 8 * count - sizes[-1], 0)]
+    padded = lax.pad(lax.convert_element_type(bits, np.uint8), np.uint8(0), wide)
+    octets = lax.reshape(padded, (*sizes[:-1], count, 8))
+    shifted = lax.shift_left(octets, _bit_numbers(octets.aval.shape, bitorder))
+    return _back(lax.reduce_or(shifted, [len(sizes)]), place)
+
+
+@compound(static=("axis", "count", "bitorder"))
+def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Value:
+    """The bits of uint8 along an axis (of the flattened array if None), as uint8 with the values 0 and 1.
+
+    count: how many to keep; if negative, how many to drop at the end. More than there are: zeros.
+
+    >>> import hloom.numpy as jnp
+    >>> jnp.unpackbits(jnp.array([131], "uint8"))
+    Array([1, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)
+    """
+    _check_bit_order("unpackbits", bitorder)
+    check_arraylike("unpackbits", a)
+    x = as_value(a)
+    if x.aval.dtype != np.uint8:
+        what = x.aval.str_short()
+        raise OperandError(
+            f"Expected an input array of unsigned byte data type, not {what}\n  at {user_line()}", "bits"
+        )
+    octets, place = _along(x, axis)
+    sizes = octets.aval.shape
+    wide = lax.broadcast_in_dim(octets, (*sizes, 8), range(len(sizes)))
+    bits = lax.shift_right_logical(wide, _bit_numbers((*sizes, 8), bitorder)) & np.uint8(1)
+    flat = lax.reshape(bits, (*sizes[:-1], 8 * sizes[-1]))
+    if count is not None:
+        size = 8 * sizes[-1]
+        kept = count if count >= 0 else max(0, size + count)
+        low = [(0, 0, 0)] * (len(sizes) - 1)
+        flat = lax.pad(flat, np.uint8(0), [*low, (0, kept - size, 0)])
+    return _back(flat, place)
+
+
+def _check_bit_order(name: str, order: str) -> None:
+    if order not in ("little", "big"):
+        raise ValueError(f"{name}: 'order' must be either 'little' or 'big', not {order!r}\n  at {user_line()}")
+
+
+def _along(x: Value, axis: int | None) -> tuple[Value, int]:
+    """The array with an axis at the end, and where it was."""
+    if axis is None:
+        return lax.reshape(x, (x.aval.size,)), 0
+    place = canonical_axis(axis, x.aval.ndim)
+    order = [d for d in range(x.aval.ndim) if d != place]
+    return lax.transpose(x, [*order, place]), place
+
+
+def _back(x: Value, place: int) -> Value:
+    last = x.aval.ndim - 1
+    return lax.transpose(x, [*range(place), last, *range(place, last)])
+
+
+def _bit_numbers(shape: tuple[int, ...], order: str) -> Value:
+    index = lax.broadcasted_iota(np.uint8, shape, len(shape) - 1)
+    return index if order == "little" else np.uint8(7) - index
