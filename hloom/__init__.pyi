@@ -29,7 +29,7 @@ from .hlo.custom_calls import (
     unregister_custom_call as unregister_custom_call,
 )
 from .jax_programs.switch import as_jax as as_jax
-from .jaxpr.make import make_jaxpr as make_jaxpr
+from .jaxpr.view import make_jaxpr as make_jaxpr
 from .numba_backend.kernel_globals import kernel_globals as kernel_globals
 from .tracer.arguments import ShapeDtypeStruct as ShapeDtypeStruct, typeof as typeof
 from .tracer.arrays.assembly import (

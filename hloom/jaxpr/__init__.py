@@ -1,15 +1,14 @@
 """A traced program as a jaxpr: a view of its HLO, in JAX's names and JAX's notation.
 
-    nodes       Jaxpr, ClosedJaxpr, JaxprEqn, Var, Literal, DropVar: the classes for users
-    view        an HLO computation -> a Jaxpr; tuples vanish, broadcast scalars become operands
-    shown       the table: for each HLO op, which of JAX's primitives it is, and with which parameters
-    <family>    the rules of that table, and the function that each primitive binds: both directions stand together
-    calls       operations without an opcode in HLO: jit, scan, custom derivatives, checkpoint
-    primitives  the objects that `eqn.primitive` names, with `bind`
-    folding     the broadcasts that are no equations, since JAX's primitive would broadcast its operand itself
-    layout, printing    the notation
-    evaluate    eval_jaxpr, jaxpr_as_fun: a jaxpr run, equation by equation
-    make        make_jaxpr
+    atoms, nodes    Var, Literal, DropVar; Jaxpr, ClosedJaxpr, JaxprEqn: the classes for users
+    view            an HLO computation -> a Jaxpr; tuples vanish, broadcast scalars become operands. make_jaxpr
+    rules           the table: for each HLO op, which of JAX's primitives it is, and with which parameters; and the
+                    broadcasts that are no equations, since JAX's primitive would broadcast its operand itself
+    <family>        the rules of that table, and the function that each primitive binds: both directions stand together
+    calls           operations without an opcode in HLO: jit, scan, custom derivatives, checkpoint; and control flow
+    primitives      the objects that `eqn.primitive` names, with `bind`
+    printing        the notation
+    evaluate        eval_jaxpr, jaxpr_as_fun: a jaxpr run, equation by equation
 
 Nothing here is an IR. A Jaxpr is made on request, from the HLO that is compiled, and no pass reads it.
 """

@@ -21,7 +21,7 @@ from ..tracer.core import Value, bind
 from ..tracer.ops import convert
 from .atoms import Atom
 from .primitives import primitive
-from .shown import SHOWN, Body, Shown, show_as_hlo
+from .rules import SHOWN, Body, Shown, show_as_hlo
 
 _O = Opcode
 _UNARY = {

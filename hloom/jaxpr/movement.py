@@ -1,18 +1,25 @@
-"""Ops that move elements: broadcasts, reshapes, slices, and the like."""
+"""Ops that move elements: broadcasts, reshapes, slices, and the like; gather, scatter, sort, top-k."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ..hlo.ir import HloInstruction
+from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
+from ..hlo.ops.elementwise import CompareAttributes, ComparisonDirection, ComparisonType
+from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ..hlo.ops.movement import IotaAttributes
+from ..hlo.ops.sort import SortAttributes, TopKAttributes
+from ..lax.gather import GatherDimensionNumbers, ScatterDimensionNumbers
 from ..tracer import dtypes, ops
-from ..tracer.core import Value, bind
+from ..tracer.aval import ShapedArray
+from ..tracer.core import Value, bind, bind_multi
+from ..tracer.recording import returns_element, trace_to_computation
 from .atoms import Atom
+from .evaluate import computation_of
 from .primitives import primitive
-from .shown import SHOWN, Body, Shown, show_as_hlo
+from .rules import SHOWN, Body, Shown, as_hlo, define_as_hlo, show_as_hlo
 
 
 @SHOWN.register(Opcode.BROADCAST)
@@ -181,3 +188,165 @@ def _bind_copy(x: Value) -> Value:
 
 
 show_as_hlo(Opcode.BITCAST)
+
+
+_MODE = "clip"
+"""HLO's gather moves a slice that is outside of the array into it."""
+
+
+def _has_last_index_vector(i: HloInstruction, indices: int) -> bool:
+    return bool(i.attributes.index_vector_dim == i.operands[indices].shape.rank - 1)
+
+
+@SHOWN.register(Opcode.GATHER)
+def _gather(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+    a = i.attributes
+    if not _has_last_index_vector(i, 1):
+        return as_hlo(i, operands, body)
+    numbers = GatherDimensionNumbers(
+        *(a.offset_dims, a.collapsed_slice_dims, a.start_index_map),
+        *(a.operand_batching_dims, a.start_indices_batching_dims),
+    )
+    params = {"dimension_numbers": numbers, "slice_sizes": a.slice_sizes, "indices_are_sorted": a.indices_are_sorted}
+    return Shown("gather", operands, {**params, "unique_indices": False, "mode": _MODE, "fill_value": None})
+
+
+@primitive("gather")
+def _bind_gather(
+    x: Value, indices: Value, *, dimension_numbers: Any, slice_sizes: Sequence[int], indices_are_sorted: bool = False,
+    unique_indices: bool = False, mode: Any = _MODE, fill_value: Any = None,
+) -> Value:  # fmt: skip
+    n = dimension_numbers
+    attributes = GatherAttributes(
+        *(tuple(n.offset_dims), tuple(n.collapsed_slice_dims), tuple(n.start_index_map), indices.aval.ndim - 1),
+        *(tuple(slice_sizes), tuple(n.operand_batching_dims), tuple(n.start_indices_batching_dims)),
+        indices_are_sorted,
+    )
+    return bind(Opcode.GATHER, (x, indices), attributes, weak_type=x.aval.weak_type)
+
+
+_SCATTERS = {
+    Opcode.ADD: "scatter-add", Opcode.MULTIPLY: "scatter-mul", Opcode.MAXIMUM: "scatter-max",
+    Opcode.MINIMUM: "scatter-min", Opcode.SUBTRACT: "scatter-sub",
+}
+
+
+@SHOWN.register(Opcode.SCATTER)
+def _scatter(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+    a = i.attributes
+    name = _scatter_name(a.to_apply) if len(operands) == 3 and _has_last_index_vector(i, 1) else None
+    if name is None:
+        return as_hlo(i, operands, body)
+    numbers = ScatterDimensionNumbers(
+        *(a.update_window_dims, a.inserted_window_dims, a.scatter_dims_to_operand_dims),
+        *(a.input_batching_dims, a.scatter_indices_batching_dims),
+    )
+    update = None if name == "scatter" else body.nested(a.to_apply)
+    flags = {"indices_are_sorted": a.indices_are_sorted, "unique_indices": a.unique_indices}
+    params = {"dimension_numbers": numbers, **flags, "mode": "drop", "update_consts": (), "update_jaxpr": update}
+    return Shown(name, operands, params)
+
+
+def _scatter_name(update: HloComputation) -> str | None:
+    root, parameters = update.root, update.parameters
+    if root is parameters[1]:
+        return "scatter"
+    is_symmetric = root.opcode is not Opcode.SUBTRACT
+    is_of_both = root.operands == parameters or (is_symmetric and root.operands == parameters[::-1])
+    return _SCATTERS.get(root.opcode) if is_of_both else None
+
+
+def _define_scatter(name: str, opcode: Opcode | None) -> None:
+    @primitive(name)
+    def apply(
+        x: Value, indices: Value, updates: Value, *, dimension_numbers: Any, indices_are_sorted: bool = False,
+        unique_indices: bool = False, mode: Any = "drop", update_jaxpr: Any = None, update_consts: Sequence[Any] = (),
+    ) -> Value:  # fmt: skip
+        def update(pair: list[Value]) -> list[Value]:
+            return [pair[1] if opcode is None else bind(opcode, pair)]
+
+        element = ShapedArray((), x.aval.dtype)
+        computation = returns_element(trace_to_computation(update, [element, element], name).computation)
+        n = dimension_numbers
+        attributes = ScatterAttributes(
+            *(tuple(n.update_window_dims), tuple(n.inserted_window_dims), tuple(n.scatter_dims_to_operand_dims)),
+            *(indices.aval.ndim - 1, computation, tuple(n.operand_batching_dims)),
+            *(tuple(n.scatter_indices_batching_dims), indices_are_sorted, unique_indices),
+        )
+        return bind(Opcode.SCATTER, (x, indices, updates), attributes, weak_type=x.aval.weak_type)
+
+
+_define_scatter("scatter", None)
+for _opcode, _name in _SCATTERS.items():
+    _define_scatter(_name, _opcode)
+
+
+# ---- sorting
+
+
+@SHOWN.register(Opcode.SORT)
+def _sort(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+    a = i.attributes
+    params: dict[str, Any] = {"dimension": a.dimension, "is_stable": a.is_stable}
+    if _is_ascending(a.to_apply):
+        return Shown("sort", operands, {**params, "num_keys": 1})
+    return Shown("sort", operands, {**params, "num_keys": 1, "comparator": body.nested(a.to_apply)})
+
+
+def _is_ascending(comparator: HloComputation) -> bool:
+    """By the first operand, in the total order of floats, or in the only order of integers."""
+    root = comparator.root
+    if root.opcode is not Opcode.COMPARE or root.operands != comparator.parameters[:2]:
+        return False
+    a = root.attributes
+    is_total = not root.operands[0].shape.element.is_inexact or a.type is ComparisonType.TOTALORDER
+    return a.direction is ComparisonDirection.LT and is_total
+
+
+@primitive("sort", multiple_results=True)
+def _bind_sort(
+    *values: Value, dimension: int, is_stable: bool = True, num_keys: int = 1, comparator: Any = None
+) -> list[Value]:
+    def precedes(pairs: list[Value]) -> list[Value]:
+        """Lexicographic: from the last key to the first, a key decides unless its elements are equal."""
+        result = None
+        for k in range(num_keys - 1, -1, -1):
+            x, y = pairs[2 * k : 2 * k + 2]
+            less = bind(Opcode.COMPARE, (x, y), _order(x, ComparisonDirection.LT))
+            if result is not None:
+                equal = bind(Opcode.COMPARE, (x, y), _order(x, ComparisonDirection.EQ))
+                result = bind(Opcode.OR, (less, bind(Opcode.AND, (equal, result))))
+            else:
+                result = less
+        assert result is not None, "a sort has a key"
+        return [result]
+
+    if comparator is None:
+        elements = [ShapedArray((), v.aval.dtype) for v in values for _ in range(2)]
+        computation = returns_element(trace_to_computation(precedes, elements, "comparator").computation)
+    else:
+        computation = computation_of(comparator)
+    attributes = SortAttributes(dimension, computation, is_stable)
+    return bind_multi(Opcode.SORT, values, attributes) if values[1:] else [bind(Opcode.SORT, values, attributes)]
+
+
+def _order(x: Value, direction: ComparisonDirection) -> CompareAttributes:
+    is_float = x.aval.dtype.kind not in "biu"
+    return CompareAttributes(direction, ComparisonType.TOTALORDER if is_float else None)
+
+
+@SHOWN.register(Opcode.TOPK)
+def _top_k(i: HloInstruction, operands: Sequence[Atom], body: Body) -> Shown:
+    if not i.attributes.largest:
+        return as_hlo(i, operands, body)
+    return Shown("top_k", operands, {"k": i.attributes.k, "axis": i.operands[0].shape.rank - 1})
+
+
+@primitive("top_k", multiple_results=True)
+def _bind_top_k(x: Value, *, k: int, axis: int = -1) -> list[Value]:
+    if axis not in (-1, x.aval.ndim - 1):
+        raise ValueError(f"top_k of {x.aval.str_short()} works along the last dimension, not {axis}")
+    return bind_multi(Opcode.TOPK, (x,), TopKAttributes(k))
+
+
+define_as_hlo(Opcode.GATHER, Opcode.SCATTER, Opcode.TOPK)

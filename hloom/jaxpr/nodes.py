@@ -13,8 +13,7 @@ from ..hlo.records import dataclass
 from ..hlo.shared_value import SharedValue
 from ..tracer.aval import ShapedArray
 from .atoms import Atom, Var
-from .layout import WIDTH
-from .printing import Options, equation_text, jaxpr_text
+from .printing import WIDTH, Options, equation_text, jaxpr_text
 
 no_effects: frozenset[Effect] = frozenset()
 

@@ -1,8 +1,11 @@
-"""An HLO computation as a jaxpr. Instructions become equations by the table of `shown.py`; tuples, constants and
-parameters become atoms."""
+"""An HLO computation as a jaxpr, and `make_jaxpr`. Instructions become equations by the table of `rules.py`; tuples,
+constants and parameters become atoms.
+"""
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -14,30 +17,32 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
-from ..tracer.arrays.array import Array
-from ..tracer.aval import ShapedArray, aval_of_shape
-from ..tracer.references.refs import AbstractRef, values_of_references
-from . import (  # each registers its rules
-    callbacks,
-    calls,
-    contract,
-    control_flow,
-    elementwise,
-    indexing,
-    library,
-    movement,
-    others,
-    reduce,
+from ..hlo.tracebacks import boundary
+from ..tracer.arguments import (
+    ShapeDtypeStruct,
+    abstract_example,
+    argument_spec,
+    check_function,
+    leaf_describer,
+    split_static,
 )
+from ..tracer.arrays.array import Array
+from ..tracer.arrays.float0 import hide_float0
+from ..tracer.aval import ShapedArray, aval_of_shape
+from ..tracer.references.refs import AbstractRef, Ref, values_of_references
+from ..tracer.settings.context import Override, current_context
+from ..tracer.traced import trace_function
+from ..tracer.trees import tree
+from ..tracer.wrapping import wraps
+from . import calls, elementwise, library, movement, reduce  # each registers its rules
 from .atoms import Atom, DropVar, Literal, Var
-from .computations import remember
-from .folding import Plan, Source, plan_of, ranked
+from .evaluate import remember
 from .movement import broadcast_in_dim
 from .nodes import ClosedJaxpr, Effect, Jaxpr, JaxprEqn, OpEffect, SourceInfo, no_effects
 from .primitives import primitive_named
-from .shown import SHOWN, Shown
+from .rules import SHOWN, Plan, Shown, Source, plan_of, ranked
 
-_FAMILIES = (callbacks, calls, contract, control_flow, elementwise, indexing, library, movement, others, reduce)
+_FAMILIES = (calls, elementwise, library, movement, reduce)
 
 
 class Views:
@@ -227,6 +232,54 @@ def _as_weak(atom: Atom) -> Atom:
 def _refuse_nested(shape: Shape) -> None:
     if any(s.is_tuple for s in shape.elements):
         raise UnsupportedError(f"a jaxpr has no tuples in tuples, as {shape} is; no traced function makes them")
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """A function that takes fun's arguments, or ShapeDtypeStruct, and returns the program it is traced to as a
+    ClosedJaxpr: a view of its HLO, before any pass.
+
+    static_argnums: arguments that are Python values.
+    return_shape: also return the results' types, as ShapeDtypeStruct in the structure of the result.
+    axis_env: names and sizes of axes that the function's collectives may use.
+
+    For a reference to a mutable array the program takes the array, and the written value is a further result.
+
+    >>> import hloom, hloom.numpy as jnp
+    >>> hloom.make_jaxpr(lambda x: jnp.sin(2 * x))(jnp.ones(3))
+    { lambda ; a:f32[3]. let b:f32[3] = mul 2.0:f32[] a; c:f32[3] = sin b in (c,) }
+    """
+    check_function(fun, "make_jaxpr")
+    axes = tuple([(name, operator.index(size)) for name, size in axis_env or ()])
+    static = argument_spec(fun, "static", static_argnums, None)
+
+    @wraps(fun)
+    @boundary
+    def make(*args: Any, **kwargs: Any) -> Any:
+        dynamic, keywords, statics = split_static(fun, static, args, kwargs)
+        dynamic, keywords = hide_float0((dynamic, keywords))
+        leaves, treedef = tree.flatten((dynamic, keywords))
+        describe = leaf_describer(fun, dynamic, keywords, statics)
+        avals = [
+            x.aval if isinstance(x, Ref) else abstract_example(x, functools.partial(describe, k))
+            for k, x in enumerate(leaves)
+        ]
+        with Override(axis_names=(*current_context().axis_names, *axes)):
+            traced = trace_function(fun, treedef, avals, statics, float0_results=True)
+        closed = view_of(traced.computation, traced.captured, traced.in_avals, traced.out_avals)
+        if not return_shape:
+            return closed
+        structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.out_avals]
+        return closed, tree.unflatten(traced.out_tree, structs)
+
+    name = getattr(fun, "__name__", type(fun).__name__)
+    make.__name__, make.__qualname__ = f"make_jaxpr({name})", f"make_jaxpr({getattr(fun, '__qualname__', name)})"
+    make.__module__ = "hloom"
+    return make
 
 
 # ---- operations by JAX's names

@@ -24,7 +24,7 @@ from hloom.numba_backend.lowering_rules import LOWERING_RULES, load_all
 from hloom.tracer.arrays.overlay import EXTENDED
 
 from hloom.backend_check.op_table import CASES, WITHOUT_CASES
-from hloom.jaxpr.shown import SHOWN
+from hloom.jaxpr.rules import SHOWN
 
 import hloom.autodiff.api  # isort: skip
 import hloom.jaxpr.view  # isort: skip

@@ -14,7 +14,7 @@ import hloom
 import hloom.lax
 from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
 from hloom.jaxpr.evaluate import eval_jaxpr
-from hloom.jaxpr.shown import SHOWN
+from hloom.jaxpr.rules import SHOWN
 from hloom.jaxpr.view import Views
 from support.jaxpr_programs import arguments, named
 

@@ -15,7 +15,7 @@ from ... import numpy as jnp
 from ...autodiff import api
 from ...autodiff import jacobian as of_vectors
 from ...hlo.errors import UnsupportedError
-from ...jaxpr.make import make_jaxpr
+from ...jaxpr.view import make_jaxpr
 from ...tracer.arguments import ShapeDtypeStruct
 from ...tracer.errors import TreeStructureError
 from ...tracer.source import user_line

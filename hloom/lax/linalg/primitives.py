@@ -1,4 +1,4 @@
-"""The primitives that equations of jaxprs name for factorisations and solvers (`hloom/jaxpr/factors.py`)."""
+"""The primitives that equations of jaxprs name for factorisations and solvers (`hloom/jaxpr/library.py`)."""
 
 from __future__ import annotations
 
