@@ -24,7 +24,7 @@ from hloom.hlo.ops.custom_call import CustomCallAttributes
 from hloom.hlo.ops.dot import DotAttributes
 from hloom.hlo.ops.reduce import ReduceAttributes
 from hloom.hlo.passes.manager import PassOptions
-from hloom.numba_backend import bodies as fused_module
+from hloom.numba_backend import fused_computations as fused_module
 from hloom.numba_backend.emit import FusedBody
 from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.pipeline import pipeline
