@@ -239,9 +239,11 @@ def _result(trace: BatchTrace, value: Any, axis: int | None, fun: Callable[..., 
     (storage,), (is_batched,) = trace.split([storage_of(value)])
     if axis is None:
         if is_batched:
+            name = trace.axis.name
+            named = "" if name is None else f" (axis_name={name})"
             raise ValueError(
-                f"vmap has mapped output but out_axes is None: the result of type {aval.str_short()} differs between "
-                f"elements. Give it an axis in out_axes{_of(fun)}"
+                f"vmap has mapped output{named} but out_axes is None: the result of type {aval.str_short()} differs "
+                f"between elements. Give it an axis in out_axes{_of(fun)}"
             )
         return value
     axis = _out_place(axis, aval.ndim + 1, aval.str_short(), fun)

@@ -355,6 +355,9 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "out_axes out of range": (lambda: hloom.vmap(lambda x: x, out_axes=3)(V), ValueError, "axis 3 is out of bounds"),
     "out_axes None": (lambda: hloom.vmap(lambda x: x, out_axes=None)(V), ValueError, "output but out_axes is None"),
+    "out_axes None, of a named axis": (
+        lambda: hloom.vmap(lambda x: x, out_axes=None, axis_name="i")(V), ValueError, r"output \(axis_name=i\) but",
+    ),
     "axis_size": (lambda: hloom.vmap(lambda x: x, axis_size=4)(V), ValueError, "the `axis_size` argument was 4"),
     "Python control flow": (
         lambda: hloom.vmap(lambda x: 1 if x > 0 else 2)(V),
