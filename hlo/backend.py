@@ -209,6 +209,9 @@ AUTOTUNE = ("hloom_autotune", "true")
 """The frontend attribute of a module that tells its compiler to time variants and to keep the fastest. A compiler that
 has no variants does not look at it."""
 
+SCHEDULES = "hloom_schedules"
+"""The frontend attribute of a module with other schedules for its kernels, as text, where a backend has such."""
+
 ALLOWS_EXCESS = ("xla_allow_excess_precision", "true")
 """The frontend attribute of a module that allows results that are more precise than each operation's own type is."""
 

@@ -71,6 +71,10 @@ class UnsupportedError(HloError, NotImplementedError):
     """A well-formed program needs something that this version cannot do; the message names it."""
 
 
+class ScheduleError(HloError, ValueError):
+    """A schedule that does not fit a kernel, or would change its results."""
+
+
 class JaxRuntimeError(RuntimeError):
     """An error while a program is compiled or run: JAX's name. Raised as one of its subclasses."""
 

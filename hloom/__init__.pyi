@@ -31,6 +31,7 @@ from .hlo.custom_calls import (
 from .jax_programs.switch import as_jax as as_jax
 from .jaxpr.view import make_jaxpr as make_jaxpr
 from .numba_backend.kernel_globals import kernel_globals as kernel_globals
+from .scheduling import schedule as schedule
 from .tracer.arguments import ShapeDtypeStruct as ShapeDtypeStruct, typeof as typeof
 from .tracer.arrays.assembly import (
     copy_to_host_async as copy_to_host_async, live_arrays as live_arrays,

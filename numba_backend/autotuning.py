@@ -1,8 +1,10 @@
-"""Variants of a program, timed on this machine; the fastest is kept.
+"""Schedules for a program, timed on this machine; the fastest is kept.
 
-Each field of `Tuning` is tried in turn: a variant takes the place of the best so far if it is faster by more than the
-noise, in rounds in which both run by turns. Arguments are drawn: floats between 1/2 and 1, integers 0, so that indices
-are valid. What was chosen is kept in the store, under the key of the program, and another process asks no more.
+Changes of steps are tried one after the other: jumps in place of a kernel for a whole loop, how long a thread's share
+takes, the width of vectors; then, of each kernel with an algorithm, each `Split` of half and of twice the size. A
+change stays if the program is faster by more than the noise, in rounds in which both run by turns. Arguments are drawn:
+floats between 1/2 and 1, integers 0, so that indices are valid. The schedules are kept in the store, under the key of
+the program, and another process asks no more.
 
 A program is not tuned if it acts other than through its results, if it has a loop whose number of turns depends on its
 arguments, or if it runs on several devices: what it does with drawn arguments would say nothing, or do harm. The log
@@ -22,16 +24,18 @@ import numpy as np
 from ..hlo.analyses.trip_count import known_trip_count
 from ..hlo.backend import DeviceBuffer, NDArray
 from ..hlo.effects import effects_of
-from ..hlo.errors import HloError, UnsupportedError
+from ..hlo.errors import HloError, ScheduleError
 from ..hlo.host_buffers import buffer_of
 from ..hlo.ir import HloModule
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
+from .choices import schedules_of, with_schedules
 from .executable import NumbaExecutable
 from .runtime.cpus import cpu_description
 from .runtime.store import default_store
 from .runtime.threads import get_num_threads
-from .tuning import Tuning, parse, with_tuning
+from .schedule.steps import EVERY, Jumps, KernelStep, Pack, Schedules, Share, Split, Steps, Vectors
+from .schedule.text import parse, to_text
 
 LOGGER = logging.getLogger(__name__.partition(".")[0])
 
@@ -47,33 +51,38 @@ Compile = Callable[[HloModule], NumbaExecutable]
 
 
 def tuned(module: HloModule, key: str | None, compile_module: Compile) -> HloModule:
-    """The module with the choice that makes its program fastest. `key`: the name of the program in the store."""
-    module = with_tuning(module, Tuning())
+    """The module with the schedules that make its program fastest, beginning with those that it has. `key`: the name of
+    the program in the store."""
+    best = schedules_of(module)
+    module = with_schedules(module, best)
     reason = _why_not(module)
     if reason is not None:
         LOGGER.warning("%s is not tuned: %s", module.name, reason)
         return module
     name = f"{key}-{get_num_threads()}.tuning"
     if key is not None and (kept := default_store().note(name)) is not None:
-        with suppress(UnsupportedError):  # a text of another version
-            return with_tuning(module, parse(kept.strip()))
-    best = Tuning()
+        with suppress(ScheduleError):  # a text of another version
+            return with_schedules(module, parse(kept))
     fastest = compile_module(module)
+    original = {name: getattr(text, "schedule", ()) for name, text in fastest.kernels().items()}
     inputs = [_drawn(shape) for shape in fastest.parameter_shapes]
-    for variants in _variants(module):
-        for change in variants(best):
+    for changes in (*_of_programs(module), *_of_kernels(original)):
+        for name_of_kernel, change in changes:
+            tried = {**best, name_of_kernel: change(best.get(name_of_kernel, ()))}
+            before = best.get(name_of_kernel, original.get(name_of_kernel, ()))
+            shown = f"{name_of_kernel}: {', '.join(str(s) for s in tried[name_of_kernel] if s not in before)}"
             try:
-                other = compile_module(with_tuning(module, change))
+                other = compile_module(with_schedules(module, tried))
             except HloError as error:
-                LOGGER.info("%s: no variant %s: %s", module.name, change.to_text(), error)
+                LOGGER.info("%s: no variant %s: %s", module.name, shown, error)
                 continue
             old, new = _compared(fastest, other, inputs)
-            LOGGER.info("%s: %s takes %.3g of %.3g s", module.name, change.to_text() or "the default", new, old)
+            LOGGER.info("%s: %s takes %.3g of %.3g s", module.name, shown, new, old)
             if new < GAIN * old:
-                best, fastest = change, other
+                best, fastest = tried, other
     if key is not None:
-        default_store().keep_note(name, best.to_text() + "\n")
-    return with_tuning(module, best)
+        default_store().keep_note(name, to_text(best))
+    return with_schedules(module, best)
 
 
 def _why_not(module: HloModule) -> str | None:
@@ -89,14 +98,49 @@ def _why_not(module: HloModule) -> str | None:
     return None
 
 
-def _variants(module: HloModule) -> Iterator[Callable[[Tuning], Sequence[Tuning]]]:
-    """For each field, what to try instead of the best so far."""
+Changes = list[tuple[str, Callable[[Steps], Steps]]]
+"""Of a kernel's steps, or of those of all, which exclude each other."""
+
+
+def _with(step: KernelStep) -> Callable[[Steps], Steps]:
+    """The step in place of another of its kind."""
+    return lambda steps: (*[s for s in steps if type(s) is not type(step)], step)
+
+
+def _of_programs(module: HloModule) -> Iterator[Changes]:
+    """Steps for all kernels."""
     if any(i.opcode is Opcode.WHILE for i in module.instructions()):
-        yield lambda best: [replace(best, native_loops=1 - best.native_loops)]
+        yield [(EVERY, _with(Jumps()))]
     if get_num_threads() > 1:
-        yield lambda best: [replace(best, piece_nanoseconds=n) for n in (0, 5_000, 80_000)]
+        yield [(EVERY, _with(Share(nanoseconds))) for nanoseconds in (0, 5_000, 80_000)]
     if "avx512f" in (cpu_description() or ""):
-        yield lambda best: [replace(best, vector_bits=bits) for bits in (256, 512)]
+        yield [(EVERY, _with(Vectors(bits))) for bits in (256, 512)]
+
+
+def _of_kernels(schedules: Schedules) -> Iterator[Changes]:
+    """Each `Split` of half and of twice the size."""
+    for name, schedule in schedules.items():
+        for place, step in enumerate(schedule):
+            if isinstance(step, Split) and isinstance(step.size, int):
+                yield [(name, _sized(schedule, place, size)) for size in (step.size // 2, step.size * 2) if size > 1]
+
+
+def _sized(schedule: Steps, place: int, size: int) -> Callable[[Steps], Steps]:
+    """The kernel's steps, or those that have been found for it, with another size of a `Split`; what is copied of its
+    turns has room for as many."""
+
+    def change(best: Steps) -> Steps:
+        steps = list(best or schedule)
+        split = steps[place]
+        assert isinstance(split, Split)
+        steps[place] = replace(split, size=size)
+        for k, step in enumerate(steps):
+            if isinstance(step, Pack):
+                layout = tuple((loop, size if loop == split.loop else most) for loop, most in step.layout)
+                steps[k] = replace(step, layout=layout)
+        return tuple(steps)
+
+    return change
 
 
 def _drawn(shape: Shape) -> NDArray:

@@ -18,25 +18,25 @@ from ..hlo.target import Target
 from ..hlo.text.escape import escape
 from ..hlo.timeline.spans import Track, spanning
 from . import stored_programs
+from .choices import schedules_of
 from .executable import Details, Frame, NumbaExecutable
 from .fused_computations import FusedComputations
 from .lowering import LoweredModule, lower
 from .pipeline import pipeline
 from .runtime.portable import PortableProgram
-from .tuning import tuning_of
 
 
 def compiled(module: HloModule, target: Target, key: str | None = None) -> NumbaExecutable:
     """The executable of a module. It is stored under `key`, if there is one and if it can be stored."""
     bodies = FusedComputations()
-    optimized, records = pipeline(target, bodies, tuning_of(module)).run(module)
+    optimized, records = pipeline(target, bodies, schedules_of(module)).run(module)
     return assembled(optimized, target, bodies, records, key)
 
 
 def details_of(module: HloModule, target: Target) -> Details:
     """What the stages make of a module, whose program came from the store."""
     bodies = FusedComputations()
-    optimized, records = pipeline(target, bodies, tuning_of(module)).run(module)
+    optimized, records = pipeline(target, bodies, schedules_of(module)).run(module)
     return _staged(optimized, target, bodies, records, to_keep=False)[0]
 
 

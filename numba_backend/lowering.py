@@ -15,13 +15,15 @@ from ..hlo.analyses.bands import EVERYTHING, looked_at, repeated_outside
 from ..hlo.buffers.assignment import ALIGNMENT, AllocationKind, BufferAssignment, BufferCopy, BufferSlice, is_alias
 from ..hlo.builder import make_instruction, make_parameter
 from ..hlo.element_type import ElementType
-from ..hlo.errors import UnsupportedError
+from ..hlo.errors import ScheduleError, UnsupportedError
 from ..hlo.ir import HloComputation, HloInstruction
+from ..hlo.loading import load
 from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
 from ..hlo.timeline.spans import Track, spanning
+from .choices import compiler_of, schedules_of
 from .dot import gemm_of, strides_of
 from .emit import FusedBody, canonical, emit_fusion
 from .emit.copies import emit_copy, shared_copy
@@ -43,7 +45,7 @@ from .runtime.blas import Gemm
 from .runtime.chain import Cut, Stage, parts_of
 from .runtime.kernel import KernelSource, Parameter
 from .runtime.program import Argument, LoweringRefused, Program, ProgramBuilder, pointer, scalar, size, watch
-from .tuning import compiler_of, tuning_of
+from .schedule.steps import EVERY, Share, Vectors
 
 LOWERED: Mapping[Opcode, str] = {
     Opcode.FUSION: "inlined, then fused anew: a kernel",
@@ -105,6 +107,7 @@ def lower_into(
     builder.title = assignment.module.name
     lowering = _Lowering(builder, assignment, bodies)
     lowering.computation(assignment.module.entry)
+    lowering.check_names()
     return tuple(lowering.kernels), lowering.arena_size
 
 
@@ -120,7 +123,7 @@ class _Lowering(LoweringContext):
         self._builder = builder
         self.has_pieces = builder.has_pieces
         self.assignment = assignment
-        self.tuning = tuning_of(assignment.module)
+        self.schedules = schedules_of(assignment.module)
         self.bodies = bodies
         self.kernels: list[KernelUse] = []
         self._sources: dict[tuple[str, tuple[Parameter, ...]], KernelSource] = {}
@@ -248,8 +251,8 @@ class _Lowering(LoweringContext):
             return
         operands.append(watch())
         arguments = [_argument(p, operands, places) for p in loop.kernel.parameters]
-        kernel = self._tuned(loop.kernel)
-        grain = self._grain(kernel) if kernel.extent > 1 else 0
+        kernel = self._scheduled(instruction.name, loop.kernel)
+        grain = self._grain(kernel, self._share(instruction.name)) if kernel.extent > 1 else 0
         self.builder.native_loop(
             self._source(kernel), arguments, kernel.extent, grain, nanoseconds=kernel.nanoseconds
         )
@@ -369,31 +372,54 @@ class _Lowering(LoweringContext):
         """See `LoweringContext`."""
         if not kernel.extent:  # an empty array, even if its buffer has bytes of padding
             return
-        kernel = self._tuned(kernel)
+        kernel = self._scheduled(name, kernel)
         arguments = [_argument(p, operands, outputs) for p in kernel.parameters]
-        self.builder.kernel(self._source(kernel), arguments, kernel.extent, self._grain(kernel), kernel.nanoseconds)
+        grain = self._grain(kernel, self._share(name))
+        self.builder.kernel(self._source(kernel), arguments, kernel.extent, grain, kernel.nanoseconds)
         self._used(name, kernel)
 
-    def _tuned(self, kernel: EmittedKernel) -> EmittedKernel:
-        """The kernel with vectors of the width that the program asks for."""
-        bits = self.tuning.vector_bits
-        return replace(kernel, program=replace(kernel.program, vector_bits=bits)) if bits else kernel
+    def _scheduled(self, name: str, kernel: EmittedKernel, *, in_pieces: bool = False) -> EmittedKernel:
+        """The kernel under the schedule that the module has for it."""
+        given = (*self.schedules.get(EVERY, ()), *self.schedules.get(name, ()))
+        if not given:
+            return kernel
+        if in_pieces and not all(isinstance(step, Vectors) for step in self.schedules.get(name, ())):
+            raise ScheduleError(f"{name} is computed in pieces, with others: it has the step Vectors alone")
+        try:
+            made: EmittedKernel = load(".schedule.given", __package__).scheduled(kernel, given)
+            return made
+        except ScheduleError as error:
+            raise ScheduleError(f"the schedule of {name}: {error}") from None
+
+    def _share(self, name: str) -> int | None:
+        """How long a thread's share of a kernel takes, as the module says."""
+        given = (*self.schedules.get(EVERY, ()), *self.schedules.get(name, ()))
+        return next((step.nanoseconds for step in reversed(given) if isinstance(step, Share)), None)
+
+    def check_names(self) -> None:
+        """ScheduleError if the module has a schedule for a kernel that is not there."""
+        names = dict.fromkeys(use.instruction for use in self.kernels)
+        if unknown := [name for name in self.schedules if name not in names and name != EVERY]:
+            raise ScheduleError(f"no kernel {', '.join(unknown)}: there are {', '.join(names) or 'none'}")
 
     def _used(self, name: str, kernel: EmittedKernel) -> None:
         values = tuple((p.name, p.value) for p in kernel.parameters if not isinstance(p, PointerParameter))
-        self.kernels.append(KernelUse(name, kernel.source, values, kernel.program.notes))
+        notes, bits, share = kernel.program.notes, kernel.program.vector_bits, self._share(name)
+        if bits or share is not None:
+            more = [*([Vectors(bits)] if bits else []), *([] if share is None else [Share(share)])]
+            notes = (*(notes or (None,)), *more)
+        self.kernels.append(KernelUse(name, kernel.source, values, notes))
 
-    def _grain(self, kernel: EmittedKernel) -> int:
+    def _grain(self, kernel: EmittedKernel, share: int | None) -> int:
         """The least number of iterations of the outermost loop for a thread; 0 if no other thread may take part."""
-        pieces = 0 if kernel.is_serial else self._pieces_of(kernel.nanoseconds / kernel.extent)
+        pieces = 0 if kernel.is_serial else self._pieces_of(kernel.nanoseconds / kernel.extent, share)
         return pieces and max(kernel.least, pieces)
 
-    def _pieces_of(self, nanoseconds: float) -> int:
+    def _pieces_of(self, nanoseconds: float, share: int | None = None) -> int:
         """How many pieces of work that take so long are worth a thread; 0 if no other thread may take part."""
-        wanted: float = self.tuning.piece_nanoseconds
-        if wanted < 0:
-            wanted = SHARE_NANOSECONDS
-        return math.ceil(wanted / max(nanoseconds, 0.1))
+        if share is None:
+            share = self._share(EVERY)
+        return math.ceil((SHARE_NANOSECONDS if share is None else share) / max(nanoseconds, 0.1))
 
     def _source(self, kernel: EmittedKernel) -> KernelSource:
         declared = kernel.source, tuple(_declared(p) for p in kernel.parameters)
@@ -407,6 +433,8 @@ class _Lowering(LoweringContext):
             lhs, rhs = self.operands(seen)
             (output,) = self.results(seen)
             kernel = None if self._followers else product_kernel(seen, target_machine())
+            if kernel is None and instruction.name in self.schedules and not self._followers:
+                kernel = tiles(seen)  # instead of BLAS
             if kernel is not None:
                 self.kernel(instruction.name, kernel, [lhs, rhs], [output])
                 return
@@ -474,10 +502,11 @@ class _Lowering(LoweringContext):
         self, name: str, kernel: EmittedKernel, operands: Sequence[Argument], outputs: Sequence[Argument], turns: int,
         origin: HloInstruction | None,
     ) -> Stage:  # fmt: skip
+        kernel = self._scheduled(name, kernel, in_pieces=True)
         arguments = tuple(_argument(p, operands, outputs) for p in kernel.parameters)
         source, extent = self._source(kernel), kernel.extent
         self._used(name, kernel)
-        return Stage(source, arguments, extent, self._grain(kernel), kernel.nanoseconds, origin, turns)
+        return Stage(source, arguments, extent, self._grain(kernel, None), kernel.nanoseconds, origin, turns)
 
     def by_pieces(self, pieces: int, steps: Sequence[Step]) -> None:
         """See `LoweringContext`."""

@@ -53,7 +53,7 @@ from .fused_computations import FusedComputations
 from .linalg.algorithms import has_small_kernel
 from .native_loops.cost import is_native
 from .output_fusion.fuse import OutputFusion
-from .tuning import Tuning
+from .schedule.steps import EVERY, Jumps, Schedules
 
 KERNEL_LIMITS = FusionLimits(
     members=400,  # the compile time of a kernel grows faster than linearly with its length
@@ -83,21 +83,22 @@ SPLIT_REDUCTIONS = SplitReductions(
 
 
 def pipeline(
-    target: str | Target = "cpu", bodies: FusedComputations | None = None, tuning: Tuning | None = None,
+    target: str | Target = "cpu", bodies: FusedComputations | None = None, schedules: Schedules | None = None,
     by_pieces: bool = True,
 ) -> Pipeline:  # fmt: skip
     """Every pass for a target, in order.
 
     `bodies`: the fused computations with which buffers are assigned and code is generated afterwards. The passes and
-    they must agree on which results may be written over which operands. `tuning`: choices for one program. `by_pieces`:
-    the program can run the kernels of an output fusion piece by piece.
+    they must agree on which results may be written over which operands. `schedules`: those that a program has in place
+    of the policy's. `by_pieces`: the program can run the kernels of an output fusion piece by piece.
 
     UnsupportedError for a target that does not exist.
     """
     target = target_named(target)
     fast = target.fast_memory
     bodies = bodies or FusedComputations()
-    outline = (OutlineLoops(is_native),) if tuning is None or tuning.native_loops else ()
+    jumps = Jumps() in (schedules or {}).get(EVERY, ())
+    outline = () if jumps else (OutlineLoops(is_native),)
     simplify = FixedPoint(
         (
             AlgebraicSimplifier(),  # makes constants, and operations that are equal to others

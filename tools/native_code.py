@@ -34,6 +34,7 @@ from hloom.hlo.ops.movement import BroadcastAttributes  # noqa: E402
 from hloom.hlo.shape import Shape  # noqa: E402
 from hloom.hlo.targets import target_named  # noqa: E402
 from hloom.numba_backend import elementary  # noqa: E402
+from hloom.numba_backend.choices import schedules_of  # noqa: E402
 from hloom.numba_backend.fused_computations import FusedComputations  # noqa: E402
 from hloom.numba_backend.lowering import lower_into  # noqa: E402
 from hloom.numba_backend.machine import ANY_TARGET, compiling_for  # noqa: E402
@@ -53,7 +54,6 @@ from hloom.numba_backend.runtime.native_code import LEVELS, PATH, made_by, read,
 from hloom.numba_backend.runtime.program import ProgramBuilder  # noqa: E402
 from hloom.numba_backend.runtime.recorder import RECORDER_FUNCTIONS  # noqa: E402
 from hloom.numba_backend.runtime.threads import POOL_FUNCTIONS  # noqa: E402
-from hloom.numba_backend.tuning import tuning_of  # noqa: E402
 
 FUNCTIONS: tuple[KernelSource, ...] = (
     EXECUTOR, CALLER, CALL_PYTHON, LOOK, *POOL_FUNCTIONS, RUN_GEMM, GEMM_ITEMS, GEMV_ITEMS, *RECORDER_FUNCTIONS,
@@ -127,7 +127,7 @@ def made(module: HloModule) -> elementary.Function:
     bodies, cpu = FusedComputations(), target_named("cpu")
     builder = _Recorder()
     with compiling_for(ANY_TARGET):  # the file is the same on all machines
-        optimized, _ = pipeline(cpu, bodies, tuning_of(module)).run(module)
+        optimized, _ = pipeline(cpu, bodies, schedules_of(module)).run(module)
         lower_into(builder, assign_buffers(optimized, bodies.can_share, fast_memory=cpu.fast_memory), bodies)
     (op,), shapes = module.entry.root.operands, [p.shape for p in module.entry.parameters]
     key = elementary.key_of(op.opcode, shapes, op.shape)

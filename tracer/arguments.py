@@ -221,28 +221,32 @@ def _validate(
             )
 
 
-COMPILE_OPTIONS = {"autotune": "autotune", "xla_allow_excess_precision": "excess_precision"}
-"""The options with an effect, and the settings of a context that they turn on."""
+COMPILE_OPTIONS: dict[str, tuple[str, type]] = {
+    "autotune": ("autotune", bool),
+    "schedule": ("schedules", str),
+    "xla_allow_excess_precision": ("excess_precision", bool),
+}
+"""The options with an effect: the settings of a context that they set, and the types of their values."""
 _EFFORTS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimization_level", "memory_fitting_level")
 """Options that say how hard XLA tries; they mean nothing here."""
 
 
-def compile_options(options: dict[str, Any] | None, what: str) -> frozenset[str]:
-    """The requested settings. CompileOptionError for options that XLA does not have: XLA's names begin with "xla_",
-    except for its options for effort."""
-    found = set()
+def compile_options(options: dict[str, Any] | None, what: str) -> frozenset[tuple[str, object]]:
+    """The requested settings and their values. CompileOptionError for options that XLA does not have: XLA's names begin
+    with "xla_", except for its options for effort."""
+    found: set[tuple[str, object]] = set()
     for name, value in (options or {}).items():
-        setting = COMPILE_OPTIONS.get(name)
-        if setting is None:
+        setting, kind = COMPILE_OPTIONS.get(name, ("", bool))
+        if not setting:
             if not name.startswith("xla_") and name not in _EFFORTS:
                 known = ", ".join(map(repr, COMPILE_OPTIONS))
                 raise CompileOptionError(
                     f"{what}: No such compile option: {name!r}; here are {known}; others of XLA, xla_..., mean nothing"
                 )
-        elif not isinstance(value, bool):
-            raise CompileOptionError(f"{what}: the compile option {name!r} must be a bool, not {value!r}")
+        elif not isinstance(value, kind):
+            raise CompileOptionError(f"{what}: the compile option {name!r} must be a {kind.__name__}, not {value!r}")
         elif value:
-            found.add(setting)
+            found.add((setting, value))
     return frozenset(found)
 
 

@@ -14,11 +14,13 @@ from ..hlo.backend import (
     AUTOTUNE,
     DEFAULT_KERNEL_COMPILER,
     KERNEL_COMPILER,
+    SCHEDULES,
     DeviceBuffer,
     Executable,
     get_compiler,
 )
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
+from ..hlo.errors import UnsupportedError
 from ..hlo.garbage import collecting_seldom
 from ..hlo.host_buffers import HostBuffer, held_alone
 from ..hlo.ir import Attributes, HloComputation, HloInstruction, HloModule, InputOutputAlias
@@ -49,25 +51,37 @@ BEFORE_DONATING: list[Callable[[], object]] = []
 """Functions that are called before arrays are given away."""
 
 
+CompileOptions = frozenset[tuple[str, object]]
+"""Settings of a context, and their values, for one program."""
+
 _ATTRIBUTES = {"autotune": AUTOTUNE, "excess_precision": ALLOWS_EXCESS}
 """The frontend attributes that stand for settings of a context."""
 
 
+def check_is_alone(options: CompileOptions) -> None:
+    """UnsupportedError for options that a program over several devices does not have."""
+    if "schedules" in dict(options):
+        raise UnsupportedError("schedule: a program over several devices has no kernels of one device to name")
+
+
 def compile_module(
     module: HloModule, *, target: str | Target | None = None, donated: Sequence[int] = (),
-    options: frozenset[str] = frozenset(), is_function: bool = False,
+    options: CompileOptions = frozenset(), is_function: bool = False,
 ) -> Executable:  # fmt: skip
     """Compile with the backend that `hloom.config.hloom_backend` names, for `hloom.config.hloom_target` or another.
-    `options`: settings of the context that are on for this program, also where the context has them off. `is_function`:
-    it is one elementary function (`Compiler.compile_function`)."""
+    `options`: settings of this program, in place of the context's. `is_function`: it is one elementary function
+    (`Compiler.compile_function`)."""
     for ask in BEFORE_COMPILING:
         ask()
     if target is None:
         target = current_context().target
     with spanning(Track.COMPILING, "load the compiler"):
         compiler = get_compiler(current_context().backend)
+    given = dict(options)
+    if text := given.get("schedules"):
+        module = replace(module, frontend_attributes=(*module.frontend_attributes, (SCHEDULES, str(text))))
     for name, attribute in _ATTRIBUTES.items():
-        if name in options or getattr(current_context(), name):
+        if given.get(name) or getattr(current_context(), name):
             module = replace(module, frontend_attributes=(*module.frontend_attributes, attribute))
     if current_context().compiler != DEFAULT_KERNEL_COMPILER:
         chosen = KERNEL_COMPILER, current_context().compiler

@@ -13,7 +13,7 @@ Programs belong to the Python function: if it is jitted again with the same opti
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter, itemgetter
 from time import perf_counter_ns
@@ -54,7 +54,7 @@ from .checks.nan_checks import checked, is_checking
 from .core import thread_state
 from .deferred.deferral import recorded_call
 from .errors import NonArrayArgumentError
-from .execution import compile_module, runner
+from .execution import CompileOptions, check_is_alone, compile_module, runner
 from .inlining import Inline
 from .pickled_functions import is_global
 from .profiling.cache_misses import explain_miss
@@ -130,6 +130,7 @@ class _NotCalled(FastTable[Run]):
 
 
 _NOT_CALLED = _NotCalled()
+_NONE_DONATED = ArgumentSpec(frozenset(), frozenset())
 
 
 def _forget_fast_ways(tables: dict[Any, FastTable[Run]]) -> None:
@@ -183,7 +184,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         donated: ArgumentSpec,
         inline: bool,
         shardings: JitShardings | None = None,
-        options: frozenset[str] = frozenset(),
+        options: CompileOptions = frozenset(),
     ) -> None:
         functools.update_wrapper(self, fun)
         self._fun = fun
@@ -194,12 +195,18 @@ class JitFunction(SharedValue, Generic[P, R]):
         self._inline = inline
         self._shardings = shardings
         self._options = options
-        """The settings of the context that it is compiled with."""
+        """Settings of the context, and their values, with which it is compiled."""
         self._state = thread_state()
         self._settings = thread
         self._made: Programs | None = None
         self._fast: FastTable[Run] = _NOT_CALLED
         self._pattern: Pattern | None = None
+
+    def changed(self, options: Mapping[str, object], *, donates: bool = True) -> JitFunction[P, R]:
+        """The same function, compiled with other settings of the context. `donates`: it may delete arguments."""
+        more = frozenset({**dict(self._options), **options}.items())
+        donated = self._donated if donates else _NONE_DONATED
+        return JitFunction(self._fun, self._static, donated, self._inline, self._shardings, more)
 
     @property
     def _programs(self) -> Programs:
@@ -366,8 +373,8 @@ class JitFunction(SharedValue, Generic[P, R]):
         context = current_context()
         if context.disable_jit:
             return self._fun(*args, **kwargs)
-        if self._options and not all(getattr(context, name) for name in self._options):
-            with Override(**dict.fromkeys(self._options, True)):
+        if self._options and not all(getattr(context, name) == value for name, value in self._options):
+            with Override(**dict(self._options)):
                 return self._call(args, kwargs, table, fast_key)
         dynamic, keywords, statics = split_static(self._fun, self._static, args, kwargs)
         dynamic, keywords = hide_float0((dynamic, keywords))
@@ -427,7 +434,7 @@ class JitFunction(SharedValue, Generic[P, R]):
                 return self._run_or_put_off(traced, key, args, kwargs)
         runner_key = (key, self._donated, self._shardings, places)
         if traced.has_references:
-            run = running_on_references(traced)
+            run = running_on_references(traced, options=self._options)
             self._programs.runners[runner_key] = run
             return run
         captured = [v for v in traced.captured if isinstance(v, Array)]
@@ -445,10 +452,11 @@ class JitFunction(SharedValue, Generic[P, R]):
                 traced, captured, places or none, asked, self._name, labels, what, self._is_library
             )
             if found is not None:
+                check_is_alone(self._options)
                 self._programs.runners[runner_key] = found
                 return found
         module = traced.module()
-        executable = compile_module(module, donated=traced.donated)
+        executable = compile_module(module, donated=traced.donated, options=self._options)
         run = runner(executable, captured, traced.out_avals, traced.out_tree, traced.donated)
         if is_checking(key[3]):
             run = checked(run, module, captured, bool(traced.donated), what, is_library=self._is_library)
@@ -700,7 +708,8 @@ def jit(
       the compiler, decide the rest.
     keep_unused, device, backend: for JAX's sake; all arguments are kept, and programs run where their arguments are.
     compiler_options: {"autotune": True} times variants of each program when it is compiled, such as fewer threads or
-      other vectors, and keeps the fastest, in the store too. {"xla_allow_excess_precision": True} lets a kernel keep
+      other vectors, and keeps the fastest, in the store too. {"schedule": TEXT} gives kernels other schedules, which
+      `hloom.schedule` does too. {"xla_allow_excess_precision": True} lets a kernel keep
       bfloat16 and float16 in float32 until they are stored; without it each operation is rounded to its type, as JAX's
       are on CPUs. Other options of XLA ("xla_...") mean nothing here.
 

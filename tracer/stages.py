@@ -38,7 +38,7 @@ from .aval import ShapedArray
 from .checks.nan_checks import checked, is_checking
 from .core import Value
 from .errors import OperandError, TreeStructureError, UnexpectedTracerError
-from .execution import compile_module, runner
+from .execution import CompileOptions, check_is_alone, compile_module, runner
 from .pickled_stages import absent, check_text_is_all, picklable
 from .references.programs import module_with_references, running_on_references
 from .references.refs import Ref
@@ -71,7 +71,7 @@ class Signature:
     donated: tuple[int, ...]
     with_references: Any = None
     """The traced function, if it reads or writes references to mutable arrays (`programs.py`)."""
-    options: frozenset[str] = frozenset()
+    options: CompileOptions = frozenset()
     """The settings that its program is compiled with."""
     over_devices: Callable[[], OverDevices | None] | None = None
     """Where there are several devices: compiles it for those that it is for, if these are several."""
@@ -438,7 +438,7 @@ class Lowered(SharedValue):
         """Compile for a target, by default `hloom.config.hloom_target`. The result runs on arguments of exactly these
         types. UnsupportedError, which names those that exist, for an unknown target.
 
-        compiler_options: as `jit` has them: "autotune", "xla_allow_excess_precision", and others of XLA, which mean
+        compiler_options: as `jit` has them: "autotune", "schedule", "xla_allow_excess_precision"; others of XLA mean
           nothing here; ValueError for others.
         device_assignment: accepted; programs run where their arguments are.
 
@@ -447,9 +447,11 @@ class Lowered(SharedValue):
         >>> double(jnp.array([1.0, 2.0, 3.0]))
         Array([2., 4., 6.], dtype=float32)
         """
-        options = compile_options(compiler_options, "compile") | self._signature.options
+        asked = compile_options(compiler_options, "compile")
+        options = frozenset({**dict(self._signature.options), **dict(asked)}.items())
         several = None if self._signature.over_devices is None else self._signature.over_devices()
         if several is not None:
+            check_is_alone(options)
             if target is not None:
                 raise UnsupportedError(f"compile: a program over several devices has no target of its own, {target}")
             return Compiled(several.program.executable, self, several=several)

@@ -11,14 +11,15 @@ from ..hlo.errors import HloError
 from ..hlo.passes.partitioning import compiled, with_partitions
 from ..hlo.verifier import verify
 from ..namespaces import backends  # noqa: F401  # makes the backends known
-from .files import ModuleFile, arguments_of_devices, read_module, target_of
+from .files import ModuleFile, arguments_of_devices, read_module, scheduled, target_of
 from .outcome import BAD, FINE, UsageError, report
 
 
 def execute(options: Namespace) -> int:
     """One verdict for each file. All files are checked, even after a bad one."""
-    if (options.input or options.tolerance is not None or options.target) and not options.compare:
-        raise UsageError("--input, --tolerance and --target are for --compare")
+    given = options.input, options.tolerance, options.target, options.schedule
+    if any(value not in (None, []) for value in given) and not options.compare:
+        raise UsageError("--input, --tolerance, --target and --schedule are for --compare")
     options.target = target_of(options)
     return max([_check(name, options) for name in options.files])
 
@@ -39,7 +40,7 @@ def _check(name: str, options: Namespace) -> int:
 def _compare(file: ModuleFile, options: Namespace) -> bool:
     if not options.input:
         options.random = True
-    given = with_partitions(file.module)
+    given = scheduled(with_partitions(file.module), options)
     file.with_devices(given)
     module, evaluator = compiled(given, get_compiler("evaluator").compile)
     _, executable = compiled(given, partial(get_compiler("numba").compile, target=options.target))

@@ -16,7 +16,7 @@ from ..aot.array_files import ArrayFileError, read_arrays
 from ..hlo.backend import default_target
 from ..hlo.collectives.world import MAX_LOCAL_DEVICES, local_device_count, set_local_device_count
 from ..hlo.comparing import random_array
-from ..hlo.errors import EmptyQueueError, UnsupportedError
+from ..hlo.errors import EmptyQueueError, ScheduleError, UnsupportedError
 from ..hlo.host_queues import HOST_QUEUES, INFEED, channel, queue_of
 from ..hlo.ir import HloInstruction, HloModule
 from ..hlo.opcode import Opcode
@@ -24,6 +24,7 @@ from ..hlo.shape import Shape
 from ..hlo.target import Target
 from ..hlo.targets import target_named
 from ..hlo.text.parser import parse
+from ..numba_backend.choices import with_schedules
 from .outcome import ModuleError, UsageError
 
 NDArray = np.ndarray[Any, Any]
@@ -93,6 +94,18 @@ def read_module(name: str) -> ModuleFile:
     """The module in the file, or on stdin for "-". HloParseError if it is not HLO, UsageError if there is no file."""
     text, shown = read_text(name), "<stdin>" if name == "-" else name
     return ModuleFile(shown, text, parse(text, shown))
+
+
+def scheduled(module: HloModule, options: Namespace) -> HloModule:
+    """The module with the schedules of --schedule. ScheduleError, which names the file, if it has others."""
+    if options.schedule is None:
+        return module
+    from ..numba_backend.schedule.text import parse as parse_schedules
+
+    try:
+        return with_schedules(module, parse_schedules(read_text(options.schedule)))
+    except ScheduleError as error:
+        raise ScheduleError(f"{options.schedule}: {error}") from None
 
 
 def read_text(name: str) -> str:

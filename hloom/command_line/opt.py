@@ -14,7 +14,7 @@ from ..hlo.passes.record import PassRecord, PassRecords
 from ..hlo.passes.rewrite import HloPass
 from ..hlo.passes.rewriter import has_rules
 from ..hlo.text.dot_graph import to_dot
-from .files import read_module, target_of, write_text
+from .files import read_module, scheduled, target_of, write_text
 from .outcome import FINE, UsageError
 
 
@@ -48,18 +48,27 @@ def execute(options: Namespace) -> int:
         check_rules=options.check_rules or settings.check_rules,
     )
     with read_module(options.file).within_means() as module:
-        module, records = chosen.run(with_partitions(module), settings)
+        module = scheduled(with_partitions(module), options)
+        if options.kernels:
+            kernels = get_compiler("numba").compile(module, target=target_of(options)).kernels()
+            _write("\n\n".join(text.strip() for text in kernels.values()), options)
+            return FINE
+        module, records = chosen.run(module, settings)
     if options.stats:
         print(PassRecords(records), file=sys.stderr)
     if options.explain:
         text = _explained(records)
     else:
         text = to_dot(module) if options.dot else module.to_text(metadata=not options.no_metadata)
+    _write(text, options)
+    return FINE
+
+
+def _write(text: str, options: Namespace) -> None:
     if options.output:
         write_text(options.output, text)
     else:
         print(text, end="" if text.endswith("\n") else "\n")
-    return FINE
 
 
 def _in(pipeline: Pipeline, names: set[str]) -> frozenset[str]:

@@ -162,6 +162,7 @@ def _run(commands: _Commands[argparse.ArgumentParser]) -> None:
         "--repeat", metavar="N", type=_positive, help="run N times more, and print how long that took to stderr"
     )
     parser.add_argument("--timeline", metavar="PATH", help="write a timeline for ui.perfetto.dev there")
+    _schedule(parser)
 
 
 def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
@@ -172,7 +173,11 @@ def _opt(commands: _Commands[argparse.ArgumentParser]) -> None:
     chosen.add_argument("--passes", metavar="A,B,...", type=_names, help="these passes, in this order, each once")
     chosen.add_argument("--until", metavar="PASS", help="the usual passes up to and including the first run of PASS")
     chosen.add_argument("--rules", action="store_true", help="print the rules of the passes, and when each is valid")
+    chosen.add_argument(
+        "--kernels", action="store_true", help="compile, and print the kernels, with their schedules, instead"
+    )
     chosen.add_argument("--list-passes", action="store_true", help="print the names of the usual passes, in order")
+    _schedule(parser)
     parser.add_argument("--disable", metavar="A,B,...", type=_names, default=[], help="leave these passes out")
     parser.add_argument("-o", "--output", metavar="PATH", help="write there instead of to stdout")
     parser.add_argument("--dot", action="store_true", help="write a graph for Graphviz instead of HLO text")
@@ -199,6 +204,7 @@ def _check(commands: _Commands[argparse.ArgumentParser]) -> None:
     _inputs(parser)
     _target(parser)
     _tolerance(parser)
+    _schedule(parser)
 
 
 def _bisect(commands: _Commands[argparse.ArgumentParser]) -> None:
@@ -438,6 +444,12 @@ def _tolerance(parser: argparse.ArgumentParser) -> None:
         type=_not_negative,
         help="largest difference that is fine, in parts of the largest number of a result (default: half of the "
         "digits of the result's type; integers and booleans must be equal)",
+    )
+
+
+def _schedule(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--schedule", metavar="FILE", help="other schedules for kernels, as `hloom opt --kernels` prints them"
     )
 
 

@@ -19,7 +19,7 @@ from ..hlo.target import Target
 from ..hlo.timeline import spans
 from ..hlo.timeline.timeline import timeline_of
 from ..namespaces import backends  # noqa: F401  # makes the backends known
-from .files import ModuleFile, NDArray, arguments_of_devices, read_module, store_results, target_of
+from .files import ModuleFile, NDArray, arguments_of_devices, read_module, scheduled, store_results, target_of
 from .outcome import FINE, UsageError
 from .profile import write_timeline
 
@@ -35,7 +35,7 @@ def execute(options: Namespace) -> int:
 
 
 def _execute(file: ModuleFile, target: Target, options: Namespace) -> int:
-    module = with_partitions(file.module)
+    module = scheduled(with_partitions(file.module), options)
     if options.mpi:
         initialize()
     else:

@@ -8,6 +8,9 @@
     copies.py       the step `Pack`: operands in local arrays
     sums.py         the step `Accumulate`: sums in registers, and what is added to them
     bands.py        the step `Band`: parts of a result or of an operand that need not be computed
+    padding.py      the step `Padding`: terms with zeros around an array
+    text.py         schedules as text, as they are printed and read
+    given.py        a kernel under a schedule that a user gives
 
 Which schedule an algorithm gets on a machine is decided in `policy/` alone.
 """

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...hlo.errors import HloError
+from ...hlo.errors import ScheduleError
 from ..loops.expressions import Name, Number
 from .algorithm import Algorithm, Dimension
 from .steps import (
@@ -32,10 +32,6 @@ from .steps import (
 
 MOST_SUMS = 64
 """The most sums, each one or more registers, that are written out."""
-
-
-class ScheduleError(HloError):
-    """A schedule that does not fit the algorithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +135,10 @@ def _after(nest: Nest, step: Step) -> Nest:
             return _replaced(nest, loop, Loop(outer, loop.dimension, part=step, inner=name), loop)
         case Split(loop=name, outer=outer, size=size, tail=tail):
             loop = nest[name]
+            if tail == "shift":
+                for x in nest.loops:
+                    if x.inner == name and x.split is not None and x.split.tail != "shift":
+                        raise ScheduleError(f"{outer} cannot shift: a turn of {x.name} may have fewer elements")
             if isinstance(size, Name):
                 turns = Loop(outer, loop.dimension, 0, step, name)
                 return _replaced(nest, loop, turns, Loop(name, loop.dimension))

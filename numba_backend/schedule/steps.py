@@ -14,6 +14,7 @@ Names of variables (`names`, `start`, `count`, `above`) are for the text alone, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -33,8 +34,14 @@ class Part:
 
     dimension: str
     loop: str
-    names: tuple[str, str, str] = field(repr=False)
+    names: tuple[str, str, str] = field(default=("", "", ""), repr=False)
     """The number of a part; its first element, and the one after its last."""
+    size: int = 0
+    """How long a part is. 0: as the policy says for the sizes of the arrays."""
+
+    def __repr__(self) -> str:
+        size = f", size={self.size}" if self.size else ""
+        return f"Part(dimension={self.dimension!r}, loop={self.loop!r}{size})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +184,37 @@ class Slice:
     dimension: str
 
 
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Vectors have so many bits: 128, 256 or 512. Any kernel has this step; without it they have the machine's."""
+
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A thread's share of a kernel takes at least so long, as estimated. 0: one thread computes all of it. Any kernel
+    has this step."""
+
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Jumps:
+    """Loops of a program are kernels and jumps, even if one kernel could have a whole loop. It is for programs, "*"."""
+
+
 Step = (
     AnyOrder | Part | Slice | Split | Order | Unroll | Partial | Lanes | Pack | Padded | Accumulate | Collect | Band
     | Padding | Parallel
 )  # fmt: skip
 Schedule = tuple[Step, ...]
+KernelStep = Vectors | Share | Jumps
+"""What kernels have that are not made of an algorithm, too."""
+
+EVERY = "*"
+"""The name of all kernels of a program."""
+
+Steps = tuple[Step | KernelStep, ...]
+Schedules = Mapping[str, Steps]
+"""By the name of a kernel, or `EVERY`."""

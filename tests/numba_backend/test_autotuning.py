@@ -13,12 +13,13 @@ import numba
 import numpy as np
 import pytest
 from hloom.hlo.backend import AUTOTUNE
-from hloom.hlo.errors import UnsupportedError
+from hloom.hlo.errors import ScheduleError
 from hloom.numba_backend import autotuning, stored_programs
+from hloom.numba_backend.choices import schedules_of, with_schedules
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.executable import NumbaExecutable
 from hloom.numba_backend.runtime import store
-from hloom.numba_backend.tuning import Tuning, parse, tuning_of, with_tuning
+from hloom.numba_backend.schedule.steps import EVERY, Jumps, Share, Split, Vectors
 
 import hloom
 import hloom.numpy as jnp
@@ -48,9 +49,9 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def compared(first: NumbaExecutable, second: NumbaExecutable, inputs: Sequence[Any]) -> tuple[float, float]:
         for program in (first, second):
             assert all(np.isfinite(r).all() for r in program.execute(inputs)), "every variant computes"
-        variant = tuning_of(second.module)
-        seen.append(variant.to_text())
-        return 1.0, 0.5 if not variant.native_loops and variant.piece_nanoseconds < 0 else 0.99
+        variant = schedules_of(second.module)[EVERY]
+        seen.append(", ".join(map(str, variant)))
+        return 1.0, 0.5 if Jumps() in variant and Share not in map(type, variant) else 0.99
 
     monkeypatch.setattr(autotuning, "_compared", compared)
     monkeypatch.setattr(autotuning, "get_num_threads", lambda: 2)
@@ -63,14 +64,15 @@ def test_the_fastest_variant_is_kept(own_store: Path, measured: list[str]) -> No
     tuned = hloom.jit(steps, compiler_options=TUNED)
     np.testing.assert_allclose(tuned(x), hloom.jit(steps)(x), rtol=1e-6)
     assert measured == [
-        "native_loops=0", "native_loops=0,piece_nanoseconds=0", "native_loops=0,piece_nanoseconds=5000",
-        "native_loops=0,piece_nanoseconds=80000", "native_loops=0,vector_bits=256", "native_loops=0,vector_bits=512",
+        "Jumps()", *[f"Jumps(), Share(nanoseconds={n})" for n in (0, 5000, 80000)],
+        "Jumps(), Vectors(bits=256)", "Jumps(), Vectors(bits=512)",
     ]  # fmt: skip
-    text = tuned.lower(x).compile().as_text()
-    assert 'hloom_tuning="native_loops=0,vector_bits=512"' in text and "hloom_autotune" not in text
+    compiled = tuned.lower(x).compile()
+    assert schedules_of(compiled.executable.module) == {EVERY: (Jumps(), Vectors(512))}
+    assert "hloom_schedules=" in compiled.as_text() and "hloom_autotune" not in compiled.as_text()
     assert len(measured) == 6, "what was chosen is in the store"
-    assert "hloom_tuning" not in hloom.jit(steps).lower(x).compile().as_text(), "another program of the same function"
-    assert [path.read_text() for path in own_store.glob("*.tuning")] == ["native_loops=0,vector_bits=512\n"]
+    assert "hloom_schedules" not in hloom.jit(steps).lower(x).compile().as_text(), "another program"
+    assert [path.read_text() for path in own_store.glob("*.tuning")] == ["*:\n    Jumps()\n    Vectors(bits=512)\n"]
 
 
 def test_a_note_that_cannot_be_read_is_made_again(own_store: Path, measured: list[str]) -> None:
@@ -79,7 +81,7 @@ def test_a_note_that_cannot_be_read_is_made_again(own_store: Path, measured: lis
     (note,) = own_store.glob("*.tuning")
     note.write_text("cores=7\n")
     lowered.compile(TUNED)
-    assert len(measured) == 12 and note.read_text().startswith("native_loops=0")
+    assert len(measured) == 12 and note.read_text().startswith("*:\n    Jumps()")
 
 
 def test_the_setting_tunes_all_programs(own_store: Path, measured: list[str]) -> None:
@@ -117,7 +119,7 @@ def test_what_is_not_tuned(reason: str, measured: list[str], caplog: pytest.LogC
 
 
 def test_kernels_say_the_width_of_their_vectors() -> None:
-    module = with_tuning(hloom.make_hlo(jnp.sin)(jnp.ones(100)), Tuning(vector_bits=256))
+    module = with_schedules(hloom.make_hlo(jnp.sin)(jnp.ones(100)), {EVERY: (Vectors(256),)})
     program = NumbaCompiler().compile(module)
     (text,) = program.kernels().values()
     assert "\n@vectors(256)\ndef " in text
@@ -129,29 +131,49 @@ def test_kernels_say_the_width_of_their_vectors() -> None:
     np.testing.assert_allclose(program.execute([np.ones(100, np.float32)])[0], np.sin(1.0), rtol=1e-6)
 
 
-def test_the_text_of_a_choice() -> None:
-    assert Tuning().to_text() == "" and parse("") == Tuning()
-    for tuning in (Tuning(0), Tuning(piece_nanoseconds=0), Tuning(1, 5, 512)):
-        assert parse(tuning.to_text()) == tuning
-    module = hlo.parse("HloModule m, frontend_attributes={hloom_tuning=\"native_loops=0\",own=\"1\"}\n\n"
+def test_tiles_of_kernels_are_tried(own_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Splits of half and of twice the size; those that the kernel cannot have are left out."""
+    tried: list[tuple[str, int]] = []
+
+    def _changed(schedule: Any) -> tuple[str, int]:
+        (found,) = [s for s in schedule if isinstance(s, Split) and str(s) not in map(str, original)]
+        return found.outer, int(found.size)
+
+    def compared(first: NumbaExecutable, second: NumbaExecutable, inputs: Sequence[Any]) -> tuple[float, float]:
+        schedule = schedules_of(second.module).get("dot", ())
+        tried.append(("", 0) if not schedule else _changed(schedule))
+        return 1.0, 0.5 if tried[-1] == ("row", 3) else 1.0
+
+    x = np.random.default_rng(0).standard_normal((600, 64), np.float32)
+    product = hloom.jit(lambda x: x @ x.T)
+    original = product.lower(x).compile().kernels()["dot"].schedule
+    monkeypatch.setattr(autotuning, "_compared", compared)
+    tuned = product.lower(x).compile(TUNED)
+    assert ("row", 3) in tried and ("column", 8) in tried
+    (split,) = [s for s in tuned.kernels()["dot"].schedule if isinstance(s, Split) and s.outer == "row"]
+    assert split.size == 3
+    np.testing.assert_allclose(tuned(x), x @ x.T, rtol=1e-4, atol=1e-4)
+
+
+def test_schedules_take_the_place_of_others() -> None:
+    module = hlo.parse("HloModule m, frontend_attributes={hloom_schedules=\"*: \\n Jumps()\",own=\"1\"}\n\n"
                        "ENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n")  # fmt: skip
-    assert tuning_of(module) == Tuning(0)
+    assert schedules_of(module) == {EVERY: (Jumps(),)}
     asking = replace(module, frontend_attributes=(*module.frontend_attributes, AUTOTUNE))
-    assert with_tuning(asking, Tuning()).frontend_attributes == (("own", "1"),)
+    assert with_schedules(asking, {}).frontend_attributes == (("own", "1"),)
 
 
-@pytest.mark.parametrize("text", ["cores=7", "native_loops=2", "vector_bits=x", "piece_nanoseconds=-1", "vector_bits"])
-def test_a_file_with_a_wrong_choice(text: str) -> None:
-    module = hlo.parse(f'HloModule m, frontend_attributes={{hloom_tuning="{text}"}}\n\n'
+def test_a_file_with_a_wrong_schedule() -> None:
+    module = hlo.parse('HloModule m, frontend_attributes={hloom_schedules="cores=7"}\n\n'
                        "ENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n")  # fmt: skip
-    with pytest.raises(UnsupportedError, match="native_loops=0 or 1"):
+    with pytest.raises(ScheduleError, match="'cores=7' is no step"):
         NumbaCompiler().compile(module)
 
 
 def test_options() -> None:
-    with pytest.raises(ValueError, match="No such compile option: 'tune'; here are 'autotune'"):
+    with pytest.raises(ValueError, match="No such compile option: 'tune'; here are 'autotune', 'schedule'"):
         hloom.jit(jnp.sin, compiler_options={"tune": True})
     with pytest.raises(ValueError, match="must be a bool"):
         hloom.jit(jnp.sin).lower(1.0).compile({"autotune": 1})
     copied = pickle.loads(pickle.dumps(hloom.jit(np.square, compiler_options=TUNED)))
-    assert copied._options == {"autotune"}
+    assert copied._options == {("autotune", True)}

@@ -372,7 +372,7 @@ def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         (["opt", "{axpy}", "--disable", "fly"], "no pass named fly"),
         (["opt", "{axpy}", "--passes", "cse", "--until", "cse"], "not allowed with argument"),
         (["opt", "{axpy}", "-o", "{folder}"], "cannot write {folder}"),
-        (["check", "{axpy}", "--tolerance", "1"], "--input, --tolerance and --target are for --compare"),
+        (["check", "{axpy}", "--tolerance", "1"], "--input, --tolerance, --target and --schedule are for --compare"),
         (["check", "{axpy}", "--target", "cpu"], "are for --compare"),
         (["check", "{axpy}", "--compare", "--target", "abacus"], "no target 'abacus'; there are 'cpu'"),
         (["run", "{axpy}", "--random", "--target", "abacus"], "no target 'abacus'"),

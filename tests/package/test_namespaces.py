@@ -25,7 +25,7 @@ from support import jax_names
 
 OURS = {
     "": {
-        *("Compiled", "LocalClient", "Lowered", "extend", "hlo", "kernel_globals", "make_hlo", "run_hlo"),
+        *("Compiled", "LocalClient", "Lowered", "extend", "hlo", "kernel_globals", "make_hlo", "run_hlo", "schedule"),
         *("ad_checkpoint", "example_libraries"),  # JAX has them after `import jax.ad_checkpoint` and the like
         "aot",
         "as_jax",
@@ -35,7 +35,7 @@ OURS = {
     },
     "errors": {
         *("CustomCallError", "DeletedArrayError", "DerivativeMismatchError", "ExecutionError", "HloError"),
-        *("AxisError", "CollectiveError", "EmptyQueueError", "HloParseError", "IndexKindError"),
+        *("AxisError", "CollectiveError", "EmptyQueueError", "HloParseError", "IndexKindError", "ScheduleError"),
         *("CompileOptionError", "NonConcreteSliceError"),
         *("NonArrayArgumentError", "NonHashableStaticArgumentsError", "OperandError", "ShapeError", "UnboundAxisError"),
         *("TreeDefError", "TreeStructureError", "UnsupportedElementTypeError", "UnsupportedError", "VerificationError"),

@@ -15,7 +15,7 @@ from ...hlo.ir import HloModule, InputOutputAlias
 from ..arguments import identifier
 from ..arrays.array import Array
 from ..core import EVAL
-from ..execution import aliases_for, compile_module, donations
+from ..execution import CompileOptions, aliases_for, compile_module, donations
 from ..source import user_line
 from ..traced import Traced, with_avals
 from ..tracer import Tracer, leaked
@@ -42,14 +42,16 @@ def _places_written(traced: Traced) -> list[int]:
     return [w if isinstance(w, int) else captured[id(w)] for w in traced.written]
 
 
-def running_on_references(traced: Traced, executable: Executable | None = None) -> Callable[[Sequence[Any]], Any]:
+def running_on_references(
+    traced: Traced, executable: Executable | None = None, options: CompileOptions = frozenset()
+) -> Callable[[Sequence[Any]], Any]:
     """A function from the leaves of a call, arrays and references, to its result. It writes the references.
     `executable`: the compiled module, if there is one already."""
     for value in traced.captured:
         if isinstance(value, Tracer):
             raise leaked(value)
     module, donated = module_with_references(traced)
-    executable = executable or compile_module(module, donated=donated)
+    executable = executable or compile_module(module, donated=donated, options=options)
     call, device = executable.call, executable.device
     count = len(traced.out_avals)
     names = [p.metadata.op_name if p.metadata else "" for p in traced.computation.parameters]

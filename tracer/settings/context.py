@@ -54,6 +54,8 @@ class Context:
     """Where it is false, users may not sum floats of 16 bits by `lax.reduce_sum`."""
     autotune: bool = False
     """Variants of each program are timed, and the fastest is kept."""
+    schedules: str = ""
+    """The text of the schedules for kernels of one jitted function, which alone is compiled with them."""
     compiler: str = DEFAULT_KERNEL_COMPILER
     """The compiler of kernels."""
     excess_precision: bool = False

@@ -1,0 +1,42 @@
+"""What a module says of how its kernels are made: their schedules, and their compiler.
+
+Both are attributes of the module, so they are seen in its text, and are a part of the key under which its program is
+stored: ``frontend_attributes={hloom_schedules="*:\\n    Vectors(bits=256)\\n"}``. Users give schedules
+(`hloom.schedule`), and `autotuning.py` finds such by measuring; a request for that is an attribute too (`AUTOTUNE`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from ..hlo.backend import AUTOTUNE, DEFAULT_KERNEL_COMPILER, KERNEL_COMPILER, SCHEDULES
+from ..hlo.errors import UnsupportedError
+from ..hlo.ir import HloModule
+from ..hlo.loading import load
+from .schedule.steps import Schedules
+
+
+def with_schedules(module: HloModule, schedules: Schedules) -> HloModule:
+    """The module with schedules in the place of earlier ones, or of a request for some."""
+    others = [a for a in module.frontend_attributes if a[0] not in (SCHEDULES, AUTOTUNE[0])]
+    chosen = [(SCHEDULES, load(".schedule.text", __package__).to_text(schedules))] if schedules else []
+    return replace(module, frontend_attributes=(*others, *chosen))
+
+
+def schedules_of(module: HloModule) -> Schedules:
+    """The schedules of a module. ScheduleError for a text that has no such."""
+    text = dict(module.frontend_attributes).get(SCHEDULES, "")
+    found: Schedules = load(".schedule.text", __package__).parse(text) if text else {}
+    return found
+
+
+def compiler_of(module: HloModule) -> Literal["numba"] | None:
+    """Which compiler a module, or else HLOOM_COMPILER, names for its kernels; None: this library's own.
+
+    UnsupportedError for a compiler that there is not.
+    """
+    name = dict(module.frontend_attributes).get(KERNEL_COMPILER, DEFAULT_KERNEL_COMPILER)
+    if name not in ("llvm", "numba"):
+        raise UnsupportedError(f'the compilers of kernels are "llvm" and "numba", not {name!r}')
+    return "numba" if name == "numba" else None
