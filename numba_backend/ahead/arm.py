@@ -1,4 +1,4 @@
-"""What LLVM leaves out of object files for 32-bit Arm, and linkers ask for.
+"""Add the build attributes of 32-bit Arm to object files: LLVM leaves them out, and linkers ask for them.
 
 The attributes of an object file say how it passes floating-point arguments. LLVM writes that only with an option that
 llvmlite does not have, and without it linkers refuse to put the file beside others for hard floats::

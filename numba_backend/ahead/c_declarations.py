@@ -1,4 +1,4 @@
-"""Which variables of a loop program C declares where, and what C leaves out: what nobody reads.
+"""Where C declares the variables of a loop program, and which assignments it leaves out as unused.
 
 A person declares a variable where it gets its first value, and `const` if it gets no other::
 
@@ -35,12 +35,12 @@ def used_parameters(program: LoopProgram) -> frozenset[str]:
 
 
 def names_read(block: Block) -> set[str]:
-    """The names that a block reads, those of pointers included."""
+    """The names of the variables and pointers that a block reads."""
     return {name for statement in walk(block) for name in _read_by(statement)}
 
 
 def without_dead(block: Block) -> Block:
-    """The block without assignments to variables that nobody reads, and without the looks for interrupts."""
+    """The block without assignments to variables that are never read, and without the looks for interrupts."""
     block = _dropped(block, {id(s) for s in walk(block) if _is_watch(s)})
     while True:
         read = set()
@@ -70,7 +70,7 @@ def _dropped(block: Block, dead: set[int]) -> Block:
 
 
 def assigned_by(statement: Statement) -> tuple[str, ...]:
-    """The variables to which a statement itself assigns."""
+    """The variables that a statement itself assigns."""
     match statement:
         case Assign(targets=targets):
             return tuple(t.name for t in targets)

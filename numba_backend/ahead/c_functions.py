@@ -9,8 +9,9 @@ kernels do, as long as the compiler neither contracts nor reorders floating-poin
         return v20;
     }
 
-Kernels are printed from their loop programs (c_kernels.py), not in this way: compiled by GCC, a product of 64 x 64
-would take 15 times as long, softmax and tanh 1.0 to 1.2 times, and the text would have 1.5 to 8 times the lines.
+Kernels are printed from their loop programs (c_kernels.py), not from LLVM IR. Printed from LLVM IR and compiled by GCC,
+a product of 64 x 64 would take 15 times as long, and softmax and tanh 1.0 to 1.2 times as long. The text would have 1.5
+to 8 times the lines.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ class CFunctions:
         return self._use(name, operator, arguments)
 
     def use_with_literals(self, function: str, argument: str, literals: tuple[int, ...]) -> str:
-        """The same for a function whose other arguments are literals in the kernel's text."""
+        """The same for a function with one argument of this type; its other arguments are literals in the kernel's
+        text."""
         own = "_".join([function, _SHORT[argument], *map(str, literals)])
         return self._defined(own, function, SCOPE[function], (argument, *literals))
 

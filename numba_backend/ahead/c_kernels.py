@@ -92,8 +92,8 @@ _WANTS = {_OR: _EQUAL, _BIT_OR: _CAST, _BIT_XOR: _CAST, _BIT_AND: _CAST, _EQUAL:
 def kernel_in_c(
     program: LoopProgram, types: Sequence[str], name: str, functions: CFunctions, *, only_used: bool = False
 ) -> str:
-    """The definition of a kernel as a C function `name`. `types`: of its parameters after lo and hi, as loop programs
-    name them. `only_used`: with those of its parameters that are in `used_parameters`."""
+    """Define a kernel as a C function `name`. `types`: the types of its parameters after lo and hi, as loop programs
+    name them. `only_used`: the C function takes only the parameters in `used_parameters`."""
     return _Kernel(program, types, functions).text(name, only_used)
 
 
@@ -128,7 +128,7 @@ class _Kernel:
         return name
 
     def _counters(self) -> frozenset[str]:
-        """Loop variables that are nothing else, and that nobody reads outside of their loops."""
+        """Variables that are assigned by loops alone, and are not read outside of their loops."""
         counted = {s.variable.name for s in self._statements if isinstance(s, For)}
         for statement in self._statements:
             if isinstance(statement, Assign):

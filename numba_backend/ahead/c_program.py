@@ -68,7 +68,7 @@ def programs_in_c(programs: Mapping[str, StandaloneProgram]) -> str:
 
 
 _NEVER = "static const int64_t never[8];\n"
-"""The watch of loops, which nobody interrupts."""
+"""The watch of loops: it is constant, so no loop is interrupted."""
 
 
 def _type_of(kind: str, dtype: str) -> str:

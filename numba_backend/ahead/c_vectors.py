@@ -18,7 +18,7 @@ with the vectors of GCC and Clang, and for other compilers as they are::
         memcpy(row0, &row0v0, 32);
     #elif ...
 
-A product and its sum are rounded as those of the loop are.
+Products and sums are rounded as in the plain loop.
 """
 
 from __future__ import annotations

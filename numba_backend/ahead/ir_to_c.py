@@ -23,7 +23,7 @@ _RELATIONS = {"eq": "==", "ne": "!=", "gt": ">", "ge": ">=", "lt": "<", "le": "<
 
 
 class Names(Protocol):
-    """What a translation asks for: types, and the names of other functions and tables."""
+    """The names that a translation needs: C types, other functions, and tables."""
 
     def of_type(self, type_: Any) -> str:
         """The C type of an LLVM type. Integers are unsigned, so that they wrap."""
@@ -107,7 +107,8 @@ class Translation:
     """One function. Values are C variables; blocks are labels."""
 
     def __init__(self, functions: Names, function: Any, name: str, seen: list[str] | None = None) -> None:
-        """`seen`: the types of arguments and result for callers, where they are not those of LLVM, without a sign."""
+        """`seen`: the C types, without a sign, of the arguments and of the result for callers, where LLVM's types
+        differ."""
         self._functions = functions
         self._seen = seen
         self._function = function
@@ -220,7 +221,7 @@ class Translation:
                 b = self._shift(operands[1])
             text = f"{a} {_BINARY[operation]} {b}"
             if isinstance(instruction.type, llir.IntType) and instruction.type.width < 32:
-                if operation in ("mul", "shl"):  # of ints, to which C promotes: a product of two uint16_t overflows
+                if operation in ("mul", "shl"):  # C promotes to int, and a product of two uint16_t overflows
                     text = f"(uint32_t){text}"
                 return f"({kind})({text})"
             return text
@@ -266,7 +267,8 @@ class Translation:
         raise UnsupportedError(f"LLVM's instruction {operation} has no form in C")
 
     def _shift(self, amount: Any) -> str:
-        """By how much to shift. LLVM takes any number, of which nothing is used where it is too large; C does not."""
+        """By how much to shift. In LLVM a shift by the width or more gives a value that is not used; in C it is
+        undefined."""
         text = self._value(amount)
         return text if isinstance(amount, llir.Constant) else f"({text} & {amount.type.width - 1})"
 

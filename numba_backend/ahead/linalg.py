@@ -64,7 +64,7 @@ class Routine:
         self.add_text(text, sizes)
 
     def add_text(self, text: Text, sizes: Mapping[str, int]) -> None:
-        """The row of a text whose pointers are the buffers."""
+        """Add the row that runs a text on the buffers."""
         kernel, pointers, numbers = source_of(text)
         arguments = [*[self._buffers[key][0] for key in pointers], *[size(sizes[key]) for key in numbers]]
         self._context.builder.kernel(kernel, arguments, self._count)

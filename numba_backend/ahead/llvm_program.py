@@ -79,7 +79,7 @@ def program_object(
     with llvm.create_context() as context:
         whole = llvm.parse_assembly(_for_target(str(_Run(program, symbol).module), header), context)
         for kernel in program.kernels:
-            # never by Numba, whose code is for this process's processor
+            # Numba never compiles these kernels: its code is for this process's processor
             plain = to_llvm(kernel, _SCOPE, "one pass", features=frozenset(), register=0)
             text = with_functions(_for_target(plain, header), operations)
             part = llvm.parse_assembly(text, context)
@@ -112,7 +112,7 @@ _CANONICAL = re.compile(r'call (?:contract )?float @"?llvm\.canonicalize\.f32"?\
 
 
 def _for_target(text: str, header: str) -> str:
-    """What keeps roundings apart (`kept_apart`) is for x86 only: not every target has it. x + -0 is x."""
+    """The text for a target. Only x86 has the instruction that keeps roundings apart (`kept_apart`); x + -0 is x."""
     text = _HEADER.sub("", text)
     return header + (text if "x86" in header else _CANONICAL.sub(r"fadd float \1, 0x8000000000000000", text))
 

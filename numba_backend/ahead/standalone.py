@@ -1,9 +1,9 @@
-"""A program without addresses: what leaves the process. `collect` makes it where `lowering` makes a table for the
-executor.
+"""Collect a program without addresses, so that it can leave the process: `collect` makes it where `lowering` makes a
+table for the executor.
 
-The rows are those of the executor (`runtime/executor.py`), as data. A place in memory is a base and an offset: base
+Its rows are the executor's rows (`runtime/executor.py`), as data. A place in memory is a base and an offset: base
 numbers from 0 on are the arguments, then the results, then the block of temporary memory; `CONSTANTS` is one block of
-all constants. Products are kernels of their own (`product.py`). What needs Python or a library is refused.
+all constants. Products are kernels of their own (`product.py`). A program that needs Python or a library is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .rules import RULES
 CONSTANTS = -2
 """The base of places in the block of constants."""
 WATCH = watch()
-"""The argument of a loop that looks for interrupts; outside of this process nobody interrupts it."""
+"""The argument of a loop that looks for interrupts; outside of this process there are none."""
 
 
 PARALLEL = """\
@@ -48,7 +48,7 @@ typedef struct hloom_parallel {
 """How C declares the way to threads."""
 
 NO_BUFFER, BAD_TEMPORARY = 1, 2
-"""What the function that runs the rows returns instead of 0."""
+"""The errors of the function that runs the rows. It returns 0 if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class StandaloneProgram:
 
     @property
     def targets(self) -> frozenset[int]:
-        """The rows to which others jump; the number of rows is the end."""
+        """The rows that jumps lead to; the number of rows is the end."""
         found: set[int] = set()
         for row in self.rows:
             if isinstance(row, (Jump, JumpIfFalse)):

@@ -21,7 +21,7 @@ _FEATURES = re.compile(r"([+-][A-Za-z0-9_.-]+(,[+-][A-Za-z0-9_.-]+)*)?")
 
 
 class TargetError(HloError, ValueError):
-    """A machine that LLVM does not know, or for which code cannot be written."""
+    """A machine that LLVM does not know, or that hloom cannot write code for."""
 
 
 @dataclass(frozen=True, slots=True)

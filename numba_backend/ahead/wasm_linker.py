@@ -8,8 +8,8 @@
       (data (i32.const 262144) "..."))
 
 Only what the exports reach is in it. Memory begins with the stack, so that a stack that is too small leaves memory and
-traps, and nothing is at address 0. Then come data, then what is zero at the start, of which no bytes are written. Gaps
-have five bytes in object files; here numbers are as short as they can be.
+traps, and nothing is at address 0. Then come data, and then memory that is zero at the start, which takes no bytes in
+the file. Gaps have five bytes in object files; here numbers are as short as they can be.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _SIGNED = frozenset((wasm.MEMORY_ADDR_SLEB, wasm.TABLE_INDEX_SLEB))
 
 
 def link(code: bytes, exports: Sequence[str], stack_bytes: int = STACK_BYTES) -> bytes:
-    """The module of an object file. `exports`: names of functions, and of data, whose addresses become constants; the
-    memory is exported too, as "memory".
+    """The module of an object file. `exports`: names of functions, and of data; the address of exported data becomes a
+    constant. The memory is exported too, as "memory".
 
-    LinkError for names that there are not, and for functions that the object takes from elsewhere.
+    LinkError for names that do not exist, and for functions that the object imports.
     """
     return _Module(read_object(code), exports, stack_bytes).binary()
 
@@ -48,7 +48,7 @@ class _Module:
         self._bodies: set[int] = set()
         self._segments: set[int] = set()
         self._in_table: dict[int, int] = {}
-        """The place in the table of each body whose address is taken; a place is never 0, which is no function."""
+        """The place of each body in the table, if its address is taken. Places begin at 1: a null pointer is 0."""
         self._uses_table = self._uses_stack = False
         self._reach()
         self._functions = {body: number for number, body in enumerate(sorted(self._bodies))}
@@ -73,7 +73,7 @@ class _Module:
                 left.append(target)
 
     def _gaps_of(self, symbol: Symbol) -> Iterable[Relocation]:
-        """The gaps of what a symbol means, the first time that it is asked for."""
+        """The gaps of the body or data that a symbol names, if this is the first reference to it."""
         if symbol.kind == wasm.TABLE_SYMBOL:
             self._uses_table = True
             return ()

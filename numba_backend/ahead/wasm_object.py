@@ -1,8 +1,8 @@
 """Relocatable WebAssembly, as LLVM writes it, as data: what `wasm_linker.py` links.
 
-An object file is a module whose code and data have gaps: a custom section "linking" names its functions, data and
-globals, and sections "reloc.CODE" and "reloc.DATA" list the places where the number of a function or an address
-belongs. The format: https://github.com/WebAssembly/tool-conventions/blob/main/Linking.md
+The code and the data of an object file have gaps. A custom section "linking" names its functions, data and globals, and
+sections "reloc.CODE" and "reloc.DATA" list the places where the number of a function or an address belongs. The format:
+https://github.com/WebAssembly/tool-conventions/blob/main/Linking.md
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LinkError(HloError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """A gap: its place in the payload of its section, and the symbol (or type) whose number or address goes there."""
+    """A gap: its place in the payload of its section, and the symbol or type that supplies a number or an address."""
 
     kind: int
     offset: int
@@ -43,7 +43,8 @@ class Relocation:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A name. `index`: of the function, global or table, imports first; of data that of the segment, with an offset."""
+    """A name. `index` counts functions, globals or tables, imports first; for data it counts segments, with an
+    offset."""
 
     kind: int
     name: str
@@ -54,7 +55,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """Something that the object takes from elsewhere."""
+    """An import of the object file."""
 
     module: str
     name: str

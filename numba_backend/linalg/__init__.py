@@ -1,7 +1,7 @@
-"""Linear algebra: each algorithm is written once, as the text of what it does with one matrix.
+"""Linear algebra kernels: the text of an algorithm says what it does with one matrix, and is written once.
 
 `factorize.py`, `solve.py`, `jacobi.py` are used in three forms: small matrices one after the other, many small matrices
-side by side (`forms.py`; `small.py` chooses), and matrices of any size in programs that leave the process
+interleaved in vectors (`forms.py`; `small.py` chooses), and matrices of any size in programs that leave the process
 (`ahead/linalg.py`). `spectral.py`, `schur.py` and `more_solves.py` are used in the last form alone: in this process
 LAPACK does that work.
 

@@ -1,9 +1,10 @@
-"""Which algorithm an instruction is, and whether it is a kernel of this process: that of small matrices.
+"""Find the algorithm of an instruction, and say whether this process has a kernel for it, as it has for small matrices.
 
 A call of LAPACK costs microseconds: its row calls Python, and LAPACK wants copies of the matrices. These kernels take
-some 100 ns for an 8 x 8 matrix, and about half of LAPACK's time for 32 x 32; from 64 x 64 on LAPACK is faster, which
-works in blocks. Of many matrices, as many at once as a vector holds are factorised. Native loops hold these kernels
-too; whatever is not one keeps a loop in rows. Programs that leave the process have the same algorithms for any size.
+some 100 ns for an 8 x 8 matrix, and about half of LAPACK's time for 32 x 32; from 64 x 64 on LAPACK is faster, since it
+works in blocks. Many matrices are factorised several at once, as many as a vector holds. Native loops hold these
+kernels too; a loop with any other linear algebra stays in rows. Programs that leave the process have the same
+algorithms for any size.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def has_small_kernel(instruction: HloInstruction) -> bool:
 
 
 def algorithm_of(instruction: HloInstruction) -> Algorithm | None:
-    """The algorithm of an instruction, if it is one of this folder's that have all forms."""
+    """The algorithm of an instruction, if this folder has it in all forms."""
     opcode, shape, attributes = instruction.opcode, instruction.shape, instruction.attributes
     if opcode is Opcode.CHOLESKY:
         count, n = math.prod(shape.dimensions[:-2]), shape.dimensions[-1]

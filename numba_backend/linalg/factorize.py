@@ -18,7 +18,7 @@ def lines(text: str) -> Lines:
 
 
 def cholesky(with_info: bool) -> Lines:
-    """w: n x n. Of a Hermitian matrix, whose upper triangle is read, U of U^H U stands there at the end.
+    """w: n x n becomes U with U^H U = w. It is Hermitian, and only its upper triangle is read.
 
     The other triangle is zero then, and where a pivot is not positive, the whole result is NaN. `with_info`: as potrf,
     the other triangle stays, and info[0] says which pivot was the first one not positive (or 0).
@@ -110,9 +110,9 @@ value[0] = total
 
 
 def reflector(element: str, variable: str, first: str, last: str, factor: str = "factor") -> Lines:
-    """larfg: of the vector of `alpha` and ``element`` for `variable` from `first` to `last`, a reflection
-    H = I - factor v v^H with H^H (alpha, x) = (beta, 0): `beta`, and in place of x the vector v after its 1. Its own
-    names begin with "v_": those of the text around it have other values."""
+    """larfg: a reflection H = I - factor v v^H with H^H (alpha, x) = (beta, 0), for the vector of `alpha` and x, which
+    is ``element`` for `variable` from `first` to `last`. It assigns `beta`, and stores v without its leading 1 in place
+    of x. The names that it uses begin with "v_", so that they do not collide with names of the surrounding text."""
     return lines(f"""
 v_largest = R(0)
 for {variable} in range({first}, {last}):

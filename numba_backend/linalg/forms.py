@@ -2,14 +2,15 @@
 
 For any size: sizes are arguments, and a matrix is worked on where it is stored at the end, or in scratch memory.
 
-Small matrices one after the other: a matrix is read into a local array, whose rows are as long as vector registers, is
-worked on there, and is stored at the end. Sizes are literals, and loops along rows (over `j`) have literal lengths, so
-that LLVM makes straight vector code of them: a row is updated as a whole, and what must stay is selected.
+Small matrices one after the other: a matrix is read into a local array, is worked on there, and is stored at the end.
+Rows of the array are as long as vector registers. Sizes are literals, and loops along rows (over `j`) have literal
+lengths, so that LLVM makes straight vector code of them: a row is updated as a whole, and a select keeps the elements
+that must not change.
 
-Small matrices side by side: element (i, j) of as many matrices as a vector register has numbers is one row of a local
-array, so that every operation is one of vectors, whatever the size of the matrices is. Rows change places by selection.
-Where less matrices are left, the last one is computed several times and stored once. All numbers of the smallest
-matrices are in registers.
+Interleaved small matrices: a row of a local array holds element (i, j) of as many matrices as a vector register has
+numbers. So every operation is one of vectors, whatever the size of the matrices is. Selects exchange rows. Where fewer
+matrices are left, the last one is computed several times and stored once. All numbers of the smallest matrices are in
+registers.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ _S32 = ElementType.S32
 
 
 def fits_lanes(element_type: ElementType, count: int, *arrays: int) -> bool:
-    """Whether so many matrices are better factorised side by side. `arrays`: how many numbers of one matrix each local
-    array holds."""
+    """Whether interleaving so many matrices is faster. `arrays`: how many numbers of one matrix each local array
+    holds."""
     lanes = LANES.get(element_type)
     return lanes is not None and 2 * count >= lanes and max(arrays) * lanes <= _MOST_ELEMENTS
 
@@ -158,8 +159,8 @@ class Algorithm:
         return self._side_by_side() if side_by_side and not self.has_long_rows else self._one_by_one()
 
     def of_any_size(self) -> tuple[Text, dict[str, int], dict[str, str]]:
-        """The text with sizes as arguments; scratch memory that it needs, by name; and which outputs must be copies of
-        which operands before."""
+        """The text with sizes as arguments; the scratch memory that it needs, by name; and the operand that must be
+        copied to an output before the text runs, by output."""
         before: Lines = []
         after: Lines = []
         views = [v.view for v in self.vectors]
@@ -277,7 +278,7 @@ for lane in range({lanes}):
 
 
 def _packed(m: Matrix, size: int, lanes: int) -> Lines:
-    """Matrices side by side, four at a time, which LLVM makes shuffles of."""
+    """Read matrices four at a time and interleave them; LLVM makes shuffles of this code."""
     name = f"{m.name}_all"
     copies = "\n".join(f"            turned[4 * i + {c}] = {m.source}[start + {c * size} + i]" for c in range(4))
     return lines(f"""
@@ -318,6 +319,7 @@ else:
 
 
 def work_of(element_type: ElementType, a: int, b: int, c: int) -> float:
-    """Nanoseconds of the updates of a factorisation, of which half are needed, and of reading and storing."""
+    """Nanoseconds of a factorisation. It updates whole rows, though half would do, and reads and stores the
+    matrices."""
     lanes = 32 / element_type.byte_width
     return 0.2 * a * b * math.ceil(c / lanes) * (4 if element_type.is_complex else 1) + 0.3 * (a * b + b * c)

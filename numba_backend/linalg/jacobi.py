@@ -1,11 +1,11 @@
-"""The eigenvalues and eigenvectors of many small symmetric matrices, side by side.
+"""The eigenvalues and eigenvectors of many small symmetric matrices, interleaved in vectors.
 
-Jacobi's method: each rotation makes one number beside the diagonal zero, and a sweep rotates all of them in turn. It is
-LAPACK's accuracy or better, in some five sweeps, and all matrices do the same in each. A matrix that is done, as what
-is beside its diagonal is below its rounding errors, is rotated by nothing: its results do not depend on those beside
-it. Eigenvalues are put in order by exchanges of neighbours. Eigenvectors have norm 1; which of v and -v it is, differs
-from LAPACK's choice. Matrices whose numbers would overflow are scaled, as in LAPACK; NaN or an infinity anywhere in a
-matrix gives NaN everywhere.
+Jacobi's method: each rotation makes one number beside the diagonal zero, and a sweep rotates all of them in turn. It
+has LAPACK's accuracy or better, in some five sweeps, and all matrices do the same in each. A matrix is done when the
+numbers beside its diagonal are below its rounding errors. Then it is rotated by nothing, so that its results do not
+depend on its neighbours in the vector. Eigenvalues are put in order by exchanges of neighbours. Eigenvectors have norm
+1; their signs differ from LAPACK's choice. Matrices with numbers that would overflow are scaled, as in LAPACK; NaN or
+an infinity anywhere in a matrix gives NaN everywhere.
 
 Source: G. H. Golub, C. F. Van Loan, Matrix Computations, 8.5; H. Rutishauser, The Jacobi method for real symmetric
 matrices (1966).
@@ -23,7 +23,7 @@ _SWEEPS = 30
 
 
 def symmetric(vectors: bool, with_info: bool) -> Lines:
-    """w: n x n, of which the upper triangle is read. `values`: the eigenvalues, in ascending order; if `vectors`, the
+    """w: n x n; only its upper triangle is read. `values`: the eigenvalues, in ascending order; if `vectors`, the
     columns of v: n x n are eigenvectors, else w is arbitrary. `with_info`: info[0] is 0, or n for a matrix without
     result; such a result is NaN."""
     text = lines(f"""

@@ -174,8 +174,8 @@ for down in range(n):
 
 
 def sparse_times_dense(zero: str, bad: str) -> Lines:
-    """cpu_csr_sparse_dense_ffi: values, columns: `count`, starts, dense: n x m, out. `b` is a row. A row of which an
-    index is out of range is `bad`, which stands for the error that nobody could catch here."""
+    """cpu_csr_sparse_dense_ffi: values, columns: `count`, starts, dense: n x m, out. `b` is a row. A row with an index
+    out of range becomes `bad`, since a kernel cannot raise an error."""
     return lines(f"""
 start = int64(starts[b])
 stop = int64(starts[b + 1])

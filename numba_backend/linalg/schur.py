@@ -98,7 +98,7 @@ if not finite:
     for i in range(n * n):
         h[i] = T(R(0))
 """)
-"""What geev does with a matrix that has an infinity or a NaN in it."""
+"""The results of geev for a matrix that contains an infinity or a NaN."""
 
 _TO_HESSENBERG = [*hessenberg("0", "n"), *lines("""
 for i in range(n * n):

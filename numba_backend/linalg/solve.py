@@ -1,6 +1,6 @@
 """Triangular solves and whole linear systems, as texts.
 
-`solve` of small matrices is LU factors, a permutation of rows and two triangular solves. Where nobody else wants the
+`solve` of small matrices is LU factors, a permutation of rows and two triangular solves. If nothing else uses the
 factors, elimination takes the right-hand sides with it, in the same order of the same operations. A pivot of zero is
 not divided by until the end, where it gives infinity or NaN.
 """
@@ -46,7 +46,7 @@ def solve() -> Lines:
 
 
 def inverse() -> Lines:
-    """v: m x m becomes the inverse of w: `solve` whose right-hand sides are identities."""
+    """v: m x m becomes the inverse of w: `solve` with identities as right-hand sides."""
     return lines("""
 for i in range(m):
     for j in range(r):

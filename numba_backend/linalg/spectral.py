@@ -1,8 +1,8 @@
 """Eigenvalues of symmetric and Hermitian matrices, and singular values, as the text of loop programs.
 
-A matrix is brought to tridiagonal (bidiagonal) form by reflections, whose product is made, and then to diagonal form by
-rotations, which are applied to the rows of the transposed product: these are neighbours in memory. The forms of one
-matrix are in work arrays, `w` and others, and are written to the results at the end.
+Reflections bring a matrix to tridiagonal (bidiagonal) form, and rotations then bring it to diagonal form. The product
+of the reflections is stored transposed, so that a rotation changes two rows that are contiguous in memory. The forms of
+one matrix are in work arrays, `w` and others, and are written to the results at the end.
 
 Sources: Golub, Van Loan: Matrix Computations, 8.3 and 8.6; Wilkinson, Reinsch: Handbook for Automatic Computation,
 contributions II/2, II/3 and I/10.
@@ -77,7 +77,7 @@ if n > 0:
 
 
 def hermitian(lower: bool) -> Lines:
-    """w = the matrix x, of which a triangle is read."""
+    """w = the matrix x; only one triangle of x is read."""
     return lines(f"""
 for i in range(n):
     for j in range(i + 1):
@@ -476,7 +476,7 @@ for i in range(k + 1, m):
 
 
 def _products() -> Lines:
-    """du = Q^T, of which `columns` rows are made, and dv = P^H."""
+    """du = Q^T, only its first `columns` rows, and dv = P^H."""
     return lines("""
 for i in range(m * columns):
     du[i] = T(R(0))

@@ -83,7 +83,7 @@ class Expr:
 
     @property
     def is_simple(self) -> bool:
-        """True for a name or a number, which need not be given another name."""
+        """True for a name or a number: assigning it to another name would save nothing."""
         return False
 
     def __str__(self) -> str:
@@ -324,7 +324,7 @@ class Call(Expr):
 
 
 class Load(Expr):
-    """``pointer[index]``. It is not a value that may be moved across a store."""
+    """``pointer[index]``. It must not be moved across a store."""
 
     __slots__ = ("index", "pointer")
 

@@ -1,4 +1,4 @@
-"""Counters in 64 bits: what is known of narrow variables, put where they are widened again.
+"""Replace narrow loop counters by 64-bit values where they are widened.
 
     s0 = int32(step0 + 2)               s0 = int32(step0 + 2)
     v0 = s0                             v0 = s0
@@ -56,7 +56,7 @@ class _Forward:
         return self._without(block).block(block)
 
     def _without(self, block: Block) -> _Forward:
-        """What is known where a block has perhaps run."""
+        """The facts that still hold after a block that may have run."""
         changed = set(assigned(block))
         known = {name: value for name, value in self._known.items() if name not in changed}
         return _Forward(known, self._counter)

@@ -1,4 +1,4 @@
-"""A loop goes inward: its iterations, which are independent, advance together, a step of the body at a time.
+"""Move a loop inward: its independent iterations advance together, one step of the body at a time.
 
     for l in range(16):                           for l in range(16):
         total = w[l]                                  total[l] = w[l]
@@ -8,10 +8,10 @@
             best[l] = total                       for l in range(16):
                                                       best[l] = select(total[l] > best[l], total[l], best[l])
 
-So each scalar becomes one for each iteration, in an array where it lives longer than a piece of straight code, and
-each piece is a loop of which LLVM makes vectors. What depends on the iteration is no branch any more: `if` becomes
-`select`, and of ``range(maximum(a, x), minimum(b, y))``, where x and y depend on it, ``range(a, b)`` and a condition.
-Values are the same bits.
+So each scalar becomes one scalar for each iteration, stored in an array if it is used outside of one piece of straight
+code. Each piece is a loop, and LLVM makes vectors of it. Branches on values that differ between iterations become
+`select`; ``range(maximum(a, x), minimum(b, y))``, where x and y differ between iterations, becomes ``range(a, b)`` and
+a condition. Values are the same bits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .typing import pointee, pointer_to
 
 
 class CannotGoInward(Exception):
-    """A loop whose iterations cannot advance together, and why."""
+    """The iterations of a loop cannot advance together; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class Inward:
     variable: str
     widths: tuple[tuple[int, int], ...] = ()
     """A loop that ends at the first number becomes one from 0 to the second, so that its length is in the text. Before
-    its start, nothing is stored; behind its end there is memory, of which the contents are of no interest."""
+    its start, nothing is stored; behind its end there is memory with arbitrary contents."""
     arrays: tuple[tuple[str, str], ...] = ()
     """Arrays of the program for scalars, where the loop's length is not in the text."""
     whole: bool = False
-    """What is before the start of such a loop is of no interest either."""
+    """Stores before the start of such a loop are allowed too."""
     numbers: str = "float64"
-    """The type in which integers and conditions are kept that live longer than a piece: that of the other numbers, so
-    that vectors have the same lengths. Integers are small."""
+    """The type of the arrays for integers and conditions that are used outside of one piece. It is the type of the
+    other numbers, so that vectors have the same lengths. Integers are small."""
 
     def applied(self, block: Block) -> Block:
         """The statements with these loops inside."""
@@ -86,7 +86,7 @@ class _Moved:
         self._temporaries = temporaries(loop.body)
         self._tests = 0
         self._varying = {loop.variable.name}
-        """Names whose value depends on the iteration."""
+        """Names with values that differ between iterations."""
         before = 0
         while len(self._varying) != before:
             before = len(self._varying)
@@ -197,7 +197,8 @@ class _Moved:
             run.clear()
 
     def _run(self, run: Block) -> Block:
-        """A piece of straight code as a loop. What is the same for all iterations is loaded before it."""
+        """A piece of straight code as a loop. Values that are the same for all iterations are loaded before the
+        loop."""
         before: Block = []
         names: dict[str, Name] = {}
 
@@ -221,7 +222,7 @@ class _Moved:
         return replace(loop, start=None if is_number(first, 0) else first, stop=last, body=body)
 
     def _bound(self, bound: Expr, of: str) -> tuple[Expr, Expr | None]:
-        """The bound of a loop for all iterations, and the one that depends on the iteration."""
+        """The bound of a loop that holds for all iterations, and the bound that differs between iterations, or None."""
         if not self._varies(bound):
             return bound, None
         if isinstance(bound, Call) and bound.function == of:
@@ -313,7 +314,7 @@ def between(counter: Expr, at_least: Expr | None, below: Expr | None) -> list[Ex
 
 
 def temporaries(block: Block) -> frozenset[str]:
-    """The names that are only used in blocks that assign to them before: no block knows those of another one."""
+    """The names that are only used in blocks that assign to them before; no value of them leaves its block."""
     assigned: set[str] = set()
     foreign: set[str] = set()
 

@@ -1,18 +1,19 @@
-"""What a loop over lanes may contain: the iterations of ``for j in lanes(16):`` are the elements of vectors.
+"""Check loops over lanes: the iterations of ``for j in lanes(16):`` are the elements of vectors.
 
     for j in lanes(16):
         row[j] = row[j] + factor * x[at + j]
 
-An emitter writes such a loop where it means vectors, runtime/lane_loops.py makes instructions of vectors of it, and for
-all others it is a range. Each statement is carried out for all iterations before the next one begins. The body is
+An emitter writes such a loop where it means vectors, runtime/lane_loops.py makes instructions of vectors of it, and all
+other readers treat it as a range. Each statement is carried out for all iterations before the next one begins. The body
+is
 
 * stores, and names that nothing else reads. The elements that iteration `j` reads and writes lie at the index of
   iteration 0 plus `j`; and what is written is read, or written again, at the same index only, or at another multiple of
   the number of iterations. Values are arithmetic, comparisons and choices of floating point, comparisons of the
   counter, products of words, what is the same in all iterations, or an element of any type that is copied; or
 * one sum, ``total = reduce_add(total, term)``; or
-* one ``for k in range(16):`` around a copy whose index follows `j` where it stores and `k` where it loads: a square
-  block that is turned.
+* one ``for k in range(16):`` around a copy; the index of the store follows `j` and the index of the load follows `k`: a
+  square block that is transposed.
 
 ``streamed(16)`` is a loop over lanes that is one copy.
 """
@@ -28,7 +29,7 @@ from .statements import Assign, Block, Comment, For, Statement, Store, with_bloc
 MOST = 64
 """Iterations of such a loop."""
 _LEAST = 4
-"""Iterations of a loop over lanes of more than two bytes that nobody asked for."""
+"""Fewest iterations of a loop that `in_lanes` turns into lanes, if its elements have more than two bytes."""
 
 WIDTHS = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
 WIDTHS |= {f"u{name}": width for name, width in WIDTHS.items() if name.startswith("int")}
@@ -49,7 +50,7 @@ DECISIONS = {"and": "and_", "or": "or_"}
 INTRINSICS = {"abs": "fabs", "sqrt": "sqrt"}
 """How LLVM calls the operations."""
 LANES = 16
-"""The words of a vector of which an instruction multiplies pairs or fours of numbers in each."""
+"""The words of a vector. An instruction multiplies the pairs or fours of numbers in each word."""
 WORDS = frozenset(("dot_bytes", "dot_shorts", "dot_f32", "dot_bf16", "dot_bf16_normal"))
 OF_WORDS = {"add": ("add", "fadd"), "subtract": ("sub", "fsub")}
 """Operations of uint32 and of float32."""
@@ -65,10 +66,10 @@ def statements_of(block: Block) -> list[Statement]:
 
 
 def in_lanes(loop: For, registers: Collection[str] | None = None, own: Collection[str] = ()) -> For:
-    """A loop whose emitter does not know what it computes, or of which type: over lanes if its body has a form in
-    vectors, and either copies or fills a whole number of the widest registers. LLVM may find longer vectors in the
-    loops around a shorter one; and around one that reads and writes none of `registers`, arrays that lie in some. None:
-    it does. `own`: names that nothing but the loop's body may read."""
+    """Make lanes of a loop if its body has a form in vectors, and either copies or fills a whole number of the widest
+    registers. For emitters that know neither the operations nor the types of the body. LLVM may find longer vectors in
+    the loops around a shorter loop, or around one that uses none of `registers`, the arrays that are kept in registers.
+    None: the loop uses some. `own`: names that are read in the loop's body only."""
     count = trip_count(loop)
     stores = [step for step in loop.body if isinstance(step, Store)]
     if loop.kind != "range" or not 1 < count <= MOST or not stores:
@@ -177,7 +178,7 @@ def _check_steps(steps: Sequence[Statement], variable: str, count: int) -> None:
 
 
 class _Body:
-    """What a body writes: elements of arrays, and names."""
+    """The elements of arrays and the names that a body writes."""
 
     def __init__(self, variable: str, count: int, stores: Sequence[Store] = (), later: Collection[str] = ()) -> None:
         self._variable, self._count = variable, count
@@ -275,8 +276,8 @@ class _Body:
 
 
 def follows(index: Expr, variable: str, names: Collection[str] = (), tables: Collection[str] = ()) -> bool:
-    """True if the index is the variable plus what does not depend on it nor on `names`, and reads no memory but that of
-    `tables`."""
+    """True if the index is the variable plus a term that depends neither on it nor on `names`, and the index reads no
+    memory except `tables`."""
     if index.type != "int64":
         return False
     for part in index.walk():

@@ -68,7 +68,8 @@ def _rewritten(block: Block, widths: Mapping[str, int], fresh: Callable[[str], s
 
 @dataclass(frozen=True)
 class _Row:
-    """A loop whose iterations write neighbours: one element each, or as many as an inner loop has iterations."""
+    """A loop that writes consecutive elements: each iteration writes one element, or one for each iteration of
+    `inner`."""
 
     loop: For
     inner: For | None

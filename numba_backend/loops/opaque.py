@@ -6,9 +6,10 @@
         second = add(uint32(i), mixed)                   second = opaque(add(uint32(i), mixed))
 
 A counter-based generator (Threefry, Philox) and a hash start from the counter of a loop, add, xor and rotate. LLVM's
-loop strength reduction sees dozens of sums of the counter and something, each with one more term than the one before,
-and takes half a second to find no cheaper way to step them. `opaque` costs one instruction for each generated number,
-and nothing else, in vectorised loops too. Users write such arithmetic themselves, so no emitter knows of it earlier.
+loop strength reduction then sees dozens of sums of the counter and something, each with one more term than the one
+before. It takes half a second to find no cheaper way to step them. `opaque` costs one instruction for each generated
+number, and nothing else, in vectorised loops too. Users write such arithmetic themselves, so no emitter knows of it
+earlier.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def _hidden(value: Expr, found: Collection[int]) -> Expr:
 
 
 def sums_of_counters(block: Block) -> frozenset[int]:
-    """The identities of the nodes `a + b` or `add(a, b)`, or of the casts of them, where one operand steps with a
-    loop's counter, as far as additions show it, and the other is the result of `^` or `bit_xor`."""
+    """The identities of the nodes `a + b`, `add(a, b)` and casts of them, if one operand steps with a loop's counter
+    and the other is the result of `^` or `bit_xor`. Steps are followed through additions only."""
     statements = list(walk(block))
     pairs = [pair for s in statements for pair in _assigned(s)]
     if sum(_is_xor(part) for _, value in pairs for part in value.walk()) < _FEW:

@@ -9,8 +9,8 @@ from .writer import Writer
 
 
 def each_of(writer: Writer, count: Expr, act: Callable[[Expr], None], sizes: tuple[int, ...] = (16, 4)) -> None:
-    """Does something for j in range(count), which may be done twice: in blocks of some `sizes`, the last of which
-    overlaps the one before it. So no element is left over for a loop that takes them one by one. ::
+    """Write code that calls `act` for j in range(count), perhaps twice for some j: in blocks of some `sizes`. The last
+    block overlaps the one before it, so that no element is left over for a loop that takes them one by one. ::
 
     if count >= 64:
         for j in range(count):
@@ -25,7 +25,8 @@ def each_of(writer: Writer, count: Expr, act: Callable[[Expr], None], sizes: tup
     elif count >= 4:
         ...
 
-    Of a loop with an unknown end LLVM makes a call of memcpy or memset, which takes longer than a short row.
+    LLVM makes a call of memcpy or memset from a loop with an unknown end, and such a call takes longer than a short
+    row.
     """
 
     def block(start: Expr, size: int) -> None:

@@ -1,6 +1,6 @@
-"""The reader: Python text as a loop program. The runtime's own functions are written as text; tests read kernels back.
+"""Read Python text as a loop program. The runtime's own functions are written as text; tests read kernels back.
 
-Each variable has one type, that of its first assignment.
+Each variable has one type: the type of its first assignment.
 """
 
 from __future__ import annotations

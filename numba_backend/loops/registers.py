@@ -39,7 +39,7 @@ class Unroll:
 
 
 def _unrolled(block: Block, once: frozenset[str]) -> Block:
-    """`once`: names that are assigned to in one place. Of these, numbers are put in their places."""
+    """`once`: names that are assigned to in one place. If the value is a number, the number replaces the name."""
     result: Block = []
     known: dict[str, Expr] = {}
     for statement in block:

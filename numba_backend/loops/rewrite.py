@@ -29,9 +29,9 @@ _OF_NUMBERS: dict[str, Callable[[int, int], int]] = {
 }  # fmt: skip
 
 Reader = Callable[[Expr], Expr]
-"""What a load from a memory becomes, given the new index."""
+"""Gives the expression that replaces a load from a memory, for the new index."""
 Storer = Callable[[Expr, Expr], Statement]
-"""What a store becomes, given the new index and the new value."""
+"""Gives the statement that replaces a store, for the new index and the new value."""
 
 
 class Substitution:
@@ -118,7 +118,7 @@ class Substitution:
 
 
 def _known(e: Expr, parts: tuple[Expr, ...]) -> Number | None:
-    """Integer arithmetic of which all is known: bounds of loops, and indices, once sizes are literals."""
+    """The result of integer arithmetic on literals, for bounds of loops and for indices once sizes are literals."""
     name = e.op if type(e) is Binary else e.function if type(e) is Call else ""
     known = _OF_NUMBERS.get(name)
     if known is None or len(parts) != 2:

@@ -1,4 +1,4 @@
-"""Splitting loops where a test on their counter changes its answer.
+"""Split loops at the iteration where a test on their counter changes its answer.
 
     for i in range(n):                      part0 = x[n - 1]
         if i < 1:                           out[0] = part0
@@ -8,9 +8,9 @@
         out[i] = part0
 
 The iterations stay in their order, and without the test LLVM makes vectors of them, or a copy of memory. Tests compare
-the counter, perhaps plus what does not change in the loop, with what does not change either, as concatenation and
-padding do. A part whose body still has tests is split again, so that n operands of a concatenation make n loops. Outer
-loops are split first: what they decide is no question for the inner ones.
+the counter, perhaps plus a term that is fixed in the loop, with a value that is fixed too, as concatenation and padding
+do. If the body of a part still has tests, that part is split again, so that n operands of a concatenation make n loops.
+Outer loops are split first, since that decides some tests of inner loops.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Counter:
     """Names for the counter plus what does not change: what is added."""
 
     def offset(self, e: Expr) -> Expr | None:
-        """What is added to the counter in `e`; None if `e` is nothing like that."""
+        """The term that `e` adds to the counter; None if `e` is not the counter plus a fixed term."""
         if isinstance(e, Name):
             return ZERO if e.name == self.name else self.sums.get(e.name)
         if isinstance(e, Binary) and e.op in ("+", "-"):
@@ -80,7 +80,7 @@ class _Counter:
         return True
 
     def point(self, test: Expr) -> tuple[Expr, bool] | None:
-        """(p, answer) for a test whose answer is `answer` from iteration p on, and the other one before."""
+        """(p, answer) for a test that gives `answer` from iteration p on, and the opposite before."""
         if not isinstance(test, Binary) or test.op not in ("<", "<=", ">", ">="):
             return None
         op, left, right = test.op, test.left, test.right
@@ -159,7 +159,7 @@ def _cut(start: Expr, stop: Expr, point: Expr) -> Iterator[tuple[Expr, Expr, boo
 
 
 def _decided(block: Block, counter: _Counter, after: Mapping[str, bool]) -> Block:
-    """The block without the tests whose answer is known."""
+    """The block without the tests that are decided: see `_answer`."""
     result: Block = []
     for statement in block:
         match statement:

@@ -45,7 +45,7 @@ class Store:
 
 @dataclass(slots=True, eq=False)
 class LocalArray:
-    """``name = local_array(count, dtype)``: memory of the kernel's own, of which LLVM makes registers where it can. Its
+    """``name = local_array(count, dtype)``: memory of the kernel's own; LLVM makes registers of it where it can. Its
     contents are undefined. It is made once, wherever the statement is."""
 
     name: Name

@@ -1,4 +1,4 @@
-"""Independent calls of long functions in straight code are vectorised: one loop over a local array makes them.
+"""Vectorise independent calls of long functions in straight code: one loop over a local array makes them.
 
     a = sin(x)                  calls0 = local_array(8, float32)
     b = sin(y)         ->       calls0[0] = x
@@ -7,9 +7,9 @@
                                 for j in range(8):
                                     calls0[j] = sin(calls0[j])
 
-LLVM makes vectors of a loop, and not of calls that stand one after the other. Generated models have many scalars to
-which the same functions are applied: such code runs two to five times faster so. Results are the same bits. Such calls
-come from different instructions, even different kernels of a native loop: only the finished program shows them.
+LLVM makes vectors of a loop, and not of calls that follow each other in straight code. Generated models apply the same
+functions to many scalars, and such code then runs two to five times faster. Results are the same bits. Such calls come
+from different instructions, even different kernels of a native loop: only the finished program shows them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _LANES = {"float32": 8, "float64": 4}
 
 
 def vectorized_calls(block: Block, fresh: Callable[[str], str]) -> Block:
-    """The statements, in another order where that puts calls together. Inner blocks are left as they are: LLVM makes
-    vectors of what a loop does in its iterations. `fresh` gives names that nothing has."""
+    """The statements, reordered so that calls of one function can share a loop. Inner blocks are left as they are: LLVM
+    vectorises loops itself. `fresh` gives unused names."""
     result: Block = []
     for part in _straight(block):
         result += _together(part, fresh)

@@ -1,4 +1,4 @@
-"""Writing a loop program: its open scopes, and the names that it has used."""
+"""Write a loop program: its open scopes, and the names that it has used."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ Values = dict[Any, Expr]
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """An open block. What an outer scope gets while an inner one is open comes before the inner one."""
+    """An open block. Statements that are added to an outer scope while an inner one is open come before the inner
+    one."""
 
     depth: int
     guarded: bool = False
     """True for a branch: a value that is computed inside may not be moved out of it."""
     block: Block = field(default_factory=list)
     undo: list[tuple[Values, Any, Expr | None]] = field(default_factory=list)
-    """The values that end with the scope, with what stood in their places before."""
+    """The values that end with the scope, with the previous values of the same names."""
 
 
 class Writer:
@@ -124,7 +125,7 @@ class Writer:
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
-        """What is remembered inside, as a value of the current scope, is forgotten at the end."""
+        """Forget at the end all values that the current scope has remembered inside."""
         scope = self.scope
         count = len(scope.undo)
         try:

@@ -7,8 +7,8 @@ A GEMM row (a row is an instruction of a program's table) computes, row-major an
 BLAS is column-major, so it is called for the transpose: C^T = op(B)^T op(A)^T, without any copy. Where C is a vector
 (m = 1 or n = 1), GEMV computes it: GEMM would copy the matrix into blocks first, and take two to ten times as long.
 
-The runtime's threads are used, not those of the BLAS: big products are cut along n or m, whichever is longer (or along
-the batch), and each piece is one single-threaded call. Two halves together take 1.00 to 1.09 times as long as the
+The runtime's threads are used, not the threads of the BLAS: big products are cut along n or m, whichever is longer (or
+along the batch), and each piece is one single-threaded call. Two halves together take 1.00 to 1.09 times as long as the
 whole; a cut along n costs less than one along m. A vector times a matrix gets one piece a thread: narrower strips of
 its rows are read at two thirds of the speed. OpenBLAS's own threads spin for tens of milliseconds after each product,
 which slows the kernels that follow, and suffer much more on a busy machine. While any product runs, OpenBLAS is set to
@@ -236,7 +236,7 @@ class BatchDimension:
 
 @dataclass(frozen=True, slots=True)
 class Gemm:
-    """What a GEMM row computes; in elements, and row-major: C[m, n] = alpha op(A)[m, k] op(B)[k, n] + beta C.
+    """The product of a GEMM row; in elements, and row-major: C[m, n] = alpha op(A)[m, k] op(B)[k, n] + beta C.
 
     `lda` is the distance between the rows of A as stored: at least k, or m when A is transposed; `ldb` and `ldc` alike.
     `batch` is major to minor.

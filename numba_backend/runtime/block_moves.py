@@ -1,4 +1,4 @@
-"""Elements that only move: square blocks that are turned in registers, and lines of the cache that are written past it.
+"""Move elements: transpose square blocks in registers, and write whole cache lines by non-temporal stores.
 
     for l in lanes(16):                                    %r0 = load <16 x i32>, a row of x; ... %r15
         for m in range(16):                                %s0 = shufflevector %r0, %r1; ...      four times 16
@@ -12,8 +12,8 @@ shuffles turn all rows, and each row of the result is stored whole. The first ro
         out[at + m] = row[m]
 
 A plain store reads the line that it writes, and the result of a large transpose drives everything else out of the
-caches. A whole line can be written to memory directly, if it begins at a multiple of its size; where it does not, these
-are plain stores. What is written so is seen by other threads after a fence, with which the kernel ends.
+caches. A non-temporal store writes a whole line directly to memory, if the line begins at a multiple of its size;
+otherwise these are plain stores. The kernel ends with a fence, so that other threads see the elements that it wrote.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _AHEAD = 256
 
 
 def write_turn(builder: Any, loop: For, register: int, scalar: Scalar) -> None:
-    """The instructions of a turned block, by blocks whose rows fit into registers of so many bytes."""
+    """The instructions that transpose a block, in smaller blocks with rows that fit into registers of so many bytes."""
     (within,) = statements_of(loop.body)
     assert isinstance(within, For)
     store, load = _copied(within)
@@ -63,7 +63,7 @@ def write_turn(builder: Any, loop: For, register: int, scalar: Scalar) -> None:
 
 
 def _copied(loop: For) -> tuple[Store, Load]:
-    """What a loop that only copies stores, and what it loads."""
+    """The store and the load of a loop that only copies."""
     (store,) = statements_of(loop.body)
     assert isinstance(store, Store)
     assert isinstance(store.value, Load)
@@ -83,8 +83,8 @@ def _prefetch(builder: Any, place: Any) -> None:
 
 
 def _turned(builder: Any, rows: list[Any], width: int, units: int) -> list[Any]:
-    """The rows of a square block, turned: the bits of an element's row number change places with those of its place in
-    the row. An element has so many `units`, which are the elements of the vectors."""
+    """The rows of a square block, transposed: the bits of an element's row number and of its place in the row are
+    exchanged. An element has so many `units`, which are the elements of the vectors."""
     side, rows = len(rows), list(rows)
     part = min(side, max(_PART // width, 1))
 
@@ -104,7 +104,7 @@ def _turned(builder: Any, rows: list[Any], width: int, units: int) -> list[Any]:
         ])  # fmt: skip
         bit //= 2
     bit = part
-    while bit < side:  # every second part of `a`, then those of `b`
+    while bit < side:  # every second part of `a`, then of `b`
         exchange(bit, lambda second: [
             which * side + start + n
             for which in range(2) for start in range(second * part, side, 2 * part) for n in range(part)

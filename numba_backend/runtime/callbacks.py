@@ -1,9 +1,9 @@
-"""From a running program into Python: for rows that call Python, and for loops that look for interrupts.
+"""Call Python from a running program: for rows that call Python, and for loops that look for interrupts.
 
 A program runs without the GIL, and Python runs the handler of a signal only in its own loop. So each jump backwards
-counts the estimated time of the loop's body; when that is enough to look at the clock, and the clock says that it is
+counts the estimated time of the loop's body. Once that is enough to look at the clock, and the clock says that it is
 time, the program takes the GIL and calls an empty Python function. There the handlers of signals run (in the main
-thread), as do other threads' demands to raise an exception here. What is raised stops the program.
+thread), and so do other threads' demands to raise an exception here. An exception stops the program.
 
 Both use CPython's functions through a table of their addresses, as call.py does. An exception stays where CPython keeps
 it, in the thread's state, until `call_program` returns to Python. (A function that ctypes makes for Python would print
@@ -70,7 +70,8 @@ def look(api, call_python, watch):
 
 
 def _nothing(_: int) -> None:
-    """When this function is entered, Python does what it has put off: signals, exceptions, the GIL's next owner."""
+    """When this function is entered, Python handles all pending requests: signals, exceptions, other threads' wait for
+    the GIL."""
 
 
 @functools.cache

@@ -4,16 +4,17 @@ The kernels of a chain go through the same rows: matrices of a batch, or rows of
 for one piece of these rows, and then for the next, so that what one of them writes is in the cache when the next one
 reads it. Threads share the pieces.
 
-What is needed only within a chain is in memory that all the pieces use which a thread takes one after the other: it
-stays in the cache. Either that is the place of the first of them, in memory for all rows, or it is one of a few parts:
-such a range has at least `grain` pieces, so the first one's number, divided by `grain`, tells the ranges apart. A
-kernel finds row r of an array as if the array had all rows; the addresses that it gets are moved back by the rows
-before the piece, and forward to the place.
+Arrays that only the chain uses are small, and stay in the cache: a thread computes several pieces one after the other,
+and all of them use the same memory. That is either the place of the first piece, in memory for all rows, or one of a
+few parts: such a range has at least `grain` pieces, so the first one's number, divided by `grain`, tells the ranges
+apart. A kernel finds row r of an array as if the array had all rows; the addresses that it gets are moved back by the
+rows before the piece, and forward to the place.
 
-The words of a row, after those that `Op.CHAIN` lists: the rows of a matrix, of a piece, the pieces of a matrix, those
-for which there is a part (0: there is memory for all rows), the number of kernels, then for each of them: entry; where
-its arguments begin; their number; its turns for a row, or 0 if it has a turn for each piece; by argument, its
-`move`: the bytes from one row and from one place to the next of what is needed only in the chain, else 0.
+The words of a row, after the ones that `Op.CHAIN` lists: the rows of a matrix, the rows of a piece, the pieces of a
+matrix, the number of pieces that share a part (0: there is memory for all rows), the number of kernels, then for each
+kernel: entry; where its arguments begin; their number; its turns for a row, or 0 if it has a turn for each piece; and
+for each argument its `move`: for an array that only the chain uses, the bytes from one row and from one place to the
+next, else 0.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST_ARGUMENTS = 64
 """Of a kernel in a chain."""
 
 _ROWS, _STEP, _PIECES, _SHARING, _COUNT, _STAGES = 6, 7, 8, 9, 10, 11
-_STAGE = 4  # words of a stage before those of its arguments
+_STAGE = 4  # words of a stage before its arguments
 
 _CHAIN_ITEMS = f"""
 def chain_items(lo, hi, arguments):
@@ -112,7 +113,7 @@ def chain_words(
     stages: Sequence[Stage], cut: Cut, first: int, grain: int, in_parts: bool
 ) -> tuple[int | KernelSource, ...]:
     """The words of the row after its opcode. `in_parts`: memory is in as many parts as `parts_of` says. The program's
-    arguments from `first` on: one for the address of the row, then those of the stages, one after the other."""
+    arguments from `first` on: one for the address of the row, then the arguments of all stages, in order."""
     words: list[int | KernelSource] = [CHAIN_ITEMS, first, cut.pieces, grain, 0, cut.rows, cut.step, cut.per_matrix]
     words += [grain if in_parts else 0, len(stages)]
     begin = 1

@@ -48,7 +48,7 @@ def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> l
                 except Exception as error:
                     objects[number] = error
 
-    # A fork must not find a thread in LLVM that nobody waits for, so nothing comes between `start` and `wait`.
+    # A fork must not find a thread in LLVM without its waiter, so nothing comes between `start` and `wait`.
     workers = [Call(lambda _: work(), NO_LOCK) for _ in range(min(available_cpus(), len(kernels)))]
     try:
         workers = [worker for worker in workers if worker.start()]

@@ -41,9 +41,9 @@ def f16_to_f32(x: Integer) -> Float:
 
 
 def f32_to_f16(x: Float) -> Integer:
-    """What is rounded is computed by itself. LLVM makes one operation on halves of an operation on f32 whose result is
-    rounded to f16; a product and a sum that may be contracted would become one multiply-add on processors that have it
-    for halves (AVX512_FP16, Arm's fullfp16), and lose a rounding."""
+    """Round to f16, without contraction of the operand. LLVM makes one operation on halves from an operation on f32 and
+    the rounding of its result to f16. On processors with multiply-add for halves (AVX512_FP16, Arm's fullfp16), it
+    would make one multiply-add from a product and a sum that may be contracted, and lose a rounding."""
     half = x.builder.fptrunc(uncontracted(x).raw, ir.HalfType())
     return Integer(x.builder, x.builder.bitcast(half, ir.IntType(16)))
 

@@ -1,4 +1,4 @@
-"""How a function of the dialect is defined: one name, one implementation for each family of types.
+"""Define functions of the dialect: one name, and one implementation for each family of types.
 
 `define` makes a function that resolves by the (common) type of its arguments and emits LLVM IR in place:
 
@@ -40,7 +40,7 @@ class Cast:
 
 
 Kind = str | int | Cast
-"""What is known of an argument: its type, or, where a function takes a literal or the name of a type, that."""
+"""An argument when a function is resolved: its type, or the literal or the name of a type that the function takes."""
 
 
 class Resolved(NamedTuple):
@@ -53,7 +53,7 @@ class Resolved(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DialectFunction:
-    """A function that a kernel's text, or that of a function of the runtime, may call."""
+    """A function that the text of a kernel, or of a function of the runtime, may call."""
 
     name: str
     arity: int

@@ -4,7 +4,7 @@
     if interrupted(watch):                    watch: a pointer to int64, see executor.py
         return
 
-Both are plain LLVM IR: the memory is an alloca in the function's first block, of which LLVM makes registers where all
+Both are plain LLVM IR: the memory is an alloca in the function's first block, and LLVM makes registers of it if all
 accesses are known; a look costs one call through a pointer.
 """
 
@@ -19,9 +19,9 @@ from .executor import API, CALL_PYTHON, LOOK, STATUS
 from .llvm_values import INTEGERS, value_type
 
 ALIGNMENT = 64
-"""Of a local array, in bytes: that of the widest vector register."""
+"""Alignment of a local array in bytes, as for the widest vector register."""
 MOST_ELEMENTS = 1 << 14
-"""More do not belong on the stack of a thread."""
+"""Most elements of a local array: more do not belong on the stack of a thread."""
 
 _I64 = ir.IntType(64)
 
@@ -98,8 +98,8 @@ def _look(builder: Any, watch: Any) -> Any:
 
 
 def _opaque() -> DialectFunction:
-    """opaque(x): the integer x, of which LLVM knows only that it has a value. Loop strength reduction looks for the
-    cheapest way to step what it can see through; a value that it had better leave alone costs one instruction more."""
+    """opaque(x): the integer x; LLVM knows nothing about its value. Loop strength reduction looks for the cheapest way
+    to step the values that it understands; `opaque` hides one from it, for one more instruction."""
 
     def resolve(*given: Kind) -> Resolved:
         if len(given) != 1 or given[0] not in INTEGERS:

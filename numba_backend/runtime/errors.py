@@ -1,4 +1,4 @@
-"""The errors and warnings of the runtime. Every message says what happened, to which kernel, and what to do."""
+"""The errors and warnings of the runtime. Every message says what happened, names the kernel, and says what to do."""
 
 from __future__ import annotations
 

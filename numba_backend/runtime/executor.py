@@ -9,7 +9,7 @@ A program (program.py builds it) is one block of int64 words:
     code        rows (the program's instructions), see `Op`
 
 `execute` first resolves every argument once (value + bases[base]) into separate memory, so that one program may run in
-several threads at once; then it runs the rows, whose operands are indices into the resolved arguments.
+several threads at once; then it runs the rows. Their operands are indices into the resolved arguments.
 
 There is a second one, `execute_recorded`: the same text with a few lines more, which note when each row began and
 ended (recorder.py). A call takes the one or the other, so the usual one has no test for it.
@@ -49,7 +49,7 @@ FUEL = 50_000
 STACK_WORDS = 4096
 WATCH_WORDS = 8
 LAST, SECONDS, NANOSECONDS, API, CALL_PYTHON, LOOK, STATUS = range(7)
-"""The words of a watch: what `look` (callbacks.py) keeps from one look to the next, then what it is called with, its
+"""The words of a watch: the state that `look` (callbacks.py) keeps from one look to the next, then its arguments, its
 address, and the status with which a native loop stopped. A watch of zeros never stops a loop."""
 GEMM_WORDS = 68
 
@@ -62,7 +62,7 @@ _WATCH = f"""\
 
 
 class Marks(NamedTuple):
-    """What a variant of the executor has at certain places: text, with the indentation of the place."""
+    """The texts that a variant of the executor inserts at certain places, with the indentation of the place."""
 
     name: str = "execute"
     begin: str = ""

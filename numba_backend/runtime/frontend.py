@@ -25,7 +25,7 @@ from .one_pass import OnePass, Refused
 Way = Literal["one pass", "numba"]
 
 _HALVED = 64
-"""Registers of so many bytes, of which LLVM by itself uses half on some processors."""
+"""A register size in bytes. LLVM by itself uses half of such registers on some processors."""
 
 
 def type_of(parameter: Parameter) -> str:
@@ -100,7 +100,7 @@ def _by_one_pass(
 def _attributes(width: int) -> list[str]:
     """The attributes of functions that work on arrays. `width`: of their vectors in bits; 0: as LLVM thinks best."""
     # LLVM decides too late that vectors on the stack should be aligned: spills that crossed a cache line made kernels
-    # half as fast, in those threads whose stacks began at the wrong place.
+    # half as fast, in threads with a stack that began at the wrong place.
     return ['"stackrealign"', *([f'"prefer-vector-width"="{width}"'] if width else [])]
 
 

@@ -1,16 +1,16 @@
-"""Which library this is: what the keys of stored programs and kernels say of the code that made them.
+"""Identify this installation of the library: its part of the keys of stored programs and kernels.
 
 A program depends on every file of `hlo` and `numba_backend`. `installation()` names their state without reading them:
-where they are, and of each file the size and the times of its last modification and its last change. A copy, a package
-manager or an archive may set the first time as it likes (`cp -p`, SOURCE_DATE_EPOCH), but not the second, which the
-system sets whenever a file is written, replaced or renamed. Of a file whose change time is a whole second the content
-counts, since a file system without such times (an image that is only read) shows something else there.
+their folder, and for each file the size and the times of its last modification and its last change. A copy, a package
+manager or an archive may set the modification time as it likes (`cp -p`, SOURCE_DATE_EPOCH). The system sets the change
+time whenever a file is written, replaced or renamed. If the change time is a whole second, the content counts instead,
+since a file system without such times (a read-only image) shows another time there.
 
 A kernel depends on its text and on the compiler, so that an edit of a pass compiles no kernel anew. `compiler_digest()`
 is a hash of the files that the store imports, directly or not, as their own import statements say. It is computed once
 for each state of the installation, and kept in the store.
 
-A process may outlive the files that it began with: somebody upgrades the library meanwhile. Then parts of it are of the
+A process may outlive the files that it began with, if the library is upgraded meanwhile. Then parts of it are of the
 old version and parts of the new one, and it stores nothing and takes nothing from the store.
 """
 
@@ -69,7 +69,7 @@ def _state() -> str | None:
 
 
 def _look(folder: str, found: list[str]) -> int:
-    """Add what is to be known of the files in a folder; returns the latest change time, in nanoseconds."""
+    """Add the state of the files in a folder to `found`; returns the latest change time, in nanoseconds."""
     latest = 0
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):

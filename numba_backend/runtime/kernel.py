@@ -52,9 +52,9 @@ class KernelSource:
     parameters: tuple[Parameter, ...]
     convention: Literal["kernel", "native"] = "kernel"
     program: LoopProgram | None = field(default=None, compare=False, repr=False)
-    """The loop program of which `source` is the text, where its writer has it; without it, the text is read."""
+    """The loop program that `source` is printed from, if its writer has it; without it, the text is read."""
     in_package: bool = field(default=False, compare=False, repr=False)
-    """Whether its machine code may come with the package (native_code.py), as that of native functions may."""
+    """Whether its machine code may come with the package (native_code.py), as for native functions."""
     compiler: Literal["numba"] | None = None
     """"numba": Numba compiles the text. None: this library does, and Numba what it refuses."""
     identity: str = field(init=False, compare=False, repr=False)
@@ -81,7 +81,7 @@ class KernelSource:
 
 
 class StoredKernel(NamedTuple):
-    """A kernel of which only the store knows more."""
+    """A kernel that is known by its identity alone; the store has its code."""
 
     identity: str
     name: str

@@ -25,8 +25,8 @@ from .dialect_words import in_vectors
 from .llvm_values import constant, value_type
 
 MOVED = 32
-"""Bytes of a vector that is copied from memory to memory. What has just been written by narrower or shifted stores is
-read the later, the more of them one load must wait for."""
+"""Bytes of a vector that is copied from memory to memory. If narrower or shifted stores have just written these bytes,
+a wider load must wait for more of them, and takes longer."""
 
 Scalar = Callable[[Expr, Mapping[str, int]], Any]
 """The LLVM value of an expression, given the numbers of loop variables."""
@@ -36,7 +36,7 @@ _I32 = llir.IntType(32)
 
 
 class Vectors(NamedTuple):
-    """What the vectors of a kernel are like."""
+    """The properties of the vectors of a kernel."""
 
     register: int
     """The bytes of a vector: LLVM cuts longer ones too, and then moves their parts about."""
@@ -226,7 +226,7 @@ def _repeated(builder: Any, value: Any, lanes: int) -> Any:
 
 
 class _Short(llir.Constant):  # type: ignore[misc]
-    """A constant vector with a name in LLVM's language, which need not be spelled element by element."""
+    """A constant vector with a name in LLVM's language, so that its elements are not printed one by one."""
 
     def __init__(self, whole: Any, name: str) -> None:
         super().__init__(whole.type, whole.constant)

@@ -1,9 +1,9 @@
-"""Rows that call a routine of LAPACK for each matrix of a batch, without Python.
+"""Write rows that call a routine of LAPACK for each matrix of a batch, without Python.
 
-A routine takes pointers only. The row's arguments are a table: for each argument of the routine its address for matrix
-0, the steps from one matrix and from one piece of work to the next, and whether the address counts from the table
-itself, where numbers and letters stand. Threads share the pieces; each piece has workspaces of its own. Large matrices
-are one piece, and OpenBLAS uses as many threads of its own as the runtime may.
+A routine takes pointers only. The row's arguments are a table with an entry for each argument of the routine: its
+address for matrix 0; the steps from one matrix and from one piece of work to the next; and whether the address counts
+from the table itself, which holds numbers and letters. Threads share the pieces; each piece has workspaces of its own.
+Large matrices are one piece, and OpenBLAS uses as many threads of its own as the runtime may.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What machines lack and kernels need, in LLVM IR: functions that elsewhere are instructions or of C's library.
+"""Functions in LLVM IR that kernels need and machines lack; other machines have them as instructions or in C's library.
 
 `INLINED` are put into kernels before LLVM optimises them, so that loops over them become vectors. `CALLED` have the
 names under which LLVM's code generator calls them; for WebAssembly, which has no library at all.
 
 Kernels of this process get conversions of f16 on processors without F16C: the functions that LLVM would call are in
-libraries that need not be loaded, and a call of one that is not there ends the process.
+libraries that may not be loaded, and a call of a missing one ends the process.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ HALVES = (
 )
 """Conversions of f16."""
 OF_PROCESSOR = (_intrinsic("fma", "float", "f32", 3, "fmaf"), *HALVES)
-"""What is faster in place than as a call, and what some compilers' libraries lack. With +simd128 LLVM does not end on
-vectors of f16 (its issue 189251)."""
+"""Operations that are faster inlined than called, or that some compilers' libraries lack. With +simd128 LLVM does not
+end on vectors of f16 (its issue 189251)."""
 OF_LIBRARY = (
     _intrinsic("fma", "double", "f64", 3, "fma"), _intrinsic("round", "float", "f32", 1, "roundf"),
     _intrinsic("round", "double", "f64", 1, "round"),
 )  # fmt: skip
-"""What C's library has."""
+"""Operations that C's library has."""
 
 
 def lacking(target: Any, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Those of the operations for which LLVM's target machine has no instruction."""
+    """The operations that have no instruction on LLVM's target machine."""
     return tuple([operation for operation in operations if operation.is_lacking(target)])
 
 

@@ -43,13 +43,13 @@ def host_target() -> tuple[str, str, str]:
 
 @functools.cache
 def host_features() -> frozenset[str]:
-    """The names of what this process's CPU has, without those of what it lacks."""
+    """The names of the features that this process's CPU has."""
     return frozenset(name[1:] for name in _native_target()[2].split(",") if name.startswith("+"))
 
 
 @functools.cache
 def target_description() -> str:
-    """What the machine code depends on besides its source: llvmlite's version, the triple, the CPU and its features."""
+    """The machine code depends on this besides its source: llvmlite's version, the triple, the CPU and its features."""
     return " ".join((f"llvmlite {llvmlite.__version__}", *_native_target()))
 
 
@@ -88,8 +88,8 @@ def module_header() -> tuple[str, str]:
 
 
 _NARROW = re.compile(r"(?<!getelementptr )\bi(8|16)\b(?!\*)|\b[su](div|rem) i\d+ [^,\n]+, -?\d")
-"""In LLVM IR: integers of 8 or 16 bits (not pointers to them), and divisions by literals, whose operands LLVM narrows
-to these."""
+"""In LLVM IR: integers of 8 or 16 bits (not pointers to them), and divisions by literals, since LLVM narrows their
+operands to these types."""
 
 
 def widens_straight_lines(text: str) -> bool:
@@ -112,11 +112,11 @@ def optimise(module: Any, straight_lines: bool, machine: Any = None) -> None:
 
 
 _ODD_LOAD = re.compile(r"(?<= = load )(?=<(?!(?:2|4|8|16|32|64|128) x )\d+ x )")
-"""In LLVM IR: before the type of a load, if that is a vector whose length is no power of two."""
+"""In LLVM IR: before the type of a load, if that is a vector with a length that is no power of two."""
 
 
 def for_code_generator(module: Any, context: Any) -> Any:
-    """An optimised module in which the loads of vectors whose length is no power of two are volatile.
+    """An optimised module in which loads of vectors are volatile if the vector's length is no power of two.
 
     Such vectors come from loops over rows of 3, 5, 6 or 7. The code generator cuts their loads into parts. Where it
     knows that the memory goes on behind a part, as in an alloca, it may make that part wider again, and LLVM 22 then
@@ -130,7 +130,7 @@ def for_code_generator(module: Any, context: Any) -> Any:
 
 @functools.cache
 def _halves() -> tuple[Operation, ...]:
-    """The conversions of f16 for which this process's CPU has no instruction."""
+    """The conversions of f16 that this process's CPU has no instructions for."""
     return lacking(target_machine(), HALVES)
 
 
@@ -170,7 +170,7 @@ def _unlocked(function: Any) -> Any:
 
 
 def _engine() -> Any:
-    """A new engine: LLVM can drop the code of an engine, and not that of one object in it."""
+    """A new engine: LLVM can drop the code of a whole engine, but not the code of one object in it."""
     triple, cpu, features = _native_target()
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, jit=True)
     backing = llvm.parse_assembly(f'target triple = "{triple}"\n')

@@ -1,15 +1,15 @@
-"""Loads object files into memory, ready to be called; without LLVM where possible.
+"""Load object files into memory, ready to be called; without LLVM where possible.
 
 LLVM's own loader needs LLVM in the process, and loading LLVM takes longer than many programs run. But the objects that
 LLVM makes of kernels are simple: code and constants, code that refers to constants by their distance, and at most calls
-of memcpy and similar functions. So when a kernel has been compiled, `link` places its sections side by side and
+of memcpy and similar functions. So when a kernel has been compiled, `link` places its sections one after the other and
 resolves the distances. The result, an `Image`, can be copied to any address and called there; the store keeps it beside
 the object. Loading is then a copy into memory that is made executable (and no longer writable).
 
 On other systems than Linux on x86-64, and for an object with anything else in it, there is no image, and LLVM loads the
 object.
 
-Whoever may call loaded code holds its `Code`. The memory is given back when nobody holds a `Code` in it any more.
+A caller of loaded code holds its `Code`. The memory is freed when no `Code` in it is held any more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What LLVM is told about each loop: metadata on its jump back.
+"""Give LLVM hints about each loop, as metadata on its jump back.
 
 Interleaving iterations and unrolling remainders double the code and so the compile time. Measurements showed no gain,
 except where iterations wait for each other: in reductions (1.35 times for softmax).
@@ -14,9 +14,9 @@ three kinds of loops are unrolled only after they have been vectorised:
 
 A loop that LLVM does not vectorise must not be told so: it would never be unrolled.
 
-A loop of a fixed, small count around one whose count is an argument is not unrolled: LLVM would make a copy of the
-inner loop for each iteration, and of all that vectorising adds to it (a concatenation of nine images: 3259 lines of
-optimised IR in place of 1073). A call gains nothing by it, as the inner loop takes the time. Where a body indexes
+A loop with a fixed, small count is not unrolled if the count of its inner loop is an argument: LLVM would make a copy
+of the inner loop for each iteration, and of all that vectorising adds to it (a concatenation of nine images: 3259 lines
+of optimised IR in place of 1073). A call gains nothing by it, as the inner loop takes the time. Where a body indexes
 local arrays, copies pay all the same, as the elements become registers; where it branches by the outer counter, a copy
 has no branch; and where the inner count depends on that counter (a triangle), it is a number in each copy.
 """
@@ -51,7 +51,7 @@ class LoopHints:
     def __init__(self, module: Any) -> None:
         self._module = module
         self.parameters: Collection[str] = ()
-        """The kernel's own, of which the counts of loops are made that no text says."""
+        """The kernel's own parameters. A loop's count that is computed from them is unknown to LLVM."""
         self.local_arrays: dict[str, int] = {}
         self._rows: list[Any] = []
         self._has_panel = False
@@ -62,8 +62,8 @@ class LoopHints:
         self._has_panel |= count >= PANEL
 
     def group(self, first: Any, last: Any) -> Any:
-        """A name for the accesses to memory in the blocks from `first` to before `last`, for a loop whose iterations
-        are independent. (A block that stands elsewhere only makes LLVM test more.)"""
+        """A name for the accesses to memory in the blocks from `first` to before `last`, for a loop with independent
+        iterations. (A block that is not listed there only makes LLVM test more.)"""
         node = _Distinct(self._module, [], name=str(len(self._module.metadata)))
         blocks = first.function.blocks
         for block in blocks[blocks.index(first) :]:
@@ -92,8 +92,8 @@ class LoopHints:
         return node
 
     def _only_repeats(self, loop: For) -> bool:
-        """True if the body has a loop whose count is an argument, touches no local array, and takes no branch by the
-        loop's counter."""
+        """True if the body has a loop with an argument as its count, uses no local array, and has no branch that
+        depends on the loop's counter."""
         around = False
         for node in walk(loop.body):
             parts = [part for whole in expressions_of(node) for part in whole.walk()]
@@ -188,7 +188,7 @@ _LANES = {"float32": 8, "float64": 4}
 
 
 def _is_a_row(loop: For, local_arrays: Collection[str]) -> bool:
-    """True for a loop over elements of local arrays, none of which an iteration reads from another.
+    """True for a loop over elements of local arrays, if no iteration reads an element that another one writes.
 
     for i in range(8):
         t[i] = state[i] + step * k[i]

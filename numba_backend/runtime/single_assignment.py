@@ -1,4 +1,4 @@
-"""Which variables of a loop program are a value and not a place: assigned once, and read only where that is done.
+"""Find the variables of a loop program that are a value and not a place: assigned once, and read only after that.
 
     def k(lo, hi, x, out, n0):            lo, hi, x, out, n0: yes
         for i in range(lo, hi):           i: yes
@@ -42,9 +42,9 @@ class _Walk:
         self.known: set[str] = set()
         """All names so far."""
         self.places: set[str] = set()
-        """Those that are assigned twice, or read where the assignment may not have been made."""
+        """The names that are assigned twice, or are read where they may not be assigned yet."""
         self._current: set[str] = set()
-        """Those whose assignment has been made in this block or in one around it."""
+        """The names that have been assigned in this block or in one around it."""
 
     def assign(self, name: str) -> None:
         if name in self.known:

@@ -165,8 +165,8 @@ def expm1(z: Complex) -> Complex:
 
 
 def _log_size_parts(z: Complex) -> tuple[Float, Float]:
-    """(t, k) with log|z| == log1p(t) / 2 + k ln 2. |z| near 1 is not scaled, and t = x**2 + y**2 - 1 is summed with
-    all its rounding errors; elsewhere the larger part is scaled to [2, 4)."""
+    """(t, k) with log|z| == log1p(t) / 2 + k ln 2. If |z| is near 1, z is not scaled, and t = x**2 + y**2 - 1 is summed
+    with all its rounding errors; otherwise the larger part is scaled to [2, 4)."""
     larger, smaller = _ordered(z)
     f = larger.format
     lift_bits = f.mantissa_bits + 2

@@ -1,8 +1,8 @@
-"""Operations that are functions of the module: compiled once, however often a kernel calls them.
+"""Compile long operations as functions of the module: once, however often a kernel calls them.
 
-Each scalar function has a version for each vector width, declared to LLVM as in `slow_path.py`: loops that call it are
-still vectorised. The vector version is a loop over the lanes with the operation in it, which LLVM vectorises before
-all else; one iteration is left, and no memory:
+Each scalar function has a version for each vector width, declared to LLVM as in `slow_path.py`, so that loops that call
+it are still vectorised. The vector version is a loop over the lanes with the operation in it. LLVM vectorises it first,
+so that one iteration is left, and no memory:
 
     define internal <8 x float> @"exp_0.v8"(<8 x float> %x)
         for each lane: result[lane] = exp(x[lane])
