@@ -14,14 +14,21 @@ import os as _os
 import sys as _sys
 import typing as _typing
 
-if _os.path.isfile(_os.path.join(__path__[0], "hlo")):
+if _os.path.islink(_os.path.join(__path__[0], "hlo")):  # a checkout: modules have the paths that editors open
+    __path__.insert(0, _os.path.dirname(__path__[0]))
+    from . import autodiff as _autodiff  # noqa: F401
+    from . import hlo as _hlo  # noqa: F401
+    from . import numba_backend as _numba_backend  # noqa: F401
+    from . import tracer as _tracer  # noqa: F401
+
+    del __path__[0]
+elif _os.path.isfile(_os.path.join(__path__[0], "hlo")):
     from importlib.util import find_spec as _find_spec
 
     if _find_spec(f"{__name__}.hlo") is None:
         raise ImportError(
-            f"{__path__[0]} has files where links to the folders beside it must be, so hloom.hlo and others are not "
-            "found. Either make the links (`git config core.symlinks true`, then `git checkout HEAD hloom`), or "
-            "install the package (`pip install .`) and run Python in another folder."
+            f"{__path__[0]} lacks its links: run `git config core.symlinks true; git checkout HEAD hloom`, or "
+            "`pip install .` and use another folder"
         )
 
 _importlib.import_module(".hlo.forking", __name__)  # before the other modules, since a fork waits for their imports

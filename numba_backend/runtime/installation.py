@@ -27,6 +27,7 @@ from ...hlo.loading import BEGAN
 from .kernel import digest
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+"""The folder with `hlo` and `numba_backend`: the package, or the top level of a checkout."""
 _SECOND = 1_000_000_000
 
 
