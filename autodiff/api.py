@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
 
 from ..hlo.ir import HloComputation
-from ..hlo.loading import load
-from ..hlo.tracebacks import boundary
+from ..hlo.support.loading import load
+from ..hlo.support.tracebacks import boundary
 from ..tracer.arguments import NO_STATICS, check_function, leaf_names
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayBase

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import IotaAttributes
-from ..hlo.records import dataclass
 from ..hlo.shape import Shape
+from ..hlo.support.records import dataclass
 from ..tracer import dtypes
 from ..tracer.arrays.overlay import overlaid
 from ..tracer.aval import ShapedArray

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
-from ..hlo.records import dataclass
 from ..hlo.shape import Shape
+from ..hlo.support.records import dataclass
 from ..tracer.aval import ShapedArray
 from ..tracer.control_flow.scan import map as map_rows
 from ..tracer.core import (

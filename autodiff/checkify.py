@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..hlo.tracebacks import boundary
+from ..hlo.support.tracebacks import boundary
 from ..tracer.arguments import check_function
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayBase

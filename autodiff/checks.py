@@ -18,8 +18,8 @@ from ..hlo.ir import HloComputation, HloModule
 from ..hlo.opcode import Opcode
 from ..hlo.ops import Trait, has_trait
 from ..hlo.ops.custom_call import CustomCallAttributes
-from ..hlo.records import dataclass
 from ..hlo.shape import Shape
+from ..hlo.support.records import dataclass
 from ..tracer import dtypes
 from ..tracer.arrays.overlay import overlaid_all
 from ..tracer.aval import ShapedArray

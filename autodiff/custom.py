@@ -17,8 +17,8 @@ import numpy as np
 
 from ..hlo.ir import HloComputation, HloModule
 from ..hlo.opcode import Opcode
-from ..hlo.records import dataclass
-from ..hlo.tracebacks import boundaries
+from ..hlo.support.records import dataclass
+from ..hlo.support.tracebacks import boundaries
 from ..tracer import dtypes
 from ..tracer.arguments import StaticArguments, leaf_names
 from ..tracer.arrays.array import as_value

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from ..hlo.ir import HloComputation
-from ..hlo.tracebacks import boundaries
+from ..hlo.support.tracebacks import boundaries
 from ..tracer import ops
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import overlaid, storage_of

@@ -7,8 +7,8 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from ..hlo.ir import HloComputation
-from ..hlo.records import dataclass
-from ..hlo.tracebacks import boundary
+from ..hlo.support.records import dataclass
+from ..hlo.support.tracebacks import boundary
 from ..tracer.arguments import abstract_example, check_function
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import overlaid_all

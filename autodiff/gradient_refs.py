@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..hlo.errors import UnsupportedError
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..tracer.references.refs import Ref, addupdate
 from ..tracer.source import user_line
 from ..tracer.trees import tree

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import IotaAttributes
-from ..hlo.tracebacks import boundary
+from ..hlo.support.tracebacks import boundary
 from ..tracer.arguments import check_function
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
-from ..hlo.records import dataclass
 from ..hlo.shape import Shape
+from ..hlo.support.records import dataclass
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.core import (
     Array,

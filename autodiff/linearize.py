@@ -16,8 +16,8 @@ from ..hlo.ir import Attributes, HloComputation, HloInstruction
 from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
 from ..hlo.ops.structure import GetTupleElementAttributes
-from ..hlo.records import dataclass
 from ..hlo.shape import Shape
+from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import Array, is_absent, on_several
 from ..tracer.aval import ShapedArray
 from ..tracer.core import (

@@ -12,7 +12,7 @@ from typing import Any
 from ..hlo.instruction import HloInstruction
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.core import Call, Primitive, Value, bind_call, call_of, run_meaning
 from .tangents import Tangent

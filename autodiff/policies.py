@@ -15,8 +15,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..hlo.instruction import HloInstruction
-from ..hlo.records import dataclass
-from ..hlo.shared_value import SharedValue
+from ..hlo.support.records import dataclass
+from ..hlo.support.shared_value import SharedValue
 from ..tracer.source import function_line, user_line
 from .operations import NAME, operation_of
 

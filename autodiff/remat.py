@@ -18,8 +18,8 @@ from ..hlo.builder import make_computation, make_tuple
 from ..hlo.effects import effects_of
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
-from ..hlo.records import dataclass
-from ..hlo.tracebacks import boundary
+from ..hlo.support.records import dataclass
+from ..hlo.support.tracebacks import boundary
 from ..tracer.arguments import check_function, signature_of
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.float0 import hide_float0

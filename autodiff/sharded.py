@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 from ..hlo.errors import UnsupportedError
-from ..hlo.tracebacks import boundary
+from ..hlo.support.tracebacks import boundary
 from ..tracer import ops
 from ..tracer.arguments import ArgumentSpec
 from ..tracer.arrays.array import as_value

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..hlo.ir import HloComputation
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..tracer.arguments import check_function
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import overlaid_all

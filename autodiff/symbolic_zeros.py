@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import Float0Type, HasType, ShapedArray
 from ..tracer.core import Value

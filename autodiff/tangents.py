@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..tracer.arrays.float0 import float0 as float0
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..hlo.ir import HloComputation, HloInstruction, Metadata
 from ..hlo.opcode import Opcode
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..tracer.aval import aval_of_shape
 from ..tracer.core import Value, repeat_instruction, source_metadata
 from ..tracer.ops import add, zeros

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..hlo.tracebacks import boundary
+from ..hlo.support.tracebacks import boundary
 from ..tracer.arguments import NO_STATICS, check_function, leaf_names
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.float0 import float0, is_float0

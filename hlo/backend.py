@@ -20,11 +20,11 @@ from .errors import UnsupportedError
 from .ir import HloModule
 from .library import part_above
 from .passes.record import PassRecord
-from .records import dataclass
 from .shape import Shape
-from .shared_value import SharedValue
 from .stream_executor import StreamExecutor
-from .tables import Table, preformatted
+from .support.records import dataclass
+from .support.shared_value import SharedValue
+from .support.tables import Table, preformatted
 from .target import Target
 
 if TYPE_CHECKING:

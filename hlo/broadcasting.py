@@ -22,8 +22,8 @@ from itertools import pairwise
 from typing import NoReturn
 
 from .errors import ShapeError
-from .records import dataclass
 from .shape import Shape
+from .support.records import dataclass
 
 Dimensions = tuple[int, ...]
 

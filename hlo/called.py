@@ -19,7 +19,7 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from .element_type import ElementType
-from .source import is_users
+from .support.source import is_users
 
 _ERRORS = (
     *(TypeError, ValueError, IndexError, NotImplementedError, OverflowError, RuntimeError, AttributeError, NameError),

@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 
 from .element_type import ElementType
-from .records import dataclass
 from .shape import Shape, is_beyond_numpy
+from .support.records import dataclass
 
 NDArray = np.ndarray[Any, Any]
 _FEW_ULPS = 4

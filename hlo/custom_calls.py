@@ -23,13 +23,13 @@ from .custom_call_targets.call import Call, Run, Value
 from .custom_call_targets.config import read_config
 from .custom_call_targets.table import BUILT_IN, UNAVAILABLE, UNWRITTEN
 from .errors import CustomCallError, UnsupportedError
-from .forking import Order, fork_lock
-from .memory_pressure import allocating
 from .ops.custom_call import CustomCallApiVersion, CustomCallAttributes
-from .permutations import inverse
-from .records import dataclass
 from .shape import Shape
-from .value_tree import leaves_of, value_of
+from .support.forking import Order, fork_lock
+from .support.memory_pressure import allocating
+from .support.permutations import inverse
+from .support.records import dataclass
+from .support.value_tree import leaves_of, value_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ import numpy as np
 
 from .array_address import address_of
 from .backend import DeviceBuffer, NDArray
-from .memory_pressure import allocating
 from .physical_array import from_physical, to_physical
 from .shape import Shape
+from .support.memory_pressure import allocating
 from .timeline.spans import Track, spanning
 
 

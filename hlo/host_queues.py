@@ -16,10 +16,10 @@ import numpy as np
 
 from .element_type import element_type_of
 from .errors import EmptyQueueError, ExecutionError
-from .forking import Order, fork_lock
 from .instruction import HloInstruction
 from .opcode import Opcode
 from .shape import Shape
+from .support.forking import Order, fork_lock
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 Tree: TypeAlias = "NDArray | tuple[Tree, ...]"

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Self
 
-from .lazy import lazy_property
 from .metadata import Metadata
 from .opcode import Opcode
-from .records import dataclass
 from .shape import Shape
-from .shared_value import SharedValue
+from .support.lazy import lazy_property
+from .support.records import dataclass
+from .support.shared_value import SharedValue
 
 
 @dataclass(frozen=True, slots=True)

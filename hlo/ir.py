@@ -19,12 +19,12 @@ from .aliases import BufferDonor, InputOutputAlias
 from .errors import UnsupportedError
 from .instruction import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, post_order
 from .layout import Layout
-from .lazy import lazy_property
 from .metadata import Metadata
-from .records import dataclass
 from .shape import Shape
-from .shared_value import SharedValue
-from .tables import preformatted
+from .support.lazy import lazy_property
+from .support.records import dataclass
+from .support.shared_value import SharedValue
+from .support.tables import preformatted
 from .text.frontend_attributes import frontend_attributes_text
 from .text.names import module_name
 from .text.printer import computation_texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .tables import Table, escape, preformatted
+from .support.tables import Table, escape, preformatted
 
 
 class KernelText(str):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 
-from .records import dataclass
+from .support.records import dataclass
 
 MAX_RANK = 64
 """The maximal number of dimensions of an array: NumPy's limit, and more than any program needs."""

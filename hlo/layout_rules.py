@@ -28,7 +28,7 @@ from typing import TypeAlias
 from .element_type import ElementType
 from .layout import MAX_RANK, MEMORY_SPACES, Layout, PaddingValue
 from .physical_form import PhysicalForm, physical_form
-from .records import dataclass
+from .support.records import dataclass
 
 MAX_BYTES = 2**63 - 1
 MAX_TILES = 8

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from .loading import load
+from .support.loading import load
 
 PARTS: dict[str, str] = {
     "backends": ".namespaces.backends",  # registers the backends of this package, for `hlo/backend.py`

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from .element_type import element_type_of
 from .shape import Shape
-from .shared_value import SharedValue
+from .support.shared_value import SharedValue
 
 
 @lru_cache(maxsize=1024)

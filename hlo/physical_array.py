@@ -24,8 +24,8 @@ from .element_type import ElementType
 from .errors import ShapeError
 from .layout import PaddingValue, Tile
 from .physical_form import tile_groups
-from .records import dataclass
 from .shape import Shape
+from .support.records import dataclass
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 

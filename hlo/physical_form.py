@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from .layout import Layout, Tile
-from .records import dataclass
+from .support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from .forking import Order, fork_lock
+from .support.forking import Order, fork_lock
 
 _MASK = (1 << 128) - 1
 _INITIAL = 0x7012395

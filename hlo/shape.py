@@ -16,7 +16,7 @@ from .errors import ShapeError
 from .layout import MAX_RANK, Layout, PaddingValue, row_major
 from .layout_rules import MAX_BYTES, LayoutViolation, fits_element_size, has_padding_value, layout_violation
 from .physical_form import PhysicalForm, physical_form
-from .records import dataclass
+from .support.records import dataclass
 from .text.layouts import Positions, read_layout
 from .text.scanner import Scanner
 

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from enum import Enum
 
 from .errors import HloError, UnsupportedError
-from .records import dataclass
 from .shape import Shape
+from .support.records import dataclass
 from .text.scanner import pattern
 
 MOST_DEVICES = 1 << 20

@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping
 
 from .instruction import HloInstruction
-from .records import dataclass
 from .sharding import HloSharding, ShardingError
+from .support.records import dataclass
 from .text.scanner import pattern
 
 MESHES, SHARDING = "xla.sdy.meshes", "xla.sdy.sharding"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ExecutionError
-from .records import dataclass
+from .support.records import dataclass
 
 NDArray = np.ndarray[Any, Any]
 

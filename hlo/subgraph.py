@@ -16,8 +16,8 @@ from .instruction import HloInstruction
 from .ir import HloModule
 from .literal import Literal
 from .opcode import Opcode
-from .records import dataclass
 from .shape import Shape
+from .support.records import dataclass
 
 
 class FeedError(HloError, ValueError):

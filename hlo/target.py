@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from .errors import HloError
 from .layout import Layout, row_major
-from .records import dataclass
 from .shape import Shape
+from .support.records import dataclass
 
 
 class TargetOptionError(HloError, ValueError):

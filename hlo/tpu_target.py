@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from .element_type import ElementType
 from .layout import Layout, Tile
-from .records import dataclass
 from .shape import Shape
+from .support.records import dataclass
 from .target import MemorySpace, Target, TargetOptionError
 
 LANES = 128

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .records import dataclass
+from .support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

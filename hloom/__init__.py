@@ -31,9 +31,9 @@ elif _os.path.isfile(_os.path.join(__path__[0], "hlo")):
             "`pip install .` and use another folder"
         )
 
-_importlib.import_module(".hlo.forking", __name__)  # before the other modules, since a fork waits for their imports
+_importlib.import_module(".hlo.support.forking", __name__)  # before the other modules: a fork waits for their imports
 
-from .hlo.loading import load as _load  # noqa: E402
+from .hlo.support.loading import load as _load  # noqa: E402
 from .version import __version__ as __version__  # noqa: E402  # after the fork is prepared
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from ..hlo.backend import AUTOTUNE, DEFAULT_KERNEL_COMPILER, KERNEL_COMPILER, SCHEDULES
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
-from ..hlo.loading import load
+from ..hlo.support.loading import load
 from .schedule.steps import Schedules
 
 

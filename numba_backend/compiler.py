@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..hlo.backend import AUTOTUNE, Compiler
 from ..hlo.ir import HloModule, InputOutputAlias
-from ..hlo.loading import load
 from ..hlo.shape import Shape
+from ..hlo.support.loading import load
 from ..hlo.target import CpuTarget, Target
 from ..hlo.targets import target_named
 from ..hlo.timeline.spans import Recorder, Source, Span, Track, register_source, spanning

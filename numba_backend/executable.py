@@ -16,10 +16,10 @@ from ..hlo.host_buffers import HostMemory, RetypedBuffer, array_in, buffer_of
 from ..hlo.ir import HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.layout import row_major
-from ..hlo.lazy import lazy_property
-from ..hlo.memory_pressure import allocating
 from ..hlo.passes.record import PassRecords
 from ..hlo.shape import Shape
+from ..hlo.support.lazy import lazy_property
+from ..hlo.support.memory_pressure import allocating
 from .runtime.memory import LargeMemory, Memory, allocate, allocator
 from .runtime.program import Program
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from ..hlo.buffers.values import is_alias
 from ..hlo.ir import HloComputation, HloInstruction
-from ..hlo.memory_pressure import on_pressure
 from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
+from ..hlo.support.memory_pressure import on_pressure
 from ..hlo.timeline.spans import Track, spanning
 from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
 from .emit.kernel import EmittedKernel

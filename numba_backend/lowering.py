@@ -17,11 +17,11 @@ from ..hlo.builder import make_instruction, make_parameter
 from ..hlo.element_type import ElementType
 from ..hlo.errors import ScheduleError, UnsupportedError
 from ..hlo.ir import HloComputation, HloInstruction
-from ..hlo.loading import load
 from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..hlo.passes.layout.layout_erasure import keeps_layouts
 from ..hlo.shape import Shape
+from ..hlo.support.loading import load
 from ..hlo.timeline.spans import Track, spanning
 from .choices import compiler_of, schedules_of
 from .dot import gemm_of, strides_of

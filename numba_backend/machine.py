@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import fields, replace
 
 from ..hlo.errors import UnsupportedError
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from .runtime.cpus import available_cpus, cpu_description
 
 MACHINE_VARIABLE = "HLOOM_MACHINE"

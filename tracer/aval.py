@@ -12,9 +12,9 @@ from numpy.typing import DTypeLike
 
 from ..hlo.element_type import element_type_of
 from ..hlo.errors import ShapeError, UnsupportedError
-from ..hlo.forking import Order, fork_lock
 from ..hlo.layout import row_major
 from ..hlo.shape import Shape
+from ..hlo.support.forking import Order, fork_lock
 from .arrays.extended import ExtendedDType
 from .caches import on_clear
 from .errors import OperandError

@@ -20,7 +20,7 @@ A call of a jitted function does not come here: `JitFunction.__call__` says what
 
 from __future__ import annotations
 
-from ..hlo.loading import load
+from ..hlo.support.loading import load
 from .core import EVALUATION, CheckingLayer
 from .deferred.deferral import DeferralLayer
 from .layers import LAYERS

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..hlo.memory_pressure import relieve
+from ..hlo.support.memory_pressure import relieve
 
 V = TypeVar("V")
 MAX_PROGRAMS = 4096

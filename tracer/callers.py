@@ -20,13 +20,13 @@ import sys
 from types import CodeType, FrameType
 from typing import Any
 
-from ..hlo.source import is_users
+from ..hlo.support.source import is_users
 
 _PACKAGE = __name__.removesuffix(".tracer.callers")
 _LAYERS = frozenset({"autodiff", "hlo", "numba_backend", "tracer"})
 """The folders below the library of functions."""
 _OPERATORS = f"{_PACKAGE}.tracer.arrays.operators"
-_BOUNDARIES = f"{_PACKAGE}.hlo.tracebacks"
+_BOUNDARIES = f"{_PACKAGE}.hlo.support.tracebacks"
 _LEADING_ON: set[CodeType] = set()
 
 

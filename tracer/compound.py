@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any, TypeVar
 
-from ..hlo.tracebacks import Signal, hide
+from ..hlo.support.tracebacks import Signal, hide
 from .arguments import ArgumentSpec
 from .caches import MAX_PROGRAMS
 from .callers import is_call_of_user

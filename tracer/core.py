@@ -24,11 +24,11 @@ from ..hlo.builder import check_shape, make_computation, make_instruction, make_
 from ..hlo.elementary import FUNCTIONS, is_function
 from ..hlo.errors import ShapeError
 from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata
-from ..hlo.loading import load
 from ..hlo.opcode import Opcode
 from ..hlo.ops.control_flow import CallAttributes, ConditionalAttributes, WhileAttributes
 from ..hlo.ops.structure import ConstantAttributes
 from ..hlo.shape import Shape
+from ..hlo.support.loading import load
 from .arrays.array import Array, detached
 from .arrays.operators import Value
 from .arrays.overlay import EXTENDED, overlaid, storage_of, storages

@@ -14,7 +14,7 @@ from ..hlo.errors import (
     UnsupportedElementTypeError,
     UnsupportedError,
 )
-from ..hlo.source import user_line
+from ..hlo.support.source import user_line
 
 __all__ = [
     "AxisError",

@@ -21,7 +21,6 @@ from ..hlo.backend import (
 )
 from ..hlo.builder import make_computation, make_instruction, make_module, make_parameter, make_tuple
 from ..hlo.errors import UnsupportedError
-from ..hlo.garbage import collecting_seldom
 from ..hlo.host_buffers import HostBuffer, held_alone
 from ..hlo.ir import Attributes, HloComputation, HloInstruction, HloModule, InputOutputAlias
 from ..hlo.opcode import Opcode
@@ -29,6 +28,7 @@ from ..hlo.ops.control_flow import CallAttributes, WhileAttributes
 from ..hlo.shape import Shape
 from ..hlo.stream_executor import StreamExecutor
 from ..hlo.structural_key import structural_key
+from ..hlo.support.garbage import collecting_seldom
 from ..hlo.target import Target
 from ..hlo.timeline.spans import Track, spanning
 from .arrays.array import Array

@@ -23,12 +23,12 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, ove
 import numpy as np
 
 from ..hlo.errors import UnsupportedError
-from ..hlo.garbage import collecting_seldom
 from ..hlo.ir import HloModule
-from ..hlo.loading import load
-from ..hlo.shared_value import SharedValue
+from ..hlo.support.garbage import collecting_seldom
+from ..hlo.support.loading import load
+from ..hlo.support.shared_value import SharedValue
+from ..hlo.support.tracebacks import boundary, hide
 from ..hlo.timeline.spans import RECORDERS
-from ..hlo.tracebacks import boundary, hide
 from . import bottom as bottom  # defines the layers of operations
 from .arguments import (
     ArgumentSpec,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..hlo.forking import Order, fork_lock
+from ..hlo.support.forking import Order, fork_lock
 
 
 class Layer:

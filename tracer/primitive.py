@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from ..hlo.ir import HloComputation
 from ..hlo.ops.control_flow import CallAttributes, Composite
-from ..hlo.shared_value import SharedValue
+from ..hlo.support.shared_value import SharedValue
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 

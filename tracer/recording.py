@@ -15,12 +15,12 @@ from ..hlo.builder import make_computation, make_constant, make_parameter
 from ..hlo.effects import has_side_effect
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction, Metadata
-from ..hlo.lazy import lazy_property
 from ..hlo.literal import Literal
 from ..hlo.opcode import Opcode
 from ..hlo.ops import SPECS, Trait
 from ..hlo.ops.structure import GetTupleElementAttributes
 from ..hlo.shape import Shape
+from ..hlo.support.lazy import lazy_property
 from .arrays.array import Array, on_several
 from .arrays.overlay import overlaid_all, storage_of
 from .aval import ShapedArray, aval_of_shape

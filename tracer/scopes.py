@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
-from ..hlo.tracebacks import boundary
+from ..hlo.support.tracebacks import boundary
 from .arguments import check_function
 from .core import EVAL, Call, Trace, Tracer, Value, current_trace, scope, set_current_trace
 from .wrapping import wraps

@@ -1,4 +1,4 @@
-"""The user's line that an operation comes from, as `hlo/source.py` finds it; optree and opt_einsum are internal."""
+"""The user's line of an operation, as `hlo/support/source.py` finds it; optree and opt_einsum are internal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import sysconfig
 import warnings
 
-from ..hlo.source import add_internal_folders, function_line, is_users, user_frame, user_line, user_metadata
+from ..hlo.support.source import add_internal_folders, function_line, is_users, user_frame, user_line, user_metadata
 from .trees.library import optree
 
 __all__ = ["function_line", "is_users", "user_frame", "user_line", "user_metadata", "warn_user"]

@@ -14,10 +14,10 @@ from ..hlo.ir import HloComputation, HloModule
 from ..hlo.kernel_texts import KernelTexts
 from ..hlo.library import part_above
 from ..hlo.passes.record import PassRecords
-from ..hlo.records import dataclass
-from ..hlo.shared_value import SharedValue
+from ..hlo.support.records import dataclass
+from ..hlo.support.shared_value import SharedValue
+from ..hlo.support.tracebacks import boundaries
 from ..hlo.target import Target
-from ..hlo.tracebacks import boundaries
 from .arguments import (
     NO_STATICS,
     ArgumentSpec,

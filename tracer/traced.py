@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..hlo.ir import HloComputation, HloModule
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from .arguments import NO_STATICS, ShapeDtypeStruct, StaticArguments, identifier, merge_static
 from .arrays.array import as_value
 from .arrays.float0 import hide_float0

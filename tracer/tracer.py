@@ -15,7 +15,7 @@ import numpy as np
 
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
-from ..hlo.tracebacks import boundaries
+from ..hlo.support.tracebacks import boundaries
 from .arrays.array import READERS, Array
 from .arrays.operators import ArrayBase, Value
 from .aval import ShapedArray

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from ..hlo.forking import Order, fork_lock
+from ..hlo.support.forking import Order, fork_lock
 
 T = TypeVar("T")
 _ALL: WeakValueDictionary[Any, Any] = WeakValueDictionary()

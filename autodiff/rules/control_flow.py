@@ -12,8 +12,8 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
 from ...hlo.ops.structure import GetTupleElementAttributes
-from ...hlo.records import dataclass
 from ...hlo.shape import Shape
+from ...hlo.support.records import dataclass
 from ...tracer.aval import ShapedArray
 from ...tracer.core import (
     Tracer,

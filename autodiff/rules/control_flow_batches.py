@@ -15,8 +15,8 @@ from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, Metadata
 from ...hlo.opcode import Opcode
 from ...hlo.ops.control_flow import ConditionalAttributes, WhileAttributes
-from ...hlo.records import dataclass
 from ...hlo.shape import Shape
+from ...hlo.support.records import dataclass
 from ...tracer import dtypes
 from ...tracer.aval import ShapedArray, aval_of_shape
 from ...tracer.core import Tracer, Value, bind, bind_conditional, bind_while, call_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 from ...tracer.checks.key_uses import batches_are_made_by
 from ...tracer.core import Call, Value, bind_call
 from ...tracer.source import user_line

@@ -11,7 +11,7 @@ from ...hlo.builder import make_computation, make_parameter
 from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation
 from ...hlo.opcode import Opcode
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 from ...tracer.aval import ShapedArray
 from ...tracer.control_flow.scan import INDEX, SCAN, Scan, run_scan
 from ...tracer.core import Call, Tracer, Value, bind_call

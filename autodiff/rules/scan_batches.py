@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 from ...tracer.control_flow.scan import SCAN, Scan
 from ...tracer.core import Call, Value
 from ...tracer.ops import transpose

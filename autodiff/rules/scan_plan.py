@@ -15,7 +15,7 @@ from ...hlo.builder import make_computation, make_tuple
 from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 from ...tracer.control_flow.scan import Scan
 from ..linearize import LinearizedComputation
 from ..residuals import (

@@ -15,8 +15,8 @@ from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.dot import DotAttributes
-from ...hlo.records import dataclass
 from ...hlo.shape import Shape
+from ...hlo.support.records import dataclass
 from ...tracer.core import Value, bind
 from ...tracer.ops import add, transpose
 from ..residuals import cost_to_stack, size_in_bytes

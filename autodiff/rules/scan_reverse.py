@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.ir import HloComputation
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 from ...tracer.aval import ShapedArray, aval_of_shape
 from ...tracer.control_flow.scan import SCAN, Scan
 from ...tracer.core import Call, Tracer, Value, bind_call, repeat_instruction

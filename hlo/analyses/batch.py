@@ -27,8 +27,8 @@ from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
 from ..ops.dimensions import correspondence
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 
 Axis = int | None
 """The batch dimension of an array; None: all members share it."""

@@ -16,8 +16,8 @@ from functools import lru_cache
 
 from ..ir import HloModule
 from ..opcode import Opcode
-from ..records import dataclass
-from ..tables import Table
+from ..support.records import dataclass
+from ..support.tables import Table
 from .communication import Algorithm, Collective, communication_analysis
 from .cost import cost_analysis
 

@@ -26,8 +26,8 @@ from typing import Literal
 from ..collectives.groups import device_groups, device_pairs
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..opcode import Opcode
-from ..records import dataclass
-from ..tables import Table
+from ..support.records import dataclass
+from ..support.tables import Table
 from .trip_count import known_trip_count
 
 Algorithm = Literal["ring", "tree"]

@@ -13,8 +13,8 @@ from math import prod
 from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..opcode import Opcode
 from ..ops import Trait, has_trait
-from ..records import dataclass
-from ..tables import Table
+from ..support.records import dataclass
+from ..support.tables import Table
 from .trip_count import known_trip_count
 
 _ARITHMETIC = frozenset({Opcode.DIVIDE, Opcode.REMAINDER, Opcode.SQRT, Opcode.RSQRT})

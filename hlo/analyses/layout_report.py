@@ -18,10 +18,10 @@ from ..buffers.assignment import BufferAssignment
 from ..buffers.values import is_alias
 from ..ir import HloComputation, HloInstruction, HloModule, Metadata
 from ..layout import Layout
-from ..lazy import lazy_property
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.lazy import lazy_property
+from ..support.records import dataclass
 from ..target import Target
 from .layout_search import BetterLayout, ChooseLayout, better_layout
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ..layout import Layout
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 
 MOST_ORDERS = 100_000
 """The most orders that are tried; equal sizes count as the same. More than any array of rank 8 has."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..ops.elementwise import ComparisonDirection
-from ..records import dataclass
+from ..support.records import dataclass
 
 _MIRRORED = {
     ComparisonDirection.LT: ComparisonDirection.GT,

@@ -25,8 +25,8 @@ from ..ops.structure import FusionKind
 from ..passes.manager import PassOptions, Pipeline
 from ..passes.rewrite import HloPass
 from ..passes.rewriter import Application, RewriteLog, has_rules
-from ..records import dataclass
-from ..value_tree import leaves_of
+from ..support.records import dataclass
+from ..support.value_tree import leaves_of
 from .shrink import Shows, Specimen, calls_of, shrunk, specimen_of
 
 NDArray = np.ndarray[Any, Any]

@@ -23,9 +23,9 @@ from ..ir import HloComputation, HloInstruction, HloModule
 from ..literal import Literal
 from ..opcode import Opcode
 from ..ops.structure import ConstantAttributes
-from ..records import dataclass
 from ..shape import Shape
-from ..value_tree import leaves_of, value_of
+from ..support.records import dataclass
+from ..support.value_tree import leaves_of, value_of
 
 NDArray = np.ndarray[Any, Any]
 Shows = Callable[[HloModule, list[NDArray]], bool]

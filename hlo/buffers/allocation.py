@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from ..records import dataclass
+from ..support.records import dataclass
 
 
 class AllocationKind(Enum):

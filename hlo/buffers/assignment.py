@@ -20,8 +20,8 @@ import numpy as np
 from ..ir import HloComputation, HloInstruction, HloModule
 from ..literal import Literal
 from ..physical_array import to_physical
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..target import MemorySpace
 from .allocation import Allocation, AllocationKind, BufferCopy, BufferSlice
 from .coalescing import Buffer, CanShare, Coalescing, Home, coalesce

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from ..errors import VerificationError
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from .assignment import ALIGNMENT, AllocationKind, BufferAssignment, BufferCopy, BufferSlice, CanShare, is_alias
 
 Contents = tuple[int, ...]

@@ -16,7 +16,7 @@ from enum import Enum
 
 from ..ir import HloInstruction
 from ..opcode import Opcode
-from ..records import dataclass
+from ..support.records import dataclass
 from .values import Interval, Transfer, ValueAnalysis, merge_intervals
 
 CanShare = Callable[[HloInstruction, int, int], bool]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..records import dataclass
+from ..support.records import dataclass
 
 Offsets = np.ndarray[tuple[int], np.dtype[np.int64]]
 

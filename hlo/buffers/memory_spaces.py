@@ -24,8 +24,8 @@ from ..analyses.trip_count import known_trip_count
 from ..errors import VerificationError
 from ..ir import HloComputation, HloInstruction
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..target import MemorySpace
 from .coalescing import Buffer, Coalescing, Home
 from .heap import Heap, Request

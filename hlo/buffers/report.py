@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..target import MemorySpace
 from .allocation import Allocation, AllocationKind, BufferCopy, BufferSlice
 from .heap import Request, peak

@@ -21,8 +21,8 @@ from ..ir import HloComputation, HloInstruction, HloModule
 from ..layout import Layout
 from ..literal import Literal
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 
 Interval = tuple[int, int]
 

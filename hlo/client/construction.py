@@ -16,7 +16,7 @@ from ..errors import ShapeError
 from ..ir import NO_ATTRIBUTES, Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
 from ..shape import Shape
-from ..source import user_metadata
+from ..support.source import user_metadata
 from .handle import Computation, ComputationDataHandle
 
 Handle = ComputationDataHandle

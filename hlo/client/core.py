@@ -12,8 +12,8 @@ from typing import Any, TypeVar, overload
 from ..errors import HloError, ShapeError
 from ..layout import Layout
 from ..shape import Shape
-from ..source import user_line
-from ..tracebacks import boundaries
+from ..support.source import user_line
+from ..support.tracebacks import boundaries
 from . import constants
 from .construction import Construction, Handle
 from .data import GlobalData

@@ -12,7 +12,7 @@ from ..errors import ExecutionError
 from ..host_buffers import HostBuffer
 from ..literal import Literal
 from ..shape import Shape
-from ..value_tree import leaves_of, value_of
+from ..support.value_tree import leaves_of, value_of
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 LiteralValue: TypeAlias = "Literal | tuple[LiteralValue, ...]"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..builder import make_module
 from ..errors import HloError, ShapeError
 from ..ir import HloComputation, HloInstruction, HloModule
-from ..lazy import lazy_property
 from ..shape import Shape
+from ..support.lazy import lazy_property
 
 
 class BuildError(ShapeError):

@@ -20,10 +20,10 @@ from ..host_buffers import HostBuffer
 from ..host_queues import transfer_from_outfeed, transfer_to_infeed
 from ..layout import Layout
 from ..literal import Literal
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
+from ..support.tracebacks import boundaries
 from ..target import Target
-from ..tracebacks import boundaries
 from .data import GlobalData, LiteralValue, array_tree, literal_of
 from .handle import Computation, ComputationDataHandle
 

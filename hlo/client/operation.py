@@ -25,7 +25,7 @@ from ..ir import NO_ATTRIBUTES, Attributes
 from ..opcode import Opcode
 from ..ops import OpSpec, Trait
 from ..ops.elementwise import CompareAttributes, ComparisonDirection
-from ..tracebacks import boundary
+from ..support.tracebacks import boundary
 from .constants import ElementTypeLike, constant
 from .construction import Construction, Handle, Integers
 from .core import BuilderCore, any_failed

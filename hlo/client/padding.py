@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from ..records import dataclass
+from ..support.records import dataclass
 
 
 class Padding(Enum):

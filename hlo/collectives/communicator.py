@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..records import dataclass
+from ..support.records import dataclass
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 Blocks: TypeAlias = Sequence[NDArray]

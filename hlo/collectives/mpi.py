@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import CollectiveError, UnsupportedError
 from ..ir import HloModule
-from ..records import dataclass
+from ..support.records import dataclass
 from .communicator import Blocks, Communicator, Meeting, NDArray
 from .fingerprint import fingerprint
 from .threads import Board

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ..errors import CollectiveError
-from ..records import dataclass
+from ..support.records import dataclass
 from .communicator import Blocks, Communicator, Meeting
 
 _LOOK = 0.5

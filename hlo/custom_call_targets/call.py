@@ -21,8 +21,8 @@ import numpy as np
 from ..element_type import ElementType
 from ..errors import ShapeError
 from ..ir import HloComputation
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 Value: TypeAlias = "NDArray | tuple[Value, ...]"

@@ -21,8 +21,8 @@ import numpy as np
 
 from ..element_type import ElementType
 from ..errors import UnsupportedError
-from ..forking import PRODUCTS
-from ..named_address import NamedAddress
+from ..support.forking import PRODUCTS
+from ..support.named_address import NamedAddress
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..element_type import ElementType
-from ..records import dataclass
+from ..support.records import dataclass
 from .call import Call, NDArray, Run
 from .library import Shared, each_with_work, from_columns, to_columns, work_lengths
 

@@ -6,7 +6,7 @@ import re
 from importlib import import_module
 
 from ..element_type import ElementType
-from ..records import dataclass
+from ..support.records import dataclass
 from .call import Call, Run, Target, match
 
 _E = ElementType

@@ -19,7 +19,7 @@ from ..ir import HloComputation
 from ..opcode import Opcode
 from ..ops.collective import COLLECTIVES, CollectiveAttributes
 from ..shape import Shape
-from ..value_tree import leaves_of, value_of
+from ..support.value_tree import leaves_of, value_of
 from .applied import Applied, as_ufunc, reduced_in
 from .table import EVALUATE, NDArray, Value
 

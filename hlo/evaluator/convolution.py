@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..element_type import ElementType
-from ..forking import PRODUCTS
 from ..opcode import Opcode
 from ..ops.convolution import ConvolutionAttributes
 from ..shape import Shape
+from ..support.forking import PRODUCTS
 from ..window import Window
 from .table import EVALUATE, NDArray
 

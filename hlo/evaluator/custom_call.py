@@ -11,7 +11,7 @@ from ..element_type import element_type_of
 from ..opcode import Opcode
 from ..ops.custom_call import CustomCallAttributes
 from ..shape import Shape
-from ..value_tree import leaves_of, value_of
+from ..support.value_tree import leaves_of, value_of
 from .table import EVALUATE, Value
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..collectives.communicator import Communicator
 from ..collectives.world import local_numbers, run_on_devices
 from ..ir import HloModule
-from ..value_tree import leaves_of
+from ..support.value_tree import leaves_of
 from .table import NDArray, checked_arguments, evaluate_computation
 
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..element_type import ElementType, element_type_of
-from ..forking import PRODUCTS
 from ..opcode import Opcode
 from ..ops.dot import DotAttributes, RaggedDotAttributes
 from ..shape import Shape
+from ..support.forking import PRODUCTS
 from .elementwise import converted
 from .table import EVALUATE, NDArray
 

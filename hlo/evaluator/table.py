@@ -13,12 +13,12 @@ from ..collectives.communicator import ALONE, as_device, current_communicator
 from ..effects import ACTING, has_side_effect, live_instructions
 from ..errors import EmptyQueueError, ExecutionError
 from ..ir import Attributes, HloComputation, HloInstruction, HloModule
-from ..memory_pressure import relieve
 from ..opcode import Opcode
 from ..physical_array import to_physical
 from ..rules import RuleTable
 from ..shape import Shape, is_beyond_numpy
-from ..value_tree import leaves_of, value_of
+from ..support.memory_pressure import relieve
+from ..support.value_tree import leaves_of, value_of
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 Value: TypeAlias = "NDArray | tuple[Value, ...]"

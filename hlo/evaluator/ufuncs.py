@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..opcode import Opcode
-from ..records import dataclass
+from ..support.records import dataclass
 from .table import NDArray
 
 _BITS = {width: np.dtype(f"u{width}") for width in (2, 4, 8)}

@@ -12,8 +12,8 @@ from typing import Annotated
 from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, SHAPE, STRING
 from .checks import fail, require_declared, require_signature
 from .declare import Attr

@@ -12,9 +12,9 @@ from typing import Annotated
 from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
-from ..records import dataclass
 from ..replica_groups import EVERYONE, ReplicaGroups
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, LISTS_OF_INTEGERS, ONE_DIMENSION, PAIRS
 from ..text.codecs_devices import REPLICA_GROUPS
 from .checks import fail, in_default_layout

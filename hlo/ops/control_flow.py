@@ -11,8 +11,8 @@ from typing import Annotated
 from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import BOOLEAN, COMPUTATION, COMPUTATIONS, INTEGER, MARK, ONE_DIMENSION
 from .checks import fail, require_signature
 from .declare import Attr, Dims, Of, OneByOne

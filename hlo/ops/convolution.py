@@ -8,8 +8,8 @@ from typing import Annotated
 from ..element_type import ElementType
 from ..instruction import Attributes
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import INTEGER, PRECISION
 from ..text.codecs_dimensions import DIM_LABELS, WINDOW
 from ..window import ConvolutionDimensionNumbers, Window, places, problem

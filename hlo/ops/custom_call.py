@@ -12,8 +12,8 @@ from typing import Annotated
 from ..aliases import OutputOperandAlias
 from ..instruction import Attributes, HloComputation, HloInstruction
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import BACKEND_CONFIG, BOOLEAN, COMPUTATION, COMPUTATIONS, SHAPES, STRING, enumeration
 from ..text.codecs_devices import OUTPUT_OPERAND_ALIASES
 from .checks import fail, require_declared

@@ -11,8 +11,8 @@ from typing import Annotated
 
 from ..instruction import Attributes
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import INTEGER_LIST, PRECISION, WORD
 from .checks import INTEGERS, array_of, fail, require_arrays, require_distinct_dimensions
 from .declare import Attr, Dims, Of

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codec import Codec
 from ..text.codecs import COMPUTATION, INTEGER, INTEGER_LIST, enumeration
 from ..text.scanner import Scanner

@@ -10,8 +10,8 @@ from typing import Annotated
 
 from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, INTEGER_LIST
 from .checks import array_of, fail, in_default_layout, require_arrays, require_distinct_dimensions, require_signature
 from .declare import SIZE, Attr, Dims, Of

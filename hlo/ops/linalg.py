@@ -13,8 +13,8 @@ from typing import Annotated
 from ..element_type import ElementType
 from ..instruction import Attributes
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import BOOLEAN, INTEGER_LIST, enumeration
 from .checks import array_of, fail, in_default_layout, names, require_arrays
 from .declare import Attr, Dims, Of

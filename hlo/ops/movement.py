@@ -13,8 +13,8 @@ from typing import Annotated
 from ..element_type import ElementType
 from ..instruction import Attributes
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import INTEGER, INTEGER_LIST, ONE_DIMENSION
 from ..text.codecs_dimensions import PADDING, SLICE
 from .checks import (

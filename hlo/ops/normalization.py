@@ -11,8 +11,8 @@ from typing import Annotated
 
 from ..instruction import Attributes
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import FLOAT, INTEGER
 from .checks import FLOATS, array_of, fail, in_default_layout, names
 from .declare import Attr, Dims, Of

@@ -10,8 +10,8 @@ from typing import Annotated
 from ..element_type import ElementType
 from ..instruction import Attributes
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import INTEGER, enumeration
 from .checks import FLOATS, INTEGERS, PRED, array_of, fail, names, require_declared
 from .declare import Attr

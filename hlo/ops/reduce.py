@@ -7,8 +7,8 @@ from typing import Annotated
 
 from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import COMPUTATION, INTEGER_LIST
 from .checks import array_of, fail, require_arrays, require_distinct_dimensions, require_signature
 from .declare import Attr, Dims, Of

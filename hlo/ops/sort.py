@@ -11,8 +11,8 @@ from typing import Annotated
 from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import BOOLEAN, COMPUTATION, INTEGER, ONE_DIMENSION
 from .checks import array_of, fail, in_default_layout, require_arrays, require_signature
 from .declare import Attr, Dims, Of

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..instruction import Attributes
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 
 ShapeRule = Callable[[Sequence[Shape], Any, "Shape | None"], Shape]
 """rule(operand shapes, attributes, declared shape or None) -> result shape; ShapeError with a label if ill-formed.

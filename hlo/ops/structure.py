@@ -12,8 +12,8 @@ from typing import Annotated
 from ..instruction import Attributes, HloComputation
 from ..literal import Literal
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import BRACED, COMPUTATION, INTEGER, enumeration
 from .checks import fail, require_declared, require_signature
 from .declare import Attr

@@ -12,8 +12,8 @@ from typing import Annotated
 from ..element_type import ElementType
 from ..instruction import Attributes, HloComputation
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from ..text.codecs import COMPUTATION
 from ..text.codecs_dimensions import WINDOW
 from ..window import Window, WindowDimension, places, problem

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from ..records import dataclass
-from ..tables import Table
+from ..support.records import dataclass
+from ..support.tables import Table
 
 
 @dataclass(frozen=True, slots=True)

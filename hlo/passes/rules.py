@@ -14,8 +14,8 @@ from typing import Any
 from ..analyses.intervals import Range
 from ..analyses.ranges import Ranges
 from ..ir import HloComputation, HloInstruction
-from ..lazy import lazy_property
 from ..opcode import Opcode
+from ..support.lazy import lazy_property
 
 
 @dataclass(frozen=True, slots=True)

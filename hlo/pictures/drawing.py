@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from html import escape
 
-from ..records import dataclass
+from ..support.records import dataclass
 
 SANS = "Verdana, DejaVu Sans, Helvetica, Arial, sans-serif"
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 
 from ..index_util import check_array
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from . import palette
 from .axes import Axis, shown_coordinates
 from .drawing import Drawing, Line, Rectangle, Text, text_width, to_svg

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from ..index_util import linear_index, multi_index
 from ..layout import Tile
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from .facts import dimension_names
 
 

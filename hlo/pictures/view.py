@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..index_util import multi_index
-from ..lazy import lazy_property
 from ..physical_form import PhysicalDimension
-from ..records import dataclass
 from ..shape import Shape
+from ..support.lazy import lazy_property
+from ..support.records import dataclass
 from .axes import Axis, shown_coordinates
 from .facts import dimension_names
 

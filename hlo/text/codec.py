@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..instruction import HloComputation, HloInstruction
-from ..records import dataclass
+from ..support.records import dataclass
 from .scanner import Scanner
 
 T = TypeVar("T")

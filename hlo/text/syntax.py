@@ -8,8 +8,8 @@ from typing import Any
 from ..aliases import BufferDonor, InputOutputAlias
 from ..metadata import Metadata
 from ..opcode import Opcode
-from ..records import dataclass
 from ..shape import Shape
+from ..support.records import dataclass
 from .codec import ComputationName
 
 FrontendAttributes = tuple[tuple[str, str], ...]

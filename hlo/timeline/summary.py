@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any
 
-from ..records import dataclass
-from ..tables import Table
+from ..support.records import dataclass
+from ..support.tables import Table
 from ..text.escape import escape
 from .accounting import account, busiest_thread
 from .spans import Kind, Track

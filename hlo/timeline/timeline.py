@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from ..records import dataclass
+from ..support.records import dataclass
 from .spans import Count, Kind, Recorder, Span, Track
 
 

@@ -15,9 +15,9 @@ from ..hlo.buffers.assignment import ALIGNMENT
 from ..hlo.effects import has_side_effect
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloModule
-from ..hlo.lazy import lazy_property
 from ..hlo.literal import Literal
 from ..hlo.subgraph import FeedError, Place, subgraph
+from ..hlo.support.lazy import lazy_property
 from ..hlo.text.parser import parse
 from ..numba_backend.ahead.blas import Blas
 from ..numba_backend.ahead.compiling import standalone

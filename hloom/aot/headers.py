@@ -10,8 +10,8 @@ import re
 
 from ..hlo.buffers.assignment import ALIGNMENT
 from ..hlo.errors import HloError
-from ..hlo.records import dataclass
 from ..hlo.shape import Shape
+from ..hlo.support.records import dataclass
 from ..numba_backend.ahead.standalone import PARALLEL
 
 _C_TYPES = {

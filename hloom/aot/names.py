@@ -14,9 +14,9 @@ from typing import Any
 
 from ..hlo.ir import HloModule
 from ..hlo.literal import Literal
-from ..hlo.records import dataclass
 from ..hlo.shape import Shape
 from ..hlo.subgraph import FeedError, Place
+from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import Array
 from ..tracer.stages import Lowered
 from ..tracer.trees import tree

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..hlo.errors import HloError
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "name": str, "source": str, "cpp_class": str, "feeds": list, "fetches": list, "freeze": str, "target": str,

@@ -24,7 +24,7 @@ from ..hlo import (
     make_tuple,
 )
 from ..hlo.ir import NO_ATTRIBUTES, Attributes
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from .op_values import NDArray, Values, any_value, errors_in_ulps
 
 E = ElementType

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import config, grad, jit, lax, nn, random, tree, value_and_grad, vmap
 from .. import numpy as jnp
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 
 F32 = np.float32
 

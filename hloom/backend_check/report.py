@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-from ..hlo.records import dataclass
-from ..hlo.tables import Table
+from ..hlo.support.records import dataclass
+from ..hlo.support.tables import Table
 
 State = Literal["passed", "refused", "failed"]
 STATES: tuple[State, State, State] = ("passed", "refused", "failed")

@@ -8,7 +8,7 @@ import runpy
 import sys
 from types import CodeType, FrameType, ModuleType, TracebackType
 
-from ..hlo.source import is_internal
+from ..hlo.support.source import is_internal
 from .outcome import UsageError
 
 

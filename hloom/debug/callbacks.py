@@ -22,8 +22,8 @@ from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.ops.custom_call import CustomCallApiVersion, CustomCallAttributes
 from ..hlo.passes.rewrite import rewrite_computation
-from ..hlo.records import dataclass
 from ..hlo.shape import Shape
+from ..hlo.support.records import dataclass
 from ..tracer import ops
 from ..tracer.arrays.array import Array
 from ..tracer.arrays.extended import ExtendedDType

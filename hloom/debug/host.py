@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..hlo.errors import CustomCallError
-from ..hlo.records import dataclass
-from ..hlo.shared_value import SharedValue
+from ..hlo.support.records import dataclass
+from ..hlo.support.shared_value import SharedValue
 from ..tracer.arrays.array import Array, as_value, with_storage
 from ..tracer.arrays.extended import ExtendedDType
 from ..tracer.arrays.operators import ArrayBase

@@ -13,8 +13,8 @@ from types import FrameType
 from typing import IO, Any
 
 from ..autodiff.stopping import stop_gradient
-from ..hlo.forking import Order, fork_lock
-from ..hlo.records import dataclass
+from ..hlo.support.forking import Order, fork_lock
+from ..hlo.support.records import dataclass
 from ..tracer.core import Trace, Tracer, current_trace
 from ..tracer.source import is_users
 from ..tracer.trees import tree

@@ -22,10 +22,10 @@ from ..autodiff.batches import Axis, with_batch_shape
 from ..autodiff.tangents import Operand, Tangent, Zero, float0_zeros, instantiate
 from ..hlo.ir import Metadata
 from ..hlo.ops.control_flow import TARGET_KEY
-from ..hlo.records import dataclass
 from ..hlo.shape import Shape
-from ..hlo.shared_value import SharedValue
-from ..hlo.tracebacks import boundaries
+from ..hlo.support.records import dataclass
+from ..hlo.support.shared_value import SharedValue
+from ..hlo.support.tracebacks import boundaries
 from ..tracer import core
 from ..tracer.arrays.array import Array, as_value
 from ..tracer.arrays.overlay import storages

@@ -19,7 +19,7 @@ from typing import Any
 from ..autodiff.batches import Axis
 from ..autodiff.tangents import Linear, Operand, Tangent, Zero
 from ..hlo.errors import UnsupportedError
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import overlaid, storages
 from ..tracer.aval import ShapedArray, aval_of_shape

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..lax.movement import canonical_axis, canonical_shape
 from ..lax.precision import Precision
 from ..numpy.promotion import check_arraylike, promote_dtypes_inexact

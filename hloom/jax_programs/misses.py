@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from types import FrameType
 
-from ..hlo.source import is_internal
+from ..hlo.support.source import is_internal
 from ..namespaces import missing
 
 _PACKAGE = __name__.partition(".")[0]

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..hlo.shared_value import SharedValue
+from ..hlo.support.shared_value import SharedValue
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.overlay import storage_of
 from ..tracer.aval import ShapedArray

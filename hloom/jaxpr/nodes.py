@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 from ..hlo.ir import Metadata
-from ..hlo.records import dataclass
-from ..hlo.shared_value import SharedValue
+from ..hlo.support.records import dataclass
+from ..hlo.support.shared_value import SharedValue
 from ..tracer.aval import ShapedArray
 from .atoms import Atom, Var
 from .printing import WIDTH, Options, equation_text, jaxpr_text

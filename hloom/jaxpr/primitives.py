@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..hlo.library import part_above
-from ..hlo.shared_value import SharedValue
-from ..hlo.tracebacks import boundaries
+from ..hlo.support.shared_value import SharedValue
+from ..hlo.support.tracebacks import boundaries
 from ..tracer.arrays.array import as_value
 from ..tracer.token import Token
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from .atoms import DropVar, Literal, Var, number, short
 
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from ..hlo.effects import effects_of
 from ..hlo.ir import NO_ATTRIBUTES, HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
-from ..hlo.records import dataclass
 from ..hlo.rules import RuleTable
 from ..hlo.shape import Shape
+from ..hlo.support.records import dataclass
 from ..tracer import core
 from ..tracer.aval import ShapedArray
 from ..tracer.core import Value

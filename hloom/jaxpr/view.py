@@ -17,7 +17,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
-from ..hlo.tracebacks import boundary
+from ..hlo.support.tracebacks import boundary
 from ..tracer.arguments import (
     ShapeDtypeStruct,
     abstract_example,

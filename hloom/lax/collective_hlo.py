@@ -14,7 +14,7 @@ from ..hlo.ir import HloComputation, HloInstruction
 from ..hlo.opcode import Opcode
 from ..hlo.ops.collective import CollectiveAttributes
 from ..hlo.passes.rewrite import rewrite_computation
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..tracer import dtypes, ops
 from ..tracer.aval import ShapedArray
 from ..tracer.caches import on_clear

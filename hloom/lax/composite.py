@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..hlo.element_type import element_type_of
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..hlo.text.mlir_dictionary import Bare, write_dictionary
 from ..tracer.arrays.array import Array, as_value
 from ..tracer.arrays.overlay import overlaid_all

@@ -12,8 +12,8 @@ from ..hlo.element_type import element_type_of
 from ..hlo.opcode import Opcode
 from ..hlo.ops import spec_of
 from ..hlo.ops.dot import DotAttributes, RaggedDotAttributes
-from ..hlo.records import dataclass
 from ..hlo.shape import Shape
+from ..hlo.support.records import dataclass
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..hlo.memory_pressure import allocating
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import (
     BroadcastAttributes,
@@ -27,6 +26,7 @@ from ..hlo.ops.movement import (
     SliceAttributes,
     TransposeAttributes,
 )
+from ..hlo.support.memory_pressure import allocating
 from ..tracer import dtypes
 from ..tracer.arrays.array import (
     Array,

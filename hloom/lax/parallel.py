@@ -24,7 +24,7 @@ from ..autodiff.tangents import Operand, Tangent, Zero, instantiate
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..tracer import dtypes, ops
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray

@@ -21,7 +21,7 @@ from ..hlo.ops.elementwise import ComparisonDirection
 from ..hlo.ops.reduce import ReduceAttributes
 from ..hlo.ops.window import ReduceWindowAttributes
 from ..hlo.shape import Shape
-from ..hlo.tracebacks import inner
+from ..hlo.support.tracebacks import inner
 from ..hlo.window import WindowDimension
 from ..tracer import dtypes
 from ..tracer.arrays.array import array_from_scalar, as_value

@@ -2,9 +2,9 @@
 
     publish(__name__)      # the last line of a namespace's file
 
-makes each public function a boundary (`hlo/tracebacks.py`) that gives the namespace as its home: `numpy.sin.__module__`
-is "hloom.numpy", so that it can be pickled, and no file of the library is named. A name that is not there gets an
-AttributeError with the next step. The lists behind that message are read at the first missing name.
+makes each public function a boundary (`hlo/support/tracebacks.py`) with the namespace as its home:
+`numpy.sin.__module__` is "hloom.numpy", so that it can be pickled, and no file of the library is named. A name that is
+not there gets an AttributeError with the next step. The lists behind that message are read at the first missing name.
 
 A namespace lists its names once, in a stub beside its file: ``hloom/numpy/__init__.pyi`` says
 
@@ -24,8 +24,8 @@ from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
-from ..hlo.loading import load
-from ..hlo.tracebacks import boundary, hide, inner
+from ..hlo.support.loading import load
+from ..hlo.support.tracebacks import boundary, hide, inner
 
 _PACKAGE = __name__.partition(".")[0]
 

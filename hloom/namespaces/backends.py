@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from ..hlo.backend import Compiler, register_backend
-from ..hlo.loading import load
+from ..hlo.support.loading import load
 
 
 def _numba() -> Compiler:

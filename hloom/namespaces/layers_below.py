@@ -1,7 +1,7 @@
-"""Importing this module imports `hloom.lax`, and the layers below, by `hlo/loading.py`: `hloom.numpy` begins so."""
+"""Importing this module imports `hloom.lax` and the layers below by `hlo/support/loading.py`. `hloom.numpy` does."""
 
 from __future__ import annotations
 
-from ..hlo.loading import load
+from ..hlo.support.loading import load
 
 load("..lax", __package__)

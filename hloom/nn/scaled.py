@@ -20,7 +20,7 @@ import numpy as np
 from .. import lax
 from .. import numpy as jnp
 from ..autodiff.custom import custom_vjp
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..lax.shapes import scaled_dot
 from ..numpy.promotion import check_arraylike
 from ..tracer import dtypes

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..lax.gather import out_of_bounds
 from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer.arrays.array import Array, as_value, shape_of

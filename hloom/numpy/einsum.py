@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import lax
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError

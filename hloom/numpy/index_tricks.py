@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..hlo.tracebacks import boundaries
+from ..hlo.support.tracebacks import boundaries
 from ..tracer import dtypes
 from ..tracer.arrays.array import array_from_numpy, as_value, shape_of
 from ..tracer.arrays.operators import ArrayBase, ArrayLike

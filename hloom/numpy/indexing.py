@@ -17,8 +17,8 @@ import numpy as np
 from .. import lax
 from ..hlo.opcode import Opcode
 from ..hlo.ops.movement import SliceAttributes
-from ..hlo.records import dataclass
-from ..hlo.tracebacks import boundaries
+from ..hlo.support.records import dataclass
+from ..hlo.support.tracebacks import boundaries
 from ..lax.gather import out_of_bounds
 from ..lax.indexing import GatherScatterMode, start_index
 from ..tracer import dtypes

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
 from ..namespaces.declaring import F, declared

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import lax
-from ..hlo.tracebacks import boundaries, hide
+from ..hlo.support.tracebacks import boundaries, hide
 from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
 from ..tracer import dtypes

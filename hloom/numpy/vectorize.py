@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ..hlo.tracebacks import boundary
+from ..hlo.support.tracebacks import boundary
 from ..lax import broadcast_shapes
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..hlo.memory_pressure import allocating
-from ..hlo.tracebacks import hide
+from ..hlo.support.memory_pressure import allocating
+from ..hlo.support.tracebacks import hide
 from ..tracer.arguments import ArgumentSpec
 from ..tracer.arrays.array import Array, with_storage
 from ..tracer.aval import ShapedArray

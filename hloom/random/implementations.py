@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.records import dataclass
+from ..hlo.support.records import dataclass
 from ..tracer.arrays.extended import ExtendedDType, prng_key
 from ..tracer.core import Value
 from ..tracer.settings.context import thread

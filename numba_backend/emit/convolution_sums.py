@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 
 from ...hlo.element_type import ElementType
-from ...hlo.memory_pressure import on_pressure
+from ...hlo.support.memory_pressure import on_pressure
 from ..loops.expressions import ONE, ZERO, Expr, Name, Number, product_of, sum_of
 from ..loops.statements import KernelParameter, LoopProgram, PointerParameter, SizeParameter
 from ..loops.typing import pointer_to

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from ...hlo.element_type import ElementType
-from ...hlo.lazy import lazy_property
-from ...hlo.memory_pressure import on_pressure
+from ...hlo.support.lazy import lazy_property
+from ...hlo.support.memory_pressure import on_pressure
 from ..cost import nanoseconds
 from ..loops.dead import without_dead_variables
 from ..loops.expressions import Name

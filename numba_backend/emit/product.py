@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
-from ...hlo.memory_pressure import on_pressure
+from ...hlo.support.memory_pressure import on_pressure
 from ..dot import Strides, strides_of
 from ..loops.expressions import Expr, Name, call, sum_of
 from ..loops.expressions import product_of as times_of

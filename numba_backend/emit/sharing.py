@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...hlo.ir import HloInstruction
-from ...hlo.lazy import lazy_property
 from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
 from ...hlo.passes.fuse.fusible import reads_at_its_own_index, reads_of_its_own
+from ...hlo.support.lazy import lazy_property
 from .alignment import reductions_of, roots_of
 from .collapse import FusedBody
 from .nest_columns import ColumnNest

@@ -13,7 +13,7 @@ import numpy as np
 from ...hlo.host_queues import HOST_QUEUES, INFEED, OUTFEED, channel
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.value_tree import leaves_of, value_of
+from ...hlo.support.value_tree import leaves_of, value_of
 from .host import NDArray, host_row
 from .table import LoweringContext, register
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ...hlo.custom_calls import NativeFunction, bind_custom_call, call_of, is_built_in, is_unwritten, native_function
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.value_tree import leaves_of, value_of
+from ...hlo.support.value_tree import leaves_of, value_of
 from ..runtime.executor import native_function as runtime_function
 from ..runtime.program import size
 from .host import NDArray, host_row

@@ -14,10 +14,10 @@ import numpy as np
 
 from ...hlo.effects import has_side_effect
 from ...hlo.ir import HloInstruction
-from ...hlo.memory_pressure import allocating
 from ...hlo.opcode import Opcode
-from ...hlo.permutations import inverse
 from ...hlo.shape import Shape
+from ...hlo.support.memory_pressure import allocating
+from ...hlo.support.permutations import inverse
 from .table import LoweringContext
 
 NDArray = np.ndarray[Any, Any]

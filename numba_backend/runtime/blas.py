@@ -35,7 +35,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from ...hlo.named_address import NamedAddress
+from ...hlo.support.named_address import NamedAddress
 from .errors import ProgramError
 from .executor import GEMM_WORDS, native_function
 from .kernel import ELEMENT_BYTES, KernelSource

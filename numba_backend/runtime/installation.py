@@ -23,7 +23,7 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...hlo.loading import BEGAN
+from ...hlo.support.loading import BEGAN
 from .kernel import digest
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))

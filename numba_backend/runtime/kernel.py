@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 
 if TYPE_CHECKING:
     from ..loops.statements import LoopProgram

@@ -16,7 +16,7 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
-from ...hlo.forking import Order, fork_lock, kept_out_of_forks
+from ...hlo.support.forking import Order, fork_lock, kept_out_of_forks
 from .library import HALVES, INLINED, Operation, lacking, with_functions
 
 _lock = fork_lock(Order.COMPILER)

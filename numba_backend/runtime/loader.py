@@ -24,8 +24,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ...hlo.memory_pressure import allocating
-from ...hlo.records import dataclass
+from ...hlo.support.memory_pressure import allocating
+from ...hlo.support.records import dataclass
 from .libc import libc_address
 
 LINKS = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32

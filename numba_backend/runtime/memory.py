@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...hlo.forking import Order, fork_lock
-from ...hlo.memory_pressure import on_pressure
+from ...hlo.support.forking import Order, fork_lock
+from ...hlo.support.memory_pressure import on_pressure
 from .libc import libc_address
 
 _SMALL = 32 << 10

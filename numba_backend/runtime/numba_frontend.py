@@ -17,7 +17,7 @@ from numba import types
 from numba.core import errors
 from numba.extending import intrinsic
 
-from ...hlo.forking import Order, fork_lock
+from ...hlo.support.forking import Order, fork_lock
 from .errors import KernelCompilationError
 from .kernel import KernelSource
 from .llvm_backend import target_machine

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...hlo.named_address import NamedAddress
+from ...hlo.support.named_address import NamedAddress
 from .kernel import KernelSource, StoredKernel
 
 

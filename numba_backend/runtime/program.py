@@ -25,7 +25,7 @@ import ml_dtypes
 import numpy as np
 
 from ...hlo.ir import HloInstruction
-from ...hlo.named_address import NamedAddress
+from ...hlo.support.named_address import NamedAddress
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
 from ..machine import COPIED_BYTES, FLOPS, SHARE_NANOSECONDS
 from .call import CALLER, ProgramBlock, header_words, program_function

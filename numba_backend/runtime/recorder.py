@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ...hlo.forking import Order, fork_lock
+from ...hlo.support.forking import Order, fork_lock
 from .executor import EXECUTOR, native_function
 from .executor_hook import EXECUTE, HOOK, HOOK_WORD, hook_address
 from .libc import libc_address

@@ -27,10 +27,10 @@ from importlib import import_module
 from pathlib import Path  # at once: a fork waits for imports of our own modules only
 from typing import TYPE_CHECKING, cast
 
-from ...hlo.forking import Order, fork_lock
-from ...hlo.lazy import lazy_property
-from ...hlo.memory_pressure import on_pressure
-from ...hlo.records import dataclass
+from ...hlo.support.forking import Order, fork_lock
+from ...hlo.support.lazy import lazy_property
+from ...hlo.support.memory_pressure import on_pressure
+from ...hlo.support.records import dataclass
 from ...hlo.timeline.spans import Track, spanning
 from ..machine import MACHINE_VARIABLE
 from . import compile as compiler

@@ -36,8 +36,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...hlo.forking import Order, fork_lock, kept_out_of_forks
-from ...hlo.named_address import NamedAddress
+from ...hlo.support.forking import Order, fork_lock, kept_out_of_forks
+from ...hlo.support.named_address import NamedAddress
 from ..machine import this_machine
 from .cpus import available_cpus
 from .executor import API, CALL_PYTHON, LOOK, STATUS, native_function

@@ -1,4 +1,4 @@
-"""`hlo.records.dataclass` makes what the standard library makes."""
+"""`hlo.support.records.dataclass` makes what the standard library makes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import field, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
 import pytest
-from hloom.hlo import records
+from hloom.hlo.support import records
 
 OPTIONS: list[dict[str, bool]] = [
     {},

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from hloom.hlo.element_type import ElementType
-from hloom.hlo.memory_pressure import relieve
+from hloom.hlo.support.memory_pressure import relieve
 from hloom.numba_backend.compiler import NumbaCompiler
 from hloom.numba_backend.emit.kernel import pointer_of, program_of
 from hloom.numba_backend.executable import NumbaExecutable

@@ -48,7 +48,7 @@ COMPUTED: dict[str, str] = {
     "hlo.custom_call_targets.library": "libraries of users",
     "hlo.custom_call_targets.table": "the files of its folder",
     "hlo.library": "the parts of the library that lower layers use",
-    "hlo.loading": "it loads for others",
+    "hlo.support.loading": "it loads for others",
     "hloom.aot.compiling": "the files of numba_backend/ahead",
     "hloom.command_line": "the files of its folder",
     "hloom.command_line.aot": "the user's program",
@@ -277,6 +277,6 @@ def test_only_documented_names_of_numba_are_used(root: Path) -> None:
 
 
 def test_no_property_holds_a_lock_while_it_computes(root: Path) -> None:
-    """Before Python 3.12 functools.cached_property does, and a forked child waits for it: use hlo/lazy.py."""
+    """Before Python 3.12 functools.cached_property does, and a forked child waits for it: use hlo/support/lazy.py."""
     users = {name for name, path in modules(root).items() if "cached_property" in path.read_text()}
-    assert users <= {"hlo.lazy"}
+    assert users <= {"hlo.support.lazy"}

@@ -97,7 +97,7 @@ OWN_CODE = """
 import builtins, dis, importlib, json, sys, types
 import hloom
 import hloom.numpy as jnp
-from hloom.hlo.tracebacks import inner
+from hloom.hlo.support.tracebacks import inner
 def read(code):
     names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
     return names.union(*(read(c) for c in code.co_consts if isinstance(c, types.CodeType)))

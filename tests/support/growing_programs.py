@@ -11,8 +11,8 @@ from typing import Any
 
 from hloom.hlo import verify
 from hloom.hlo.buffers.assignment import assign_buffers
-from hloom.hlo.memory_pressure import relieve
 from hloom.hlo.passes.manager import PassOptions
+from hloom.hlo.support.memory_pressure import relieve
 from hloom.hlo.text.parser import parse
 from hloom.numba_backend.fused_computations import FusedComputations
 from hloom.numba_backend.lowering import lower_into

@@ -15,7 +15,7 @@ from hloom.hlo.evaluator import evaluate_computation, evaluate_op
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.sharding import HloSharding
-from hloom.hlo.value_tree import leaves_of, value_of
+from hloom.hlo.support.value_tree import leaves_of, value_of
 
 
 def run_on_devices(module: HloModule, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:

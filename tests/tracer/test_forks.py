@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hloom.hlo.forking import Gate
+from hloom.hlo.support.forking import Gate
 
 from support.interrupts import at_every_point
 from support.runtime_kernels import python
@@ -264,7 +264,7 @@ def test_interrupts_leave_no_gate_closed() -> None:
 
     for work in (enter, close):
         points = 0
-        for _ in at_every_point(work, "hlo/forking.py"):
+        for _ in at_every_point(work, "hlo/support/forking.py"):
             points += 1
             assert _another_thread_can(close), (work, points)
         assert points > 2
@@ -273,7 +273,7 @@ def test_interrupts_leave_no_gate_closed() -> None:
 ORDER = """
 import os, signal, threading, time, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-from hloom.hlo.forking import Order, fork_lock
+from hloom.hlo.support.forking import Order, fork_lock
 signal.alarm(120)
 locks = {order: fork_lock(order) for order in reversed(Order)}
 for first, second in zip(Order, list(Order)[1:]):
@@ -305,7 +305,7 @@ INTERRUPTED = """
 import _thread, os, signal, threading, time, warnings
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it
 warnings.simplefilter("ignore", DeprecationWarning)
-from hloom.hlo.forking import Order, fork_lock
+from hloom.hlo.support.forking import Order, fork_lock
 lock, held = fork_lock(Order.STORE), threading.Event()
 def hold():
     with lock:

@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from hloom.hlo.garbage import SELDOM, collecting_seldom
+from hloom.hlo.support.garbage import SELDOM, collecting_seldom
 
 import hloom
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hloom.hlo import memory_pressure
+from hloom.hlo.support import memory_pressure
 from hloom.numba_backend.runtime import memory
 
 START = """

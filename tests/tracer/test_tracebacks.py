@@ -16,7 +16,7 @@ from typing import Any, get_origin
 
 import numpy as np
 import pytest
-from hloom.hlo import tracebacks
+from hloom.hlo.support import tracebacks
 
 import hloom
 import hloom.numpy as jnp

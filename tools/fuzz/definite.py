@@ -15,7 +15,7 @@ from hloom.hlo.errors import HloError
 from hloom.hlo.evaluator import evaluate_computation
 from hloom.hlo.ir import HloComputation, HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
-from hloom.hlo.value_tree import leaves_of
+from hloom.hlo.support.value_tree import leaves_of
 
 _REDUCES = frozenset(
     {Opcode.REDUCE, Opcode.REDUCE_WINDOW, Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER, Opcode.SELECT_AND_SCATTER}

@@ -25,7 +25,7 @@ from hloom.hlo.evaluator import EVALUATE, Value, evaluate, table
 from hloom.hlo.ir import HloInstruction, HloModule
 from hloom.hlo.opcode import Opcode
 from hloom.hlo.shape import Shape
-from hloom.hlo.value_tree import leaves_of, value_of
+from hloom.hlo.support.value_tree import leaves_of, value_of
 
 NDArray = np.ndarray[Any, Any]
 O = Opcode  # noqa: E741

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...hlo.backend import DeviceBuffer
-from ...hlo.forking import Order, fork_lock
 from ...hlo.host_buffers import HostBuffer, locked
-from ...hlo.memory_pressure import allocating
+from ...hlo.support.forking import Order, fork_lock
+from ...hlo.support.memory_pressure import allocating
+from ...hlo.support.tracebacks import boundaries, hide
 from ...hlo.timeline.spans import RECORDERS, Track, spanning
-from ...hlo.tracebacks import boundaries, hide
 from ..aval import ShapedArray
 from ..dtypes import canonical_dtype, python_scalar_dtype
 from ..errors import DeletedArrayError, OperandError, UnsupportedElementTypeError

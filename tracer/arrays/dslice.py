@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 
 
 class Space(enum.Enum):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...hlo.library import part_above
-from ...hlo.tracebacks import boundaries
+from ...hlo.support.tracebacks import boundaries
 from ..aval import ShapedArray
 
 

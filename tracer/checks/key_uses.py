@@ -17,7 +17,7 @@ import numpy as np
 
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.ops.control_flow import CallAttributes
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 from ..arrays.overlay import storages
 from ..core import Call, Primitive, Value, bind_call, call_of, run_meaning
 

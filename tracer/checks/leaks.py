@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import BuiltinFunctionType, CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from ...hlo.source import is_users
+from ...hlo.support.source import is_users
 
 _PACKAGE = __name__.partition(".")[0]
 _MOST_STEPS = 8

@@ -16,10 +16,10 @@ import numpy as np
 from ...hlo.collectives import run_on_devices
 from ...hlo.effects import effects_of
 from ...hlo.ir import HloComputation, HloInstruction, HloModule, Metadata
-from ...hlo.loading import load
 from ...hlo.opcode import Opcode
-from ...hlo.records import dataclass
-from ...hlo.value_tree import leaves_of, value_of
+from ...hlo.support.loading import load
+from ...hlo.support.records import dataclass
+from ...hlo.support.value_tree import leaves_of, value_of
 from ..arrays.array import Array
 from ..settings.context import Context, current_context
 from ..source import user_line

@@ -18,9 +18,9 @@ from ...hlo.builder import make_constant, make_get_tuple_element, make_instructi
 from ...hlo.ir import HloComputation, Metadata
 from ...hlo.opcode import Opcode
 from ...hlo.ops.elementwise import CompareAttributes, ComparisonDirection
-from ...hlo.records import dataclass
 from ...hlo.shape import Shape
-from ...hlo.tracebacks import Signal
+from ...hlo.support.records import dataclass
+from ...hlo.support.tracebacks import Signal
 from .. import dtypes, ops
 from ..arguments import abstract, leaf_describer, values_of
 from ..arrays.array import Array, array_from_scalar, as_value

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 from .. import dtypes
 from ..arguments import leaf_describer, values_of
 from ..aval import ShapedArray

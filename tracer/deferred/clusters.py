@@ -28,9 +28,9 @@ from ...hlo.ir import HloComputation, HloInstruction, HloModule
 from ...hlo.opcode import Opcode
 from ...hlo.ops import SPECS, Trait
 from ...hlo.ops.movement import BroadcastAttributes
-from ...hlo.records import dataclass
 from ...hlo.shape import Shape
 from ...hlo.structural_key import structural_key
+from ...hlo.support.records import dataclass
 from ..arrays.array import Array, slot_is_set
 from ..aval import aval_of_shape
 from ..caches import BoundedCache, on_clear

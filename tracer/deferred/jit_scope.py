@@ -14,10 +14,10 @@ from contextlib import ContextDecorator
 from types import CodeType
 from typing import Any, Self
 
-from ...hlo.forking import Order, fork_lock
 from ...hlo.kernel_texts import KernelTexts
-from ...hlo.tables import Table
-from ...hlo.tracebacks import boundary
+from ...hlo.support.forking import Order, fork_lock
+from ...hlo.support.tables import Table
+from ...hlo.support.tracebacks import boundary
 from .. import core, execution
 from ..caches import on_clear
 from ..source import user_frame, user_line

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from ...hlo.errors import UnsupportedError
-from ...hlo.forking import Order, fork_lock
+from ...hlo.support.forking import Order, fork_lock
 from ...hlo.timeline.spans import RECORDERS, Kind, Track
 from ...hlo.timeline.timeline import Timeline
 from ...hlo.timeline.trace_file import write_trace

@@ -18,8 +18,8 @@ from types import FrameType
 from typing import Any
 
 from ...hlo.errors import UnsupportedError
-from ...hlo.forking import Order, fork_lock
-from ...hlo.records import dataclass
+from ...hlo.support.forking import Order, fork_lock
+from ...hlo.support.records import dataclass
 from ...hlo.timeline import spans
 from ...hlo.timeline.spans import RECORDERS, Kind, Recorder, Track
 from ...hlo.timeline.timeline import Timeline, timeline_of

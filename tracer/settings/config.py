@@ -13,7 +13,6 @@ import difflib
 from importlib import import_module
 from typing import Any
 
-from ...hlo import tracebacks
 from ...hlo.backend import (
     DEFAULT_KERNEL_COMPILER,
     default_backend,
@@ -24,9 +23,10 @@ from ...hlo.backend import (
 from ...hlo.collectives.world import collective_timeout, set_collective_timeout
 from ...hlo.errors import UnsupportedError
 from ...hlo.ops.dot import DOT_ALGORITHMS
+from ...hlo.support import tracebacks
+from ...hlo.support.tracebacks import boundary
 from ...hlo.target import Target
 from ...hlo.targets import target_named
-from ...hlo.tracebacks import boundary
 from ..profiling.logs import EXPLAIN_CACHE_MISSES, LOG_COMPILES, NO_TRACING
 from . import absl_flags, environment
 from .context import Context, current_context, start

@@ -15,8 +15,8 @@ from dataclasses import fields, replace
 from typing import Any, Self
 
 from ...hlo.backend import DEFAULT_KERNEL_COMPILER
-from ...hlo.forking import Order, fork_lock
-from ...hlo.records import dataclass
+from ...hlo.support.forking import Order, fork_lock
+from ...hlo.support.records import dataclass
 from ...hlo.target import Target
 from ..layers import LAYERS
 

@@ -20,7 +20,7 @@ from contextlib import ContextDecorator
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from ...hlo.errors import UnsupportedError
-from ...hlo.tracebacks import boundary
+from ...hlo.support.tracebacks import boundary
 from .context import Override, current_context, update_process
 
 T = TypeVar("T")

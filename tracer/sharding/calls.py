@@ -18,8 +18,8 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.custom_call import CustomCallAttributes
-from ...hlo.records import dataclass
 from ...hlo.shape import Shape
+from ...hlo.support.records import dataclass
 from ..arrays.array import Array
 from ..aval import ShapedArray
 from ..core import Call, Primitive, Value, bind_call

@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...hlo.records import dataclass
 from ...hlo.replica_groups import ReplicaGroups
 from ...hlo.sharding import HloSharding
+from ...hlo.support.records import dataclass
 from ..settings.context import current_context
 from .hlo_shardings import assignment_of, manual_hlo
 from .mesh import Mesh

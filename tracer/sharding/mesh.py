@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 from ..settings.context import change_thread, current_context
 from ..weak_interned import interned
 from .devices import CpuDevice, process_index

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...hlo.tracebacks import hide
+from ...hlo.support.tracebacks import hide
 from .devices import MEMORY_KINDS, CpuDevice, check_device, default_device, process_index
 from .mesh import AbstractMesh, AxisType, Mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of

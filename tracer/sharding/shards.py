@@ -14,8 +14,8 @@ import numpy as np
 from ...hlo.backend import DeviceBuffer
 from ...hlo.element_type import element_type_of
 from ...hlo.host_buffers import HostBuffer
-from ...hlo.memory_pressure import allocating
 from ...hlo.shape import Shape
+from ...hlo.support.memory_pressure import allocating
 from .shardings import Index, ManualSharding, Shard, Sharding, SingleDeviceSharding
 
 NDArray = np.ndarray[Any, Any]

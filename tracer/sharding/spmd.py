@@ -17,9 +17,9 @@ from ...hlo.backend import DeviceBuffer
 from ...hlo.builder import make_computation, make_parameter, make_tuple
 from ...hlo.ir import HloComputation, HloModule
 from ...hlo.opcode import Opcode
-from ...hlo.records import dataclass
 from ...hlo.shape import Shape
 from ...hlo.sharding import HloSharding
+from ...hlo.support.records import dataclass
 from ..arrays.array import Array, slot_is_set, with_storage
 from ..aval import ShapedArray, aval_of_shape
 from ..caches import on_clear

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 from ..arrays.array import Array
 from ..source import user_line
 from ..traced import Traced, with_avals

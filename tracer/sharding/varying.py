@@ -17,8 +17,8 @@ from typing import Any
 from ...hlo.builder import make_computation, make_parameter, make_tuple
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.records import dataclass
 from ...hlo.shape import Shape
+from ...hlo.support.records import dataclass
 from ..arrays.array import Array
 from ..primitive import Call, Primitive
 

@@ -19,9 +19,9 @@ from ...errors import UnsupportedError
 from ...ir import HloInstruction
 from ...opcode import Opcode
 from ...ops.movement import PadAttributes, SliceAttributes
-from ...permutations import inverse
 from ...physical_form import tile_groups
 from ...shape import Shape
+from ...support.permutations import inverse
 from ..patterns import make_splat, reshape, transpose
 
 MAX_CHECKED = 1 << 28

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ...permutations import inverse
+from ...support.permutations import inverse
 from .orders import Order, completed, identity, meets, positions
 
 MAX_ROUNDS = 4

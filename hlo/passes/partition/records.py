@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...tables import Table
+from ...support.tables import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ...evaluator import evaluate_computation
 from ...ir import HloComputation, HloInstruction
 from ...opcode import Opcode
 from ...shape import Shape
-from ...value_tree import leaves_of
+from ...support.value_tree import leaves_of
 from ..patterns import broadcast, make_splat, reducer_identity, reducer_opcode, reshape
 from ..simplify.reducers import binary_reducer
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ... import lax, random
 from ... import numpy as jnp
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 from ...nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus, standardize
 from ...nn.initializers import glorot_normal, normal, ones, zeros
 from ...tracer.arguments import ShapeDtypeStruct

@@ -4,9 +4,9 @@ from collections.abc import Callable as _Callable
 from types import FrameType as _FrameType
 from typing import Any as _Any
 
-from ...hlo.source import add_internal_file as register_exclusion
-from ...hlo.source import is_users
-from ...hlo.tracebacks import UnfilteredStackTrace, boundary
+from ...hlo.support.source import add_internal_file as register_exclusion
+from ...hlo.support.source import is_users
+from ...hlo.support.tracebacks import UnfilteredStackTrace, boundary
 from ...namespaces import publish as _publish
 
 __all__ = ["UnfilteredStackTrace", "api_boundary", "include_frame", "register_exclusion"]

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from ... import numpy as jnp
 from ... import random
-from ...hlo.tracebacks import boundary
+from ...hlo.support.tracebacks import boundary
 from ...lax.movement import canonical_shape
 from ...tracer import dtypes
 from ...tracer.core import Value

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import lax, random
-from ...hlo.tracebacks import boundary
+from ...hlo.support.tracebacks import boundary
 from ...lax.movement import canonical_shape
 from ...tracer import dtypes
 from ...tracer.core import Value

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import numpy as jnp
-from ...hlo.records import dataclass
+from ...hlo.support.records import dataclass
 from ...tracer.core import Value
 from ..special.promoting import real
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hloom.hlo.kernel_texts import KernelTexts
 from hloom.hlo.passes.record import PassRecord, PassRecords
-from hloom.hlo.tables import Table, preformatted
+from hloom.hlo.support.tables import Table, preformatted
 
 import hloom
 import hloom.numpy as jnp

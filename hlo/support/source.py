@@ -12,16 +12,16 @@ import os
 import sys
 from types import FrameType
 
-from .metadata import Metadata
+from ..metadata import Metadata
 
-_PACKAGE = __name__.removesuffix(".hlo.source")
+_PACKAGE = __name__.removesuffix(".hlo.support.source")
 _FOLDERS = ("autodiff", "hlo", "hloom", "numba_backend", "tracer")
 
 
 def _own_folders() -> list[str]:
     """The package, and the folders that its links point to: code may be loaded by either path."""
     package = sys.modules[_PACKAGE]
-    beside = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    beside = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
     folders = [*package.__path__, *(os.path.join(beside, name) for name in _FOLDERS)]
     return [os.path.join(os.path.abspath(folder), "") for folder in folders]
 

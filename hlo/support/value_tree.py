@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .shape import Shape
+from ..shape import Shape
 
 
 def leaves_of(value: Any) -> Iterator[Any]:

@@ -30,7 +30,7 @@ from traceback import format_exception_only
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar, cast
 
-from .called import complete, is_called_by_user
+from ..called import complete, is_called_by_user
 from .source import is_internal
 
 
