@@ -1,4 +1,4 @@
-"""Native loops over a batch of problems: the loop runs for a part of the batch at a time.
+"""Write native loops over a batch of problems: the loop runs for a part of the batch at a time.
 
     def native_loop_add(lo, hi, io0, w0, n0, n1):
         for first in range(lo, hi, 128):
@@ -7,12 +7,12 @@
                 for i in range(first * 8, last * 8):
                     w0[i] = ...
 
-`hlo/analyses/batch.py` proves that the members of the batch do not know of each other. Threads get `lo, hi`, parts of
-the batch, and each takes blocks of it whose state stays in the first-level cache for the whole loop. Each kernel of the
-body has a loop over its outermost dimension, which is the batch, perhaps merged with dimensions after it; here it gets
-the block's bounds. Arrays with a batch are behind pointers, shared by all threads; what all members share (counters,
-times) each block computes for itself, in local variables. Where such a value is a result, the first block stores it,
-never over the operand, which the other blocks still read.
+`hlo/analyses/batch.py` proves that the members of the batch are independent. Threads get `lo, hi`, parts of the batch,
+and divide them into blocks, so small that a block's state stays in the first-level cache for the whole loop. Each
+kernel of the body has a loop over its outermost dimension, which is the batch, perhaps merged with dimensions after it;
+here it gets the block's bounds. Arrays with a batch are behind pointers, shared by all threads. Each block computes
+values that all members share (counters, times) for itself, in local variables. If such a value is a result, the first
+block stores it, never over the operand, which the other blocks still read.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def block_members(memories: Iterable[tuple[Lanes, int]]) -> int:
 
 
 def bounds(kernel: EmittedKernel, batch: int, size: Callable[[int], Expr]) -> Mapping[str, Expr]:
-    """`lo` and `hi` of a kernel whose outermost loop goes along the batch, and dimensions merged with it. `size` makes
-    expressions of numbers."""
+    """`lo` and `hi` of a kernel with an outermost loop along the batch, perhaps merged with more dimensions. `size`
+    makes expressions of numbers."""
     if kernel.is_serial or kernel.extent % batch or not _is_sliced(kernel):
         raise NotInParts(f"{kernel.program.name} is not sliced along the batch")
     factor = size(kernel.extent // batch)
@@ -140,7 +140,7 @@ def in_blocks(body: Block, members: int) -> Block:
 
 
 def least_members(nanoseconds: float, batch: int) -> int:
-    """The fewest members for a thread, if a turn of the loop takes so long for the whole batch."""
+    """The fewest members for a thread, if an iteration of the loop takes so long for the whole batch."""
     return max(1, math.ceil(TURN_OF_PART * batch / max(nanoseconds, 1.0)))
 
 

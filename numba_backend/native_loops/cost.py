@@ -1,12 +1,11 @@
-"""Which loops are native: the cost model.
+"""Choose the loops that are native: the cost model.
 
-A native loop runs on one thread and calls no BLAS; what it saves is the way through the program's table, some 10 ns a
-row, and the way of the loop's state through memory. So a loop is native if nothing in its body is large enough for a
-second thread or for BLAS to pay, and if its text is not too long for the compiler. The numbers of nanoseconds are in
-`../cost.py`.
+A native loop runs on one thread and calls no BLAS; it saves the program's table, some 10 ns a row, and keeps small
+state out of memory. So a loop is native if nothing in its body is large enough for a second thread or for BLAS to pay,
+and if its text is not too long for the compiler. The numbers of nanoseconds are in `../cost.py`.
 
-A loop over a batch of problems is shared by threads as a whole, each of which runs all steps for its part of the batch.
-So there it does not matter how large the batch makes a kernel.
+Threads share a loop over a batch of problems as a whole: each runs all steps for its part of the batch. So there it
+does not matter how large the batch makes a kernel.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ MOST_SHARED = 0.05
 """The share of a step's work that each part may do for itself."""
 
 FEWEST_LARGE_MEMBERS = 64
-"""Members of a batch whose kernels are so large that threads would share each of them: all threads must find work."""
+"""Least members of a batch if each kernel is large enough for several threads: all threads must find work."""
 
 UNKNOWN_TRIPS = 100
 """How often a loop is thought to run, if that is not known."""
@@ -51,7 +50,8 @@ def is_native(loop: HloInstruction) -> bool:
 
 
 def batch_for(loop: HloInstruction) -> Batch | None:
-    """The batch of problems whose parts a native loop should run one after the other, or on several threads."""
+    """The batch of problems that a native loop should run in parts, one after the other or on several threads; or
+    None."""
     try:
         batch = batch_of(loop, MOST_LOCAL_ELEMENTS)
     except NotABatch:
@@ -80,7 +80,7 @@ def can_be_native(loop: HloInstruction) -> bool:
 
 @dataclass(slots=True)
 class _Budget:
-    """What a loop may still have."""
+    """The instructions that a loop may still have."""
 
     instructions: int = MOST_INSTRUCTIONS
 

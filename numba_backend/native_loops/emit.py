@@ -1,4 +1,4 @@
-"""From an outlined loop to one kernel: the kernels of its body, one after the other, inside `for` or `while`.
+"""Emit one kernel for an outlined loop: the kernels of its body, one after the other, inside `for` or `while`.
 
     def native_loop_add_multiply(lo, hi, io0, x1, watch, n0, c0):
         s0 = io0[0]
@@ -11,9 +11,8 @@
         io0[0] = s0
 
 The body's fusions have kernels as they would have outside of a loop; `Substitution` writes them into the loop's program
-with its names and its memory. Buffers are shared by the rules of `hlo/buffers`, so updates are in place. A loop whose
-counter is known is a `for`; the others are `while`. Loops that may run long look for interrupts every few thousand
-steps.
+with its names and its memory. Buffers are shared by the rules of `hlo/buffers`, so updates are in place. A loop with a
+known counter is a `for`; the others are `while`. Loops that may run long look for interrupts every few thousand steps.
 """
 
 from __future__ import annotations
@@ -76,8 +75,8 @@ from .storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class NativeLoop:
-    """The kernel of a loop. Its operands are those of the fusion, then scratch memory, then constants, then, if it has
-    one, the watch."""
+    """The kernel of a loop. Its operands: the operands of the fusion, scratch memory, constants, and the watch if there
+    is one."""
 
     kernel: EmittedKernel
     scratch: tuple[int, ...]
@@ -113,7 +112,7 @@ class _Emitter(Storage):
         self._watch: Name | None = None
         self._nanoseconds = 0.0
         self._turn = 0.0
-        """What a turn of the loop takes."""
+        """Nanoseconds of an iteration of the loop."""
         self._kernels: list[str] = []
 
     # The whole
@@ -216,7 +215,7 @@ class _Emitter(Storage):
                 self._part(instruction, computation)
 
     def _part(self, instruction: HloInstruction, computation: HloComputation) -> None:
-        """What an instruction has rows for, if it is no part of a loop."""
+        """Add the steps that an instruction has rows for outside of loops."""
         part = part_of(instruction, computation)
         if part is None:
             raise UnsupportedError(f"a native loop has no code for {instruction.opcode.value}")
@@ -324,7 +323,7 @@ class _Emitter(Storage):
         self._kernels.append(program.name.removeprefix("fused_"))
 
     def _zeros(self, kernel: EmittedKernel, values: Mapping[str, Expr]) -> set[str]:
-        """The names that stand for +0, if masks are looked for: in a kernel whose counters are below 2**31."""
+        """The names that stand for +0, if masks are looked for: in a kernel with all counters below 2**31."""
         sizes = [p.value for p in kernel.parameters if isinstance(p, SizeParameter)]
         if max([kernel.extent, *sizes]) >= 1 << 31:
             return set()
@@ -435,8 +434,8 @@ class _Emitter(Storage):
         self._block.append(For(begin, ZERO, total, chunk, [self._stop(), inner]))
 
     def _chunk(self, each: float) -> int:
-        """Turns between two looks at the clock: some 50 us. Fewer in a long loop, whose text is the same for all
-        sizes."""
+        """Iterations between two looks at the clock: some 50 us. Fewer in a long loop, so that its text is the same for
+        all sizes."""
         return 1 << 5 if self._is_long or each >= 100 else 1 << 10 if each >= 4 else 1 << 14
 
     def _stop(self) -> If:
@@ -445,7 +444,7 @@ class _Emitter(Storage):
         return If([(call("interrupted", self._watch), [Return()])])
 
     def _look(self, each: float) -> Block:
-        """Statements that look for interrupts now and then, in a loop whose turns take `each` nanoseconds."""
+        """Statements that look for interrupts now and then, in a loop with iterations of `each` nanoseconds."""
         fuel = Name(self.fresh("fuel"))
         chunk = Number(self._chunk(each))
         self._head.append(Assign((fuel,), (chunk,)))
@@ -489,7 +488,7 @@ _known_divisors: WeakKeyDictionary[LoopProgram, frozenset[str]] = WeakKeyDiction
 
 
 def _divisors(program: LoopProgram) -> frozenset[str]:
-    """The names of what the statements divide by: by a literal, LLVM divides with a multiplication."""
+    """The names that statements divide by. For a literal divisor, LLVM writes a multiplication."""
     found = _known_divisors.get(program)
     if found is None:
         found = _known_divisors[program] = frozenset(

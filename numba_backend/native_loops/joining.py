@@ -47,10 +47,10 @@ class Copy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What an instruction adds to a loop's kernel."""
+    """The kernels, copies and memory that an instruction adds to a loop's kernel."""
 
     steps: tuple[Scratch | CallKernel | Copy, ...]
-    """In order. Their places are the leaves of the instruction's operands, those of its result, then scratch memory."""
+    """In order. Their places: the leaves of the instruction's operands, the leaves of its result, scratch memory."""
     statements: int
     nanoseconds: float
     pays: bool = True

@@ -1,9 +1,9 @@
 """The memory of a native loop's values.
 
-A buffer of one element is a local variable, a small one a local array, of which LLVM makes vector registers where it
-can; how small depends on how long the loop's text is (`LONG`). Larger ones are behind pointers: the operands
-and results of the loop, and scratch memory for the rest. Variables and arrays hold elements as they are stored: pred as
-uint8, f16 as uint16.
+A buffer of one element is a local variable, a small one a local array. LLVM makes vector registers of it where it can;
+how small depends on how long the loop's text is (`LONG`). Larger ones are behind pointers: the operands and results of
+the loop, and scratch memory for the rest. Variables and arrays hold elements as they are stored: pred as uint8, f16 as
+uint16.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_LOCAL_ELEMENTS = 64
 buffers with so many elements local arrays, 4 vector registers of f32."""
 
 MOST_LOCAL_ELEMENTS_OF_LONG = 16
-"""The same for a long loop. For each size in a text there is another kernel, and that of a long loop takes some
+"""The same for a long loop. For each size in a text there is another kernel, and the kernel of a long loop takes some
 hundred milliseconds to compile. It also has too many arrays to be kept in registers at the same time."""
 
 LONG = 80
@@ -78,5 +78,5 @@ class Memory:
 
     @property
     def access(self) -> tuple[Callable[[Expr], Expr], Callable[[Expr, Expr], Statement]]:
-        """What `Substitution` wants to know."""
+        """The loads and stores of this memory, for `Substitution`."""
         return self.load, self.store

@@ -1,4 +1,4 @@
-"""What native loops copy for their products before they begin: an operand that does not change, along memory."""
+"""Copy operands of products in native loops before they begin: operands that the loop does not change, along memory."""
 
 from __future__ import annotations
 

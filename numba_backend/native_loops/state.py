@@ -1,4 +1,4 @@
-"""The state of an outlined loop: which results take over the memory of which operands."""
+"""The state of an outlined loop: which of its results are stored over operands."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def loop_in(fused: HloComputation) -> HloInstruction:
 
 
 def batch_in(fused: HloComputation) -> Batch | None:
-    """The batch for parts of which the loop of an outlined computation runs."""
+    """The batch that the loop of an outlined computation runs in parts; None if it runs as a whole."""
     if fused not in _batches:
         _batches[fused] = cost.batch_for(loop_in(fused))
     return _batches[fused]
 
 
 def overwritten(fused: HloComputation) -> dict[int, int]:
-    """Result -> the operand whose memory it takes over: the initial value of the same element of the state. A part of a
-    batch must find what all parts share as it was."""
+    """Result -> the operand that it is stored over: the initial value of the same element of the state. If all parts of
+    a batch read an operand, no part may change it."""
     root = fused.root
     results = root.operands if root.opcode is Opcode.TUPLE else (root,)
     batch = batch_in(fused)

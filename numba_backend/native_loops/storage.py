@@ -150,7 +150,8 @@ class Storage:
         return Number(value) if abs(value) <= self._most_literal else self._argument(value)
 
     def _number(self, value: int) -> Expr:
-        """A start or a number of turns: an argument unless it is -1, 0 or 1, so that others have the same text."""
+        """A start or a number of iterations. It is an argument unless it is -1, 0 or 1: other numbers give the same
+        text."""
         return Number(value) if abs(value) <= 1 else self._argument(value)
 
     def _argument(self, value: int) -> Name:

@@ -1,14 +1,15 @@
-"""Which instructions are one output fusion: attention and its gradients, layers of a network, images with what follows.
+"""Find the instructions that become output fusions: attention and its gradients, layers of a network, images.
 
 The first is a product, a convolution or a window. The others follow it in the schedule, and compute each row of their
-results from the same rows of what was computed before; `keeps_rows` says for which fused computations that holds. The
-rows are cut in one of three ways:
+results from the same rows of values computed before; `keeps_rows` tells whether a fused computation does that. The rows
+are cut in one of three ways:
 
 * A product by BLAS finds its own pieces, one or more for each thread (`runtime/blas.py`). Fusions follow it: bias,
   activation, residual, scaling, softmax of rows.
-* Products of floats whose tiles fit and fusions between them are a chain (`runtime/chain.py`). The rows are the
-  matrices of a batch, if there are enough and what is between the products is small enough for a second-level cache;
-  then a chain may also reduce over rows of a matrix, as gradients do. Otherwise they are rows of matrices.
+* Products of floats and the fusions between them are a chain (`runtime/chain.py`), if the products' tiles fit. The rows
+  are the matrices of a batch, if there are enough and the values between the products are small enough for a
+  second-level cache; then a chain may also reduce over rows of a matrix, as gradients do. Otherwise they are rows of
+  matrices.
 * A convolution or a window is cut into images or rows, as its rule in `lowering_rules/` says; fusions follow it.
 
 A scatter is the last instruction of its group: the others compute its indices or updates.
@@ -47,8 +48,8 @@ _MOST_MEMBERS = 16
 
 
 def least_bytes() -> int:
-    """Smaller results of products are in the cache when the next kernel reads them, whoever computed them; and of what
-    is computed and needed in a chain, no more than that is in second-level caches anyway."""
+    """The fewest bytes that are worth a chain. Smaller results of products are in the cache anyway when the next kernel
+    reads them, and so are the values within a chain if they have fewer bytes than this."""
     return target_machine().second_cache
 
 
@@ -69,7 +70,7 @@ _CONTROL = frozenset((Opcode.CALL, Opcode.CONDITIONAL, Opcode.WHILE))
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Instructions that are to be an output fusion, in the order of the schedule."""
+    """Instructions that become one output fusion, in the order of the schedule."""
 
     members: tuple[HloInstruction, ...]
     cut: Cut | None
@@ -77,7 +78,8 @@ class Group:
 
 
 def leading_sizes(dot: HloInstruction) -> tuple[int, ...]:
-    """The dimensions that number the rows of a product's result: those of the batch, and the free ones of the lhs."""
+    """The dimensions that number the rows of a product's result: batch dimensions, and the free dimensions of the
+    lhs."""
     count = dot.operands[0].shape.rank - len(dot.attributes.lhs_contracting_dims)
     return dot.shape.dimensions[:count]
 
@@ -242,7 +244,8 @@ class _Finder:
 
 
 Fits = Callable[[EmittedKernel, Sequence[tuple[int, ...]]], bool]
-"""fits(kernel, sizes): does a kernel go through the rows in order? `sizes`: of its results and of what is given."""
+"""fits(kernel, sizes): does a kernel go through the rows in order? `sizes`: the sizes of its results and of the given
+values."""
 
 
 def _of_rows(count: int) -> Fits:
@@ -256,7 +259,7 @@ def _of_rows(count: int) -> Fits:
 
 
 class _Followers:
-    """An instruction, and those after it that compute rows from the same rows of what it and they have computed."""
+    """An instruction, and the ones after it that compute rows from the same rows of its results and of each other's."""
 
     def __init__(self, finder: _Finder, number: int, leading: tuple[int, ...], fits: Fits) -> None:
         self.computation, self.bodies = finder.computation, finder.bodies
@@ -265,7 +268,7 @@ class _Followers:
         self.computed: set[HloInstruction] = set()
         """The members, and elements of them."""
         self.taken: dict[HloInstruction, dict[int, int]] = {}
-        """By member: the operands in whose place its results are."""
+        """By member: result -> the operand that it is stored over."""
 
     def collect(self, most: int) -> list[HloInstruction]:
         """The members."""
@@ -294,7 +297,8 @@ class _Followers:
         return following.opcode is Opcode.FUSION and self.follows(following, given)
 
     def follows(self, fusion: HloInstruction, given: Collection[int]) -> bool:
-        """True for a fusion whose kernel goes through the rows in order, each from the same row of what is given."""
+        """True for a fusion with a kernel that goes through the rows in order, each from the same row of the given
+        values."""
         if is_outlined_loop(fusion) or not given or not keeps_rows(fusion.attributes.calls, given, self.leading):
             return False
         taken = taken_over(fusion, lambda value: self._is_only_reader(value, fusion), self.bodies.can_share)
@@ -316,7 +320,7 @@ class _Followers:
 
 
 class _Chain(_Followers):
-    """The longest chain whose rows have these sizes, of which the first `batch` number matrices."""
+    """The longest chain with rows of these sizes; the first `batch` sizes number matrices."""
 
     def __init__(self, finder: _Finder, number: int, leading: tuple[int, ...], batch: int) -> None:
         self.batch, self.rows = batch, math.prod(leading)

@@ -44,7 +44,7 @@ def is_output_fusion(instruction: HloInstruction) -> bool:
 
 
 def scatter_of(fusion: HloInstruction) -> HloInstruction | None:
-    """The scatter whose indices or updates a fusion computes where it reads them; None for other instructions."""
+    """The scatter in a fusion that computes its indices or updates where it reads them; None for other instructions."""
     if fusion.opcode is not Opcode.FUSION or fusion.attributes.kind is not FusionKind.INPUT:
         return None
     root = fusion.attributes.calls.root

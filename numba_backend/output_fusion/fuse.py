@@ -33,8 +33,8 @@ def most_parts(nbytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OutputFusion:
-    """The pass. `by_pieces`: kernels run piece by piece; if not, each runs for all
-    rows before the next one, and only products are fused, whose kernels differ."""
+    """The pass. `by_pieces`: kernels run piece by piece. If not, each runs for all rows before the next one, and only
+    products are fused, since only their kernels differ."""
 
     bodies: FusedComputations
     by_pieces: bool = True
@@ -83,11 +83,11 @@ class _Writer:
         self.computation, self.fuse = computation, fuse
         self.mapping: dict[HloInstruction, HloInstruction] = {}
         self.leaves: dict[Leaf, HloInstruction] = {}
-        """What stands for the results of members that others read."""
+        """The values that stand for results of members, for the instructions that read them."""
         self.order: list[HloInstruction] = []
 
     def write(self, groups: list[Group]) -> HloComputation:
-        """The computation. What reads a group is behind it."""
+        """The computation. Instructions that read results of a group follow it."""
         group_of = {member: group for group in groups for member in group.members}
         waiting = set(group_of)
         late: dict[HloInstruction, None] = {}

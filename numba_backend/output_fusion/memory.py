@@ -1,8 +1,8 @@
-"""Where the values inside of an output fusion are.
+"""Assign memory to the values inside of an output fusion.
 
-A kernel may write its result over an operand that was computed in the fusion and that nothing else reads. Such values,
-one over the other, are in one place: in the memory of the last one, if that is a result of the fusion. The others are
-in the fusion's own memory, of which each range of pieces that a thread takes has a part.
+A kernel may write its result over an operand that was computed in the fusion and that nothing else reads. Such values
+share one place: the memory of the last one, if that is a result of the fusion. The others are in the fusion's own
+memory. It has a part for each range of pieces that a thread takes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MEMBERS = frozenset((Opcode.CONVOLUTION, Opcode.DOT, Opcode.FUSION, Opcode.REDUC
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The memory of a value: that of a result of the fusion, or in a part of the fusion's own."""
+    """The memory of a value: the memory of a result of the fusion, or a part of the fusion's own memory."""
 
     output: int | None
     offset: int = 0
@@ -45,7 +45,7 @@ class OutputMemory:
 def taken_over(
     member: HloInstruction, is_only_reader: Callable[[HloInstruction], bool], can_share: CanShare
 ) -> dict[int, int]:
-    """Result of a member -> the operand in whose place it is. `is_only_reader`: True for an operand that was computed
+    """Result of a member -> the operand that it is stored over. `is_only_reader`: True for an operand that was computed
     in the fusion, and that nothing else reads."""
     found: dict[int, int] = {}
     for k, shape in enumerate(member.shape.leaves()):

@@ -1,4 +1,4 @@
-"""Rows that run several kernels piece by piece: attention's products and what is between them, for one head at a time.
+"""Run several kernels piece by piece in one row: attention's products and what is between them, head by head.
 
 The kernels of a chain go through the same rows: matrices of a batch, or rows of all of them, in order. All kernels run
 for one piece of these rows, and then for the next, so that what one of them writes is in the cache when the next one
@@ -10,11 +10,11 @@ few parts: such a range has at least `grain` pieces, so the first one's number, 
 apart. A kernel finds row r of an array as if the array had all rows; the addresses that it gets are moved back by the
 rows before the piece, and forward to the place.
 
-The words of a row, after the ones that `Op.CHAIN` lists: the rows of a matrix, the rows of a piece, the pieces of a
-matrix, the number of pieces that share a part (0: there is memory for all rows), the number of kernels, then for each
-kernel: entry; where its arguments begin; their number; its turns for a row, or 0 if it has a turn for each piece; and
-for each argument its `move`: for an array that only the chain uses, the bytes from one row and from one place to the
-next, else 0.
+The words of a row, after the words that `Op.CHAIN` lists: the rows of a matrix, the rows of a piece, the pieces of a
+matrix, the number of pieces that share a part (0: there is memory for all rows), the number of kernels. Then for each
+kernel: entry; where its arguments begin; their number; its turns for a row, or 0 if it has a turn for each piece. Then
+for each argument its `move`: the bytes from one row and from one place to the next, for an array that only the chain
+uses, else 0.
 """
 
 from __future__ import annotations

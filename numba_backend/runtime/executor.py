@@ -49,8 +49,8 @@ FUEL = 50_000
 STACK_WORDS = 4096
 WATCH_WORDS = 8
 LAST, SECONDS, NANOSECONDS, API, CALL_PYTHON, LOOK, STATUS = range(7)
-"""The words of a watch: the state that `look` (callbacks.py) keeps from one look to the next, then its arguments, its
-address, and the status with which a native loop stopped. A watch of zeros never stops a loop."""
+"""The words of a watch: the state that `look` (callbacks.py) keeps from one look to the next, its arguments, its
+address, and the status that a stopped native loop stores. A watch of zeros never stops a loop."""
 GEMM_WORDS = 68
 
 _WATCH = f"""\

@@ -54,7 +54,8 @@ class Memory:
         self._free.append(self.address)
 
     def read_only(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-        """A row-major array over the first bytes that nobody can make writeable; ValueError if there are too few."""
+        """A row-major array over the first bytes that can never become writeable; ValueError if there are too few
+        bytes."""
         count = dtype.itemsize * math.prod(shape)
         if count > self.nbytes:
             raise ValueError(f"{dtype}{list(shape)} does not lie within {self.nbytes} bytes")
@@ -241,8 +242,8 @@ L = TypeVar("L", bound=LargeMemory)
 
 
 def allocator(nbytes: int, small: type[Any], large: type[Any], shape: object) -> Callable[[], Any]:
-    """A function that makes objects with `nbytes` bytes, all of which have the attribute `shape`: of the class `small`,
-    which is derived from `Memory`, or `large`, from `LargeMemory`. It does the least that it can."""
+    """A function that makes objects with `nbytes` bytes and the attribute `shape`. They are of the class `small`, which
+    is derived from `Memory`, or `large`, from `LargeMemory`. It does the least that it can."""
     if not 0 <= nbytes <= _SMALL:
 
         def take_large() -> Any:

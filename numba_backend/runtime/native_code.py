@@ -4,12 +4,12 @@ Every program needs the executor, `call_program` and, mostly, the thread pool: a
 with an empty store. Their text depends on neither sizes nor types, and they need no instruction that only some
 processors have: `native_code/x86_64-linux.txt` has their images (loader.py). The kernels of elementary functions
 (`../elementary.py`) are in a file for each level of x86-64 that has fused multiply-adds: `x86_64_v3-linux.txt` for
-AVX2, `x86_64_v4-linux.txt` for AVX-512 in whole registers. Their arithmetic is written out (`math/`), so that results
-are the same bit for bit in both, and on each processor those of a kernel that is compiled there.
+AVX2, `x86_64_v4-linux.txt` for AVX-512 in whole registers. Their arithmetic is written out (`math/`), so that both
+files give the same results bit for bit, and so does a kernel that is compiled for the processor itself.
 
-An image is compressed, in base 64, under the identity of its text: a function whose text has changed since is compiled
-like every other kernel, and so are all of them on other systems. `python tools/native_code.py` says whether the files
-are up to date, and writes them; tests compare the code byte by byte with what LLVM makes of the text.
+An image is compressed, in base 64, under the identity of its text. If the text of a function has changed since, it is
+compiled like every other kernel, and so are all functions on other systems. `python tools/native_code.py` says whether
+the files are up to date, and writes them; tests compare the code byte by byte with LLVM's code for the text.
 
     function execute <identity> entry 0 frames 2112
     calls memmove memset

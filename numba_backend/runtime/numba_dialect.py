@@ -1,4 +1,4 @@
-"""The functions of the dialect, and those of the runtime's own language, as intrinsics of Numba. Imports Numba.
+"""Give Numba the functions of the dialect, and of the runtime's own language, as intrinsics. Imports Numba.
 
 Numba is told the types and the LLVM IR of dialect_define.py's functions; nothing is defined twice. An array of one
 dimension stands for a pointer to its elements, for kernels that people run under `numba.njit`.

@@ -1,7 +1,7 @@
-"""Kernel source -> LLVM IR by Numba, through its public interface alone. Imports Numba, with all of its NumPy support.
+"""Compile kernel source to LLVM IR with Numba's public interface. Imports Numba, with all of its NumPy support.
 
 `numba.njit` compiles the kernel's own text. A `numba.cfunc` around it reads the parameters from the table of words that
-the runtime passes, and `inspect_llvm()` is the code of both, which is stored and loaded as other kernels' code is.
+the runtime passes. `inspect_llvm()` is the code of both, and is stored and loaded as other kernels' code is.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _word(number: int, name: str) -> Any:
 
 
 def _exporting(symbol: str, made: Any, kinds: list[str], returned: str, attributes: list[str]) -> str:
-    """The module of a C callback, whose function `symbol` calls what the callback is made of: the callback itself
+    """The module of a C callback, with a function `symbol` that calls the code behind the callback. The callback itself
     prints exceptions, with the GIL, and a kernel has none."""
     text: str = made.inspect_llvm()
     inner = made.native_name.removeprefix("cfunc.")

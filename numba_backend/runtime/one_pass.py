@@ -1,7 +1,7 @@
-"""A loop program -> LLVM IR in a single walk over its nodes.
+"""Translate a loop program to LLVM IR in a single walk over its nodes.
 
 Numba's front end (bytecode, data flow, type inference to a fixed point, liveness, lowering) takes 70 ms for a kernel of
-25 lines, and importing it takes as long as compiling ten of them. Kernels do not need its generality: in a loop program
+25 lines, and importing it takes as long as compiling ten of them. Kernels do not need its generality. In a loop program
 every variable has one type, which its nodes tell, and operators.py knows what each operation means for the types of its
 operands.
 
@@ -10,8 +10,8 @@ operands.
         acc = reduce_add(acc, x[i * columns + j])      getitem(float32*, int64) -> float32, ...
 
 Semantics and types are Numba's: literals are int64 and float64, operands are promoted as Numba promotes them. A program
-whose types are not what these rules give, or that uses what only Numba's type inference knows, raises `Refused`; then
-frontend.py sends the kernel through Numba itself.
+raises `Refused` if its types differ from these rules, or if only Numba's type inference can handle it; then frontend.py
+sends the kernel through Numba itself.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Python's operators on numbers, with Numba's rules: the types to which operands are promoted, the type of the result,
-and the LLVM IR.
+"""Python's operators on numbers, with Numba's rules: how operands are promoted, the type of the result, and the LLVM
+IR.
 
     int32 + int32      int64: integers are computed in 64 bits
     int64 + uint64     int64
@@ -26,7 +26,7 @@ Emit = Callable[[Any, list[Any]], Any]
 
 
 class Operation(NamedTuple):
-    """What an operation takes and gives: operands are cast to `expected` first. An int there is a literal."""
+    """An operation for certain types: operands are cast to `expected` first. An int there is a literal."""
 
     expected: tuple[Kind, ...]
     result: str
@@ -57,7 +57,7 @@ def _resolve(function: Any, kinds: tuple[Kind, ...]) -> Operation | None:
     return rule(*kinds)
 
 
-# ---- the types to which operands are promoted
+# ---- how operands are promoted
 
 _SMALL = frozenset(("bool", "int8", "int16", "uint8"))
 _REAL = INTEGERS | FLOATS | {"bool"}

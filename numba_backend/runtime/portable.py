@@ -1,9 +1,9 @@
-"""A program as plain data, without an address: what another process needs to have the same program.
+"""Write a program as plain data without addresses, so that another process can build the same program.
 
 A program's words hold addresses of four kinds, and each has a place in a table here: kernels, by the names of their
-entries in the store; functions of libraries and blocks of the runtime, by their `NamedAddress`; constants, whose bytes
-are a part of the data; and the words of the program itself, which are offsets. A word that looks like an address
-and has no name makes the program one that cannot be moved: `NotPortable`.
+entries in the store; functions of libraries and blocks of the runtime, by their `NamedAddress`; constants, stored as
+bytes in the data; and the words of the program itself, which are offsets. A word that looks like an address and has no
+name makes the program one that cannot be moved: `NotPortable`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PortableProgram(NamedTuple):
     brief: bool
 
     def to_parts(self) -> tuple[dict[str, Any], bytes]:
-        """What JSON can hold, and the bytes of all else."""
+        """A header that JSON can hold, and all blocks as bytes."""
         blocks = [self.code.tobytes(), self.values.tobytes(), self.bases.tobytes(), *self.constants]
         header = {
             "kernels": self.kernels, "entries": self.entries, "code_addresses": self.code_addresses,
@@ -136,7 +136,8 @@ def _check(word: int) -> None:
 
 
 def address_of(kind: str, name: str) -> int:
-    """The address in this process. Errors are those of whoever looks for it. KeyError: there is no such kind."""
+    """The address in this process. KeyError: there is no such kind. Errors of the function that finds it pass
+    through."""
     module, function = _FINDERS[kind]
     address: int = getattr(import_module(module, __package__), function)(name)
     return address
@@ -148,4 +149,4 @@ _FINDERS = {
     "lapack": ("...hlo.custom_call_targets.library", "address_of"),
     "pool": (".threads", "pool_word"),
 }
-"""Who finds addresses of each kind: a module and a function of the name."""
+"""For each kind of address, the function that finds it by name, and its module."""

@@ -53,7 +53,7 @@ _BRIEF_WORK = 0.5
 """A program with less work than this is brief; 1 is the work of one grain, about 3.5 us."""
 
 _LEAST_NANOSECONDS = 20
-"""The least time that a turn of a loop takes, with its jumps."""
+"""The least time of a loop's iteration, with its jumps."""
 
 
 class Argument(NamedTuple):
@@ -81,7 +81,7 @@ _WATCH = Argument("pointer", -1, 1)  # no address: the executor puts its own the
 
 
 def watch() -> Argument:
-    """The place among a native loop's arguments of what it looks for interrupts with: an int64 pointer."""
+    """The watch as an argument of a native loop, which looks for interrupts with it: an int64 pointer."""
     return _WATCH
 
 
@@ -292,7 +292,7 @@ class ProgramBuilder:
     ) -> None:
         """Call a function of the runtime, `function(arguments)`. It gets the address of the arguments' values and
         returns 0, or a status that stops the program. `keep` lives as long as the program. `in_blas`: it needs the
-        pool, whose block has the door to the BLAS."""
+        pool, since the pool's block has the door to the BLAS."""
         self._unknown()
         self._parallel |= in_blas
         self._kept.append(keep)
@@ -442,7 +442,7 @@ class Program:
     offsets: Sequence[int] = ()
     """Where each row begins, in words."""
     twin: Callable[[], Program] | None = None
-    """What makes a program with the same words and with rows, if this one came from the store without rows."""
+    """Makes a program with the same words and with rows, if this one came from the store without rows."""
     run: Callable[[Sequence[int]], None]
     """run(bases): run to the end.
 
@@ -502,7 +502,7 @@ class Program:
         return int.from_bytes(self._block[start : start + 8], "little", signed=True)
 
     def row_at(self, address: int) -> _Row | None:
-        """The row whose words begin at an address; None for the program itself."""
+        """The row with words that begin at an address; None for the program itself."""
         rows = self.rows
         number = bisect_right(self.offsets, (address - self._code) >> 3) - 1
         return rows[number] if 0 <= number < len(rows) else None

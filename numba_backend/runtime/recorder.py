@@ -80,7 +80,7 @@ class Recording:
     sums: dict[int, list[int]] = field(default_factory=dict)
     """Of the events that were not kept: by the row's address how many there were, and their nanoseconds."""
     lost: int = 0
-    """Events of which nothing else is known: of too many threads, or of too many rows while a ring was full."""
+    """Events that are only counted, since there were too many threads, or too many rows while a ring was full."""
 
     def add(self, thread: int, events: NDArray) -> None:
         """Events of one thread."""

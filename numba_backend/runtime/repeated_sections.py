@@ -1,4 +1,4 @@
-"""Sections of a long program that say the same with other names: they are compiled once, as a function of the module.
+"""Compile sections of a long program that are equal up to names once, as a function of the module.
 
     # fused_sin                          A section is a comment and what follows it, up to the next one: one kernel of
     for i in range(n0):                  a native loop. The stages of an integrator, or the layers of a network, are
@@ -7,8 +7,9 @@
     for i in range(n1):
         w3[i] = sin(w2[i])
 
-A section may become a function if nothing that it assigns is read outside of it, nor before it is assigned, and if its
-arrays are parameters of the kernel, so that none lies over another. The text of the kernel stays as it is.
+A section may become a function under two conditions. No name that it assigns is read outside of it, or before it is
+assigned; and its arrays are parameters of the kernel, so that no two of them share memory. The text of the kernel stays
+as it is.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from ..loops.statements import (
 )
 
 LEAST_SPARED = 24
-"""Statements that need not be compiled again: a shorter program is compiled as it is."""
+"""Statements that functions must save: if they save fewer, the program is compiled as it is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,8 +52,8 @@ class Section:
     key: str
     """The section's text, with numbers for its names."""
     free: tuple[Name, ...]
-    """What it reads of the program around it, in the order of the text: equal for all sections of one key, but for the
-    names."""
+    """The names of the surrounding program that it reads, in the order of the text. Sections with one key differ only
+    in these names."""
 
 
 def repeated_sections(program: LoopProgram) -> dict[int, Section]:
@@ -93,8 +94,8 @@ def _collect(block: Block, sections: dict[int, Block]) -> None:
 
 
 def _can_move(block: Block) -> bool:
-    """True for a block all of whose statements may be those of another function, with a loop whose end is not a number:
-    short loops become straight code, whose values LLVM keeps in registers from one section to the next."""
+    """True for a block that may become the body of a function, and that has a loop without a literal end. Short loops
+    become straight code, and LLVM keeps their values in registers from one section to the next."""
     return any(isinstance(s, For) and not isinstance(s.stop, Number) for s in walk(block)) and not any(
         isinstance(s, Return | Break | Continue | LocalArray | Evaluate) for s in walk(block)
     )
@@ -108,8 +109,8 @@ def _names(statement: Statement) -> Iterable[Name]:
 
 
 def _exposed(block: Block, known: set[str]) -> dict[str, Name]:
-    """The names that a block reads where it has perhaps not assigned them. `known`: what is assigned before, to which
-    the block's own assignments are added."""
+    """The names that a block reads where it may not have assigned them. `known`: the names that are assigned before;
+    the block's own assignments are added to them."""
     found: dict[str, Name] = {}
     for statement in block:
         for name in _names(statement):

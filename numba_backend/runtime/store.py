@@ -1,14 +1,14 @@
 """The kernel store: gives the address of a kernel's code from its source; compiles only kernels never compiled before.
 
 A kernel is looked up in memory, then on disk (store_disk.py), then compiled; functions of the runtime come with the
-package (native_code.py). Its key is a hash of its source and of
-everything else that decides the machine code, so entries never become stale, only unused.
+package (native_code.py). Its key is a hash of its source and of everything else that decides the machine code, so
+entries never become stale, only unused.
 
 In memory a kernel's code lives as long as a program uses it. Code that none uses is kept for a while, up to
 `MAX_UNUSED_CODE` bytes, because a function that is jitted again has the same kernels.
 
 The folder is `HLOOM_CACHE_DIR` ("" or "off": no disk), else `$XDG_CACHE_HOME/hloom` or `~/.cache/hloom`. Code is loaded
-only from files that belong to this user, in a folder that nobody else can change: store_disk.py says what is trusted.
+only from files that belong to this user, in a folder that no other user can change: store_disk.py says what is trusted.
 If anything fails with the disk, kernels are compiled and work; a KernelStoreWarning says once what failed.
 """
 
@@ -84,7 +84,7 @@ def default_folder() -> str | None:
 
 @functools.cache
 def environment_description() -> str:
-    """What machine code depends on besides its text and our own compiler: the machine, Numba's and llvmlite's versions.
+    """Machine code depends on this besides its text and our own compiler: the machine, Numba's and llvmlite's versions.
 
     Neither Numba nor LLVM is imported for it: a process whose kernels are all stored never needs them.
     """
@@ -104,7 +104,7 @@ def version_of(package: str, file: str = "_version.py") -> str:
 
 
 class _NotStored(Exception):
-    """A kernel of which nothing but its name is known is not in the store."""
+    """A kernel that is known by its identity alone is not in the store."""
 
 
 class KernelStore:
@@ -136,7 +136,7 @@ class KernelStore:
 
     @lazy_property
     def _environment(self) -> str:
-        """What a kernel's code depends on besides its text."""
+        """A digest of all that a kernel's code depends on besides its text."""
         disk, state = self._disk, installation()
         if disk is None or state is None:
             return digest([environment_description(), compiler_digest()])
@@ -196,14 +196,14 @@ class KernelStore:
         return len(missing)
 
     def stored_codes(self, kernels: Sequence[KernelSource | StoredKernel]) -> list[Code] | None:
-        """As `codes`, for kernels of which perhaps only the store knows more; None if it lacks one of those."""
+        """As `codes`, also for kernels that are known by identity alone; None if the store lacks one of them."""
         try:
             return self.codes(kernels)
         except _NotStored:
             return None
 
     def program(self, key: str) -> bytes | None:
-        """What was kept by `keep_program`; None if there is nothing that can be trusted."""
+        """The bytes that `keep_program` kept; None if there are none that can be trusted."""
         if self._disk is None:
             return None
         found = self._disk.read_data("program", key, PROGRAM)

@@ -1,4 +1,4 @@
-"""The kernel store's folder. A file appears whole or not at all, and is used only if its content is what was written.
+"""The kernel store's folder. A file appears whole or not at all, and is used only if its content is unchanged.
 
 `<key>.o` is a kernel's object file. After the object's own bytes, which linkers and disassemblers ignore there, come
 the object's linked image (loader.py) and a checksum over everything and the key. `<key>.py` is the kernel's source, for
@@ -6,12 +6,12 @@ people. `<key>.program` is a whole program (stored_programs.py), with such a che
 compiler's files for one state of the installation (installation.py). `<key>-<threads>.tuning` (autotuning.py) and
 `machine-<key>.json` (machine_speed.py) are short texts. Files with other names are not the store's, and stay.
 
-The code in the folder runs with this user's rights, and the checksum is no signature. So what is trusted is: this user,
-root, and nobody else. The folder must belong to this user and be writable by no other. Every folder above it must
-belong to this user or to root, and be writable by no other unless it is sticky (as /tmp is): who can write to it can
-put another folder in the place of ours. There a group counts as nobody if this user is its only member. An entry must
-be a plain file of this user that no other can write to. Whatever else has its name (a link, a pipe, a device, a folder)
-is neither waited for nor read, and is replaced.
+The code in the folder runs with this user's rights, and the checksum is no signature. So only this user and root are
+trusted. The folder must belong to this user and be writable by no other. Every folder above it must belong to this user
+or to root, and be writable by no other unless it is sticky (as /tmp is): a user who can write to it can replace our
+folder by another one. A group may write to these folders if this user is its only member. An entry must be a plain file
+of this user that no other can write to. Anything else with its name (a link, a pipe, a device, a folder) is neither
+waited for nor read, and is replaced.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Disk:
         return None if data is None else Entry.from_bytes(data)
 
     def read_data(self, what: str, key: str, suffix: str) -> bytes | None:
-        """What `write_data` stored under `key`; None when there is nothing, or nothing that can be trusted."""
+        """The bytes that `write_data` stored under `key`; None if there are none that can be trusted."""
         return self._read(what, key, suffix) if self._usable() else None
 
     def write_data(self, what: str, key: str, suffix: str, data: bytes) -> None:
@@ -222,7 +222,7 @@ class Disk:
 
 
 def _content(path: Path) -> tuple[os.stat_result, bytes]:
-    """What the file at `path` holds. OSError unless it is a plain file of this user, at once."""
+    """The content of the file at `path`. OSError unless it is a plain file of this user, at once."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
@@ -243,7 +243,7 @@ def _make_private(folder: Path) -> None:
 
 
 def _doubtful_parent(folder: Path) -> Path | None:
-    """The first folder above `folder`, as it is really reached, that another user than root could change."""
+    """The first folder above `folder`, with links resolved, that a user other than this one and root could change."""
     for parent in Path(os.path.realpath(folder)).parents:
         status = os.stat(parent)
         mode = status.st_mode

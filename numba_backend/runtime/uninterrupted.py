@@ -1,10 +1,9 @@
-"""Calls that no interrupt ends half way.
+"""Run calls to their end, even if an interrupt comes.
 
-Python runs the handlers of signals in the main thread, after any call of Python code, and they may raise. Numba's and
-llvmlite's locks, and those of `threading.Event` and `Thread.start`, do not survive this everywhere: interrupted between
-the taking of a lock and the block that it guards, they stay locked for ever. So whatever compiles or loads a kernel
-runs in a thread of its own, where no handler runs, and the caller waits for it with no more than a lock of the
-interpreter itself.
+Python runs the handlers of signals in the main thread, after any call of Python code, and they may raise. The locks of
+Numba, llvmlite, `threading.Event` and `Thread.start` do not survive this in all places: interrupted between the taking
+of a lock and the block that it guards, they stay locked for ever. So all code that compiles or loads a kernel runs in a
+thread of its own, where no handler runs. The caller waits for it with no more than a lock of the interpreter itself.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ T = TypeVar("T")
 
 
 class Unwanted(Exception):
-    """Raised by a function that ends early because nobody waits for its result; nobody sees it."""
+    """Raised by a function that ends early because its result is not wanted any more; `Call` catches it."""
 
 
 _PATIENCE = 1.0
@@ -93,7 +92,7 @@ class Call(Generic[T]):
 
 NO_LOCK = nullcontext()
 _calls: dict[int, Call[Any]] = {}
-"""What each thread that was made for a call runs."""
+"""The call of each thread that was made for one."""
 
 
 def uninterrupted(function: Callable[[Callable[[], bool]], T], lock: AbstractContextManager[Any] = NO_LOCK) -> T:

@@ -1,6 +1,6 @@
 """Complex inverse functions: asin, acos, asinh, acosh, atanh, atan2.
 
-Kahan's formulas ("Branch cuts for complex elementary functions", 1987): products of square roots of 1 +- z whose terms
+Kahan's formulas ("Branch cuts for complex elementary functions", 1987) multiply square roots of 1 +- z, and their terms
 never cancel. The branch cuts are C99's; the sign of zero tells their two sides apart. For large |z|, where those
 products would overflow, log(2 |z|) is used, also for infinities. XLA has no CPU code for these on complex numbers.
 """

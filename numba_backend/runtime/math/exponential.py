@@ -114,7 +114,7 @@ def _scale(y: Float, n: Integer, one: float = 1.0) -> Float:
 
 
 def _scale_down(y: Float, n: Integer, subnormal: Boolean) -> Float:
-    """`_scale` where the results below the smallest normal number are those of `subnormal`.
+    """`_scale` with a mask, `subnormal`, of the results below the smallest normal number.
 
     A product that is subnormal, or rounds to zero, costs the CPU a hundred cycles, and a mask of -inf makes a zero of
     every second element. So these are made 2**spare times as large, and added to the power of two beside which the last
@@ -174,7 +174,7 @@ def tanh(x: Float) -> Float:
 
 def logistic(x: Float) -> Float:
     """1 / (1 + e) or e / (1 + e), where e = exp(-|x|), so that results for very negative x can be denormal. Computed as
-    a - a q with q = e / (1 + e), whose rounding errors matter less the smaller q is."""
+    a - a q with q = e / (1 + e): the smaller q is, the less its rounding errors matter."""
     negative = -absolute(x)
     n, _, r = _reduce(at_least(negative, _EXP_LOWEST[x.format]))
     e = _scale_down(_exp_of_remainder(r), n, negative < _EXP_SUBNORMAL[x.format])

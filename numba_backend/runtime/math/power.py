@@ -143,7 +143,7 @@ def power(x: Float, y: Float) -> Float:
         result = _power_of_positive_f32(magnitude, bounded)
     else:
         result = _power_of_positive_f64(magnitude, y)
-    # What does not wait for the result comes first.
+    # Operations that do not wait for the result come first.
     zero = magnitude.equals(0.0)
     extreme = choose((y < 0.0) ^ zero, 0.0, INFINITY, x)
     bits = x.to_bits()
@@ -162,7 +162,7 @@ def rsqrt(x: Float) -> Float:
 
 def cbrt(x: Float) -> Float:
     """A guess with 5 correct bits from a third of the exponent, Halley's steps (each triples the bits), then one Newton
-    step whose residual is exact to twice the precision."""
+    step with a residual that is exact to twice the precision."""
     f = x.format
     magnitude = absolute(x)
     tiny = magnitude < f.smallest_normal * 2.0**16
@@ -180,7 +180,7 @@ def cbrt(x: Float) -> Float:
 
 
 def _cbrt_guess(x: Float) -> Float:
-    """The bits of x as an integer grow like log2(x), so a third of them plus two thirds of the bits of 1 are the bits
+    """The bits of x as an integer grow like log2(x). So a third of them plus two thirds of the bits of 1 are the bits
     of a cube root within 4 %. Division by 3 multiplies the top 32 bits, which fits a 64-bit product."""
     f = x.format
     top = x.to_bits().extend_unsigned(64) if f is F32 else x.to_bits().shift_right_logical(32)

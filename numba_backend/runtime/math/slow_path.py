@@ -23,8 +23,8 @@ from llvmlite import ir
 from .value import Boolean, Float, call_intrinsic
 
 # The widths that LLVM picks for loops over f32 and f64 with 256-bit registers (also on AVX-512 machines, where it
-# prefers them), and with 128-bit ones elsewhere. For another width the vectoriser handles the lanes one by one, or uses
-# one of these widths.
+# prefers them), or with 128-bit registers on processors other than x86-64. For another width the vectoriser handles the
+# lanes one by one, or uses one of these widths.
 WIDTHS = (4, 8) if platform.machine().lower() in ("x86_64", "amd64") else (2, 4)
 _I64 = ir.IntType(64)
 
@@ -32,9 +32,9 @@ _I64 = ir.IntType(64)
 def slow_path_call(
     name: str, is_rare: Callable[..., Boolean], compute: Callable[..., Float], *arguments: Float
 ) -> Float:
-    """compute(*arguments) where is_rare(*arguments); elsewhere the first argument. `is_rare` must be straight-line code
-    (it is also applied to vectors); `compute` may emit any code with its builder, but must be a pure function of its
-    arguments."""
+    """compute(*arguments) where is_rare(*arguments) is true, and the first argument where it is not. `is_rare` must be
+    straight-line code (it is also applied to vectors); `compute` may emit any code with its builder, but must be a pure
+    function of its arguments."""
     builder = arguments[0].builder
     module = builder.module
     name = f"hloom.{name}.{arguments[0].format.name}"
@@ -77,7 +77,7 @@ def _scalar_version(
 ) -> Any:
     type_ = like[0].raw.type
     function = _function(module, name, type_, len(like))
-    # Rarely run: LLVM need not spend a quarter of the kernel's compile time on it.
+    # Rarely run, so LLVM should not spend a quarter of the kernel's compile time on it.
     add_attribute(function, "optnone")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     rare_block, usual_block = function.append_basic_block("rare"), function.append_basic_block("usual")

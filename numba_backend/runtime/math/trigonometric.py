@@ -114,8 +114,8 @@ def _coded_quarters(x: Float) -> Float:
 
 
 def _small_angle(x: Float) -> Float:
-    """n pi/2 + r, -2 < n <= 2, rounded, for a large positive f64 x: whoever reduces it again finds r with an error of
-    2**-53, which is half an ulp of an f32 where an f32 is closest to a multiple of pi/2, and nothing elsewhere."""
+    """n pi/2 + r, -2 < n <= 2, rounded, for a large positive f64 x. A second reduction finds r with an error of 2**-53:
+    half an ulp of an f32 where an f32 is closest to a multiple of pi/2, and negligible for all other x."""
     n, r = _payne_hanek(x)
     centred = n - ((n & n.shift_right_logical(1) & 1) << 2)  # 3 is -1
     turns = Float(x.builder, x.builder.sitofp(centred.raw, x.raw.type))

@@ -274,7 +274,7 @@ def select(condition: Boolean, chosen: Scalar, otherwise: Scalar) -> Scalar:
 
 
 def choose(condition: Boolean, chosen: Float | float, otherwise: Float | float, like: Float) -> Float:
-    """`select` whose sides may be Python numbers, of the type of `like`."""
+    """`select` with sides that may be Python numbers; these get the type of `like`."""
     return Float(condition.builder, condition.builder.select(condition.raw, like._raw(chosen), like._raw(otherwise)))
 
 
@@ -310,8 +310,8 @@ def kept_apart(x: Float) -> Float:
 
 
 def uncontracted(x: Float) -> Float:
-    """x, of whose last operation LLVM makes no part of a fused one: a sum, difference, product or quotient that a
-    kernel has just computed becomes strict, as arithmetic here is."""
+    """x, with its last operation kept out of fused multiply-adds: a sum, difference, product or quotient that a kernel
+    has just computed becomes strict, as arithmetic here is."""
     if isinstance(x.raw, ir.Instruction) and x.raw.opname in ("fadd", "fsub", "fmul", "fdiv"):
         x.raw.flags[:] = _STRICT
     return x
