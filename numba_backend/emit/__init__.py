@@ -1,5 +1,4 @@
-"""From HLO to loop programs (`loops/`): `emit_fusion` for a fused computation; `lowering_rules/` calls other
-kernels.
+"""Emit loop programs (`loops/`) for HLO: `emit_fusion` for a fused computation; `lowering_rules/` calls other kernels.
 
 `element.py` and the files named after op families emit one element; `nest.py` and `nest_*.py` put loops around
 elements; `collapse.py` and `sizes.py` make the program independent of ranks and sizes. Scatter, sorts, windows and
@@ -12,8 +11,8 @@ The words that all files use:
 * The *place* of an array is the function from its index to its offset, where that is not the row-major one
   (`physical_layouts.py`); it is made of *digits* of the index. Where elements share bytes, an *element
   address* is an offset and a shift.
-* A *row* is a line of elements along one dimension: the one that is sorted, scanned or reduced, or the last one. A
-  *position* is a number that counts along a row.
+* A *row* is a line of elements along one dimension: the dimension that is sorted, scanned or reduced, or the last one.
+  A *position* is a number that counts along a row.
 * A value is *held* in the type in which it is computed, and *stored* in the type in memory.
 """
 
@@ -40,7 +39,7 @@ __all__ = ["FusedBody", "Sharing", "canonical", "emit_fusion", "structure_of"]
 
 
 def emit_fusion(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
-    """The kernel of a canonical fused computation. `sharing`: output -> the operand whose buffer it overwrites."""
+    """The kernel of a canonical fused computation. `sharing`: output -> the operand that it overwrites."""
     body = fused.computation
     if reductions_of(body).main:
         return reduction_nest(fused, sharing).emit()

@@ -1,4 +1,4 @@
-"""Which values of a fused computation have the same index in one loop nest."""
+"""Find the values of a fused computation that have the same index in one loop nest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def roots_of(computation: HloComputation) -> tuple[HloInstruction, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Reductions:
-    """The reductions of a fused computation: those of a group are over the same dimensions of the one domain."""
+    """The reductions of a fused computation. All reductions of a group are over the same dimensions of the one
+    domain."""
 
     main: tuple[HloInstruction, ...] = ()
     """Their results are at hand in the nest."""

@@ -52,8 +52,8 @@ class FusedBody:
 
 
 def structure_of(computation: HloComputation) -> tuple[object, ...]:
-    """What `canonical` depends on. Computations for which it is equal have equal kernels; only names, metadata and the
-    memory spaces of parameters and roots may differ."""
+    """All properties of a computation that `canonical` depends on. Computations with equal structures have equal
+    kernels; only names, metadata and the memory spaces of parameters and roots may differ."""
     position: dict[HloInstruction, int] = {}
     found: list[object] = []
     for i in computation.instructions:

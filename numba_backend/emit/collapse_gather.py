@@ -87,7 +87,7 @@ Groups = Sequence[Sequence[int]]
 
 
 def collapsed_gather(attributes: GatherAttributes, result: Groups, array: Groups, indices: Groups) -> GatherAttributes:
-    """The attributes on arrays whose dimensions have been merged."""
+    """The attributes for arrays with merged dimensions."""
     in_result, in_array, in_indices = ({d: i for i, g in enumerate(gs) for d in g} for gs in (result, array, indices))
     return replace(
         attributes,
@@ -102,7 +102,7 @@ def collapsed_gather(attributes: GatherAttributes, result: Groups, array: Groups
 
 
 def with_same_bounds(new: HloInstruction, old: HloInstruction) -> HloInstruction:
-    """`new`, a gather with other dimensions, whose indices are known to be in range if all those of `old` are."""
+    """`new`, a gather with other dimensions. Its indices are known to be in bounds if all indices of `old` are."""
     indexed = {d for d, size in enumerate(old.operands[0].shape.dimensions) if size != old.attributes.slice_sizes[d]}
     known = indexed.intersection(old.attributes.start_index_map) <= in_bounds(old)
     return with_in_bounds(new, [d for d in new.attributes.start_index_map if d != NOWHERE] if known else ())

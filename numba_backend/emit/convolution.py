@@ -46,7 +46,7 @@ from .scalar_computations import KernelText
 from .window_axes import NOTHING, Axis, KernelAxis, kernel_axes, row_major, take_apart
 
 SUPPORTED = frozenset((ElementType.F32, ElementType.F64))
-"""Element types whose products are vector instructions."""
+"""Element types with vector instructions for products."""
 MOST_OFFSETS = 1 << 16
 """A longer table of offsets would take more memory than it is worth."""
 
@@ -118,7 +118,7 @@ def sizes_of(convolution: HloInstruction) -> Sizes:
 
 
 def sizes_of_gradient(convolution: HloInstruction, channels_last: bool) -> Sizes:
-    """The sizes of the convolution of which this one is the derivative by the kernel."""
+    """The sizes of a convolution, given its derivative by the kernel."""
     attributes, (array, kernel) = convolution.attributes, (o.shape.dimensions for o in convolution.operands)
     numbers, groups = attributes.dimension_numbers, attributes.batch_group_count
     window = tuple(

@@ -3,9 +3,10 @@
 On the copy nothing needs to be tested: each element of the window (a *tap*) is a fixed distance away from the
 position's first cell. These distances come in a table.
 
-Channels first, positions are counted along the rows of the copy, so that those of a tile are neighbours in it; those
-between the end of a row of results and the end of the copy's row are computed, and not written. A window with a stride
-of 2 meets every second cell: the copy has the even cells in one plane and the odd ones in another (its *phases*).
+Channels first, positions are counted along the rows of the copy, so that the positions of a tile are neighbours in it;
+positions between the end of a row of results and the end of the copy's row are computed, and not written. A window with
+a stride of 2 meets every second cell: the copy has the even cells in one plane and the odd ones in another (its
+*phases*).
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class Geometry:
     sizes: Sizes
     cells: tuple[Cells, ...]
     strips: int = 1
-    """Channels first: into how many images, with as many lines of positions along the first axis, an image is cut. The
-    cells are those of a strip."""
+    """Channels first: into how many images, with as many lines of positions along the first axis, an image is cut.
+    `cells` describes one of these strips."""
 
     @property
     def plane(self) -> int:
@@ -105,7 +106,7 @@ class Geometry:
         return tuple(pairs)
 
     def position_offsets(self) -> np.ndarray:
-        """Channels last: the distance of the first cell of each position from that of the first, row-major."""
+        """Channels last: how far the first cell of each position is from the first cell of position 0, row-major."""
         cells = np.zeros((1,), np.int64)
         for c in self.cells:
             steps = np.arange(c.axis.count, dtype=np.int64) * c.axis.part.stride
@@ -183,7 +184,7 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
     if last.axis.part.stride == 1:  # one text for both ways to copy
         phases[-1] = text.argument("phases", last.phases)
         apart = text.argument("apart", last.axis.part.window_dilation)
-    outer = rank - 1 if joined > 1 else rank  # axes whose phases are rows of their own
+    outer = rank - 1 if joined > 1 else rank  # axes with phases that are rows of their own
     of_strip = text.argument("of_strip", cells[0].axis.count * cells[0].axis.part.stride)
     names = ["image", "strip", "f", *(f"phase{d}" for d in range(outer)), *(f"q{d}" for d in range(rank - 1))]
     bounds: list[Expr] = [ZERO, text.argument("strips", geometry.strips), features, *phases[:outer], *counts[:-1]]
@@ -221,7 +222,7 @@ def emit_copy_first(geometry: Geometry, first_image: int, images: int) -> Emitte
 
 
 JOINED = 4
-"""So many phases along the last axis are copied together: what lies between the elements of one are those of others."""
+"""Phases along the last axis that are copied together: the elements of one are between the elements of the others."""
 
 
 def _inside(

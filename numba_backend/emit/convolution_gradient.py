@@ -66,7 +66,7 @@ def pairs_of(machine: Machine, element_type: ElementType, outputs: int) -> Pairs
 
 
 def padded_cotangents(sizes: Sizes, pairs: Pairs) -> Geometry:
-    """The copy of the cotangents, with rows of whole registers. It is not needed if the rows are that long anyway."""
+    """The copy of the cotangents, with rows of whole registers. Unnecessary if the rows have such lengths anyway."""
     count = -(-sizes.positions // pairs.lanes) * pairs.lanes
     axis = Axis(sizes.positions, count, WindowDimension())
     seen = Sizes(sizes.element_type, False, sizes.batch, 1, sizes.made, 1, (axis,))

@@ -1,14 +1,14 @@
-"""Convolutions of f32 and f64 as algorithms: products of two matrices, one of which lies in the copy of the input
-(`convolution_copy.py`), where tables say how far away its rows and columns are.
+"""Convolutions of f32 and f64 as algorithms: products of two matrices. One of them is in the copy of the input
+(`convolution_copy.py`), and tables say how far apart its rows and columns are.
 
     channels last           out[n, g, p, o] = sum over t, i of x[n, g, rows[p] + taps[t] + i] * w[g, t, i, o]
     depthwise               out[n, p, o] = sum over i, t of x[n, rows[p] + taps[t] + o] * w[t, o]
     derivative by kernel    out[g, p, o] = sum over i, t of x[i, g, rows[p] + taps[t]] * y[i, t, g, o]
     channels first          out[n, s, g, o, q] = sum over i, t of w[g, o, i, t] * x[n, s, g, i, q + taps[t]]
 
-Channels last, rows are positions of the window; `t` and `i` are its elements and the inputs. Of a derivative by the
+Channels last, rows are positions of the window; `t` and `i` are its elements and the inputs. For a derivative by the
 kernel, rows are elements and inputs; `t` and `i` are positions and images. Channels first, `q` counts cells along the
-rows of the copy, of which not all are positions; `n` are images and `s` strips of them.
+rows of the copy, including cells that are no positions; `n` are images and `s` strips of them.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _program(form: Form, schedule: Schedule, sizes: tuple[str, ...]) -> LoopProg
 
 
 def _forget() -> int:
-    """Forget the programs. Nobody knows how much memory that is."""
+    """Forget the programs. The number of bytes that this frees is unknown, so it returns 0."""
     _program.cache_clear()
     return 0
 

@@ -1,7 +1,7 @@
-"""Element-wise computations on arrays of one layout: one loop over the whole buffer, with its padding.
+"""Emit element-wise computations on arrays of one layout: one loop over the whole buffer, with its padding.
 
-If every element of the results depends only on the elements of the operands at the same index, and all arrays have one
-layout, the loop does not need to know the layout. For padding it computes and writes values that are not used::
+If every element of the results depends only on elements of the operands at the same index, and all arrays have one
+layout, then the loop does not depend on the layout. For padding it computes and writes values that are not used::
 
     for i in range(lo, hi):
         out[i] = x0[i] * c0 + x1[i]

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms as loop programs whose lengths are arguments: few kernels serve all lengths.
+"""Discrete Fourier transforms as loop programs that take lengths as arguments, so that few kernels serve all lengths.
 
 A transform of length n = p1 p2 ... pk is k passes (Stockham's): each takes p elements that are m apart, makes the
 transform of length p of them, times roots of unity, and stores the results so that no pass has to reorder anything::
@@ -12,10 +12,11 @@ transform of length p of them, times roots of unity, and stores the results so t
             more[2 * (q + s * p * j)] = br0
             more[2 * (q + s * (p * j + 1))] = br1 * wr1 - bi1 * wi1
 
-The first passes, whose s is small, stand one after the other with s as a literal; the last one, which needs no roots,
-stands at the end. Those between are a loop over a plan. So the text depends on the first factors, on the last one, and
-on which there are between: lengths from 256 on that are powers of two have two texts. Complex numbers are pairs of real
-ones, because LLVM makes vectors of these. The table w begins with a factor of the results, and 1, or -1 for an inverse.
+The first passes have a small s and are written one after the other, with s as a literal; the last one, which needs no
+roots, is at the end. The passes between them are a loop over a plan. So the text depends on the first factors, on the
+last one, and on the set of factors between: lengths from 256 on that are powers of two have two texts. Complex numbers
+are pairs of real ones, because LLVM makes vectors of these. The table w begins with a factor of the results, and 1, or
+-1 for an inverse.
 
 Source: C. Van Loan, Computational Frameworks for the Fast Fourier Transform, 1.7 and 4.2.3.
 """
@@ -32,7 +33,7 @@ from .texts import indented
 
 NDArray = np.ndarray
 LARGEST_FACTOR = 13
-"""The largest prime of which a pass is made."""
+"""The largest prime that has a pass of its own."""
 
 
 def factors_of(n: int) -> list[int] | None:
@@ -101,12 +102,12 @@ class Plan:
 
     @property
     def kinds(self) -> tuple[int, ...]:
-        """The lengths of passes for which the loop has code."""
+        """The lengths of passes that the loop has code for."""
         return tuple(sorted({*self.between, 4} if set(self.passes) <= {2, 4} else set(self.between)))
 
 
 def plan_of(n: int, columns: int) -> Plan | None:
-    """The plan for length n, for `columns` transforms side by side; None for a prime factor above 13. Of columns, one
+    """The plan for length n, for `columns` interleaved transforms; None for a prime factor above 13. For columns, one
     pass is first."""
     factors = factors_of(n)
     if factors is None:
@@ -192,7 +193,7 @@ def _loop(kinds: Sequence[int], s: int, buffer: Place, length: str) -> list[str]
 
 
 def _last(p: int, s: str, source: Place, target: Place, scaled: bool = False) -> list[str]:
-    """The last pass, whose m is 1."""
+    """The last pass, with m = 1."""
     if s == "s":
         places = ["0", *[f"s * {k}" for k in range(1, p)]]
     else:
@@ -296,7 +297,7 @@ def _odd(p: int) -> Iterator[str]:
     for part in "ri":
         yield f"b{part}0 = a{part}0 + {' + '.join(f't{part}{k}' for k in half)}"
     for r in half:
-        factors = roots(np.array(half) * r, p).astype(np.complex128)  # rounded once: that of a third of a turn is -0.5
+        factors = roots(np.array(half) * r, p).astype(np.complex128)  # rounded once: cos(2 pi / 3) is -0.5
         cosine = [f"R({c!r})" for c in factors.real.tolist()]
         sine = [f"R({-s!r})" for s in factors.imag.tolist()]
         for part in "ri":
@@ -354,7 +355,7 @@ for k in range(1, n):
     reals[at_reals + 2 * k + 1] = ei + (wr * dr + wi * di)
 """.splitlines()
 )
-"""The way back: of n + 1 numbers the n whose inverse transform is the 2 n real ones in pairs."""
+"""The way back: n + 1 numbers become n numbers; their inverse transform is the 2 n real numbers, in pairs."""
 
 EACH = ("item = b", "at_reals = b * 2 * n")
 """Before them where `reals` has all items."""

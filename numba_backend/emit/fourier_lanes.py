@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms of many rows: as many side by side as a vector register has numbers.
+"""Discrete Fourier transforms of many rows: a vector register has one number of each of several rows.
 
 Number k of all these rows is one row of real and one of imaginary parts in the memory that the kernel works in. So each
 operation of a pass is one of whole vectors, whatever the factors of the length are; `fourier.py` says what a pass is::
@@ -11,10 +11,10 @@ operation of a pass is one of whole vectors, whatever the factors of the length 
                 ...
                 work[(to + 2 * (q + s * (3 * j + 1))) * 16 + l] = br1 * wr1 - bi1 * wi1
 
-Rows are turned into this order, block by block, when they are read, and turned back when they are stored. The last rows
-are those that end with the last one: some of them are then computed twice. A prime factor above 13 is a pass too, with
-sums over its cosines and sines. Real rows of even length n are n / 2 complex numbers, and the real spectrum is made of
-theirs before it is stored; those of odd length have zeros as imaginary parts.
+Blocks of rows are transposed into this order when they are read, and transposed back when they are stored. The last
+block ends with the last row, so that some rows are computed twice. A prime factor above 13 is a pass too, with sums
+over its cosines and sines. Real rows of even length n are n / 2 complex numbers, and their transform becomes the real
+spectrum before it is stored; rows of odd length have zeros as imaginary parts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SHORT = 256
 
 
 class Rows(Enum):
-    """What the rows are: n numbers and n results unless it says otherwise."""
+    """The kinds of rows: n numbers and n results unless the kind says otherwise."""
 
     COMPLEX = "complex numbers"
     FROM_REALS = "2 n real numbers, to n + 1 complex ones"
@@ -63,8 +63,8 @@ _PRIMES = tuple(p for p in range(3, LARGEST_SUM + 1) if all(p % q for q in range
 
 
 def fits(real: ElementType, items: int, n: int) -> bool:
-    """Whether rows with transforms of length n are better transformed side by side: in memory that stays in the
-    second-level cache."""
+    """Whether interleaving rows with transforms of length n is faster: they must fit into half of the second-level
+    cache."""
     lanes = LANES[real]
     if items < lanes or n <= 1 or 4 * (n + 1) * lanes * real.byte_width > target_machine().second_cache // 2:
         return False
@@ -77,7 +77,7 @@ def work_numbers(real: ElementType, n: int) -> int:
 
 
 def kinds_of(passes: Sequence[int]) -> tuple[int, ...]:
-    """For which lengths of passes a text has code; 0 stands for the larger primes. Powers of two share one."""
+    """The lengths of passes that a text has code for; 0 stands for the larger primes. Powers of two share one."""
     kinds = {p if p <= LARGEST_FACTOR else 0 for p in passes}
     return tuple(sorted(kinds | {2, 4} if kinds & {2, 4} else kinds))
 
@@ -85,7 +85,7 @@ def kinds_of(passes: Sequence[int]) -> tuple[int, ...]:
 @functools.lru_cache(256)
 def table_of(real: ElementType, passes: tuple[int, ...], inverse: bool, scale: float, separated: int) -> np.ndarray:
     """The scale, the sign, the roots for real rows, if `separated` is their even length; and for each pass the cosines
-    and sines of a larger prime, and the roots by which its results are multiplied."""
+    and sines of a larger prime, and the roots that multiply its results."""
     values: list[np.ndarray] = [roots(np.arange(separated // 2), separated)] if separated else []
     m = math.prod(passes)
     for p in passes:
@@ -193,7 +193,7 @@ def _row(row: str, lanes: int) -> tuple[str, str]:
 
 
 def _roots(p: int) -> list[str]:
-    """The roots by which the results of a pass are multiplied."""
+    """The roots that multiply the results of a pass."""
     lines = []
     for r in range(1, p):
         at = f"table + 2 * (m * {r - 1} + j)"
@@ -224,8 +224,8 @@ def _pass(p: int, lanes: int) -> list[str]:
 
 
 def _sums(lanes: int) -> list[str]:
-    """One pass of any odd length p: result r is a0 + sum over k of cos(2 pi k r / p) (a_k + a_(p-k)), and -+ i times
-    the sum of sin(2 pi k r / p) (a_k - a_(p-k))."""
+    """One pass of any odd length p. Result r is the sum of two terms: a0 + sum over k of cos(2 pi k r / p) (a_k +
+    a_(p-k)), and -+ i times the sum over k of sin(2 pi k r / p) (a_k - a_(p-k))."""
     one, other = _number("q + s * (j + m * k)", lanes), _number("q + s * (j + m * (p - k))", lanes)
     zeroth, to_zeroth = _number("q + s * j", lanes), _number("q + s * p * j", lanes, "to")
     to_one, to_other = _number("q + s * (p * j + r)", lanes, "to"), _number("q + s * (p * j + p - r)", lanes, "to")
@@ -292,8 +292,8 @@ def _separated(lanes: int) -> list[str]:
 
 
 def _joined(lanes: int) -> list[str]:
-    """The way back: of n + 1 numbers the n whose inverse transform is the 2 n real ones in pairs. The first and the
-    last number are real."""
+    """The way back: n + 1 numbers become n numbers; their inverse transform is the 2 n real numbers, in pairs. The
+    first and the last number are real."""
     zeroth, last, to_zeroth = _number("0", lanes), _number("n", lanes), _number("0", lanes, "to")
     ends = [
         f"ar = {zeroth[0]}", f"br = {last[0]}", f"{to_zeroth[0]} = ar + br", f"{to_zeroth[1]} = ar - br",
@@ -308,7 +308,7 @@ def _joined(lanes: int) -> list[str]:
 
 
 def _mirrored(lanes: int) -> list[str]:
-    """The n numbers of which the first n // 2 + 1 are there, for odd n."""
+    """All n numbers, computed from the first n // 2 + 1 of them, for odd n."""
     zeroth, here, there = (_number(index, lanes) for index in ("0", "k", "n - k"))
     return [
         *_each([f"{zeroth[1]} = R(0)"], lanes),

@@ -1,4 +1,4 @@
-"""What makes an operand of a kernel of its own, computed where the kernel reads it.
+"""Compute an operand of a kernel of its own where the kernel reads it.
 
 The indices of a scatter are often computed element by element: negative ones are counted from the end. A kernel that
 reads each of them once can compute it there, which saves a pass that writes an array and one that reads it::
@@ -23,8 +23,8 @@ MOST_MEMBERS = 16
 
 
 def may_be_inlined(body: FusedBody, reader: HloInstruction, operand: int) -> bool:
-    """True for a cheap computation of a vector, element by element; also of several vectors side by side, if they are
-    the components of the reader's indices."""
+    """True for a cheap computation of a vector, element by element. Also for several vectors as the columns of a
+    matrix, if they are the components of the reader's indices."""
     root = body.computation.root
     if body.parameter_places or body.root_places or _work(body) > MOST_MEMBERS:
         return False
@@ -54,7 +54,7 @@ def _is_cheap(i: HloInstruction) -> bool:
 
 
 def _is_beside(root: HloInstruction) -> bool:
-    """True for vectors side by side: the columns of a matrix."""
+    """True for a concatenation of vectors into the columns of a matrix."""
     return (
         root.opcode is Opcode.CONCATENATE
         and root.shape.rank == 2

@@ -1,4 +1,4 @@
-"""What an emitter hands over: a loop program, and the parameters of one call of it.
+"""The result of an emitter: a loop program, and the parameters of one call of it.
 
 A kernel is a function of `lo, hi`, pointers, sizes and scalars. Its text is canonical: names depend only on the order
 in which the emitter meets things, not on names that a user or a file chose, so equal computations give equal text.
@@ -102,7 +102,7 @@ _MOST_MADE = 256
 
 
 def _forget() -> int:
-    """Forget the programs. Nobody knows how much memory that is."""
+    """Forget the programs. The number of bytes that this frees is unknown, so it returns 0."""
     _made.clear()
     return 0
 

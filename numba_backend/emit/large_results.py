@@ -1,7 +1,7 @@
-"""Which results of nests are written by non-temporal stores, row by row (`loops/nontemporal.py`).
+"""Choose the results of nests that are written by non-temporal stores, row by row (`loops/nontemporal.py`).
 
-Large ones of fusions that only move elements. A result of which most elements are not read but repeated or made up, as
-zeros, is not: non-temporal stores of lines are no faster, and of such a result the caches keep a part.
+These are large results of fusions that only move elements. A result is excluded if most of its elements are repeated or
+constant: non-temporal stores of lines are no faster for it, and the caches keep a part of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LEAST_ROW = 2048
 """Bytes of a row."""
 
 _TOGETHER = 16
-"""A last dimension of so many elements is no row: those of the one before join it."""
+"""A last dimension of up to so many elements is no row: the dimension before it joins it."""
 
 _MOVES = frozenset(
     (
@@ -33,8 +33,8 @@ def least_bytes() -> int:
 
 
 def large_result(body: HloComputation, name: str) -> dict[str, int] | None:
-    """For the one result of a fusion, whose pointer is `name`: its name and the bytes of an element, if it is to be
-    written by non-temporal stores."""
+    """The pointer `name` and the bytes of an element, if the one result of the fusion should be written by non-temporal
+    stores; else None."""
     shape = body.root.shape
     if not shape.is_array or not shape.rank or not all(i.opcode in _MOVES for i in body.instructions):
         return None

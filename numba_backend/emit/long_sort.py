@@ -1,4 +1,4 @@
-"""Sorting a few long rows by integer keys, each on several threads: by the digits of radix_sort.py, in several kernels.
+"""Sort a few long rows by integer keys, each on several threads: by the digits of radix_sort.py, in several kernels.
 
 A row is cut into blocks, which threads share. For each digit, from the least significant one, a kernel counts how often
 the digit has each value in each block, and another moves the elements::
@@ -14,11 +14,12 @@ the digit has each value in each block, and another moves the elements::
                 k1[base + place] = k0[base + t]        the key, and with it the elements as they lie in memory
                 out0[base + place] = x0[base + t]
 
-Blocks keep their order within a digit, so the sort is stable, and the result does not depend on who sorts which block.
-A digit in which all elements agree is copied. An operand that is the key is not moved: it is computed from the keys at
-the end. Of several others the numbers of the elements are moved, and the elements once, at the end. Keys of floats lose
-which zero or NaN an element was; if there are any other than 0.0 and the usual NaN, these are put back in the
-original order. For one thread a row is one block, of which all digits are counted at once.
+Blocks keep their order within a digit, so the sort is stable, and the result does not depend on which thread sorts
+which block. A digit in which all elements agree is copied. An operand that is the key is not moved: it is computed from
+the keys at the end. If there are several other operands, the numbers of their elements are moved, and the elements
+once, at the end. Keys of floats lose which zero or NaN an element was; if there are any other than 0.0 and the usual
+NaN, these are put back in the original order. For one thread a row is one block, and all its digits are counted at
+once.
 
 The first digit's elements come from the operands, and the last one's go into the results. In between two arrays of
 scratch memory are used in turn.
@@ -317,7 +318,7 @@ class _Block:
 
     @contextmanager
     def items(self) -> Iterator[Name]:
-        """The loop over blocks; gives the number of the block among those of all rows."""
+        """The loop over blocks; gives the number of the block among the blocks of all rows."""
         writer = self.writer
         with writer.loop("item", LO, HI) as item:
             self.row = writer.assign("row", item // self.m1)
@@ -399,7 +400,7 @@ class _Block:
 
 
 def _bits(key: SortKey, value: Expr) -> Expr:
-    """An element as it lies in memory, as an integer."""
+    """An element as it is stored in memory, as an integer."""
     names = {ElementType.F32: "bitcast_f32_s32", ElementType.F64: "bitcast_f64_s64"}
     name = names.get(key.element_type)
     return value if name is None else call(name, value)

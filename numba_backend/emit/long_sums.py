@@ -1,4 +1,4 @@
-"""Sums and products of many floats, in blocks: each has an accumulator, and what the blocks give is added up in f64.
+"""Emit sums and products of many floats in blocks: each has an accumulator, and their results are added up in f64.
 
 One accumulator for all would stop growing: 1 is lost beside 16,777,216 in f32, and what is rounded off each time adds
 up to percents long before. With blocks rounding errors do not grow with the length. (Sums of f64 and of complex numbers
@@ -38,7 +38,7 @@ _WIDE = {ElementType.F32: "float64"}
 
 
 def is_inexact_sum(reduce: HloInstruction) -> bool:
-    """True for a sum or product whose result depends on the order."""
+    """True for a sum or product with a result that depends on the order."""
     if reduce.opcode is not Opcode.REDUCE or len(reduce.operands) != 2:
         return False
     element = reduce.operands[0].shape.element
@@ -61,7 +61,7 @@ def block_of(sizes: Sequence[int], most: int) -> int | None:
 
 
 def neutral(e: ElementEmitter, reduce: HloInstruction) -> Expr:
-    """What an accumulator of a block begins with."""
+    """The initial value of a block's accumulator."""
     opcode = reducer_opcode(reduce.attributes.to_apply)
     assert opcode is not None, "not a sum"
     return e.scalar(reduce.operands[0].shape.element, _NEUTRAL[opcode])

@@ -182,8 +182,8 @@ def _pad(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Expr:
 
 
 MANY_PARTS = 16
-"""The most parts of a concatenation whose ends are written as sums where they are needed, from which loops are split
-(`loops/split.py`)."""
+"""The most parts of a concatenation with ends that are written as sums where they are used, so that loops can be split
+there (`loops/split.py`)."""
 
 
 def part_ends(e: ElementEmitter, parts: Sequence[HloInstruction], axis: int) -> Iterator[Expr]:

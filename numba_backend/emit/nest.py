@@ -1,4 +1,4 @@
-"""From a fused computation to a kernel: the loop nests.
+"""Emit the loop nests of a fused computation as a kernel.
 
 A fusion without reductions is one nest over its result::
 
@@ -7,8 +7,8 @@ A fusion without reductions is one nest over its result::
             for j in range(n0):
                 out[i * n0 + j] = maximum(x0[i * n0 + j] + x1[j], c0)
 
-When the neighbours of an operand are along another loop than the innermost one (the operand is transposed), the two
-loops are tiled, so that each cache line that is read is used whole::
+If an operand is transposed, its consecutive elements are along another loop than the innermost one. Then the two loops
+are tiled, so that each cache line that is read is used whole::
 
     for i_tile in range(lo, hi, 32):
         for j_tile in range(0, n0, 32):
@@ -61,7 +61,7 @@ class NestEmitter:
     """Shared by all nests: one canonical fused computation, its pointers, and the program so far."""
 
     def __init__(self, fused: FusedBody, sharing: Mapping[int, int]) -> None:
-        """`sharing`: output -> the operand whose buffer it overwrites."""
+        """`sharing`: output -> the operand that it overwrites."""
         body = fused.computation
         self.body = body
         self.fused = fused
@@ -178,12 +178,11 @@ def kernel_name(body: HloComputation) -> str:
 
 
 def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
-    """One nest over the roots' common dimensions; the outermost loop is the one that is sliced.
-
-    Transposed operands with rows and columns enough are turned in blocks, which the compiler turns in registers
-    (`runtime/block_moves.py`), in tiles of up to 64 rows, each a few lines of the cache wide, in a local array. A line
-    is then read, and written, whole at once: lines that lie a power of two apart, as those of a column may, would drive
-    each other out of the cache before they are used up::
+    """One nest over the roots' common dimensions; the outermost loop is shared between threads.  Transposed operands
+    with rows and columns enough are transposed in blocks, which the compiler transposes in registers
+    (`runtime/block_moves.py`). Tiles of up to 64 rows, each a few cache lines wide, go through a local array. A line is
+    then read, and written, whole at once. Otherwise lines that are a power of two apart, as in a column, would evict
+    each other from the cache before they are used up::
 
         edges = minimum(edge, 1) * 16
         whole = maximum(n0 - edges, 0) // 16 * 16
@@ -207,10 +206,11 @@ def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
                         else:
                             ...                                          the same in a range
 
-    Results that are too large for the caches go past them, in whole lines (`stream`). Where rows do not begin with a
-    line, those of a tile begin with the first line in it (`shift`), and `edges` more columns are turned. What the
-    result is computed from turned elements by comes first, into a local array. What no tile has is done element by
-    element: columns before the first line and after the last one, and rows that are left over.
+    Results that are too large for the caches are written by non-temporal stores, in whole lines (`stream`). If rows do
+    not begin with a line, the rows of a tile begin with the first line in it (`shift`), and `edges` more columns are
+    transposed. Operations on transposed elements come first, and their results go into the local array. Elements
+    outside of all tiles are computed one by one: columns before the first line and after the last one, and rows that
+    are left over.
     """
     nest = NestEmitter(fused, sharing)
     domain = nest.roots[0]
@@ -236,7 +236,7 @@ def emit_loop(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
 
 
 def _cut(nest: NestEmitter) -> tuple[HloInstruction, tuple[int, ...], Tiles] | None:
-    """For a nest that is a transpose: of what, which dimensions they are, and the tiles."""
+    """For a nest that is a transpose: its operand, the dimensions of the operand in the result, and the tiles."""
     root = nest.roots[0]
     found = moved_parameter(root)
     if found is None or len(nest.roots) > 1 or nest.sharing or nest.fused.parameter_places:
@@ -264,7 +264,7 @@ _FEW = 8
 
 
 def _across_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
-    """A few rows whose columns lie together in an operand. The columns are shared between threads::
+    """A few rows, with the elements of a column together in an operand. Threads share the columns::
 
         for j in range(lo, hi):
             for i in range(3):
@@ -433,7 +433,7 @@ def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
 
 
 def _only_moves(root: HloInstruction) -> bool:
-    """True for a result that is an operand in another order, whose elements are held as they are in memory."""
+    """True for a result that is an operand in another order, with elements that are held as they are stored."""
     if not is_held_as_stored(root.shape.element):
         return False
     while root.opcode is Opcode.TRANSPOSE:

@@ -1,10 +1,10 @@
-"""The loop nest over rows whose sums lie side by side: distances between all pairs of points, and what else is reduced
-along a dimension that arrays share, while each array lacks some other one.
+"""The loop nest over rows with a vector of neighbouring sums: distances between all pairs of points, and other
+reductions along a dimension that all arrays share, while each array lacks some other one.
 
-A reduction along a row of a few elements has little to do for each result, and one vector is worth less than the sum of
-its elements costs. Here a vector has the results of neighbours. One kept dimension is the *lanes*; an array with lanes
-that lies along the reduced dimension is turned into a local array, a panel, as elements of the type in which they are
-held. It serves all *rows* of a block: another kept dimension, which the array lacks::
+A reduction along a row of a few elements does little for each result, and summing up the elements of one vector costs
+more than the vector saves. Here a vector has the results of neighbours. One kept dimension is the *lanes*. An array
+with lanes that is contiguous along the reduced dimension is transposed into a local array, a panel, as elements of the
+type in which they are held. It serves all *rows* of a block: another kept dimension, which the array lacks::
 
     for item in range(lo, hi):                                    batch x blocks of rows x strips of lanes
         for column in range(left, right, 16):
@@ -55,8 +55,8 @@ from .reduce import combined
 from .sizes import LITERAL_LIMIT, Index
 
 LANES = 16
-"""Results side by side: a register of f32 with AVX-512. LLVM unrolls shorter loops before it makes vectors of them. No
-size up to `LITERAL_LIMIT` is an argument, so that fewer lanes are another kernel in any case."""
+"""Neighbouring results in a vector: a register of f32 with AVX-512. LLVM unrolls shorter loops before it makes vectors
+of them. No size up to `LITERAL_LIMIT` is an argument, so that fewer lanes are another kernel in any case."""
 assert LANES <= LITERAL_LIMIT
 
 _TILE_BYTES = 24
@@ -65,8 +65,8 @@ is combined, all are full."""
 _DEPTH = 128
 """Elements of the reduced dimension in a panel."""
 _BLOCK = 96
-"""Rows of a block, a multiple of those of all tiles: a panel is turned once for each. Sums of more would not stay in a
-first-level cache beside panels."""
+"""Rows of a block, a multiple of the rows of every tile: a panel is transposed once for each block. Sums of more rows
+would not stay in a first-level cache beside panels."""
 _ITEMS = 32
 """Pieces to share between threads."""
 _MOST_PANELS = 4
@@ -75,7 +75,7 @@ _FOLLOWED = frozenset(
     (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.BROADCAST, Opcode.TRANSPOSE, Opcode.IOTA, Opcode.REDUCE, Opcode.TUPLE,
      Opcode.GET_TUPLE_ELEMENT)
 )  # fmt: skip
-"""Besides element-wise ones, the ops whose elements are at hand for each lane."""
+"""Besides element-wise ones, the ops with elements that are available for each lane."""
 
 Reached = tuple[HloInstruction, tuple[int, ...]]
 """A parameter, and which dimensions of the domain its own dimensions are."""
@@ -90,7 +90,7 @@ class Plan:
     panels: tuple[Reached, ...]
     """What is turned."""
     factors: tuple[Reached, ...]
-    """What has an element for each row and position, and no lanes."""
+    """The operands with an element for each row and position, and without lanes."""
 
 
 def plan_of(fused: FusedBody, reductions: Sequence[HloInstruction]) -> Plan | None:
@@ -134,7 +134,7 @@ def _plan_along(lanes: int, rank: int, reached: Sequence[Reached]) -> Plan | Non
 
 
 class AcrossNest(RowNest):
-    """The nest over rows with results side by side."""
+    """The nest over rows with a vector of neighbouring results."""
 
     def __init__(
         self, fused: FusedBody, sharing: Mapping[int, int], reductions: Sequence[HloInstruction], plan: Plan
@@ -213,7 +213,7 @@ class AcrossNest(RowNest):
             yield {**index, self.plan.rows: row, self.plan.lanes: self.first + self.lane}
 
     def _know_sums(self, stage: int, row: Expr, here: Mapping[int, Expr]) -> None:
-        """What the reductions before a stage have given for one row, in all lanes."""
+        """Look up the results of the reductions before a stage for one row, in all lanes."""
         kept_index = tuple(here[d] for d in self.kept)
         for reduce in self.reductions:
             if self.level[reduce] < stage:
@@ -245,7 +245,7 @@ class AcrossNest(RowNest):
             self._part(reductions, index, p0, writer.assign("deep", minimum(Number(_DEPTH), size - p0)))
 
     def _part(self, reductions: Sequence[HloInstruction], index: Mapping[int, Expr], p0: Expr, deep: Expr) -> None:
-        """What a panel's depth adds to the sums of the block."""
+        """Add the elements of a panel's depth to the sums of the block."""
         writer, last = self.writer, self.domain.shape.rank - 1
         for (parameter, where), panel in self.panels.items():
             with writer.loop("c", LANES) as c, writer.loop("p", deep) as p:

@@ -14,9 +14,9 @@
         v0 = x0[i * n0 + j]
         place0 = minimum(place0, select(v0 == best0 or v0 != v0, int32(j - block0), 512))
 
-LLVM makes vectors of both inner loops, which it does not of the reducer itself. What is computed before it, and might
-differ in its last bit when it is computed again, is kept in a local array; its block is then searched at once. The
-pair that is found is combined with the initial one by the reducer.
+LLVM makes vectors of both inner loops, but not of the reducer itself. An operand that is computed in the nest, and
+might differ in its last bit when it is computed again, is kept in a local array; its block is then searched at once.
+The reducer combines the pair that is found with the initial one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _EXACT = frozenset((
 
 
 def is_arg_reduction(reduce: HloInstruction) -> bool:
-    """True for argmax and argmin along one dimension, of which the second operand gives the indices in order."""
+    """True for argmax and argmin along one dimension: the second operand is the indices in order."""
     attributes = reduce.attributes
     if len(reduce.operands) != 4 or len(attributes.dimensions) != 1 or arg_reducer(attributes.to_apply) is None:
         return False

@@ -1,4 +1,4 @@
-"""Loop nests with reductions along columns: the most minor dimension is kept.
+"""Emit loop nests with reductions along columns: the most minor dimension is kept.
 
 Accumulators are in outputs, a block of columns at a time::
 
@@ -13,8 +13,8 @@ Accumulators are in outputs, a block of columns at a time::
             for j in range(start, stop):
                 out[j] = reduce_add(out[j], x0[i * n0 + j])
 
-What is computed from complete columns, one element for each column, is an output too, written between two stages; the
-next stages read it there. So `(x - mean) / deviation` along columns is three passes over a block::
+Values that are computed from complete columns, one element for each column, are outputs too, written between two
+stages; the next stages read them there. So `(x - mean) / deviation` along columns is three passes over a block::
 
         for j in range(start, stop):
             mean[j] = total[j] * c1
@@ -43,10 +43,10 @@ from .reduce import combined
 from .sizes import Index
 
 COLUMN_BLOCK = 1024
-"""Columns whose accumulators stay in the first-level cache while the loop goes over the rows."""
+"""Columns of a block: their accumulators stay in the first-level cache while the loop goes over the rows."""
 
 _TOGETHER = 4
-"""Rows whose elements are combined before they meet the accumulators."""
+"""Rows that are combined element by element before they are added to the accumulators."""
 _MOST_OPS = 8
 """Of the values of each element: more of them make long code of several rows."""
 
@@ -108,7 +108,8 @@ class ColumnNest(ReductionNest):
     def _place_in_block(
         self, minor: Sequence[int], block: tuple[Expr, Expr] | None
     ) -> Callable[[Mapping[int, Expr]], Expr] | None:
-        """What number a column has in its block, by its index; None if there may be more than COLUMN_BLOCK."""
+        """The number of a column in its block, as a function of its index; None if there may be more than
+        COLUMN_BLOCK."""
         sizes = [self.domain.shape.dimensions[d] for d in minor]
         if block is not None:
             sizes[0] = min(sizes[0], COLUMN_BLOCK)
@@ -235,9 +236,9 @@ class ColumnNest(ReductionNest):
     def _rows(
         self, stage: int, level: int, bounds: tuple[Expr, Expr] | None
     ) -> Iterator[Sequence[Mapping[int, Expr]]]:
-        """The loops over rows; gives the indices of those that are done side by side. First some at a time, so that an
-        accumulator is read and written once for all of them, then those that are left over. (LLVM unrolls the loop over
-        a few columns, and keeps their accumulators in registers.) ::
+        """The loops over rows; gives the indices of the rows that one iteration takes. First some at a time, so that an
+        accumulator is read and written once for all of them, then the rows that are left over. (LLVM unrolls the loop
+        over a few columns, and keeps their accumulators in registers.) ::
 
             for i in range(0, n1 - 3, 4):
                 ...
@@ -279,8 +280,8 @@ class ColumnNest(ReductionNest):
         ]
 
     def _known(self, index: Mapping[int, Expr], stage: int, *, all_columns: bool) -> Index:
-        """The index of a column. What the stages before `stage` have made known about it is read from the outputs;
-        `all_columns`: so is what was computed right before this one."""
+        """The index of a column. Values that the stages before `stage` have computed for it are read from the outputs;
+        with `all_columns`, also the values that follow from complete columns in `stage`."""
         kept_index = tuple(index[d] for d in self.kept)
         for before in range(stage + all_columns):
             for output in self._columns_at(before):

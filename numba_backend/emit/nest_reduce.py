@@ -1,14 +1,14 @@
-"""What loop nests with reductions have in common. One fusion may hold several reductions, and work before, between and
+"""The common base of loop nests with reductions. One fusion may hold several reductions, and work before, between and
 after them.
 
-`nest_rows.py` has the nest over rows, where the most minor dimension is reduced, `nest_columns.py` the one where it is
-kept, and `nest_mixed.py` the one with reductions of both kinds; in `nest_across.py`, results of rows lie side by side.
-`reductions.py` says which one a fusion has.
+`nest_rows.py` has the nest over rows, where the most minor dimension is reduced, and `nest_columns.py` the nest where
+it is kept. `nest_mixed.py` has the nest with reductions of both kinds, and `nest_across.py` the nest over rows with
+vectors of neighbouring results. `reductions.py` chooses one for a fusion.
 
 A reduction's *stage* is the number of reductions that must be complete before it. Each stage is one loop over the
-reduced dimensions. What a nest writes for each element of the domain is a *sink*; of the loops where all that it needs
-is known, it is in the one that has the most of it at hand. An expensive value that a later loop needs again is kept in
-an output: its own, or one that is not written yet.
+reduced dimensions. A value that a nest writes for each element of the domain is a *sink*. The sink is in a loop where
+its operands are available: the loop that computes most of them anyway. An expensive value that a later loop needs again
+is kept in an output: its own, or one that is not written yet.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class _Spills:
     """Values that are kept in outputs, by stage."""
 
     written: dict[int, dict[int, HloInstruction]] = field(default_factory=dict)
-    """What the loop of the stage writes: by output, the value."""
+    """The values that the loop of the stage writes, by output."""
     lost: dict[int, list[HloInstruction]] = field(default_factory=dict)
-    """What the loop of the stage reads and overwrites."""
+    """The values that the loop of the stage reads and overwrites."""
 
 
 class ReductionNest(NestEmitter):
-    """What nests with reductions share. The reductions are over dimensions of one domain."""
+    """The base of nests with reductions. The reductions are over dimensions of one domain."""
 
     def __init__(self, fused: FusedBody, sharing: Mapping[int, int], reductions: Sequence[HloInstruction]) -> None:
-        """`reductions`: those whose results the nest has at hand when they are complete, all over the same dimensions.
-        The last loop of the nest is the stage after theirs."""
+        """`reductions`: the reductions that are complete inside of the nest, all over the same dimensions. The last
+        loop of the nest is the stage after them."""
         super().__init__(fused, sharing)
         body = self.body
         self.reductions = reductions
@@ -93,8 +93,8 @@ class ReductionNest(NestEmitter):
         return bool(self.reduced) and instruction.shape.dimensions == self.domain.shape.dimensions
 
     def sinks(self) -> Mapping[HloInstruction, Sequence[HloInstruction]]:
-        """What the nest does for each element of the domain and no result of which is needed inside: by what it is, the
-        values that it needs there."""
+        """The work that the nest does for each element of the domain, if no result of it is needed inside: by
+        instruction, the values that it needs there."""
         return {self.roots[k]: (self.roots[k],) for k in self.full_roots}
 
     def sinks_at(self, stage: int) -> list[HloInstruction]:
@@ -114,7 +114,8 @@ class ReductionNest(NestEmitter):
         return [o for r in self.reductions if self.level[r] == stage for o in r.operands[: len(r.operands) // 2]]
 
     def _plan_stages(self) -> dict[HloInstruction, int]:
-        """The stage of each sink: of the loops where all that it needs is known, the one that has the most of it."""
+        """The stage of each sink: among the loops in which its operands are available, the loop that computes most of
+        them."""
         needed = [self._full_needs(self._reduced_at(stage)) for stage in range(self.stages + 1)]
         found: dict[HloInstruction, int] = {}
         sinks = self.sinks()
@@ -199,7 +200,7 @@ class ReductionNest(NestEmitter):
         return found
 
     def _kept_before(self, stage: int) -> dict[HloInstruction, int]:
-        """The values that the loops before that of a stage keep in outputs, and which outputs."""
+        """The values that the loops of earlier stages keep in outputs, and which outputs."""
         written = self._spills.written
         return {value: output for at, kept in written.items() if at < stage for output, value in kept.items()}
 
@@ -313,7 +314,7 @@ class ReductionNest(NestEmitter):
 
 
 def _weight(instruction: HloInstruction) -> int:
-    """What it costs to have a value in one loop more."""
+    """The cost of having a value in one more loop."""
     if instruction.opcode is Opcode.PARAMETER:
         return 4
     return 16 if has_trait(instruction.opcode, Trait.EXPENSIVE) else 1

@@ -87,7 +87,7 @@ class RowNest(ReductionNest):
         return output not in self.full_roots
 
     def visit(self, stage: int, index: Index) -> None:
-        """What the loop of a stage does for each element of the domain, besides its reductions."""
+        """Write the work of a stage's loop for each element of the domain, besides its reductions."""
         self.store_full(stage, index)
 
     @contextmanager
@@ -138,8 +138,8 @@ class RowNest(ReductionNest):
                 yield index
 
     def _masks_at(self, stage: int) -> dict[HloInstruction, tuple[Band, HloInstruction]]:
-        """The selects by position in the loop of a stage that spare it something expensive: by select, the band outside
-        of which it is one of its operands, and that operand."""
+        """The selects by position that save the loop of a stage something expensive: by select, a band and one of its
+        operands. Outside of the band, the select is that operand."""
         rank = self.domain.shape.rank
         if self._digits or self.reduced != (rank - 1,) or rank - 2 not in self.kept:
             return {}
@@ -220,7 +220,7 @@ class RowNest(ReductionNest):
         self, stage: int, reductions: Sequence[HloInstruction], accumulators: Mapping[HloInstruction, list[Name]],
         index: Index,
     ) -> None:  # fmt: skip
-        """What the loop of a stage does for one element of the domain."""
+        """Write the work of a stage's loop for one element of the domain."""
         self.visit(stage, index)
         for reduce in reductions:
             half = len(reduce.operands) // 2

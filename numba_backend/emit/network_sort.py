@@ -41,7 +41,7 @@ LANES = 8
 """The rows of a block. LLVM can turn eight streams of elements into one, and back, within vectors."""
 
 MOST_SHORT, MOST_LONG = 2048, 1024
-"""The longest rows for which the network is faster than digits, for keys of up to 32 and of 64 bits."""
+"""The longest rows that the network sorts faster than digits do, for keys of up to 32 and of 64 bits."""
 
 
 class NetworkSort(RowSorter):

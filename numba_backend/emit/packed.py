@@ -299,7 +299,7 @@ class _Emitter:
             self._extra(q, at)
 
     def _extra(self, q: Name, at: Name) -> None:
-        """What flipped bits of the left-hand side add to the sums of each column."""
+        """The correction of each column's sums for flipped bits of the left-hand side."""
         writer, sums = self.writer, self.sums[0]
         self._zero(sums)
         with writer.loop("p", self.count) as p:
@@ -347,7 +347,8 @@ class _Emitter:
                 self._look(self.words, times(r, Number(_WORDS)), self.count)
 
     def _factor(self, p: Expr, r: Expr | int) -> Expr:
-        """The place of a word of row `r` of a tile. Where rows lie side by side in memory, so do they here."""
+        """The place of a word of row `r` of a tile. If the rows of an operand are interleaved in memory, the tile's are
+        too."""
         return p * self.rows + r if self.turned else p + times(as_expr(r), Number(_WORDS))
 
     # Sums

@@ -150,8 +150,8 @@ def loop_digits(
     place: PhysicalLayout, where: Sequence[int], rank: int, besides: Collection[int] = ()
 ) -> tuple[LoopDigit, ...]:
     """The loops, outermost first, that go through an array in its physical order. Dimension d of the array is dimension
-    `where[d]` of the loops' domain. First come the dimensions of the domain that the array lacks, those whose digits
-    do not make up an index, and those in `besides`.
+    `where[d]` of the loops' domain. First come the dimensions of the domain that the array lacks, the dimensions with
+    digits that do not make up an index, and the dimensions in `besides`.
     """
     splits = {where[d]: place.splits(d) for d in range(len(where)) if where[d] not in besides}
     split = {d for d, digits in splits.items() if digits}
@@ -254,7 +254,7 @@ class TileLoops:
                 self._places.know(component, digit.modulus, None, self._base(digit.dimension, 1, digit.modulus))
 
     def index(self, dimension: int) -> Expr:
-        """The index of a dimension whose loops are all open."""
+        """The index of a dimension; all its loops must be open."""
         known = self._values[dimension]
         return known[0][1] if len(known) == 1 else self._indices[dimension]
 

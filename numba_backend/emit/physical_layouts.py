@@ -1,4 +1,4 @@
-"""The offsets of the elements of a fused computation's arrays, where these are not row-major.
+"""The offsets of the elements of a fused computation's arrays that are not row-major.
 
 A `PhysicalLayout` is the physical form of a layout (`hlo/physical_form.py`), reduced to what a loop nest needs: the
 digits of an index, major to minor. As a mixed-radix number they are the element's offset. For f32[m,n]{1,0:T(8,128)}::
@@ -30,7 +30,7 @@ class Digit:
     modulus: int | None
     extent: int
     is_tile: bool
-    """The extent is that of a tile, which belongs to the layout and not to the array."""
+    """The extent is the extent of a tile; it belongs to the layout and not to the array."""
 
     @property
     def is_zero(self) -> bool:
@@ -45,7 +45,8 @@ class Digit:
                 yield from digit.dimensions()
 
     def renumbered(self, number: Callable[[int], int | None]) -> Digit:
-        """The digit with the dimensions renumbered; `number` gives None for a dimension whose index is always 0."""
+        """The digit with the dimensions renumbered; `number` gives None for a dimension with an index that is always
+        0."""
         if isinstance(self.source, int):
             found = number(self.source)
             return replace(self, source=() if found is None else found)
@@ -81,7 +82,8 @@ class PhysicalLayout:
         return first is not None and second == first + 1 and self.digits[second].extent == size
 
     def merged(self, groups: Sequence[Sequence[int]]) -> PhysicalLayout:
-        """The place for the array whose dimension i merges the dimensions `groups[i]`; `may_merge` holds in groups."""
+        """The place for the array that merges the dimensions `groups[i]` into dimension i; `may_merge` holds in
+        groups."""
         position = {d: i for i, group in enumerate(groups) for d in group}
         digits: list[Digit] = []
         for digit in self.digits:

@@ -64,7 +64,7 @@ def product_of(dot: HloInstruction) -> Product:
 
 
 def product_of_gemm(gemm: Gemm) -> Product:
-    """The product of a call of BLAS, whose factors are 1, and 0 or 1 for what the result has."""
+    """The product of a BLAS call with alpha = 1 and beta = 0 or 1."""
     a = (gemm.lda, 1) if gemm.transpose_a == "N" else (1, gemm.lda)
     b = (gemm.ldb, 1) if gemm.transpose_b == "N" else (1, gemm.ldb)
     element = ElementType(gemm.dtype)
@@ -103,7 +103,7 @@ def type_of_sums(result: ElementType) -> str:
 
 
 def algorithm_of(form: Form) -> Algorithm:
-    """The algorithm; its dimensions are those of the batch (`index0`, ...), and i, j and p."""
+    """The algorithm. Its dimensions are the batch dimensions (`index0`, ...), i, j and p."""
     total = type_of_sums(form.types[2])
     pointers = [Name(name, pointer_to(memory_type(t))) for name, t in zip(("x0", "x1", "out"), form.types, strict=True)]
 
@@ -180,7 +180,7 @@ def _program(form: Form, schedule: Schedule) -> LoopProgram:
 
 
 def _forget() -> int:
-    """Forget the programs. Nobody knows how much memory that is."""
+    """Forget the programs. The number of bytes that this frees is unknown, so it returns 0."""
     _program.cache_clear()
     return 0
 

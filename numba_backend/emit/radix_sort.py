@@ -147,7 +147,7 @@ class RadixSort(RowSorter):
 
 
 class Sorter(Protocol):
-    """What writes a kernel that computes keys."""
+    """The interface of a writer of kernels that compute keys."""
 
     @property
     def text(self) -> KernelText: ...
@@ -197,7 +197,8 @@ def restore_merged(sorter: RowSorter, key: SortKey, number: Callable[[Expr], Exp
 
 
 def radix_sort_of(instruction: HloInstruction) -> RadixSort | None:
-    """The kernel for a sort whose comparator compares keys; None for others, or if rows are too short for a gain."""
+    """The kernel for a sort with a comparator that compares keys; None for others, or if rows are too short for a
+    gain."""
     shape, attributes = instruction.operands[0].shape, instruction.attributes
     size = shape.dimensions[attributes.dimension]
     keys = keys_of(attributes.to_apply)

@@ -54,8 +54,8 @@ def key_functions(reduce: HloInstruction) -> tuple[str, str] | None:
 def folded(
     e: ElementEmitter, reduce: HloInstruction, accumulators: Sequence[Expr], elements: Sequence[Sequence[Expr]]
 ) -> list[Expr]:
-    """The accumulators combined with several elements (for each, one value for each operand). What may be done in any
-    order is done in pairs, so that the accumulator waits for one step only::
+    """The accumulators combined with several elements (for each, one value for each operand). If the order does not
+    matter, elements are combined in pairs, so that the accumulator waits for one step only::
 
         reduce_max(acc, reduce_max(reduce_max(a, b), reduce_max(c, d)))
     """

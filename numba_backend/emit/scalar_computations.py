@@ -61,7 +61,7 @@ class KernelText:
         return self._buffer(PointerParameter(name, element_type, None, number))
 
     def read_parameters(self, computation: HloComputation) -> None:
-        """Parameter n of `computation`, whose elements the kernel computes, is operand n of the instruction."""
+        """The kernel computes elements of `computation`: parameter n of it is operand n of the instruction."""
         for parameter in computation.parameters:
             number = parameter.attributes.number
             self.operand(f"x{number}", parameter.shape.element, number)

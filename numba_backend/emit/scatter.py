@@ -13,7 +13,7 @@ Updates of one element happen in the order of the indices. Threads therefore spl
 indices, if they are declared unique; the members of a batch; a wide window. Where there is nothing of the kind, many
 updates of a small array are combined in parts (`scatter_parts.py`).
 
-A maximum that stays as it was is not written again: the next update of the element need not wait for it::
+A maximum that stays as it was is not written again, so that the next update of the element does not wait for it::
 
                 if not x2[i] < io0[start0]:
                     io0[start0] = maximum(io0[start0], x2[i])
@@ -55,7 +55,7 @@ _SORTED_OUT = 1024
 """Indices that are looked at before the windows of those that a thread owns are updated."""
 
 _LEAVES: dict[Opcode, tuple[str, str]] = {Opcode.MAXIMUM: ("<", "<="), Opcode.MINIMUM: (">", ">=")}
-"""How an update compares with an element that it leaves as it is: a float, whose zeros have signs; an integer."""
+"""How an update compares with an element that it leaves unchanged: for floats, since zeros have signs; for integers."""
 
 _OFTEN = 32
 """Updates for each element of an array: with fewer, whether one changes a maximum is hard to foresee, and the
@@ -72,8 +72,9 @@ def emit_scatter(instruction: HloInstruction, given: Inlined | None = None) -> E
 
 
 class ScatterEmitter:
-    """The text of one kernel, and the loops and updates in it. `stem`: what the kernel's name ends with; `given`: the
-    operands that the kernel computes; `combiner`: another one, whose type the kernel's array has."""
+    """The text of one kernel, and the loops and updates in it. `stem`: the end of the kernel's name; `given`: the
+    operands that the kernel computes; `combiner`: replaces the instruction's own combiner, and gives the type of the
+    kernel's array."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class ScatterEmitter:
         if given is not None:
             self.text.read_parameters(given.computation)
         self._across = len(self._columns.get(self.count, (None,)))
-        """How many vectors the indices are, which stand side by side."""
+        """The number of index vectors, which are the columns of a matrix."""
         self._roles: dict[str, int] = {}
         self._extents: dict[PlanLoop, Expr] = {}
         self._steps: dict[PlanLoop, Offsets] = {}
@@ -177,8 +178,8 @@ class ScatterEmitter:
         return array, tests
 
     def _update_owned(self, loop: PlanLoop, owned: int) -> None:
-        """The updates of whole windows by their owners. Who owns a window is hard to foresee, so a block of indices is
-        sorted out first, without a jump::
+        """The updates of whole windows by their owners. Branches on the owner would be mispredicted, so a loop without
+        branches first selects the thread's own indices in a block::
 
             for block in range(0, n0, 1024):
                 count = 0
@@ -222,7 +223,7 @@ class ScatterEmitter:
             self.update_all((array, indices, updates), base=base)
 
     def step(self, loop: PlanLoop, i: Expr) -> Offsets:
-        """What step `i` of a loop adds to the offsets."""
+        """The terms that step `i` of a loop adds to the offsets."""
         strides = self._steps.get(loop)
         if strides is None:
             array, indices, updates = loop.array, loop.indices // self._across, loop.updates
@@ -264,7 +265,7 @@ class ScatterEmitter:
         return self._starts
 
     def _element(self, operand: int, offset: Expr, column: int = 0) -> Expr:
-        """The element of an operand at an offset; `column`: of which vector, if it is several."""
+        """The element of an operand at an offset. `column` chooses a vector, if the operand consists of several."""
         columns = self._columns.get(operand)
         if columns is None:
             return self._buffers[operand].load(offset).at(self.writer.depth)

@@ -1,4 +1,4 @@
-"""What the kernels of scatter loop over: the indices, and the elements of a window.
+"""The loops of scatter's kernels: over the indices, and over the elements of a window.
 
 Every array is dense, so an offset in it is a sum of loop variables times strides. Loops of one step are left out, and
 loops that step evenly through all arrays are merged.
@@ -54,7 +54,7 @@ def _strides(dimensions: Sequence[int]) -> list[int]:
 
 
 def _merged(loops: Sequence[PlanLoop]) -> list[PlanLoop]:
-    """The loops without those of one step, and with neighbours merged where that gives the same offsets."""
+    """The loops, without loops of one step; neighbours are merged where that gives the same offsets."""
     result: list[PlanLoop] = []
     for loop in loops:
         if loop.extent == 1:

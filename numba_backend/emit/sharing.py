@@ -69,7 +69,7 @@ def is_update(fused: FusedBody, root: HloInstruction) -> bool:
 
 
 def _reads_what_is_replaced(user: HloInstruction, root: HloInstruction) -> bool:
-    """True for a dynamic-slice of which the update replaces, element by element, what it uses, or nothing."""
+    """True for a dynamic-slice if element i of it is overwritten by element i of the update, or by none."""
     own = user.operands[0] is root.operands[0] and reads_of_its_own(user, root)
     return own and user not in _read_elsewhere((root.operands[1],))
 

@@ -1,9 +1,9 @@
 """The sizes of a fused computation: which dimensions always have the same size, and their names in the kernel.
 
-A size is an argument of the kernel, so one compiled kernel serves all sizes. Two exceptions make better loops:
-sizes of an inner loop up to `LITERAL_LIMIT` are written into the text (the loops unroll), and dimensions of size 1 have
-been removed before. A loop of more than `FEW` turns around one whose end is an argument gains nothing from a literal.
-So a batch of 16 has the kernels of a batch of 12 (`mark_loops`).
+A size is an argument of the kernel, so one compiled kernel serves all sizes. Two exceptions make better loops: sizes of
+an inner loop up to `LITERAL_LIMIT` are written into the text (the loops unroll), and dimensions of size 1 have been
+removed before. A loop of more than `FEW` iterations gains nothing from a literal if the end of its inner loop is an
+argument. So a batch of 16 has the kernels of a batch of 12 (`mark_loops`).
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ class Sizes:
         self._outer.add(self._find((instruction, dimension)))
 
     def mark_loops(self, domain: HloInstruction, dimensions: Sequence[int]) -> None:
-        """There will be loops over these dimensions of the domain, one in the other in their order. The sizes of those
-        around a loop whose end is an argument are arguments too, unless they have few turns."""
+        """Declare nested loops over these dimensions of the domain, outermost first. If the end of a loop is an
+        argument, the sizes of the loops around it are arguments too, unless they have few iterations."""
         for d in sorted(dimensions, reverse=True):
             root = self._find((domain, d))
             if root in self._outer or domain.shape.dimensions[d] > LITERAL_LIMIT:
@@ -198,7 +198,7 @@ class Sizes:
 
 
 def _parts(instruction: HloInstruction) -> Iterator[tuple[Dimension, Dimension]]:
-    """The dimensions of a slice or of an operand of a concatenation, each after the one that it is a part of."""
+    """Pairs of dimensions (whole, part): slices of an array, and operands of a concatenation."""
     if instruction.opcode is Opcode.SLICE:
         for d, stride in enumerate(instruction.attributes.strides):
             if stride == 1:

@@ -40,7 +40,7 @@ MAX_GROUPS = 64
 
 
 class RowSorter:
-    """What all kernels that sort rows share: the rows along one dimension of the arrays, and scratch memory.
+    """The base of all kernels that sort rows: the rows along one dimension of the arrays, and scratch memory.
 
     The operands of the kernel are the arrays, then one block of scratch memory for each entry of `scratch`.
     """

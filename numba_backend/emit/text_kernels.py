@@ -14,9 +14,9 @@ def text_kernel(
     name: str, lines: Sequence[str], element_type: ElementType, pointers: Mapping[str, ElementType],
     sizes: Mapping[str, int], extent: int, cost: float,
 ) -> tuple[EmittedKernel, list[str]]:  # fmt: skip
-    """The kernel whose body is `lines` for each `b` from `lo` to `hi`, and the names of the pointers that it uses,
-    which are its operands in this order. Sizes that the text does not use are no parameters either. `cost`: of one
-    `b`, in nanoseconds."""
+    """The kernel with the body `lines` for each `b` from `lo` to `hi`, and the names of the pointers that it uses,
+    which are its operands in this order. Sizes that the text does not use are no parameters either. `cost`: nanoseconds
+    of one `b`."""
     text = Text(name, tuple(lines), element_type, tuple(pointers.items()), tuple(sizes))
     used = text.program()[1]
     roles = {key: (number, None) for number, key in enumerate(used)}

@@ -1,11 +1,11 @@
-"""Kernels that are written as text: transforms, linear algebra.
+"""Compile kernels that are written as text: transforms, linear algebra.
 
-The text is Python, of which a loop program is read. In it `T` is the element type and `R` its real type, so that one
-text serves real and complex matrices: ``T(x)`` is a real number as an element, ``abs1(x)`` is |re x| + |im x|,
-``sq(x)`` is |x|^2, and ``r = hypot(f, g)`` is a statement. `EPS`, `TINY` (the least normal number), `HUGE` (the
-largest), `SMALL` and `LARGE` (whose fourth powers are neither 0 nor infinite) are numbers of the type. Operators on
-complex numbers become calls of the dialect. ``w[i, j]`` is an element of a *view*: where it is, the view says. Sizes
-may be literals, and loops may go inward in the program that was read.
+The text is Python, and is read as a loop program. In it `T` is the element type and `R` its real type, so that one text
+serves real and complex matrices: ``T(x)`` is a real number as an element, ``abs1(x)`` is |re x| + |im x|, ``sq(x)`` is
+|x|^2, and ``r = hypot(f, g)`` is a statement. `EPS`, `TINY` (the least normal number), `HUGE` (the largest), `SMALL`
+and `LARGE` are numbers of the type; the fourth powers of the last two are neither 0 nor infinite. Operators on complex
+numbers become calls of the dialect. ``w[i, j]`` is an element of a *view*, which says where it is stored. Sizes may be
+literals, and loops may go inward in the program that was read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..runtime.kernel import KernelSource, Parameter
 from .kernel import memory_type
 
 LANES = {ElementType.F32: 16, ElementType.F64: 8}
-"""So many matrices, or rows to transform, are computed side by side."""
+"""The matrices, or rows to transform, that are computed together, one in each lane of a vector."""
 
 _CALLS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 _PARTS = {"complex64": "float32", "complex128": "float64"}
@@ -47,7 +47,7 @@ def kernel_of(name: str, text: str, parameters: Sequence[tuple[str, str]]) -> Ke
 
 
 class Step(Protocol):
-    """A change of what a program does in which order. It is a frozen dataclass."""
+    """A transformation of a program that keeps its results. It is a frozen dataclass."""
 
     def applied(self, block: Block) -> Block:
         """The statements after the step."""
@@ -169,7 +169,7 @@ class _Expand(ast.NodeTransformer):
         return node
 
     def _is_of_complex(self, node: ast.AST) -> bool:
-        """True for an expression whose value is complex."""
+        """True for an expression with a complex value."""
         match node:
             case ast.Name(id=name):
                 return self._is_complex or name in self._complex

@@ -8,7 +8,7 @@
                 ...                                     those that it is better than move up; it takes its place
                 worst = <the key of the last one, once there are n1>
 
-An element whose key equals that of an earlier one comes after it.
+If the keys of two elements are equal, the earlier element comes first.
 """
 
 from __future__ import annotations

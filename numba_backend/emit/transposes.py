@@ -1,7 +1,7 @@
-"""Transposes of arrays of any rank, in tiles that read and write whole lines of the cache.
+"""Emit transposes of arrays of any rank, in tiles that read and write whole cache lines.
 
-The most minor dimensions of the operand together are a *run*: elements that lie side by side there. Those of the result
-are a run too. A tile is a piece of either run, and one index of each other dimension::
+The most minor dimensions of the operand together are a *run*: elements that are contiguous there. The most minor
+dimensions of the result are a run too. A tile is a piece of either run, and one index of each other dimension::
 
     for m in range(m0): ...                       froms[count] = ...; the offset of each element of the result's run
     for tile in range(lo, hi):
@@ -20,9 +20,9 @@ are a run too. A tile is a piece of either run, and one index of each other dime
                 for m in range(16):
                     out[target + tos[k] + (l + m)] = turned[k * pitch + (l + m)]
 
-So a dimension of 8 bytes costs no more than a long one: its neighbours fill the line. The compiler turns the blocks in
-registers (`runtime/block_moves.py`); the last block of a row overlaps the one before. Tiles follow each other along the
-dimensions that are minor in both arrays, whose pages are then the same.
+So a dimension of 8 bytes costs no more than a long one: its neighbours fill the line. The compiler transposes the
+blocks in registers (`runtime/block_moves.py`); the last block of a row overlaps the one before. Tiles follow each other
+along the dimensions that are minor in both arrays, so that they stay within the same pages.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _MOST_ENTRIES = 1024
 _BLOCK, _LEAST_BLOCK = 16, 4
 
 _WHOLE_LINES = 4
-"""Blocks of elements of so many bytes read whole lines. Those of smaller ones would ask for a line again after others,
-which may lie a power of two apart, have driven it out of the cache: the rows of a tile are copied first."""
+"""Blocks of elements of so many bytes read whole lines. Blocks of smaller elements would read a line twice, and lines
+that are a power of two apart may have evicted it in between: so the rows of a tile are copied first."""
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Dimensions of the result whose elements lie side by side in an array, minor to major; of the last one a tile has
-    `chunk` indices."""
+    """Dimensions of the result with elements that are contiguous in an array, minor to major; a tile has `chunk`
+    indices of the last one."""
 
     dimensions: tuple[int, ...]
     chunk: int
@@ -102,7 +102,7 @@ def moved_parameter(root: HloInstruction) -> tuple[HloInstruction, tuple[int, ..
 
 
 def _capacity(width: int) -> int:
-    """Elements of the local array of a tile, whose rows have a pitch."""
+    """Elements of the local array of a tile, including the padding of its rows."""
     return 2 * _tile_elements(width)
 
 
@@ -122,8 +122,8 @@ def least_bytes() -> int:
 
 
 def tiles_of(sizes: Sequence[int], where: Sequence[int], width: int) -> Tiles | None:
-    """How to cut the transpose to an array of `sizes`, whose dimension `where[e]` is dimension e of the operand; None
-    where there is no block to turn."""
+    """How to cut the transpose to an array of `sizes`: its dimension `where[e]` is dimension e of the operand. None if
+    there is no block to transpose."""
     rank, cache_line = len(sizes), target_machine().cache_line
     if math.prod(sizes) * width < least_bytes() or where[-1] == rank - 1:
         return None
@@ -159,7 +159,7 @@ def tiles_of(sizes: Sequence[int], where: Sequence[int], width: int) -> Tiles | 
 
 
 class TransposeEmitter:
-    """Writes the kernel of a transpose: `writer` and `sizes` are those of its nest."""
+    """Write the kernel of a transpose, with the `writer` and the `sizes` of its nest."""
 
     def __init__(
         self, writer: Writer, sizes: Sizes, root: HloInstruction, parameter: HloInstruction, where: Sequence[int],
@@ -255,7 +255,8 @@ class TransposeEmitter:
         self, to: Name, at: Expr, source: Name, start: Expr, length: Expr, piece: int, name: str,
         stream: Name | None = None,
     ) -> None:  # fmt: skip
-        """Copies neighbours, by pieces if there are so many; non-temporal stores of lines if `stream` says so."""
+        """Copy neighbours, in pieces of `piece` if there are so many; non-temporal stores of lines if `stream` says
+        so."""
         writer = self.writer
         both = stream is not None and piece == max(self.line // self.width, 1)
         with writer.if_(length >= piece), writer.loop(f"{name}_tile", ZERO, length, step=piece) as first:

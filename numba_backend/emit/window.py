@@ -1,8 +1,8 @@
 """Kernels of reduce-window. Cumulative windows are in `window_scan.py`, most windows over short rows in
 `window_joint.py`.
 
-Along the last dimension, results are computed a block at a time, so that loops vectorise; the loop over all other
-dimensions is the one that is sliced::
+Along the last dimension, results are computed a block at a time, so that loops vectorise. Threads share the loop over
+all other dimensions::
 
     for row in range(lo, hi):
         for k0 in range(3):                                  # the window, dimension by dimension

@@ -44,7 +44,7 @@ NOTHING = WindowDimension()
 
 
 def axes_of(sizes: Sequence[int], counts: Sequence[int], window: Window) -> list[Axis]:
-    """The axes; neighbours that the window does not change are merged, and those of size 1 are left out."""
+    """The axes. Neighbours that the window does not change are merged, and axes of size 1 are left out."""
     axes: list[Axis] = []
     for size, count, part in zip(sizes, counts, window, strict=True):
         if not is_trivial(part):

@@ -13,7 +13,7 @@ that they lack only what is sixteen before them, so that vectors are combined on
             last[j] = maximum(last[j], a[v + j + 16])
             a[v + j + 16] = last[j]
 
-What is before the block, or after its end, counts as the extremum so far. Floats are held as integer keys
+Positions before the block, or after its end, count as the extremum so far. Floats are held as integer keys
 (`key_functions`): the maximum of these is one instruction. Long rows are cut into pieces, as in `window_scan.py`.
 """
 
@@ -38,7 +38,7 @@ VECTOR = 16
 VECTOR_BITS = 256
 """Wider vectors make the ends of rows longer, and the kernel takes longer to compile."""
 LEAST = 64
-"""Rows of fewer elements advance side by side: here they would fill few vectors."""
+"""Shorter rows are scanned several at a time, one in each lane: here they would fill few vectors."""
 
 _FUNCTIONS = {Opcode.MAXIMUM: "maximum", Opcode.MINIMUM: "minimum"}
 
@@ -63,7 +63,7 @@ _PLAIN = frozenset(
 
 
 class _Extrema(Scans):
-    """What the kernels share."""
+    """The base of both kernels."""
 
     def __init__(self, instruction: HloInstruction, scan: Scan, name: str) -> None:
         super().__init__(instruction, scan, name)
@@ -100,7 +100,7 @@ def emit_extremum_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel
 
 
 def emit_extrema(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
-    """The scan along rows, or along their pieces, whose start values are then in output 1."""
+    """The scan along rows, or along their pieces; then output 1 has the start values of the pieces."""
     own = _Extrema(instruction, scan, "scan_extrema")
     text, writer = own.text, own.writer
     cut = scan.pieces > 1
@@ -125,7 +125,8 @@ def _block(
     own: _Extrema, source: Buffer, output: Buffer, offset: Callable[[Expr], Expr], width: Name, so_far: Name,
     arrays: Sequence[Name],
 ) -> None:  # fmt: skip
-    """The extrema of one block; `so_far` is that of all before it, and of all of it afterwards."""
+    """The extrema of one block. `so_far` is the extremum of all elements before it, and afterwards includes the
+    block."""
     writer, (a, b, last) = own.writer, arrays
     with writer.lanes("j", VECTOR) as j:
         for array in arrays:

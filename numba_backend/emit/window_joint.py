@@ -1,9 +1,9 @@
 """Kernels of windows over short rows: several rows of results at a time, along all other dimensions first.
 
 A reducer of one operation may take the elements of a window in any order. So rows of the array are combined first, into
-a local array, and then neighbours along the last dimension. Where rows of the array and of the results correspond
-(``n1 == m1 * s1``), all rows of a group are one loop along the last dimension, which also computes the few results at
-the edges, wrongly; these are then computed again, one by one::
+a local array, and then neighbours along the last dimension. Where rows of the array and of the results correspond (``n1
+== m1 * s1``), all rows of a group are one loop along the last dimension. That loop computes wrong values for the few
+results at the edges, and these are then computed again, one by one::
 
     for group in range(lo, hi):
         for row in range(top, bottom):
@@ -44,7 +44,7 @@ GROUPS = 16
 VECTOR = 16
 
 _AGAIN = (Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.AND, Opcode.OR)
-"""Operations of which an element may be an operand again."""
+"""Operations that may take an element twice without changing the result."""
 
 
 def joins_rows(instruction: HloInstruction) -> bool:
@@ -209,7 +209,7 @@ class _Joint:
             at_an_edge()
 
     def _nothing(self) -> Expr:
-        """What changes no result: the init value, where it may take part again."""
+        """A value that changes no result: the init value, if the operation may take it twice."""
         opcode = reducer_opcode(self.reducer)
         if opcode in _AGAIN:
             return self.init
@@ -219,7 +219,7 @@ class _Joint:
         return cast(self.init.type, one)
 
     def _edges(self, rows: Expr, first: Name) -> None:
-        """The results whose windows reach out of a row, for all rows of the group."""
+        """The results with windows that reach out of a row, for all rows of the group."""
         writer, text, last = self.writer, self.text, self.last
         part = last.part
         reach = dilated(part.size, part.window_dilation) - 1

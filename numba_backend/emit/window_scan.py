@@ -9,11 +9,11 @@ Across columns (the scanned dimension is not the last) all columns advance toget
         for j in range(start, stop):
             out[row + j] = out[last + j] + x[row + j]          # row = top + r * n1, last = row - n1
 
-Along rows, each step must wait for the one before, so several rows advance side by side, as lanes. If there are few
+Along rows, each step must wait for the one before, so several rows advance together, one in each lane. If there are few
 long rows, they are cut into pieces: one kernel reduces each piece, one scans the sums, and the last one scans all
 pieces as if they were rows. Rows of maxima and minima are in `window_extrema.py`.
 
-Sums of f32 are held in f64 between steps, so that they are as exact as those of a tree.
+Sums of f32 are held in f64 between steps, so that they are as exact as sums in a tree.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Scan:
 
 
 def scan_of(instruction: HloInstruction) -> Scan | None:
-    """What a reduce-window scans; None if it is not cumulative."""
+    """How a reduce-window scans its operand; None if it is not cumulative."""
     window, sizes = instruction.attributes.window, instruction.operands[0].shape.dimensions
     moving = [d for d, part in enumerate(window) if not is_trivial(part)]
     if len(moving) != 1:
@@ -86,7 +86,7 @@ class Row:
 
 
 class Scans:
-    """What the kernels of one scan share."""
+    """The base of the kernels of one scan."""
 
     def __init__(self, instruction: HloInstruction, scan: Scan, name: str) -> None:
         self.instruction, self.scan = instruction, scan
@@ -231,7 +231,7 @@ def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
 
 
 def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
-    """The scan along rows, or along their pieces, whose start values are then in outputs count, count + 1, ..."""
+    """The scan along rows, or along their pieces; then outputs count, count + 1, ... have the pieces' start values."""
     own = _Lanes(instruction, scan)
     text, writer = own.text, own.writer
     bytes_held = max(t.bit_width for t in own.held_types) // 8
@@ -263,7 +263,7 @@ def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
 
 @dataclass(frozen=True, slots=True)
 class _Lane:
-    """One of the rows (or pieces) that advance side by side."""
+    """One of the rows (or pieces) that advance together."""
 
     number: int
     row: Expr
