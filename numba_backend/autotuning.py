@@ -1,4 +1,4 @@
-"""Schedules for a program, timed on this machine; the fastest is kept.
+"""Time schedules for a program on this machine, and keep the fastest.
 
 Changes of steps are tried one after the other: jumps in place of a kernel for a whole loop, how long a thread's share
 takes, the width of vectors; then, of each kernel with an algorithm, each `Split` of half and of twice the size. A
@@ -6,9 +6,8 @@ change stays if the program is faster by more than the noise, in rounds in which
 floats between 1/2 and 1, integers 0, so that indices are valid. The schedules are kept in the store, under the key of
 the program, and another process asks no more.
 
-A program is not tuned if it acts other than through its results, if it has a loop whose number of turns depends on its
-arguments, or if it runs on several devices: what it does with drawn arguments would say nothing, or do harm. The log
-says so.
+A program is not tuned if it has side effects, if it has a loop with a trip count that depends on its arguments, or if
+it runs on several devices: running it with drawn arguments would say nothing, or do harm. The log says so.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ def _why_not(module: HloModule) -> str | None:
 
 
 Changes = list[tuple[str, Callable[[Steps], Steps]]]
-"""Of a kernel's steps, or of those of all, which exclude each other."""
+"""Steps of one kernel, or of all kernels; at most one of these changes can be kept."""
 
 
 def _with(step: KernelStep) -> Callable[[Steps], Steps]:

@@ -1,4 +1,4 @@
-"""What a module says of how its kernels are made: their schedules, and their compiler.
+"""A module's attributes for its kernels: their schedules, and their compiler.
 
 Both are attributes of the module, so they are seen in its text, and are a part of the key under which its program is
 stored: ``frontend_attributes={hloom_schedules="*:\\n    Vectors(bits=256)\\n"}``. Users give schedules

@@ -1,7 +1,7 @@
 """NumbaCompiler: HLO in, executable out. A program that is stored is loaded; any other goes through `compiling.py`.
 
-This file and what it imports, with `stored_programs.py`, are all that a process needs whose programs are stored: no
-pass, no emitter. One that only calls elementary functions outside of jit does not even need a store.
+A process with stored programs needs only this file, its imports and `stored_programs.py`: no pass, no emitter. A
+process that only calls elementary functions outside of jit does not even need a store.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From HLO to an executable, through all stages: passes, buffers, code.
+"""Compile HLO to an executable, through all stages: passes, buffers, code.
 
 `compiler.py` imports this when a program is not stored, or when somebody asks what a stored one is made of.
 """
@@ -34,7 +34,7 @@ def compiled(module: HloModule, target: Target, key: str | None = None) -> Numba
 
 
 def details_of(module: HloModule, target: Target) -> Details:
-    """What the stages make of a module, whose program came from the store."""
+    """Run the stages for a module with a program that came from the store, and return their results."""
     bodies = FusedComputations()
     optimized, records = pipeline(target, bodies, schedules_of(module)).run(module)
     return _staged(optimized, target, bodies, records, to_keep=False)[0]
@@ -72,7 +72,7 @@ def _staged(
 
 
 class _Details:
-    """What the stages made, which calls do not need and people ask for."""
+    """The results of the stages that people ask for, and that calls do not need."""
 
     def __init__(
         self, module: HloModule, lowered: LoweredModule, assignment: BufferAssignment, records: Sequence[PassRecord]
@@ -84,7 +84,7 @@ class _Details:
         self._records = tuple(records)
 
     def frame(self) -> Frame:
-        """What calls need besides the program."""
+        """The data that calls need besides the program."""
         module, assignment = self.module, self._assignment
         donated = [
             (k, place.allocation.index)

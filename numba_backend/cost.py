@@ -1,13 +1,14 @@
-"""How long a kernel takes, estimated: one walk over its loop program, with the sizes of one call.
+"""Estimate how long a kernel takes: one walk over its loop program, with the sizes of one call.
 
     nanoseconds(program, {"lo": 0, "hi": 512, "n0": 1000}, machine)
 
-Loops count with their trips; an innermost loop is done in vectors of the machine's registers, where elements that are
-loaded or stored side by side count by their bytes, and others one by one. An estimate decides whether work is worth a
-second thread, so a factor of two does not matter, and the numbers are those of processors at some 3 GHz: of a hundred
-programs that take 10 to 300 us on a Zen 4, half of which were not looked at when the numbers were chosen, half are
-estimated within a factor of 1.3, and nine in ten within 3. They are not measured on each machine (`machine_speed.py`):
-programs that are stored would then differ from one process to the next, as others disturb the measurement.
+Loops count with their trips. An innermost loop is computed in vectors of the machine's registers: contiguous elements
+that are loaded or stored count by their bytes, and others one by one. An estimate decides whether work is worth a
+second thread, so a factor of two does not matter, and the numbers are for processors at some 3 GHz. They were checked
+on a hundred programs that take 10 to 300 us on a Zen 4, and chosen by looking at half of them only: half of the
+programs are estimated within a factor of 1.3, and nine in ten within 3. They are not measured on each machine
+(`machine_speed.py`): programs that are stored would then differ from one process to the next, as others disturb the
+measurement.
 
 The names below `UNKNOWN_TRIPS` are for what no program tells: loops that end where data say so, and decisions that are
 made before there is a program.
@@ -50,9 +51,9 @@ VECTOR = 0.3
 DIVISION = 1.2
 """The same of a division or a square root."""
 LOOP, TURN = 2.0, 0.4
-"""Of a loop whose end is not in the text, to begin; and of an iteration that is not part of a vector."""
+"""To begin a loop without a literal end; and an iteration that is not part of a vector."""
 UNKNOWN_TRIPS = 16
-"""Of a loop whose end depends on data."""
+"""Iterations of a loop that ends where data say so."""
 MERGED = 3.0
 """Of an element in one merge of a sort."""
 EXCHANGED_BYTE = 0.008
@@ -89,12 +90,12 @@ Values = dict[str, int]
 
 
 def nanoseconds(program: LoopProgram, values: Mapping[str, int], machine: Machine) -> float:
-    """What a call of a kernel takes on one thread. `values`: of its sizes, and the bounds `lo` and `hi`."""
+    """Nanoseconds of a call of a kernel on one thread. `values`: its sizes, and the bounds `lo` and `hi`."""
     return _Walk(_facts_of(program), machine).block(program.body, dict(values), None)
 
 
 class _Facts:
-    """What is known of a program, whatever its sizes are."""
+    """The facts about a program that do not depend on its sizes."""
 
     def __init__(self, program: LoopProgram) -> None:
         self.local: set[str] = set()
@@ -187,10 +188,10 @@ class _Walk:
         self.facts = facts
         self.register = machine.register_bytes
         self.loops = 0
-        """Around a statement. What is outside of all is done once, and belongs to the call."""
+        """The number of loops around a statement. Statements outside of all loops run once, and belong to the call."""
 
     def block(self, block: Block, values: Values, vector: _Vector | None) -> float:
-        """`vector`: the loop whose neighbours are in one register; None: numbers are computed one by one."""
+        """`vector`: the loop that is vectorised; None: numbers are computed one by one."""
         total = 0.0
         for statement in block:
             match statement:
@@ -315,7 +316,7 @@ class _Walk:
         return 0.0 if step == 0 else ELEMENT / 4 if abs(step) <= FEW else ELEMENT  # a part of whole registers
 
     def _indirect(self, index: Expr) -> float:
-        """What an index takes besides sums and products."""
+        """Nanoseconds of an index, besides its sums and products."""
         total = 0.0
         for part in index.walk():
             if isinstance(part, Load):
@@ -326,8 +327,8 @@ class _Walk:
 
 
 def _is_vector(loop: For) -> bool:
-    """True for a loop whose iterations are elements of vectors: it has none inside but those that are unrolled, and
-    stores nothing that depends on the iteration before."""
+    """True for a loop with iterations that are elements of vectors: all loops inside are unrolled, and it stores
+    nothing that depends on the iteration before."""
     if loop.kind == "lanes":
         return True
     carried: set[str] = set()

@@ -1,7 +1,7 @@
-"""dot as a BLAS call: which matrices it multiplies, for any order of its dimensions in memory, without copies.
+"""Compile dot as a BLAS call: which matrices it multiplies, for any order of its dimensions in memory, without copies.
 
-An operand is a batch of matrices when its dimensions form three groups (batch, free, contracting), each group lies in
-memory like one dimension, and the free or the contracting group has stride 1.
+An operand is a batch of matrices under two conditions. Its dimensions form three groups (batch, free, contracting), and
+each group is stored like one dimension; and the free or the contracting group has stride 1.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Programs of one elementary function, which need no pass and no emitter: their kernels come with the package.
 
 Outside of jit each elementary function is a program (`tracer/functions.py`), and often the first that a process runs.
-`runtime/native_code/elementary.txt` has the kernel of each, for each combination of types and of arrays and scalars,
-as the stages make it, and `runtime/native_code.py` its machine code for most processors; elsewhere the text is compiled
-and stored as every kernel is. `tools/native_code.py` writes the file, and a test compares it with what the stages make.
+`runtime/native_code/elementary.txt` has the kernel of each, for each combination of types and of arrays and scalars, as
+the stages make it. `runtime/native_code.py` has its machine code for most processors; on all others the text is
+compiled and stored as every kernel is. `tools/native_code.py` writes the file, and a test compares it with the kernels
+that the stages make.
 
     program power f32[n],f32[] -> f32 grain 19048 nanoseconds 1.05 ir 1c2f0b5d77a9e0e4
     def fused_power(lo, hi, x0, x1, out):
@@ -11,8 +12,8 @@ and stored as every kernel is. `tools/native_code.py` writes the file, and a tes
         for i in range(lo, hi):
             out[i] = pow(x0[i], v0)
 
-`grain` and `nanoseconds` are those of `ProgramBuilder.kernel`, for an element; `ir` is a digest of the LLVM IR that the
-text becomes: where it is another one, the machine code is out of date.
+`grain` and `nanoseconds` are arguments of `ProgramBuilder.kernel`, for one element; `ir` is a digest of the LLVM IR
+that the text becomes: where it is another one, the machine code is out of date.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def result_maker(shape: Shape) -> Callable[[], DeviceBuffer]:
 
 
 class Frame(NamedTuple):
-    """What calls need besides the program: who gives memory, how much, and for what."""
+    """The data that calls need besides the program: the parameters and results, which parameters are donated,
+    memory."""
 
     name: str
     parameters: tuple[Shape, ...]
@@ -78,7 +79,7 @@ class Frame(NamedTuple):
 
 
 class Details(Protocol):
-    """What a program is made of, which calls do not need."""
+    """The parts of a program that people ask for, and that calls do not need."""
 
     module: HloModule
     program: Program
@@ -111,9 +112,9 @@ class NumbaExecutable(Executable):
         self._parameters, self._results, self._donated = frame.parameters, frame.results, frame.donated
         self._arena_size = arena_size
         self._fresh = tuple(map(result_maker, frame.results))
-        """What makes each result's buffer."""
+        """Functions that make the results' buffers."""
         self._retyped = tuple(k for k, p in self._donated if self._results[k] != self._parameters[p])
-        """Results that have another type or layout than the parameter whose memory they take over."""
+        """Donated results with another type or layout than the parameter that they are stored over."""
 
     @lazy_property
     def _details(self) -> Details:

@@ -20,7 +20,7 @@ from .output_fusion import OutputMemory, in_place, is_output_fusion, memory_of, 
 
 
 class _Known:
-    """What is known of fused computations of one structure."""
+    """The facts about fused computations of one structure."""
 
     def __init__(self, body: FusedBody) -> None:
         self.body = body
@@ -35,7 +35,7 @@ As many as have `_MOST_INSTRUCTIONS` together, a few megabytes."""
 
 
 def _forget() -> int:
-    """Forget them. Nobody knows how much memory that is."""
+    """Forget them. The number of bytes that this frees is unknown, so it returns 0."""
     _known.clear()
     return 0
 
@@ -93,7 +93,7 @@ class FusedComputations:
         return found
 
     def _taken_over(self, instruction: HloInstruction) -> dict[int, int] | None:
-        """For an outlined loop: by result, the operand whose memory it takes over. None for others."""
+        """For an outlined loop: result -> the operand that it is stored over. None for others."""
         if instruction not in self._loops:
             is_loop = is_outlined_loop(instruction)
             self._loops[instruction] = overwritten(instruction.attributes.calls) if is_loop else None

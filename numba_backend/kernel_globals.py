@@ -1,4 +1,4 @@
-"""The globals with which a printed kernel runs outside of this library, under plain Numba."""
+"""The globals that a printed kernel needs to run outside of this library, under plain Numba."""
 
 from __future__ import annotations
 

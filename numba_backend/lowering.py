@@ -1,4 +1,4 @@
-"""From a fused, scheduled module with buffers to a program: rows for each instruction that computes something.
+"""Lower a fused, scheduled module with buffers to a program: rows for each instruction that computes something.
 
 A row is an instruction of the program's table; "row" means this in this file. Fusions become kernels, dots BLAS calls,
 while and conditional jumps. An instruction that has a buffer but no work (tuple, bitcast) has no row.
@@ -58,7 +58,7 @@ LOWERED: Mapping[Opcode, str] = {
 
 
 NOWHERE = Argument("pointer", -1, 0)
-"""The argument for an empty array that nobody reads or writes."""
+"""The argument for an empty array, which is never read or written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +136,11 @@ class _Lowering(LoweringContext):
         """Of instructions on unpacked operands, or in an output fusion: buffers are not assigned to them."""
         self._given_results: dict[HloInstruction, list[Argument]] = {}
         self._followers: list[HloInstruction] = []
-        """What follows the instruction whose row is made, in an output fusion."""
+        """The instructions that follow the current instruction in an output fusion."""
         self._pieces: Pieces | None = None
         """Its pieces."""
         self._inlined: dict[int, tuple[FusedBody, Sequence[Argument]]] = {}
-        """The operands that the kernel of the scatter computes whose rows are made."""
+        """The operands that the kernel of the current scatter computes itself."""
         self._rules: Mapping[Opcode, Callable[[HloInstruction], None]] = {
             Opcode.FUSION: self._fusion,
             Opcode.DOT: self._dot,
@@ -178,7 +178,7 @@ class _Lowering(LoweringContext):
 
     @contextmanager
     def _naming(self, instruction: HloInstruction) -> Iterator[None]:
-        """A builder that cannot have a row does not know whose it is."""
+        """Name the instruction in the error of a builder that cannot have a row; the builder does not know it."""
         try:
             yield
         except LoweringRefused as error:
@@ -232,7 +232,7 @@ class _Lowering(LoweringContext):
         self.kernel(instruction.name, kernel, [self.place(s) for s in operands], [self.place(s) for s in outputs])
 
     def _native_loop(self, instruction: HloInstruction) -> None:
-        """One kernel. What it does not overwrite in place gets a copy of the initial value first."""
+        """One kernel. A result that is not stored over its operand first gets a copy of the initial value."""
         fused = instruction.attributes.calls
         operands = [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(instruction)]
         outputs = self.assignment.leaves(instruction)
@@ -325,7 +325,7 @@ class _Lowering(LoweringContext):
         return self.place(place) if place.size else NOWHERE
 
     def _input_fusion(self, fusion: HloInstruction, scatter: HloInstruction) -> None:
-        """The rows of a scatter whose kernel computes some of its operands."""
+        """The rows of a scatter with a kernel that computes some of its operands."""
         body = fusion.attributes.calls
         inputs = [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(fusion)]
         results = [self._place_or_nowhere(s) for s in self.assignment.leaves(fusion)]
@@ -488,8 +488,8 @@ class _Lowering(LoweringContext):
         return tiles(dot, rows, wanted, _given_band(fusion, dot))
 
     def _stage_of(self, member: HloInstruction, rows: int, product: EmittedKernel | None = None) -> Stage:
-        """A member of an output fusion: `product`, or the kernel of a fusion, whose results may be where operands
-        were."""
+        """A member of an output fusion: `product`, or the kernel of a fusion. Results of the fusion may be stored over
+        operands."""
         operands, results = self.operands(member), self.results(member)
         if product is not None:
             return self._stage(member.name, product, operands, results, 0, member)
@@ -582,7 +582,7 @@ class _Lowering(LoweringContext):
 
 
 def _given_band(fusion: HloInstruction, dot: HloInstruction) -> GivenBand | None:
-    """What is known of a product's left-hand side, from a mask; None if nothing is."""
+    """The band of a product's left-hand side that a mask leaves; None if there is no mask."""
     lhs, attributes = dot.operands[0], dot.attributes
     rank = lhs.shape.rank
     if rank != len(attributes.lhs_batch_dims) + 2 or tuple(attributes.lhs_batch_dims) != tuple(range(rank - 2)):

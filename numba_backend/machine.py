@@ -3,9 +3,9 @@
 `this_machine()` is read from the system; `hloom machine` prints it, with the speeds that `machine_speed.py` measures.
 `HLOOM_MACHINE="register_bytes=32"` gives other numbers than the system's, by the names of the fields.
 
-A decision asks `target_machine()`, the machine that is compiled for: this one, or that of ``with compiling_for(...)``.
-Programs that are compiled ahead of time are for `ANY_TARGET`, and tests make machines of their own. A limit is a part
-of a cache, written where it is used: ``target_machine().second_cache // 2``.
+A decision asks `target_machine()`, the machine that is compiled for: this one, or the machine of ``with
+compiling_for(...)``. Programs that are compiled ahead of time are for `ANY_TARGET`, and tests make machines of their
+own. A limit is a part of a cache, written where it is used: ``target_machine().second_cache // 2``.
 """
 
 from __future__ import annotations
@@ -88,13 +88,13 @@ _target: ContextVar[Machine | None] = ContextVar("target", default=None)
 
 
 def target_machine() -> Machine:
-    """The machine that is compiled for: that of `compiling_for`, else this one."""
+    """The machine that is compiled for: the machine of `compiling_for`, else this one."""
     return _target.get() or this_machine()
 
 
 @contextmanager
 def compiling_for(machine: Machine) -> Iterator[None]:
-    """What is compiled inside is for another machine."""
+    """Compile for another machine inside of the context."""
     token = _target.set(machine)
     try:
         yield
@@ -152,8 +152,8 @@ _LEVEL_4 = _LEVEL_3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"
 
 @functools.cache
 def x86_level() -> int:
-    """For which level of x86-64, as its ABI numbers them, code should be: 4 (AVX-512, where full registers pay), 3
-    (AVX2 and FMA); 0: none of these, or unknown."""
+    """The level of x86-64, as its ABI numbers them, that code should be compiled for: 4 (AVX-512, where full registers
+    pay), 3 (AVX2 and FMA); 0: none of these, or unknown."""
     words = frozenset((cpu_description() or "").split())
     if words >= _LEVEL_4 and registers_of(words)[1] == 64:
         return 4

@@ -1,11 +1,11 @@
-"""How fast this machine is: a measurement of about a second, kept in the kernel store.
+"""Measure how fast this machine is, in about a second, and keep the result in the kernel store.
 
     memory      a[i] = b[i] + c * d[i] in f64 over arrays of 48 MB each, on all threads; 24 bytes for each element
     arithmetic  products of matrices with 384 rows and columns, in f32 and f64, by the BLAS that programs use
 
 Pieces of a millisecond or a few are measured, an eighth of the arrays or one product, and the best one counts: so other
 processes, which take the cores for some milliseconds at a time, disturb little. A piece of the arrays comes again when
-all others have been through the caches. What was measured is kept under a name with the CPU and the number of threads.
+all others have been through the caches. The results are kept under a name with the CPU and the number of threads.
 
 People see these numbers: `hloom machine` prints them, and timelines compare kernels with them. No decision reads them.
 A measurement differs from one process to the next, and programs that are stored must not; `cost.py` estimates with
@@ -46,7 +46,7 @@ _TRIAD = KernelSource(
 
 
 def machine_speed(measure_again: bool = False) -> MachineSpeed:
-    """What was measured before on such a machine with as many threads; else it is measured now."""
+    """The speeds that were measured before on such a machine with as many threads; else they are measured now."""
     threads = get_num_threads()
     name = f"machine-{digest([cpu_description() or '', str(threads), _TRIAD.source])[:16]}.json"
     store = default_store()

@@ -58,7 +58,7 @@ from .schedule.steps import EVERY, Jumps, Schedules
 KERNEL_LIMITS = FusionLimits(
     members=400,  # the compile time of a kernel grows faster than linearly with its length
     externals=48,  # each is an argument of the kernel
-    outputs=48,  # the same; and the compiler compares each pair of pointers of which one is written through
+    outputs=48,  # the same; and the compiler compares each written pointer with all others
     stages=4,  # of a softmax there are two, of a layer normalisation with its gradient four
     parts=MANY_PARTS,
     serial_elements=1 << 15,  # less work is not worth a second thread
@@ -112,7 +112,7 @@ def pipeline(
     return Pipeline(
         target.name,
         (
-            Partition(),  # a program of whole arrays for several devices becomes that of one device
+            Partition(),  # a program of whole arrays for several devices becomes a program of one device
             KnownComposites(has_small_kernel),  # before calls are inlined, and composites are no longer known
             CallInliner(),  # all passes below see plain operations
             LayoutErasure(),  # so that all passes may assume row-major
@@ -121,7 +121,7 @@ def pipeline(
             SlicesOfLoops(),  # before what knows the ranges of indices, which removes the clamps that this adds
             RangeSimplifier(),  # goes through whole programs, once; simplification then meets the known tests
             simplify,
-            WholeSystems(has_small_kernel),  # after simplification, which drops what nobody reads
+            WholeSystems(has_small_kernel),  # after simplification, which drops unused values
             LayoutAssignment(is_matrix),  # of a simple program, which has few choices and nothing that misleads
             LayoutNormalization(),  # the passes after it need row-major again
             replace(simplify, only_after="layout-normalization"),  # transposes that now meet other transposes
@@ -140,7 +140,7 @@ def pipeline(
             MarkInBounds(),  # what is known of an index may not hold outside of its loop: nothing moves from here on
             UnshareLoopState(),  # after the last pass that merges equal values
             Fusion(KERNEL_LIMITS),  # the last pass that changes where values are computed
-            ExcessPrecision(),  # what is not stored need not be rounded
+            ExcessPrecision(),  # values that are not stored keep their excess precision
             BufferLayouts(target),  # buffers are known now
             FlattenCallGraph(),  # each loop body gets one caller: buffers are assigned once for each computation
             MemoryScheduler(),  # schedules kernels, not the operations in them

@@ -1,13 +1,13 @@
-"""Whole programs on disk, beside the kernels: a process that traces a known program runs no pass, imports no emitter.
+"""Keep whole programs on disk, beside the kernels: a process that traces a known program runs no pass and no emitter.
 
 A program is found by a hash of all that decides it: what the unoptimised HLO computes (hlo/content_key.py: without
 names and lines of the user's program), the target, the machine with its caches, the number of threads, the settings,
 and what `environment_key` collects: the CPU, the versions of the libraries, the files of this library
 (`runtime/installation.py`). So entries never become stale, only unused.
 
-What is kept (`runtime/portable.py`) is data: words, names of kernels in the store, bytes of constants, shapes as text.
-It is trusted as kernels are (`runtime/store_disk.py`) and deleted with them. Of a program that calls Python, or holds
-an address that has no name, nothing is kept: it is compiled in each process.
+A stored program (`runtime/portable.py`) is data: words, names of kernels in the store, bytes of constants, shapes as
+text. It is trusted as kernels are (`runtime/store_disk.py`) and deleted with them. A program that calls Python, or
+holds an address that has no name, is not stored: each process compiles it.
 
 Passes run as ever if somebody wants to see or check them (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_CHECK_RULES). If
 somebody asks what a program from the store is made of, such as its kernels, the passes run then.
@@ -40,8 +40,8 @@ from .runtime.threads import get_num_threads
 from .settings import is_watched, with_effect
 
 SETTINGS: list[Callable[[], object]] = []
-"""Functions that give the values, as plain data, of settings in this process that passes or emitters read. Whoever adds
-such a setting adds it here; one in the environment needs nothing, if its name begins with HLOOM_."""
+"""Functions that give the values, as plain data, of settings in this process that passes or emitters read. Add each
+such setting here, unless it is in the environment under a name that begins with HLOOM_."""
 
 _MOST_BYTES = 1 << 24
 """A larger program is not kept: its constants would fill the disk."""
@@ -115,8 +115,8 @@ def _from_bytes(block: bytes) -> tuple[dict[str, Any], bytes]:
 
 @functools.cache
 def environment_key() -> str | None:
-    """What a program depends on besides its module and settings: the machine, the versions of what constants are
-    computed with, this library. None where the state of its files is not known."""
+    """A program depends on this besides its module and settings: the machine, the versions of the libraries that
+    constants are computed with, this library. None where the state of its files is not known."""
     own = installation()
     if own is None:
         return None

@@ -50,7 +50,7 @@ _SAMPLES = 20_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Work:
-    """What one row of a program does, once: the subject of its spans."""
+    """The work of one row of a program, done once: the subject of its spans."""
 
     program: str
     name: str
@@ -64,7 +64,7 @@ class Work:
     flops: int | None
     source: str
     element_type: str
-    """What it computes in, as the result's type says."""
+    """The type of its computation, as the result's type says."""
 
 
 class _Source:
@@ -167,7 +167,7 @@ class _Spans:
         return [(work, n, ns) for work, n, ns in found if work is not None]
 
     def work(self, address: int) -> Work | None:
-        """The row at an address; None for a program of which nothing is known, as it is gone."""
+        """The row at an address; None if the program is gone, so that nothing is known about it."""
         if address not in self._works:
             place = bisect_right(self._addresses, address) - 1
             program = self._sorted[place] if place >= 0 else None
@@ -281,7 +281,7 @@ def _python_name(origin: HloInstruction | None) -> str:
 
 
 def _waits_for_python(rows: Iterable[Span], reported: Iterable[Span]) -> Iterator[Span]:
-    """How long calls of Python waited for the GIL: from the beginning of the row to that of the function."""
+    """How long calls of Python waited for the GIL: from the beginning of the row to the beginning of the function."""
     begun: dict[int, list[int]] = {}
     for span in reported:
         if span.track is Track.LIBRARIES:

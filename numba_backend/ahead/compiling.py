@@ -1,4 +1,4 @@
-"""From an HLO module to a standalone program: the passes of the backend, buffers, rows."""
+"""Compile an HLO module to a standalone program: the passes of the backend, buffers, rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the matrices of one product of a batch begin, for the kernels of products."""
+"""Find where the matrices of one product of a batch begin, for the kernels of products."""
 
 from __future__ import annotations
 

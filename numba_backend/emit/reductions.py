@@ -1,4 +1,4 @@
-"""Which nest a fused computation with reductions has."""
+"""Choose the loop nest of a fused computation with reductions."""
 
 from __future__ import annotations
 

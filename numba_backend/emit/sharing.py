@@ -1,4 +1,4 @@
-"""Which outputs of a kernel may overwrite which of its operands: the rule that buffer assignment asks for."""
+"""Decide which outputs of a kernel may overwrite which operands: the rule that buffer assignment asks for."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The rules of the pass `expand` for this backend: those of `hlo/passes/expand/`, and those for types and forms that
-its kernels, BLAS and LAPACK do not support. A rule that helps every backend belongs in `hlo/passes/expand/`."""
+"""The rules of the pass `expand` for this backend: the rules of `hlo/passes/expand/`, and rules for types and forms
+that the backend's kernels, BLAS and LAPACK do not support. A rule that helps every backend belongs in
+`hlo/passes/expand/`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Expansion of convolution into one of the canonical forms, for which this backend has rows.
+"""Expand convolution into one of the canonical forms that this backend has rows for.
 
-It adds transposes, which fuse with their neighbours. Two more forms are those of derivatives by the kernel, where what
-is added up are the images and the positions of the window: a convolution with a window that is larger than its result.
+It adds transposes, which fuse with their neighbours. Two more forms are derivatives by the kernel. They sum over the
+images and the positions of the window: a convolution with a window that is larger than its result.
 
     channels first:  input [f, b, s...], kernel [i, o, s...], result [f, b, s...]
     channels last:   input [f, s..., b], kernel [i, s..., o], result [s..., b, f]
@@ -104,13 +104,13 @@ def not_reversed(convolution: HloInstruction) -> HloInstruction | None:
 
 def turned_numbers(spatial: int) -> ConvolutionDimensionNumbers:
     """The dimension numbers of the derivative by the input of a canonical convolution, channels first: the kernel is
-    [input, output, s...], where input and output are those of this convolution."""
+    [input, output, s...], where input and output are the features of this convolution."""
     return replace(canonical_numbers(spatial, False), kernel_input_feature=0, kernel_output_feature=1)
 
 
 def wants_turned_kernel(convolution: HloInstruction) -> bool:
-    """True for a derivative by the input, channels first, whose kernel is read as it lies: from its end, with inputs
-    and outputs exchanged."""
+    """True for a derivative by the input, channels first, that reads its kernel without a copy: from its end, with
+    inputs and outputs exchanged."""
     attributes: ConvolutionAttributes = convolution.attributes
     window = attributes.window
     if not window or attributes.dimension_numbers != turned_numbers(len(window)):

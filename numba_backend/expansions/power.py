@@ -1,4 +1,4 @@
-"""Powers whose exponent is a small multiple of one half, as products and a square root."""
+"""Expand powers with a small multiple of one half as exponent into products and a square root."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMPUTED = {ElementType.F16: ElementType.F32, ElementType.BF16: ElementType.F64
 do not overflow where the result does not."""
 _LARGEST = 8.0
 _SIMPLIFIED = frozenset((-1.0, 0.0, 1.0, 2.0, 3.0))
-"""What the algebraic simplifier writes for every type."""
+"""Exponents that the algebraic simplifier handles for every type."""
 
 
 def small_power(instruction: HloInstruction) -> HloInstruction | None:

@@ -6,7 +6,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.passes.expand.sort import topk_by_sort
 
 MAX_SELECTED = 64
-"""The largest k for which elements are inserted into the result one by one."""
+"""The largest k up to which elements are inserted into the result one by one."""
 
 
 def large_topk(instruction: HloInstruction) -> HloInstruction | None:

@@ -61,8 +61,8 @@ def convolution_as_stencil(convolution: HloInstruction) -> HloInstruction | None
 
 
 def _is_stencil(convolution: HloInstruction) -> bool:
-    """True for one channel of the input and one of results a group, few taps, and neighbours that are read side by
-    side."""
+    """True for one channel of the input and one of results a group, few taps, and contiguous elements for neighbouring
+    results."""
     attributes: ConvolutionAttributes = convolution.attributes
     numbers, window = attributes.dimension_numbers, attributes.window
     kernel = convolution.operands[1].shape.dimensions
@@ -104,7 +104,7 @@ def _padded(array: HloInstruction, parts: Sequence[WindowDimension | None]) -> H
 def _read(
     array: HloInstruction, shape: Shape, parts: Sequence[WindowDimension | None], tap: Sequence[int]
 ) -> HloInstruction:
-    """What the results read of the padded array for an element of the window."""
+    """The elements of the padded array that the results read for one element of the window."""
     starts = [0 if part is None else n * part.window_dilation for n, part in zip(tap, parts, strict=True)]
     return _slice(array, starts, [start + size for start, size in zip(starts, shape.dimensions, strict=True)])
 

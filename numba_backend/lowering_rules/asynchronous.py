@@ -1,6 +1,6 @@
 """Rows of queues to and from the host: Python calls that put and take arrays. A token has no bytes, so no row.
 
-The queues are those of `hlo/host_queues.py`, which all backends share. A row that waits lets other threads run.
+All backends share the queues of `hlo/host_queues.py`. A row that waits lets other threads run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _outfeed(context: LoweringContext, instruction: HloInstruction) -> None:
 
 @register(Opcode.SEND, how="Python: puts into the channel's queue")
 def _send(context: LoweringContext, instruction: HloInstruction) -> None:
-    """The result is (data, context, token). Nobody reads the data there, but its buffer must hold them."""
+    """The result is (data, context, token). The data in it are never read, but its buffer must hold them."""
     data, name = instruction.operands[0].shape, channel(instruction.attributes.channel_id)
 
     def put(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:

@@ -1,6 +1,7 @@
 """Rows of collectives: calls into Python, in which the device that runs the program exchanges data with the others.
 
-Which device that is, the thread knows (`hlo/collectives`). What devices send is read where it lies, in their arenas.
+The thread knows which device that is (`hlo/collectives`). Data of other devices are read in their arenas, without a
+copy.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _collective(context: LoweringContext, instruction: HloInstruction) -> None:
     def together(operands: Sequence[NDArray], results: Sequence[NDArray]) -> None:
         collective(current_communicator(), operands, results)
 
-    host_row(context, instruction, together, repeatable=False)  # nobody else would come again
+    host_row(context, instruction, together, repeatable=False)  # the other devices would not join again
 
 
 @register(Opcode.REPLICA_ID, how="a copy from the device's own numbers")

@@ -304,7 +304,7 @@ def _gradient_first(context: LoweringContext, instruction: HloInstruction, sizes
 
 
 def _image_memory(geometry: copies.Geometry, tile: Tile) -> PieceMemory:
-    """For the copy of an image. What a tile reads beyond the end does not matter."""
+    """Memory for the copy of an image. A tile may read beyond its end, since those values are not used."""
     width = geometry.sizes.element_type.byte_width
     return PieceMemory(geometry.image * width, tile.columns * width)
 

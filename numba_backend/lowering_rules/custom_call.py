@@ -1,6 +1,6 @@
 """custom-call: a row that calls the registered function; a native function is called without Python. LAPACK's
-factorisations of small matrices are kernels, of others rows that call LAPACK. Memory that nobody has written is there
-already: no row."""
+factorisations of small matrices are kernels, of others rows that call LAPACK. Uninitialised memory needs no row: it is
+there already."""
 
 from __future__ import annotations
 

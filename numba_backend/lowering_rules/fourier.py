@@ -1,9 +1,10 @@
-"""fft as rows of kernels, without a library: along the last dimensions, one after the other.
+"""Lower fft to rows of kernels, without a library: along the last dimensions, one after the other.
 
-A transform of real numbers of even length n is one of n / 2 complex numbers, which its numbers are taken for, and what
-separates the two. Other lengths are transformed as complex numbers. Many short rows are transformed side by side
-(`emit/fourier_lanes.py`), others one after the other (`emit/fourier.py`), for which a length with a prime factor above
-13 is a convolution with a chirp (Bluestein's). Here is decided which kernels are called with which lengths and tables.
+A transform of real numbers of even length n is a transform of n / 2 complex numbers: pairs of real numbers are taken
+for complex ones, and a last step separates the two. Other lengths are transformed as complex numbers. Many short rows
+are interleaved and transformed together (`emit/fourier_lanes.py`), others one after the other (`emit/fourier.py`). In
+the latter, a length with a prime factor above 13 is a convolution with a chirp (Bluestein's). This file decides which
+kernels are called with which lengths and tables.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class _Rows:
         return self._side_by_side and lanes.fits(self._real, items, n)
 
     def _lanes(self, rows: lanes.Rows, items: int, n: int, source: Argument, target: Argument, scale: float) -> None:
-        """Rows side by side, with transforms of length n."""
+        """Interleaved rows, with transforms of length n."""
         passes = lanes.passes_of(n)
         assert passes is not None
         width = self._real.byte_width
@@ -222,7 +223,7 @@ class _Rows:
 
 
 def _block(n: int, inner: int, width: int) -> int:
-    """How many columns are transformed side by side: so many that they stay in the second-level cache."""
+    """How many columns are transformed together: so many that they stay in the second-level cache."""
     if inner == 1:
         return 1
     block = _MOST_COLUMNS
@@ -241,7 +242,7 @@ def _pairs(values: np.ndarray, real: ElementType) -> np.ndarray:
 
 @functools.lru_cache(256)
 def _table(real: ElementType, passes: tuple[int, ...], inverse: bool, scale: float) -> np.ndarray:
-    """The scale, the sign, and for each pass but the last the roots by which its results are multiplied."""
+    """The scale, the sign, and for each pass but the last the roots that multiply its results."""
     parts = [np.array([scale, -1 if inverse else 1], real.dtype)]
     m = math.prod(passes)
     for number, p in enumerate(passes[:-1]):

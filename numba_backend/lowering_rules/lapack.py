@@ -1,8 +1,8 @@
-"""Rows that call LAPACK: the calls themselves, and kernels for what stands before and after them.
+"""Write rows that call LAPACK: the calls themselves, and kernels for the work before and after them.
 
-LAPACK takes matrices column by column, so a kernel copies the operand in that order, and results back. What a triangle
-is enough for (potrf, trsm) is done in place instead, as its transpose. Which arguments a routine takes, and what its
-results mean, is in `lapack_targets.py`.
+LAPACK takes matrices column by column, so a kernel copies the operand in that order, and results back. Routines that
+read only a triangle (potrf, trsm) work in place instead, on the transpose. Which arguments a routine takes, and what
+its results mean, is in `lapack_targets.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Given: TypeAlias = "str | int | float | Array"
 
 
 class Batch:
-    """What the rows of one instruction share: `count` matrices of an element type."""
+    """The base of the rows of one instruction: `count` matrices of an element type."""
 
     def __init__(self, context: LoweringContext, name: str, element_type: ElementType, count: int) -> None:
         self.context, self.name, self.element_type, self.count = context, name, element_type, count

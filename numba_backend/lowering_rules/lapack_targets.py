@@ -1,5 +1,5 @@
-"""The custom calls of LAPACK's routines as rows: for each what it calls, on copies of its operands, and what is made of
-the results. What they mean is in `hlo/custom_call_targets/`, file by file in the same order.
+"""Lower the custom calls of LAPACK's routines to rows: the routine that each calls, on copies of its operands, and the
+results. `hlo/custom_call_targets/` says what they mean, file by file in the same order.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Target:
         return complex_ if self.element_type.is_complex else real
 
     def info(self) -> Array:
-        """Room for an answer that nobody wants."""
+        """Memory for an info that is not a result."""
         return self.batch.scratch(S32)
 
 

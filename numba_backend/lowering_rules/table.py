@@ -17,10 +17,10 @@ from ..runtime.program import Argument, LoweringRefused, ProgramBuilder
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PieceMemory:
-    """Scratch memory of which each piece has a part, needed only while the piece is computed."""
+    """Scratch memory with a part for each piece. A part is needed only while the piece is computed."""
 
     nbytes: int
-    """Of a piece; a kernel finds its part as if there were one for each piece, side by side."""
+    """Bytes of a part. A kernel finds its part as if the parts of all pieces followed each other."""
     more: int = 0
     """Bytes after the last one that may be read."""
 
@@ -36,8 +36,8 @@ class Step:
 
 
 class LoweringContext(ABC):
-    """What a rule is offered. A row is an instruction of the program's table. Where there are none but calls of kernels
-    and copies, as in a native loop, all others are refused: LoweringRefused."""
+    """The interface that a rule writes rows with. A row is an instruction of the program's table. Where there are none
+    but calls of kernels and copies, as in a native loop, all others are refused: LoweringRefused."""
 
     has_blas = False
     """True if `builder` can call BLAS; if not, a kernel has to do the work."""
@@ -80,8 +80,8 @@ class LoweringContext(ABC):
 
     @abstractmethod
     def copy(self, target: Argument, source: Argument, nbytes: int, name: str) -> None:
-        """Add a row that copies bytes to a place that does not overlap, in threads if they are many; `name` is that of
-        the instruction."""
+        """Add a row that copies bytes to a place that does not overlap, in threads if they are many; `name` is the
+        instruction's name."""
 
     def product(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
         """Add a row that computes the instruction's result, c, as a matrix product or a batch of them, and what follows
@@ -90,7 +90,8 @@ class LoweringContext(ABC):
 
     def by_pieces(self, pieces: int, steps: Sequence[Step]) -> None:
         """Add a row that calls the kernels of the instruction one after another, all of them for one piece and then for
-        the next, and after them what follows it in an output fusion, which may have other pieces."""
+        the next. After them the row runs the instructions that follow in an output fusion, which may have other
+        pieces."""
         raise LoweringRefused("it has pieces")
 
 
@@ -108,7 +109,8 @@ SHARE: dict[Opcode, ShareRule] = {}
 
 @dataclass(frozen=True, slots=True)
 class OutputRows:
-    """The rows of an instruction's result, of which an output fusion may be computed one piece after another."""
+    """The rows of an instruction's result. They may be computed in pieces, each followed by the rest of an output
+    fusion."""
 
     leading: tuple[int, ...]
     """The dimensions of the result that number the rows."""
@@ -124,7 +126,7 @@ OUTPUT_ROWS: dict[Opcode, OutputRowsRule] = {}
 """Filled by the files of the families. For opcodes that are not here, nothing follows."""
 
 HOW: dict[Opcode, str] = {}
-"""What computes the row, in a few words for `docs/ops.md`."""
+"""For `docs/ops.md`, in a few words: how the row is computed."""
 
 
 def register(*opcodes: Opcode, how: str = "") -> Callable[[LoweringRule], LoweringRule]:

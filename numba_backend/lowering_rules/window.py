@@ -1,7 +1,7 @@
 """Rows of reduce-window and select-and-scatter: one kernel, or the kernels of a scan for cumulative windows.
 
-What follows a window, such as the division of an average, is computed from a few rows of its results at a time, while
-they are in the cache.
+Instructions that follow a window, such as the division of an average, are computed from a few rows of its results at a
+time, while they are in the cache.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _reduce_window(context: LoweringContext, instruction: HloInstruction) -> Non
 
 
 def _output_rows(instruction: HloInstruction) -> OutputRows | None:
-    """What follows may also go through whole images."""
+    """The instructions that follow may also go through whole images."""
     shape = instruction.shape
     if not shape.is_array or shape.byte_size < least_bytes() or scan_of(instruction) is not None:
         return None

@@ -306,7 +306,7 @@ class _Emitter(Storage):
                 number = parameter.output if parameter.output is not None else parameter.operand
                 assert number is not None
                 memory = (outputs if parameter.output is not None else operands)[number]
-                if memory is None:  # an array without elements, of which the kernel reads none
+                if memory is None:  # an array without elements, which the kernel never reads
                     memory = self._local_array("e", memory_type(parameter.element_type), 1)
                 memories[parameter.name] = memory
             elif isinstance(parameter, SizeParameter):

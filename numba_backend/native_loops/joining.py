@@ -1,4 +1,4 @@
-"""Which rows a native loop can hold: those that are kernels and copies and nothing else.
+"""Find the rows that a native loop can hold: those that are kernels and copies and nothing else.
 
 An instruction's rule in `../rows` runs once, with a context that keeps kernels and copies, and refuses calls of Python
 and of BLAS. `cost.py` asks what they cost, `emit.py` writes them into the loop's kernel.

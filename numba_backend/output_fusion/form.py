@@ -118,7 +118,7 @@ def fusion_of(members: Sequence[HloInstruction], outputs: Sequence[Leaf], nbytes
     root = results[0] if len(results) == 1 else make_tuple(results)
     parameters = [inner[operand] for operand in operands]
     order: dict[HloInstruction, None] = dict.fromkeys(parameters)
-    for instruction in (*moved, *results, root):  # that of the schedule; elements before what reads them
+    for instruction in (*moved, *results, root):  # as scheduled; elements before their readers
         order.update(dict.fromkeys(o for o in instruction.operands if o.opcode is Opcode.GET_TUPLE_ELEMENT))
         order[instruction] = None
     kind, name = FusionKind.OUTPUT, "output"

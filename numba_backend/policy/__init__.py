@@ -1,2 +1,2 @@
-"""Which schedule an algorithm gets on a machine: the only place that knows of cases. One file for each kind of
-algorithm; each choice has the measurement that justifies it."""
+"""Choose the schedule of an algorithm on a machine. Only this folder distinguishes cases. It has one file for each kind
+of algorithm; each choice has the measurement that justifies it."""

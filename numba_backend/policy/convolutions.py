@@ -1,8 +1,8 @@
-"""Which schedules convolutions get on a machine.
+"""Choose the schedules of convolutions for a machine.
 
-A tile of results is a few rows and a few registers of columns, whose sums are in registers while it goes through all
-taps and inputs. Channels last, columns are outputs, and the weights of a tile's columns are neighbours: in panels, or
-since there is one. Channels first, columns are positions along the rows of the copy, and rows are outputs.
+A tile of results is a few rows and a few registers of columns. Its sums are in registers while it goes through all taps
+and inputs. Channels last, columns are outputs, and the weights of a tile's columns are neighbours: in panels, or since
+there is one. Channels first, columns are positions along the rows of the copy, and rows are outputs.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def in_strips(geometry: Geometry, tile: Tile) -> Geometry:
 
 
 def _work(geometry: Geometry, tile: Tile) -> float:
-    """What an image takes, in multiplications."""
+    """The work for an image, in multiplications."""
     sizes = geometry.sizes
     columns = -(-geometry.flat // tile.columns) * tile.columns
     segments = -(-geometry.flat // geometry.lines[-1][0]) + columns // tile.columns

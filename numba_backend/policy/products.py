@@ -1,4 +1,4 @@
-"""Which products are kernels, and under which schedules, by what was measured beside OpenBLAS; all others are BLAS's.
+"""Choose which products are kernels, and their schedules, by measurements beside OpenBLAS; BLAS computes all others.
 
     1000 products of 4 x 4 by 4 x 4                   `small_products.py`, a range of the batch for each thread
     100000 x 8 by 8 x 8                               the same, a range of rows
@@ -44,15 +44,15 @@ LONG = 256
 MOST_VECTORS = 8
 """More vectors than this are a matrix."""
 VECTOR_BLOCK, VECTOR_BLOCKS = 1024, 4096
-"""The elements of a block of one vector, and of all: those of f32 take half of a first-level cache."""
+"""The elements of a block of one vector, and of all: vectors of f32 take half of a first-level cache."""
 FEW_ROWS = 3
 """With at most so many rows of results, a panel of the right-hand side is not worth a copy."""
 SUMS = 24
-"""Sums in registers, of which AVX-512 has 32; with fewer registers LLVM keeps some of these in memory."""
+"""Sums in registers. AVX-512 has 32; with fewer registers LLVM keeps some of these in memory."""
 
 SHALLOW_DEPTH, SHALLOW_TURNED_DEPTH = range(8, 257), range(8, 129)
-"""The products in a sum for which a kernel is faster, by 1.05 to 1.5 times; the second if the left-hand side is
-stored column by column, of which each tile then reads a piece of every column."""
+"""How many products in a sum make a kernel faster than BLAS, by 1.05 to 1.5 times. The second range holds if the
+left-hand side is stored column by column: each tile then reads a piece of every column."""
 SHALLOW_WORK = 1 << 21
 """Fewer multiplications are not worth a compilation, though all sizes and orders share one kernel."""
 MOST_WASTE = 1.25
@@ -128,7 +128,7 @@ def _are_halves(lhs: ElementType, rhs: ElementType, result: ElementType) -> bool
 
 
 class GivenBand(NamedTuple):
-    """What is known of the left-hand side of a product: outside of a band its elements are equal in each row."""
+    """A fact about the left-hand side of a product: outside of a band its elements are equal in each row."""
 
     band: Band
     """Of its elements [i, p]: row of the result, number of the product in the sum."""
@@ -269,7 +269,7 @@ def _ranks(long: str, few: str, block: int, indices: tuple[str, ...] = ()) -> st
 
 
 def _is_shallow(dot: HloInstruction, gemm: Gemm) -> bool:
-    """True for short sums of floats, of which a kernel writes each once."""
+    """True for short sums of floats, if a kernel writes each once."""
     rows, columns = tile_of(dot.shape.element.byte_width)
     if dot.shape.element.is_complex or gemm.m < rows or gemm.n < columns or gemm.flop < 2 * SHALLOW_WORK:
         return False
@@ -331,8 +331,8 @@ def _few_vectors(gemm: Gemm) -> Emit | None:
         return None
     block = min(VECTOR_BLOCK, VECTOR_BLOCKS // vectors)
     if is_along_sum:
-        # Rows of the matrix lie along the sum: two or more at a time are multiplied with all vectors, of which a block
-        # is copied side by side.
+        # Rows of the matrix are stored along the sum. Two or more at a time are multiplied with all vectors, and a
+        # block of the vectors is copied so that their elements are interleaved.
         rows = max(1, min(4, SUMS // vectors))
         schedule: steps.Schedule = (
             Slice(long),

@@ -32,8 +32,8 @@ SUPPORTED = frozenset((ElementType.F32, ElementType.F64, ElementType.C64, Elemen
 """Element types of products that native loops compute. The others have become these, or fusions."""
 
 MOST_WORK = 1 << 14
-"""Multiplications times bytes of an element of a product in a native loop; larger ones are left to BLAS, whose loops
-are better: 16 x 16 x 16 of f32. A multiplication of complex numbers counts as four."""
+"""Multiplications times bytes of an element of a product in a native loop: 16 x 16 x 16 of f32. Larger ones are left to
+BLAS, which has better loops. A multiplication of complex numbers counts as four."""
 MOST_VECTOR_WORK = 1 << 15
 """The same for a matrix and a vector, where BLAS has no advantage beyond its call."""
 
@@ -45,7 +45,7 @@ TILE_ROWS, WHOLE = 4, 32
 to 1.7 times as fast (4 x 32 by 32 x 32); rows of 13 would take 6 times as long."""
 
 BLOCK = 1024
-"""Elements of a longer row whose sums stay in a first-level cache."""
+"""Elements of a longer row that are computed together, so that their sums stay in a first-level cache."""
 
 LEAST_PARTIAL = 4
 """Products in a sum from which on a row of results that is alone has two sums, for even and odd ones: fewer additions
@@ -61,10 +61,10 @@ def work_of(dot: HloInstruction) -> tuple[int, bool]:
 def small_product(
     dot: HloInstruction, *, prepared: tuple[int, int] | None = None, is_sliced: bool = True, turns_b: bool = False
 ) -> EmittedKernel:
-    """The kernel of a product. Operands and result are dense; BLAS could take them too. `prepared`: this operand is a
-    copy whose rows are the steps of the sum, and this is their length, with zeros at their ends. `is_sliced`: `lo, hi`
-    is a range of the first dimension of the batch or of the rows of the result; otherwise it has one turn.
-    `turns_b`: a small rhs whose rows lie along the sum is copied into a local array first, transposed."""
+    """The kernel of a product. Operands and result are dense; BLAS could take them too. `prepared`: the number of an
+    operand that is a copy, and the length of its rows. They are the steps of the sum, with zeros at their ends.
+    `is_sliced`: `lo, hi` is a range of the first dimension of the batch or of the rows of the result; otherwise it has
+    one item. `turns_b`: a small rhs with rows along the sum is first copied into a local array, transposed."""
     gemm = gemm_of(dot)
     product = product_of_gemm(gemm)
     strides, padded, width = product.strides, "", 0

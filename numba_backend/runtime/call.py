@@ -1,4 +1,4 @@
-"""From Python into a program: a built-in function object with native code, so that a call costs as little as a call
+"""Call a program from Python: a built-in function object with native code, so that a call costs as little as a call
 of a C extension.
 
 Through ctypes a call costs 0.4 us, three times the run time of a small program. Here the runtime's own `call_program`,

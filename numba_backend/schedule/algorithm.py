@@ -1,4 +1,4 @@
-"""What a kernel computes, without an order of loops: no cache, no vector and no thread has a name here.
+"""Describe a kernel's computation without an order of loops: no cache, no vector and no thread has a name here.
 
     c[i, j] = sum over p of a[i, p] * b[p, j]
 
@@ -87,7 +87,7 @@ class Algorithm:
     """The next sum, in the name `TOTAL` and the operands' names. All have the type of sums."""
     total_type: str
     zero: Expr
-    """With which a sum begins."""
+    """The initial value of a sum."""
     adds: bool | Name = False
     """The sum is added to what the result has; a parameter: if that is not 0."""
     lines: Lines | None = None

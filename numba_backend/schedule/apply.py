@@ -1,4 +1,4 @@
-"""From a nest to a loop program: walks the loops from the outside in.
+"""Write a loop program for a nest: walk the loops from the outside in.
 
     # c[i, j] = sum over p: total + a[i, p] * b[p, j]
     # Part(dimension='j', loop='strip')                             the schedule, as data
@@ -53,9 +53,9 @@ class Walk:
         self.copies = Copies(self.here)
         self.sums = Sums(self.here, self.copies)
         self.is_collecting = False
-        """In a turn of the loop whose sums are collected."""
+        """True inside of the loop with collected sums."""
         self.narrowed: dict[str, Limits] = {}
-        """By loop: the turns that a band leaves of it."""
+        """By loop: the iterations that a band leaves of it."""
         self.operand_bands = [
             OperandBand(writer, band, self.algorithm, self.algorithm.operand(band.array))
             for band in nest.bands
@@ -80,7 +80,7 @@ class Walk:
             self._inside(nest.inside(around), around)
 
     def _take_apart(self, item: Name) -> None:
-        """Which turn of each parallel loop an item is."""
+        """Compute the iteration of each parallel loop from the number of an item."""
         writer, parallel = self.writer, self.nest.parallel
         rest = item
         whole: list[Loop] = []
@@ -113,7 +113,7 @@ class Walk:
         return self.writer.assign(name, rest - times(further, count)), further
 
     def _inside(self, loops: Sequence[Loop], around: str) -> None:
-        """What is in a turn of the loop `around`."""
+        """Write the body of the loop `around`."""
         if around:
             self._narrow_rows(around)
             loop, lanes = self.nest[around], self.nest.lanes
@@ -153,7 +153,7 @@ class Walk:
         here.known = outer
 
     def _name_starts(self) -> None:
-        """Of what the operands that are not packed have for some sums."""
+        """Name the parts of the unpacked operands' offsets that are the same for some sums."""
         packed = {pack.operand for pack in self.nest.packs}
         for access in self.algorithm.operands:
             if access.name not in packed:
@@ -229,7 +229,7 @@ class Walk:
         del self.here.starts[loop.name]
 
     def _narrow_rows(self, around: str) -> None:
-        """Of the turn of a loop over columns: the rows that have elements of the result's bands."""
+        """In an iteration of a loop over columns: go only through the rows with elements of the result's bands."""
         result = self.algorithm.result
         for band in self.nest.bands:
             rows, columns = (name for name, _ in result.strides[-2:])
@@ -241,7 +241,7 @@ class Walk:
                 self.narrowed[inner.name] = rows_of_band(self.writer, band, self.here.limits[rows], first, width)
 
     def _narrow_sums(self, loops: Sequence[Loop]) -> None:
-        """Of a turn whose sums are in registers: the terms that are in the operands' bands."""
+        """If the sums of an iteration are in registers: add only the terms in the operands' bands."""
         for band in self.operand_bands:
             rows, columns = (name for name, _ in band.access.strides[-2:])
             inner = next(x for x in loops if x.dimension == columns)

@@ -1,4 +1,4 @@
-"""The step `Band`: what of a result, or of a sum, need not be computed, since a mask hides it."""
+"""The step `Band`: skip the elements of a result, or the terms of a sum, that a mask hides."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def rows_of_band(writer: Writer, band: Band, rows: Limits, first: Expr, width: i
 
 
 class OperandBand:
-    """A band of the operand `access`, [i, p], whose rows are multiplied with packed columns. What is outside of it is
-    equal in each row (or column), so that one element says whether products with it have to be computed."""
+    """A band of the operand `access`, [i, p]; its rows are multiplied with packed columns. Outside of the band, the
+    elements of a row (or column) are equal, so that one element says whether products with them have to be computed."""
 
     def __init__(self, writer: Writer, band: Band, algorithm: Algorithm, access: Access) -> None:
         self.writer, self.band, self.access, self.algorithm = writer, band, access, algorithm

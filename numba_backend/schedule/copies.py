@@ -1,4 +1,4 @@
-"""The step `Pack`: copies of what is read of an operand."""
+"""The step `Pack`: copies of the elements of an operand that are read inside a loop."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def _words_of(step: Step) -> list[str]:
 
 
 def _check_facts(algorithm: Algorithm, given: Schedule, old: Schedule) -> None:
-    """What the policy knows of arrays cannot be said otherwise."""
+    """ScheduleError if the steps change a fact that the policy knows about arrays."""
     known = {str(s) for s in old}
     for step in given:
         if isinstance(step, Band | Padded | Padding) and str(step) not in known:
@@ -173,7 +173,7 @@ def _is_along(step: Step, dimension: str) -> bool:
 def _with_parts(
     algorithm: Algorithm, given: Schedule, old: Schedule, sizes: Mapping[str, int]
 ) -> dict[str, int]:
-    """The values of parameters: those of the steps `Part` are a part's size, and the number of parts."""
+    """The values of parameters. A step `Part` gives the size of a part, and the number of parts."""
     found = {name: value for name, value in sizes.items() if name not in _part_names(old)}
     own = {(s.dimension, s.loop) for s in old if isinstance(s, Part)}
     for step in given:

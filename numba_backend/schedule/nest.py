@@ -1,5 +1,5 @@
-"""An algorithm after the steps of a schedule: its loops in their order. A step that would change what is computed, or
-of which no loop program can be made, is refused with the reason: ScheduleError."""
+"""An algorithm after the steps of a schedule: its loops in their order. A step is refused with the reason,
+ScheduleError, if it would change the results, or if no loop program can be made of it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Nest:
     bands: tuple[Band, ...] = ()
     padding: Padding | None = None
     slice: str = ""
-    """The dimension of which `lo, hi` is a range."""
+    """The dimension that `lo, hi` is a range of."""
     any_order: bool = False
 
     def __getitem__(self, name: str) -> Loop:
@@ -96,7 +96,7 @@ class Nest:
 
     @property
     def lanes(self) -> Loop | None:
-        """The loop whose elements are a vector."""
+        """The loop that becomes a vector."""
         return next((x for x in self.loops if x.kind == "lanes"), None)
 
     def has_turns(self, loop: Loop) -> bool:
@@ -108,7 +108,7 @@ class Nest:
         return self.algorithm.dimension(loop.dimension).is_reduced
 
     def has_sums(self, loop: Loop) -> bool:
-        """Each turn of the loop has a sum of its own."""
+        """Each iteration of the loop has a sum of its own."""
         return loop.is_partial or not self.is_reduced(loop)
 
 

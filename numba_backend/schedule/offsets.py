@@ -1,4 +1,4 @@
-"""Where a walk is: the counters of the open loops, and the offsets of elements there.
+"""Track the open loops of a walk: their counters, and the offsets of elements there.
 
 An element's offset is the sum over the open loops of counter times stride. Where a turn begins, the part of it that is
 known then gets a name (`to`, `from_a`), so that inner loops add only their own counters.
@@ -30,15 +30,16 @@ class OpenLoops:
         self.numbers: dict[str, Expr] = {}
         """By loop, if parameters say how long its turns are and how many there are: the number of the turn."""
         self.counts: dict[str, Expr] = {}
-        """By loop: its turns, where it goes through a turn of another."""
+        """By loop: its trip count, if it goes through one iteration of another loop."""
         self.known: dict[str, tuple[Expr, frozenset[str]]] = {}
-        """By array: the sum of what some loops add to its elements' offset, and these loops."""
+        """By array: the sum of the terms that some loops add to its elements' offset, and these loops."""
         self.bases: dict[tuple[str, Place], Expr] = {}
         """By array and turns of loops that are written out: the offset that `name_bases` has named."""
         self.based: dict[str, Sequence[Loop]] = {}
         """By array: these loops."""
         self.rests: dict[str, tuple[Expr, frozenset[str]]] = {}
-        """By array: the sum of what other loops add to these offsets, and all loops that are in one or the other."""
+        """By array: the sum of the terms that other loops add to these offsets, and all loops with terms in one or the
+        other."""
         self.packed_steps = {
             (pad.operand, x.name): pad.step
             for pad in nest.padded
@@ -47,7 +48,7 @@ class OpenLoops:
         }
 
     def limits_of(self, loop: Loop) -> Limits:
-        """What a loop goes through: a turn of another loop, or its dimension."""
+        """The range of a loop: one iteration of another loop, or its dimension."""
         count = self.counts.get(loop.name)
         return self.limits[loop.dimension] if count is None else (ZERO, count)
 
@@ -57,7 +58,7 @@ class OpenLoops:
         return high - low
 
     def counter(self, dimension: str) -> Expr:
-        """What the open loops make of a dimension's counter."""
+        """A dimension's counter, computed from the open loops."""
         total: Expr = ZERO
         for loop in self.nest.loops:
             if loop.dimension == dimension and loop.name in self.starts:
@@ -86,7 +87,7 @@ class OpenLoops:
         return self.known.get(access.name) or (access.start, frozenset())
 
     def _opened(self, access: Access) -> frozenset[str]:
-        """The open loops of which an offset may be named: of a dimension with a table, all or none."""
+        """The open loops that may be part of a named offset. Of a dimension with a table, all or none."""
         closed = {x.dimension for x in self.nest.loops if x.name not in self.starts and access.table(x.dimension)}
         return names_of(x for x in self.nest.loops if x.name in self.starts and x.dimension not in closed)
 

@@ -9,7 +9,7 @@
     Accumulate("row")                           sums of a turn of `row` are kept in registers
     Parallel("block", "strip")                  `lo, hi` counts blocks times strips
 
-Names of variables (`names`, `start`, `count`, `above`) are for the text alone, and no part of what is printed.
+Names of variables (`names`, `start`, `count`, `above`) are for the text alone, and are not printed.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Literal
 from ..loops.expressions import Name
 
 Tail = Literal["shift", "rest", "short"]
-"""What becomes of a last turn that has fewer elements than the others. "shift": it begins earlier, so that results are
-written twice. "rest": its elements have turns of their own, one by one. "short": its inner loop is shorter; if that is
-written out, or a vector, the last element is computed again, or something else, and only what the result has is
-written."""
+"""The treatment of a last iteration with fewer elements than the others. "shift": it begins earlier, so that results
+are written twice. "rest": its elements have iterations of their own, one by one. "short": its inner loop is shorter. If
+that loop is unrolled or a vector, the last element is computed again, or an unused value, and only elements of the
+result are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class Unroll:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Each turn of a written out loop along a sum has a sum of its own. They are added at the end: so fewer additions
-    wait for others."""
+    """Each iteration of an unrolled loop along a sum has a sum of its own. They are added at the end: so fewer
+    additions wait for others."""
 
     loop: str
 
@@ -94,9 +94,9 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """At the beginning of each turn of the loop `at`, or once for all loops (""), what of an operand is read inside is
-    copied into the local array `into`, in the type of sums. `layout`: its loops, major to minor, and the most turns of
-    each."""
+    """Copy the elements of an operand that are read inside the loop `at` into the local array `into`, in the type of
+    sums. The copy is made at the beginning of each iteration, or once for all loops (""). `layout`: its loops, major to
+    minor, and the most iterations of each."""
 
     operand: str
     into: str
@@ -106,9 +106,9 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Accumulate:
-    """The sums of a turn of the loop `at` are kept in registers, and written at its end. In the parts of a reduced loop
-    that is outside of `at`, they begin with what is written, or are added to it (`adds`): rounding errors grow with the
-    length of a sum."""
+    """Keep the sums of an iteration of the loop `at` in registers, and write them at its end. If a reduced loop outside
+    of `at` has parts, the sums begin with the written values, or are added to them (`adds`): rounding errors grow with
+    the length of a sum."""
 
     at: str
     adds: bool = False
@@ -116,8 +116,8 @@ class Accumulate:
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """The sums of a turn of the loop `at`, which are made in registers one part after another, are added up in the
-    local array `into`. At the end of the turn, those that the result has are written."""
+    """Add up the sums of an iteration of the loop `at` in the local array `into`. They are made in registers, one part
+    after another. At the end of the iteration, the sums that belong to the result are written."""
 
     at: str
     into: str
@@ -140,11 +140,10 @@ class AnyOrder:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """What lies outside of a band of the array (the result, or an operand) needs no computing. The band's elements
-    [i, j] have ``i + low <= j <= i + high`` along the array's two last dimensions.
-
-    Of the result, nobody looks at the others. Of an operand, they are equal in each row (`by_columns`: column). If they
-    are 0, and the other operand's packed elements finite, products with them are left out: this is tested."""
+    """Skip elements outside of a band of the array (the result, or an operand). The band's elements [i, j] have ``i +
+    low <= j <= i + high`` along the array's two last dimensions.  Other elements of the result are never read. Other
+    elements of an operand are equal in each row (`by_columns`: column). If they are 0, and the other operand's packed
+    elements finite, products with them are left out: this is tested."""
 
     array: str
     low: Name
@@ -154,9 +153,9 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """Terms along the dimension `terms` that meet nothing but zeros around an array are left out, in a turn of the loop
-    over lanes. If an element of the operand `other` is infinite or NaN, none is: this is tested for all `weights`
-    elements of it.
+    """Leave out terms along the dimension `terms` that meet only zeros around an array, in an iteration of the loop
+    over lanes. If an element of the operand `other` is infinite or NaN, no term is left out: this is tested for all
+    `weights` elements of it.
 
     Results come in lines of `of_line`, from number `last_line` on only the last one again; a line begins
     `line_stride` cells after the one before, and `line_low` cells lie before the array's `line_size`. A line meets
@@ -174,12 +173,13 @@ class Parallel:
 
     loops: tuple[str, ...]
     above: tuple[str, ...] = field(default=(), repr=False)
-    """By loop: the number of the turn of all that are outside of it."""
+    """By loop: the number of the iteration, counted over all loops outside of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """``lo, hi`` is a range of a dimension, whose loops go through that, wherever they are: in place of `Parallel`."""
+    """``lo, hi`` is a range of a dimension, and all loops of the dimension go through that range: in place of
+    `Parallel`."""
 
     dimension: str
 
@@ -210,7 +210,7 @@ Step = (
 )  # fmt: skip
 Schedule = tuple[Step, ...]
 KernelStep = Vectors | Share | Jumps
-"""What kernels have that are not made of an algorithm, too."""
+"""The steps that kernels without an algorithm have, too."""
 
 EVERY = "*"
 """The name of all kernels of a program."""

@@ -16,10 +16,9 @@ from .offsets import OpenLoops, Place
 
 
 class Sums:
-    """The sums of a turn, each in an array of its own, of which LLVM makes registers.
-
-    A single sum without lanes is a variable, of which LLVM makes partial sums. Of several ones it would make more or
-    fewer by their number: the sum of a row would depend on how many rows are computed together.
+    """The sums of an iteration, each in an array of its own; LLVM makes registers of the arrays.  A single sum without
+    lanes is a variable, and LLVM makes partial sums of it. For several sums, the number of partial sums would depend on
+    the number of sums: the sum of a row would depend on how many rows are computed together.
     """
 
     def __init__(self, here: OpenLoops, copies: Copies) -> None:
@@ -43,7 +42,7 @@ class Sums:
             self.collected = self.writer.local_array(self.nest.collect.into, many, self.algorithm.total_type)
 
     def _places(self) -> list[Place]:
-        """Those of the sums that a turn has now, as `counts` say."""
+        """The sums of the current iteration, as `counts` say."""
         turns = [x.extent if x.is_partial else self.here.written_turns(x) for x in self.unrolled]
         return list(itertools.product(*map(range, turns)))
 
@@ -281,8 +280,8 @@ class Sums:
                 self.here.starts[loop.name] = Number(place[number])
 
     def update(self, loops: Sequence[Loop]) -> None:
-        """The innermost statements. What all lanes share is read once, just before its first use; what lanes have of
-        their own is read once in their loop."""
+        """The innermost statements. Values that all lanes share are read once, just before their first use; values that
+        differ between lanes are read once in the lanes' loop."""
         lanes = self.lanes
         at = len(loops) if lanes is None else loops.index(lanes)
         outer, inner = loops[:at], loops[at + 1 :]

@@ -7,8 +7,9 @@
     *:
         Vectors(bits=256)
 
-A name is a kernel's in `kernels()`; "*" are all kernels of a program. A printed kernel may be given as it is: of it the
-comments are read. What is read is data: names in it are short words, numbers are in bounds, nothing else is possible.
+A name is a kernel's in `kernels()`; "*" are all kernels of a program. A printed kernel may be given as it is, and only
+its comments are read. The text is read as data: names in it are short words, numbers are in bounds, nothing else is
+possible.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _ALGORITHM = re.compile(r"\w+\[.*\] = .*")
 
 
 def to_text(schedules: Schedules) -> str:
-    """The text of which `parse` reads the same."""
+    """The text that `parse` turns back into these schedules."""
     return "".join(
         f"{name}:\n" + "".join(f"    {step}\n" for step in schedule) for name, schedule in schedules.items()
     )
@@ -183,7 +184,8 @@ def _number(text: str) -> int:
 
 
 def schedules_of_user(given: str | Mapping[str, str | Sequence[Step | KernelStep]]) -> dict[str, Steps]:
-    """What a user gives: the text, or for each kernel its steps, or their lines. ScheduleError for others."""
+    """The schedules that a user gives: the text, or for each kernel its steps, or their lines. ScheduleError for
+    others."""
     if isinstance(given, str):
         return parse(given)
     found: dict[str, Steps] = {}
