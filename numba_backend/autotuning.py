@@ -2,7 +2,7 @@
 
 Changes of steps are tried one after the other: jumps in place of a kernel for a whole loop, how long a thread's share
 takes, the width of vectors; then, of each kernel with an algorithm, each `Split` of half and of twice the size. A
-change stays if the program is faster by more than the noise, in rounds in which both run by turns. Arguments are drawn:
+change stays if the program is faster by more than the noise, in rounds that run both alternately. Arguments are drawn:
 floats between 1/2 and 1, integers 0, so that indices are valid. The schedules are kept in the store, under the key of
 the program, and another process asks no more.
 
@@ -125,8 +125,8 @@ def _of_kernels(schedules: Schedules) -> Iterator[Changes]:
 
 
 def _sized(schedule: Steps, place: int, size: int) -> Callable[[Steps], Steps]:
-    """The kernel's steps, or those that have been found for it, with another size of a `Split`; what is copied of its
-    turns has room for as many."""
+    """The kernel's steps, or those that have been found for it, with another size of a `Split`; copies of its
+    iterations have room for as many."""
 
     def change(best: Steps) -> Steps:
         steps = list(best or schedule)
@@ -151,9 +151,9 @@ def _drawn(shape: Shape) -> NDArray:
 
 
 def _compared(first: NumbaExecutable, second: NumbaExecutable, inputs: Sequence[NDArray]) -> tuple[float, float]:
-    """The least seconds a call of both, in turns."""
+    """The least seconds of a call of each; the two are called alternately."""
     both = (first, second)
-    once = max([_seconds(program, inputs, 1) for program in both])  # also loads what the first call needs
+    once = max([_seconds(program, inputs, 1) for program in both])  # also loads code for the first call
     calls = max(1, min(1000, int(LEAST_SECONDS / max(once, 1e-7))))
     rounds = ROUNDS if once < MOST_SECONDS else 1
     times = [[_seconds(program, inputs, calls) for program in both] for _ in range(rounds)]

@@ -1,6 +1,7 @@
 """Compile HLO to an executable, through all stages: passes, buffers, code.
 
-`compiler.py` imports this when a program is not stored, or when somebody asks what a stored one is made of.
+`compiler.py` imports this when a program is not stored, or when a user asks for the kernels or the buffers of a stored
+one.
 """
 
 from __future__ import annotations

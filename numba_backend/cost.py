@@ -41,41 +41,41 @@ from .loops.statements import (
 from .machine import Machine
 
 BYTE = 0.015
-"""Of a vector that is loaded or stored, in a second cache or near."""
+"""Nanoseconds a byte of a vector that is loaded or stored, in a second-level cache or near."""
 LOCAL_BYTE = 0.005
-"""The same in a local array, which is in registers or in the first cache."""
+"""The same in a local array, which is in registers or in the first-level cache."""
 ELEMENT = 0.4
-"""Of an element that is loaded or stored by itself."""
+"""An element that is loaded or stored by itself."""
 VECTOR = 0.3
-"""Of an operation on one vector register, or on a number outside of vectors."""
+"""An operation on one vector register, or on a number outside of vectors."""
 DIVISION = 1.2
-"""The same of a division or a square root."""
+"""The same for a division or a square root."""
 LOOP, TURN = 2.0, 0.4
 """To begin a loop without a literal end; and an iteration that is not part of a vector."""
 UNKNOWN_TRIPS = 16
 """Iterations of a loop that ends where data say so."""
 MERGED = 3.0
-"""Of an element in one merge of a sort."""
+"""An element in one merge of a sort."""
 EXCHANGED_BYTE = 0.008
-"""Of a byte of a key in one step of a sorting network, in vectors."""
+"""A byte of a key in one step of a sorting network, in vectors."""
 LOOKED_AT, INSERTED = 0.5, 10.0
-"""Of an element that is compared with the least of the k largest, or moved; and of one that becomes one of them."""
+"""An element that is compared with the least of the k largest, or moved; and an element that becomes one of them."""
 TRANSFORMED = 0.25
-"""Of a complex number of f32 in one pass of length 2 of a Fourier transform."""
+"""A complex number of f32 in one pass of length 2 of a Fourier transform."""
 
 OPERATION, OPERATION_OF_FUNCTION, UPDATED, MULTIPLICATION = 0.05, 0.6, 0.2, 0.3
-"""In a loop that may be one kernel, before there is a program: of an operation, or of an elementary function, on one
-element of a fused computation; of an element that is updated in place; of a multiplication of a small product."""
+"""In a loop that may be one kernel, before there is a program: an operation, and an elementary function, on one element
+of a fused computation; an element that is updated in place; a multiplication of a small product."""
 KERNEL_OF_LOOP = 40_000.0
 """A kernel that takes as long is a row of its own, which threads share, and no part of a native loop."""
 PARTED, TURN_OF_PART = 300_000.0, 100.0
-"""A native loop over a batch runs part by part if it takes at least this long: two threads then gain. A turn takes a
-thread's part at least so long: its kernels' loops take some 20 each to begin."""
+"""A native loop over a batch runs part by part if it takes at least this long: two threads then gain. An iteration
+takes at least so long for a thread's part: its kernels' loops take some 20 each to begin."""
 PATIENCE = 100_000.0
 """A short native loop that takes less does not look for interrupts itself."""
 
 FEW = 8
-"""A loop of so many iterations, by its text, is unrolled into the one around it."""
+"""A loop with at most so many iterations, as a literal, is unrolled into the loop around it."""
 
 _DIVISIONS = frozenset(("/", "//", "%", "divide", "sqrt", "rsqrt", "idiv", "irem", "remainder"))
 FUNCTIONS: Mapping[str, float] = {
@@ -102,9 +102,9 @@ class _Facts:
         self.bounds: set[str] = set()
         """Names on which the ends of loops and tests of sizes depend."""
         self.vectors: dict[int, _Vector | None] = {}
-        """By loop."""
+        """The vectors, by loop."""
         self.work: dict[tuple[int, int, int], float] = {}
-        """By statement, vector and bytes of a register."""
+        """The work, by statement, vector and bytes of a register."""
         assigned: dict[str, list[Expr]] = {}
         wanted: list[Expr] = []
         for statement in walk(program.body):
@@ -141,10 +141,10 @@ class _Vector:
         stored = {statement.pointer.name for statement in loop.body if isinstance(statement, Store)}
         is_literal = loop.start is None and isinstance(loop.stop, Number)
         self.in_registers = is_literal and stored <= local
-        """Its results are in registers: local arrays of known sizes."""
+        """The results of the loop are in registers: local arrays of known sizes."""
         self.steps: dict[str, int | None] = {loop.variable.name: 1}
         self.first: set[int] = set()
-        """Of each buffer, what loads or stores elements of it first: others find these near."""
+        """The expressions and statements that access a buffer first. Later ones find its elements in the cache."""
         seen: set[str] = set()
         for statement in walk(loop.body):
             if isinstance(statement, Assign):

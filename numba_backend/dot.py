@@ -57,7 +57,7 @@ class _Matrices:
 
 
 def _group(sizes: Sequence[int], strides: Sequence[int], dimensions: Sequence[int]) -> tuple[int, int] | None:
-    """(size, stride) of dimensions seen as one; None if they do not lie in memory like one."""
+    """(size, stride) of dimensions seen as one; None if they are not stored like one dimension."""
     total, stride = 1, 1
     for d in reversed(dimensions):
         if sizes[d] == 1:
@@ -105,8 +105,8 @@ def _free(rank: int, batch: tuple[int, ...], contracting: tuple[int, ...]) -> tu
 
 def is_matrix(shape: Shape, batch: Sequence[int], contracting: Sequence[int]) -> bool:
     """True when BLAS can take an array with these dot dimensions as a batch of matrices, without a copy. The array is
-    dense, its dimensions in any order. The free and the contracting dimensions must each lie in memory like one
-    dimension, and one of the two must have stride 1. Batch dimensions may lie anywhere."""
+    dense, its dimensions in any order. The free and the contracting dimensions must each be stored like one dimension,
+    and one of the two must have stride 1. Batch dimensions may have any strides."""
     if shape.num_elements == 0:
         return True
     free = [d for d in range(shape.rank) if d not in batch and d not in contracting]

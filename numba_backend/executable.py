@@ -59,7 +59,7 @@ _BYTES = np.dtype(np.uint8)
 
 
 def result_maker(shape: Shape) -> Callable[[], DeviceBuffer]:
-    """A function that makes buffers for results of this shape; what is in them is not defined."""
+    """A function that makes buffers for results of this shape; their contents are undefined."""
     return allocator(shape.byte_size, _SmallResult, _LargeResult, shape)
 
 
@@ -99,7 +99,7 @@ class NumbaExecutable(Executable):
     """A compiled module. Safe to call from several threads at once."""
 
     def __init__(self, frame: Frame, program: Program, find_details: Callable[[], Details]) -> None:
-        """`find_details` runs when somebody asks what the program is made of."""
+        """`find_details` runs when a user asks for kernels, buffers or passes."""
         self._frame = frame
         self._program = program
         self._find_details = find_details
@@ -211,8 +211,8 @@ class NumbaExecutable(Executable):
 
 
 def ready(frame: Frame, program: Program, find_details: Callable[[], Details]) -> NumbaExecutable:
-    """The executable of a program that was not made in this process. `find_details`: the stages, which run when
-    somebody asks what it is made of."""
+    """The executable of a program that was not made in this process. `find_details`: the stages. They run when a user
+    asks for kernels, buffers or passes."""
     find = functools.cache(find_details)
     program.title, program.twin = frame.name, lambda: find().program
     return NumbaExecutable(frame, program, find)

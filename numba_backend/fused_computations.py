@@ -30,8 +30,8 @@ class _Known:
 
 _MOST_INSTRUCTIONS = 4096
 _known: dict[tuple[object, ...], _Known] = {}
-"""By structure, of all modules: with another constant or another batch, many fusions of a program are what they were.
-As many as have `_MOST_INSTRUCTIONS` together, a few megabytes."""
+"""The facts by structure, for all modules: many fusions of a program are the same with another constant or another
+batch. As many as have `_MOST_INSTRUCTIONS` together, a few megabytes."""
 
 
 def _forget() -> int:

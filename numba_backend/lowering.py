@@ -83,7 +83,7 @@ class LoweredModule:
     arena_size: int
     """Bytes of the arenas, one after another, and of the scratch memory after them, enough for every row."""
     data: portable.PortableProgram | None = None
-    """The program as data for another process, if that was asked for and can be."""
+    """The program as data for another process, if that was requested and is possible."""
 
 
 def lower(assignment: BufferAssignment, bodies: FusedComputations, *, to_keep: bool = False) -> LoweredModule:
@@ -133,12 +133,12 @@ class _Lowering(LoweringContext):
         self.arena_size = assignment.arena_size
         self._scratch = 0
         self._given_operands: dict[HloInstruction, list[Argument]] = {}
-        """Of instructions on unpacked operands, or in an output fusion: buffers are not assigned to them."""
+        """The operands of instructions without assigned buffers: on unpacked operands, or in an output fusion."""
         self._given_results: dict[HloInstruction, list[Argument]] = {}
         self._followers: list[HloInstruction] = []
         """The instructions that follow the current instruction in an output fusion."""
         self._pieces: Pieces | None = None
-        """Its pieces."""
+        """The pieces of that output fusion."""
         self._inlined: dict[int, tuple[FusedBody, Sequence[Argument]]] = {}
         """The operands that the kernel of the current scatter computes itself."""
         self._rules: Mapping[Opcode, Callable[[HloInstruction], None]] = {
@@ -279,7 +279,7 @@ class _Lowering(LoweringContext):
         self._scratch = 0
         inputs = [leaf for operand in instruction.operands for leaf in operand.shape.leaves()]
         outputs = list(instruction.shape.leaves())
-        as_it_is = keeps_layouts(instruction)  # a custom call that has declared the layouts that it wants
+        as_it_is = keeps_layouts(instruction)  # a custom call that has declared its layouts
         if as_it_is or all(shape.array_layout.is_row_major for shape in (*inputs, *outputs)):
             yield instruction
             return
@@ -392,7 +392,7 @@ class _Lowering(LoweringContext):
             raise ScheduleError(f"the schedule of {name}: {error}") from None
 
     def _share(self, name: str) -> int | None:
-        """How long a thread's share of a kernel takes, as the module says."""
+        """How long a thread's share of a kernel should take, by the module's attributes."""
         given = (*self.schedules.get(EVERY, ()), *self.schedules.get(name, ()))
         return next((step.nanoseconds for step in reversed(given) if isinstance(step, Share)), None)
 
@@ -479,7 +479,7 @@ class _Lowering(LoweringContext):
         self._pieces = None
 
     def _product_kernel(self, fusion: HloInstruction, dot: HloInstruction, cut: Cut) -> EmittedKernel:
-        """A product of a chain: a turn for each piece."""
+        """A product of a chain: an iteration for each piece."""
         rows = cut.step
         if cut.rows == 1:  # pieces are matrices
             rows = -(-strides_of(dot).m // ROWS) * ROWS

@@ -1,4 +1,4 @@
-"""The machine that programs are compiled for: all that a decision of this backend may know of a processor.
+"""The machine that programs are compiled for. Decisions of this backend depend on no other facts about a processor.
 
 `this_machine()` is read from the system; `hloom machine` prints it, with the speeds that `machine_speed.py` measures.
 `HLOOM_MACHINE="register_bytes=32"` gives other numbers than the system's, by the names of the fields.
@@ -39,17 +39,17 @@ class Machine:
     registers: int
     """Vector registers."""
     register_bytes: int
-    """Of each, the bytes that kernels should use: 16, 32 or 64."""
+    """Bytes of a vector register that kernels should use: 16, 32 or 64."""
     multiplies_bf16: bool
     """There are instructions that multiply numbers of bf16, in vectors of 64 bytes."""
     cache_line: int
-    """Of longer ones than 64 bytes, kernels write the parts."""
+    """A cache line. If lines are longer than 64 bytes, kernels write their parts."""
     first_cache: int
     """The data cache of a core."""
     second_cache: int
-    """Of a core."""
+    """The second-level cache of a core."""
     third_cache: int
-    """Of all cores, or of those that share one; 0: there is none, or it is not known."""
+    """The third-level cache that cores share; 0: there is none, or it is not known."""
 
     @property
     def last_cache(self) -> int:

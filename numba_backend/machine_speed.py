@@ -59,7 +59,7 @@ def machine_speed(measure_again: bool = False) -> MachineSpeed:
 
 
 def _read(text: str | None, threads: int) -> MachineSpeed | None:
-    """None for what is not three positive numbers."""
+    """None unless it is three positive numbers."""
     try:
         numbers = json.loads(text or "")
         memory, f32, f64 = (float(numbers[key]) for key in ("bytes_per_second", "f32", "f64"))
@@ -98,8 +98,8 @@ def _run(program: Program, arrays: Sequence[NDArray]) -> Run:
 
 
 def _best(groups: Sequence[Sequence[Run]]) -> list[float]:
-    """The shortest time of a piece of each group. The groups run in turn, each twice at least: what disturbs comes and
-    goes."""
+    """The shortest time of a piece of each group. The groups run alternately, each twice at least: what disturbs comes
+    and goes."""
     best = [math.inf] * len(groups)
     for run in (run for group in groups for run in group):
         run()

@@ -1,4 +1,4 @@
-"""The passes of this backend: what happens to a module between tracing and code generation, in this order.
+"""The passes of this backend, in order, between tracing and code generation.
 
 Settings for the CPU, its threads and BLAS are in this folder and are passed to the passes here. Importing this module
 imports neither Numba nor SciPy.
@@ -137,7 +137,7 @@ def pipeline(
             SplitConcatenations(most=4 * MANY_PARTS),  # after the last simplification, which would merge them again
             SlicesOfUpdates(),  # after the last simplification, which would make static slices of these
             UnwrittenState(),  # after all that merges or moves equal values: each loop gets memory of its own
-            MarkInBounds(),  # what is known of an index may not hold outside of its loop: nothing moves from here on
+            MarkInBounds(),  # facts about an index may not hold outside of its loop: nothing moves from here on
             UnshareLoopState(),  # after the last pass that merges equal values
             Fusion(KERNEL_LIMITS),  # the last pass that changes where values are computed
             ExcessPrecision(),  # values that are not stored keep their excess precision

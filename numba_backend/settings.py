@@ -1,21 +1,21 @@
-"""Settings of the environment that change what is made of a module, or ask that its passes run."""
+"""Environment variables that change how a module is compiled, or that require its passes to run."""
 
 from __future__ import annotations
 
 import os
 
 _WATCHED = ("HLOOM_VERIFY_PASSES", "HLOOM_DUMP_TO", "HLOOM_CHECK_RULES")
-"""With one of these, passes must run."""
+"""If one of these is set, passes must run."""
 
 _WITHOUT_EFFECT = frozenset({
     "HLOOM_CACHE_DIR", "HLOOM_NUM_THREADS", "HLOOM_NUM_DEVICES", "HLOOM_TRACEBACK", "HLOOM_COLLECTIVE_TIMEOUT",
     "HLOOM_RANDOM_STATE", "HLOOM_JIT_LEVEL", "HLOOM_BACKEND", "HLOOM_TARGET",
 })  # fmt: skip
-"""Settings that do not change what is made of a module."""
+"""Settings that do not change how a module is compiled."""
 
 
 def is_watched() -> bool:
-    """True if somebody wants to see or check the passes: then nothing may be taken from where it is ready."""
+    """True if a user wants to see or check the passes: then nothing may be taken from where it is ready."""
     return any(os.environ.get(name, "0").lower() not in ("", "0", "false", "off") for name in _WATCHED)
 
 

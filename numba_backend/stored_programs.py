@@ -9,8 +9,8 @@ A stored program (`runtime/portable.py`) is data: words, names of kernels in the
 text. It is trusted as kernels are (`runtime/store_disk.py`) and deleted with them. A program that calls Python, or
 holds an address that has no name, is not stored: each process compiles it.
 
-Passes run as ever if somebody wants to see or check them (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_CHECK_RULES). If
-somebody asks what a program from the store is made of, such as its kernels, the passes run then.
+Passes run as usual if a user wants to see or check them (HLOOM_VERIFY_PASSES, HLOOM_DUMP_TO, HLOOM_CHECK_RULES). If a
+user asks for the kernels or the buffers of a program from the store, the passes run then.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def key_of(module: HloModule, target: Target) -> str | None:
     """The name of the module's program on disk; None if it is not to be looked for there."""
     if default_store().folder is None or is_watched():
         return None
-    if type(target) not in TARGETS.values():  # a user's own: what it does may change
+    if type(target) not in TARGETS.values():  # a user's own: its effects may change
         return None
     environment = environment_key()
     if environment is None:
@@ -68,8 +68,8 @@ def key_of(module: HloModule, target: Target) -> str | None:
 
 
 def load(key: str, module: HloModule, find_details: Callable[[], Details]) -> NumbaExecutable | None:
-    """The executable of a module, if its program and all its kernels are stored. `find_details`: the stages, which run
-    when somebody asks."""
+    """The executable of a module, if its program and all its kernels are stored. `find_details`: the stages; they run
+    when a user asks for their results."""
     stored = default_store().program(key)
     if stored is None:
         return None

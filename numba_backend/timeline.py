@@ -1,4 +1,4 @@
-"""Timelines of programs: what the recorder noted, row by row, becomes spans with names, bytes and the user's lines.
+"""Timelines of programs: the recorder's events, row by row, become spans with names, bytes and the user's lines.
 
     kernels, products      a span in the thread that called the program, and one for each piece in each thread
     calls of libraries     and of Python, with the time for which they waited for the GIL
@@ -68,7 +68,7 @@ class Work:
 
 
 class _Source:
-    """Records programs while somebody records."""
+    """Records programs during a recording."""
 
     def __init__(self) -> None:
         self._programs: list[Program] = []

@@ -1,1 +1,1 @@
-"""Programs that leave the process: as object code for any target of LLVM, and as C. No file here runs a program."""
+"""Standalone programs: as object code for any target of LLVM, and as C. No file here runs a program."""

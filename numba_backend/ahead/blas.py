@@ -1,4 +1,4 @@
-"""Products that call the BLAS of whoever links the program, through its C interface (CBLAS).
+"""Compute products with the BLAS that the program is linked with, through its C interface (CBLAS).
 
     extern void cblas_sgemm(int order, int a, int b, int m, int n, int k, float alpha, const float *, int, ...);
 """

@@ -1,4 +1,4 @@
-"""Loop programs in C: the second printer of `numba_backend/loops`.
+"""Print loop programs in C: the second printer of `numba_backend/loops`.
 
     static void sum_rows(int64_t lo, int64_t hi, const float *restrict x, float *restrict out, int64_t n0) {
         float acc;

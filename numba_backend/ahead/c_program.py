@@ -43,7 +43,7 @@ def program_in_c(program: StandaloneProgram, symbol: str) -> str:
 
 
 def programs_in_c(programs: Mapping[str, StandaloneProgram]) -> str:
-    """The same for several programs by symbol, which share functions and kernels."""
+    """Several programs in C, by symbol. They share functions and kernels."""
     functions = CFunctions()
     kernels: dict[str, KernelSource] = {}
     for program in programs.values():

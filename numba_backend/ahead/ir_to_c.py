@@ -1,4 +1,4 @@
-"""A function in LLVM IR, as llvmlite holds it, as a C function. Values become variables, blocks labels.
+"""Translate a function in LLVM IR, as llvmlite holds it, to a C function. Values become variables, blocks labels.
 
 Only what the definitions of `runtime/math/` and `runtime/dialect*.py` write is translated.
 """

@@ -1,4 +1,4 @@
-"""Linear algebra as rows of a program that leaves the process: kernels in place of calls of LAPACK, for any size.
+"""Linear algebra as rows of a standalone program: kernels in place of calls of LAPACK, for any size.
 
 Small matrices have the kernels that they have in this process (`linalg/algorithms.py`). For others, and for routines
 that have none, a kernel takes one matrix of the batch after the other, with scratch memory for one.
@@ -323,4 +323,4 @@ _TARGETS: Mapping[str, Callable[[LoweringContext, HloInstruction, Call], None]] 
     "eigh": _syevd, "sytrd": _sytrd, "gehrd": _gehrd, "gesdd": _svd, "gesvd": _svd, "geev": _geev, "gees": _gees,
     "csr_times_dense": _csr, "topk": _topk, "identity": _identity, "unwritten": _unwritten,
 }  # fmt: skip
-"""By the function of the built-in target."""
+"""The rules, by the function of the built-in target."""

@@ -1,4 +1,4 @@
-"""Matrix products without a BLAS, for programs that leave this process: kernels of `policy/products.py`."""
+"""Matrix products without a BLAS, for standalone programs: kernels of `policy/products.py`."""
 
 from __future__ import annotations
 

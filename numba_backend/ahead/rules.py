@@ -1,4 +1,4 @@
-"""The rows that a program which leaves the process has in place of calls of libraries and of Python."""
+"""Rows of standalone programs, in place of calls of libraries and of Python."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ RULES: dict[Opcode, Callable[[LoweringContext, HloInstruction], None]] = {
     Opcode.FFT: partial(add_fft, side_by_side=False), Opcode.CHOLESKY: add_required,
     Opcode.TRIANGULAR_SOLVE: add_required, Opcode.CUSTOM_CALL: add_custom_call,
 }  # fmt: skip
-"""By opcode; other operations have the rows of `lowering_rules/`."""
+"""The rules by opcode. Other operations have the rows of `lowering_rules/`."""

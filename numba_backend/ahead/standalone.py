@@ -124,7 +124,7 @@ class StandaloneProgram:
     rows: tuple[Row, ...]
     constants: bytes
     temporary_bytes: int
-    """Of the block of temporary memory, which is aligned to `ALIGNMENT`."""
+    """Bytes of the block of temporary memory, which is aligned to `ALIGNMENT`."""
     blas: Blas | None = None
     """The BLAS that `CallBlas` calls."""
     static_arena: bool = False

@@ -1,4 +1,4 @@
-"""The machines that code is compiled for: a triple, a CPU and its features, in LLVM's words."""
+"""The machines that code is compiled for: a triple, a CPU and its features, with LLVM's names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TargetMachine:
     features: str = ""
 
     def resolved(self) -> TargetMachine:
-        """The same with names in place of ``"native"``. Raises TargetError for what LLVM does not know."""
+        """The same machine with names in place of ``"native"``. TargetError for names that LLVM does not know."""
         triple, cpu, features = self.triple, self.cpu, self.features
         host, host_cpu, host_features = host_target()
         if triple == "native":

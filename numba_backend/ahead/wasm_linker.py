@@ -1,4 +1,4 @@
-"""One relocatable object of WebAssembly becomes a module that a browser loads.
+"""Link one relocatable object of WebAssembly into a module that a browser loads.
 
     (module
       (memory (export "memory") 5)
@@ -7,9 +7,9 @@
       (func (export "run") (result i32) ...)
       (data (i32.const 262144) "..."))
 
-Only what the exports reach is in it. Memory begins with the stack, so that a stack that is too small leaves memory and
-traps, and nothing is at address 0. Then come data, and then memory that is zero at the start, which takes no bytes in
-the file. Gaps have five bytes in object files; here numbers are as short as they can be.
+It has only the functions and data that the exports reach. Memory begins with the stack, so that a stack that is too
+small leaves memory and traps, and nothing is at address 0. Then come data, and then memory that is zero at the start,
+which takes no bytes in the file. Gaps have five bytes in object files; here numbers are as short as they can be.
 """
 
 from __future__ import annotations

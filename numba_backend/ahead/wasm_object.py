@@ -1,4 +1,4 @@
-"""Relocatable WebAssembly, as LLVM writes it, as data: what `wasm_linker.py` links.
+"""Read relocatable WebAssembly, as LLVM writes it, for `wasm_linker.py`.
 
 The code and the data of an object file have gaps. A custom section "linking" names its functions, data and globals, and
 sections "reloc.CODE" and "reloc.DATA" list the places where the number of a function or an address belongs. The format:
@@ -61,7 +61,7 @@ class Import:
     name: str
     kind: int
     type_index: int = 0
-    """Of a function."""
+    """For a function: its type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Reader:
 
 
 def read_object(data: bytes) -> WasmObject:
-    """The object file in `data`. LinkError for what is none, or has parts that LLVM does not write for one program."""
+    """The object file in `data`. LinkError for other files, and for parts that LLVM does not write for one program."""
     if not data.startswith(MAGIC):
         raise LinkError("no object file of WebAssembly: it begins otherwise")
     found = WasmObject()

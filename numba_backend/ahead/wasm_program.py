@@ -1,4 +1,4 @@
-"""A standalone program as a module of WebAssembly that needs nothing else: what a browser loads.
+"""Write a standalone program as a module of WebAssembly that imports nothing, so that a browser can load it.
 
 It exports `memory`; `run`, which takes nothing and returns 0; and `args` and `results`, the addresses of tables of
 pointers to buffers, which are in its memory as its temporaries are::
@@ -25,7 +25,7 @@ from .wasm_linker import STACK_BYTES, link
 
 EXPORTS = ("run", "args", "results")
 _MOST_BYTES = 1 << 31
-"""Of buffers: addresses have 32 bits, and a browser gives less."""
+"""Most bytes of buffers: addresses have 32 bits, and a browser gives less memory."""
 
 
 def program_object_for_module(program: StandaloneProgram, symbol: str, machine: TargetMachine) -> bytes:

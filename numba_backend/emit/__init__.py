@@ -7,7 +7,7 @@ convolutions have kernels of their own, written with `scalar_computations.py`.
 The words that all files use:
 
 * An *index* has one *component* for each dimension of an array.
-* An *offset* is a number of elements from the start of a buffer: what is in brackets after a pointer.
+* An *offset* is a number of elements from the start of a buffer: the expression in brackets after a pointer.
 * The *place* of an array is the function from its index to its offset, where that is not the row-major one
   (`physical_layouts.py`); it is made of *digits* of the index. Where elements share bytes, an *element
   address* is an offset and a shift.

@@ -20,7 +20,7 @@ class Reductions:
     domain."""
 
     main: tuple[HloInstruction, ...] = ()
-    """Their results are at hand in the nest."""
+    """Reductions with results that the nest can use."""
     columns: tuple[HloInstruction, ...] = ()
     """Beside reductions of rows: those along columns. Nothing in the nest reads their results."""
 

@@ -38,9 +38,9 @@ class FusedBody:
 
     computation: HloComputation
     parameter_places: PhysicalLayouts
-    """By the number of the parameter."""
+    """The layouts, by the number of the parameter."""
     root_places: PhysicalLayouts
-    """By the number of the output."""
+    """The layouts, by the number of the output."""
 
     @property
     def is_identity(self) -> bool:

@@ -1,8 +1,8 @@
 """Kernels of canonical convolutions: patches for a matrix product, and convolutions that are no matrix product.
 
-A patch matrix holds what the window covers at each of its positions. With channels first, its rows are the kernel's
-elements and its columns the positions; with channels last it is transposed. In both cases, neighbours in the input are
-neighbours in the matrix.
+A patch matrix holds the elements that the window covers at each of its positions. With channels first, its rows are the
+kernel's elements and its columns the positions; with channels last it is transposed. In both cases, neighbours in the
+input are neighbours in the matrix.
 
     channels first                               channels last
     for row in range(lo, hi):   # f, k0, k1      for row in range(lo, hi):   # positions

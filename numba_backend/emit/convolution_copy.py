@@ -149,7 +149,7 @@ def lies_as_copied(geometry: Geometry) -> bool:
 
 
 def carry(writer: Writer, digits: Sequence[Name], bounds: Sequence[Expr]) -> None:
-    """To the next number: adds one to the last digit, and carries. The first bound is not used."""
+    """Go to the next number: add one to the last digit, and carry. The first bound is not used."""
     writer.augment(digits[-1], "+", 1)
     for d in range(len(digits) - 1, 0, -1):
         with writer.if_(digits[d].eq(bounds[d])):

@@ -1,9 +1,9 @@
 """The kernel of the derivative of a convolution by its kernel, channels first.
 
-An element of the result is the product of two long vectors: the cotangents of one output, and what one element of the
-window meets, its *patch*. Both lie in memory along the positions. A few patches are copied next to each other, from the
-copy of the input with its padding, for a piece of the positions of one image; then each tile of a few outputs and these
-patches runs along them, with a vector register of sums for each pair::
+An element of the result is the product of two long vectors: the cotangents of one output, and the inputs that one
+element of the window covers, its *patch*. Both are contiguous in memory along the positions. A few patches are copied
+next to each other, from the copy of the input with its padding, for a piece of the positions of one image; then each
+tile of a few outputs and these patches runs along them, with a vector register of sums for each pair::
 
     for item in range(lo, hi):                  group, a few elements of inputs x window
         for image in range(images):
@@ -43,7 +43,7 @@ LANES = 16
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A tile: pairs of `lowering_rules` outputs and PATCHES patches, with `lanes` sums each."""
+    """A tile: pairs of `rows` outputs and PATCHES patches, with `lanes` sums each."""
 
     rows: int
     lanes: int
@@ -167,7 +167,7 @@ def emit_gradient_first(
                     writer.store(totals, target + s, totals[target + s] + cast("float64", value))
 
     def each(act: Callable[[Expr], None]) -> None:
-        """For the place of each element of these patches and any output."""
+        """Call `act` with the place of each element of these patches, for any output."""
         with writer.loop("o", outputs) as o:
             target = writer.assign("target", product(product(group, outputs) + o, elements))
             with writer.loop("s", first, minimum(first + PATCHES, elements)) as s:

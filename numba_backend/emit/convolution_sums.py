@@ -40,7 +40,7 @@ class Form:
     kind: Literal["last", "depthwise", "first"]
     element_type: ElementType
     is_gradient: bool = False
-    """The derivative by the kernel. A parameter says whether it is added to what is there."""
+    """The derivative by the kernel. A parameter says whether it is added to the stored values."""
     is_turned: bool = False
     """Channels first: the kernel is [input, output, taps], read from its last tap on."""
     lines: int = 0
@@ -48,14 +48,14 @@ class Form:
 
     @property
     def name(self) -> str:
-        """Of the kernel."""
+        """The name of the kernel."""
         names = {"last": "convolution_tiles_last", "depthwise": "depthwise_tiles", "first": "convolution_tiles"}
         return names[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
 class Matrices:
-    """Channels last: what is multiplied for a row of results, in elements of the copy and in rows of the weights."""
+    """Channels last: the operands of a row of results, in elements of the copy and in rows of the weights."""
 
     images: int
     """Images, or groups of them, with rows of their own."""
@@ -74,7 +74,8 @@ class Matrices:
 
 
 def matrices_of(geometry: Geometry, images: int, *, each: bool) -> Matrices:
-    """Of some images. `each`: each has rows of its own, otherwise all have."""
+    """The matrices of some images. `each`: each image has rows of its own; otherwise the rows of all images follow each
+    other."""
     sizes = geometry.sizes
     rows = geometry.position_offsets()
     if not each:
@@ -85,7 +86,7 @@ def matrices_of(geometry: Geometry, images: int, *, each: bool) -> Matrices:
 
 
 def gradient_of(geometry: Geometry, images: int) -> Matrices:
-    """The derivative by the kernel: rows are its elements and inputs; positions and images are what is added up."""
+    """The derivative by the kernel: rows are its elements and inputs; the sum goes over positions and images."""
     sizes = geometry.sizes
     rows = (geometry.tap_offsets()[:, None] + np.arange(sizes.inputs, dtype=np.int64)).reshape(-1)
     return Matrices(1, 0, rows, geometry.position_offsets(), images, geometry.image, 1, sizes.positions)

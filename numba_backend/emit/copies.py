@@ -1,4 +1,4 @@
-"""The kernel that copies bytes, which threads share.
+"""The kernel that copies bytes, on several threads.
 
     def copy(lo, hi, x, out, n, stream):
         for i in range(lo, hi):
@@ -36,7 +36,7 @@ def shared_copy() -> int:
 
 
 def is_streamed(nbytes: int) -> bool:
-    """True for a result that is not written to the caches: it would drive all else out of them."""
+    """True for a result that is not written to the caches: it would evict all else from them."""
     return nbytes >= target_machine().last_cache // 4
 
 

@@ -109,9 +109,9 @@ class ElementEmitter:
         self.scalars: list[ScalarParameter] = []
         self._scalar_names: dict[tuple[ElementType, bytes], Expr] = {}
         self.pointers: dict[int, PointerParameter] = {}
-        """By the number of the fused computation's parameter."""
+        """The pointers, by the number of the fused computation's parameter."""
         self.places: dict[int, PhysicalLayout] = {}
-        """By the number of the parameter, for those that are not in row-major order."""
+        """The layouts, by the number of the parameter, for parameters that are not row-major."""
         self.place_index = PhysicalIndex(writer, sizes)
         self.used: set[int] = set()
         self.spilled: dict[tuple[HloInstruction, Index], Callable[[], Expr]] = {}

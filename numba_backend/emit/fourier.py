@@ -358,7 +358,7 @@ for k in range(1, n):
 """The way back: n + 1 numbers become n numbers; their inverse transform is the 2 n real numbers, in pairs."""
 
 EACH = ("item = b", "at_reals = b * 2 * n")
-"""Before them where `reals` has all items."""
+"""The statements before them, if `reals` has all items."""
 
 WITH_ZEROS = """\
 for k in range(n):
@@ -401,4 +401,4 @@ for k in range(n):
 for k in range(2 * n * inner, 2 * length * inner):
     out[b * 2 * length * inner + k] = R(0)
 """.splitlines()
-"""The n numbers of a length xn times the numbers of w; what is left of the length of the result is 0."""
+"""The n numbers of a length xn times the numbers of w; the rest of the result is 0."""

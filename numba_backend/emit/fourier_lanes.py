@@ -1,7 +1,7 @@
 """Discrete Fourier transforms of many rows: a vector register has one number of each of several rows.
 
 Number k of all these rows is one row of real and one of imaginary parts in the memory that the kernel works in. So each
-operation of a pass is one of whole vectors, whatever the factors of the length are; `fourier.py` says what a pass is::
+operation of a pass is one of whole vectors, whatever the factors of the length are; `fourier.py` describes a pass::
 
     for j in range(m):
         wr1 = w[...]
@@ -137,7 +137,7 @@ def lanes_text(kinds: tuple[int, ...], rows: Rows, lanes: int) -> tuple[str, ...
 
 
 def _read(length: str, apart: int, lanes: int) -> list[str]:
-    """Rows of `length` real numbers, turned. `apart`: 2 to have zeros between them."""
+    """Rows of `length` real numbers, transposed. `apart`: 2 to have zeros between them."""
     target = f"work[(at + {apart} * (f + r)) * {lanes} + l]"
     zeros = [f"work[(at + 2 * (f + r) + 1) * {lanes} + l] = R(0)"] if apart == 2 else []
     rest_zeros = [f"work[(at + 2 * f + 1) * {lanes} + l] = R(0)"] if apart == 2 else []
@@ -276,7 +276,8 @@ _TURN = ["k = before + 1", "wr = w[2 + 2 * k]", "wi = w[2 + 2 * k + 1]"]
 
 
 def _separated(lanes: int) -> list[str]:
-    """Of the transform of n complex numbers, which are 2 n real ones in pairs, the first n + 1 of these."""
+    """The first n + 1 numbers of the transform of 2 n real numbers, from the transform of n complex numbers that are
+    pairs of them."""
     zeroth, to_zeroth, to_last = _number("0", lanes), _number("0", lanes, "to"), _number("n", lanes, "to")
     ends = [
         f"ar = {zeroth[0]}", f"ai = {zeroth[1]}", f"{to_zeroth[0]} = ar + ai", f"{to_zeroth[1]} = R(0)",

@@ -50,7 +50,7 @@ class EmittedKernel:
 
     @lazy_property
     def nanoseconds(self) -> float:
-        """Of the whole range on one thread, estimated."""
+        """The estimated time of the whole range on one thread."""
         if self.cost is not None:
             return self.cost * self.extent
         values = {p.name: p.value for p in self.parameters if isinstance(p, SizeParameter)}
@@ -97,7 +97,7 @@ def program_of(
 
 
 _made: dict[tuple[str, tuple[object, ...], tuple[tuple[str, int], ...]], LoopProgram] = {}
-"""Programs by what was written, the types of their parameters, which the text does not tell, and large results."""
+"""Programs by their text, the types of their parameters, which are not in the text, and large results."""
 _MOST_MADE = 256
 
 

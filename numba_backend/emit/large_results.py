@@ -27,8 +27,8 @@ _MOVES = frozenset(
 
 
 def least_bytes() -> int:
-    """Of a large result. Of a smaller one a good part is still in the caches when the next result takes its memory, and
-    is written faster so."""
+    """The fewest bytes of a large result. A good part of a smaller result is still in the caches when the next result
+    takes its memory, so plain stores are faster."""
     return target_machine().last_cache
 
 

@@ -21,8 +21,8 @@ once, at the end. Keys of floats lose which zero or NaN an element was; if there
 NaN, these are put back in the original order. For one thread a row is one block, and all its digits are counted at
 once.
 
-The first digit's elements come from the operands, and the last one's go into the results. In between two arrays of
-scratch memory are used in turn.
+The first digit's elements come from the operands, and the last one's go into the results. Between them, two arrays of
+scratch memory are used alternately.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Emit sums and products of many floats in blocks: each has an accumulator, and their results are added up in f64.
 
-One accumulator for all would stop growing: 1 is lost beside 16,777,216 in f32, and what is rounded off each time adds
-up to percents long before. With blocks rounding errors do not grow with the length. (Sums of f64 and of complex numbers
-are added up in their own type.) The inner loop is what it would be; a block costs one more addition::
+One accumulator for all would stop growing: 1 is lost beside 16,777,216 in f32, and rounding errors add up to percents
+long before. With blocks rounding errors do not grow with the length. (Sums of f64 and of complex numbers are added up
+in their own type.) The inner loop is unchanged; a block costs one more addition::
 
     total0 = float64(acc0)
     for start in range(0, n0, 4096):
@@ -29,8 +29,7 @@ from .element import ElementEmitter
 BLOCK_OF_ROW = 4096
 """Elements of a block of a row, which has some 32 accumulators, in the lanes of vectors."""
 BLOCK_OF_COLUMN = 1024
-"""The same where there is one accumulator: of a column, which mostly gets four elements at a time, and of complex
-numbers."""
+"""The same for a single accumulator: of a column, which mostly gets four elements at a time, or of complex numbers."""
 _BLOCKS = 4
 """Sums of fewer blocks have one accumulator."""
 _NEUTRAL = {Opcode.ADD: -0.0, Opcode.MULTIPLY: 1.0}

@@ -287,7 +287,7 @@ BLOCK = 16
 """The most rows, and columns, of a block."""
 
 _MOST_TURNED = 2
-"""Operands that are turned in one nest."""
+"""Most operands that one nest transposes."""
 
 
 def _turned_operands(nest: NestEmitter, domain: HloInstruction) -> dict[tuple[HloInstruction, tuple[int, ...]], None]:
@@ -319,7 +319,7 @@ def _is_turned(nest: NestEmitter, domain: HloInstruction) -> bool:
 
 
 def _turned_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
-    """The nest of `emit_loop` that turns tiles of operands."""
+    """The nest of `emit_loop` that transposes tiles of operands."""
     writer, elements, sizes, last = nest.writer, nest.elements, domain.shape.dimensions, domain.shape.rank - 1
     tiled = strided_dimension(nest.roots)
     assert tiled is not None

@@ -60,8 +60,8 @@ of them. No size up to `LITERAL_LIMIT` is an argument, so that fewer lanes are a
 assert LANES <= LITERAL_LIMIT
 
 _TILE_BYTES = 24
-"""Of the accumulators of a tile, for one lane: six rows of f32. With two registers of AVX2 for each, and three for what
-is combined, all are full."""
+"""Bytes of the accumulators of a tile, for one lane: six rows of f32. With two registers of AVX2 for each, and three
+for the operands, all registers are used."""
 _DEPTH = 128
 """Elements of the reduced dimension in a panel."""
 _BLOCK = 96
@@ -163,7 +163,7 @@ class AcrossNest(RowNest):
             }
             for _ in range(self.tile_rows)
         ]
-        """By row of the tile, and reduction."""
+        """The accumulators, by row of the tile, and reduction."""
 
     def emit(self) -> EmittedKernel:
         """The kernel; the loop over blocks of rows and strips of lanes is sliced."""

@@ -48,14 +48,15 @@ COLUMN_BLOCK = 1024
 _TOGETHER = 4
 """Rows that are combined element by element before they are added to the accumulators."""
 _MOST_OPS = 8
-"""Of the values of each element: more of them make long code of several rows."""
+"""Most operations for each element: with more, the code for several rows is long."""
 
 
 class ColumnNest(ReductionNest):
     """The nest over columns: the most minor dimension is kept."""
 
     def emit(self) -> EmittedKernel:
-        """The kernel; the first loop over columns is sliced, or what is major to the reduced dimensions."""
+        """The kernel; threads share the first loop over columns, or the loops over dimensions that are major to the
+        reduced ones."""
         last_reduced = max(self.reduced)
         outer = [d for d in self.kept if d < last_reduced]
         minor = [d for d in self.kept if d > last_reduced]
@@ -264,7 +265,7 @@ class ColumnNest(ReductionNest):
                 yield [{**row, last: one}]
 
     def _is_cheap(self, stage: int) -> bool:
-        """True if what is reduced costs little beside the accumulators."""
+        """True if the reduced values cost little beside the accumulators."""
         needs = self._full_needs(self.ends_at(stage))
         return len(needs) <= _MOST_OPS and not any(has_trait(i.opcode, Trait.EXPENSIVE) for i in needs)
 
@@ -293,7 +294,8 @@ class ColumnNest(ReductionNest):
         return kept_index
 
     def _between(self, stage: int, kept_index: Index) -> None:
-        """For one column: what the stages before have made known, and the first values of this stage's accumulators."""
+        """For one column: assign the values that the stages before have computed, and the initial values of this
+        stage's accumulators."""
         outputs = self._columns_at(stage)
         for output in outputs:
             value = self.elements.value(self.roots[output], kept_index)

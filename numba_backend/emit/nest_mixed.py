@@ -2,8 +2,8 @@
 a layer normalisation, which needs both.
 
 The rows come in parts. Each part has accumulators of its own for the columns, in an output, so that threads share the
-parts; what the rows give is computed as in a nest without columns, and the columns are accumulated in the first of the
-row's loops where their elements are known::
+parts; results of rows are computed as in a nest without columns, and columns are accumulated in the first loop of a row
+that computes their elements::
 
     for i in range(lo, hi):
         for j in range(n1):
@@ -72,7 +72,7 @@ class MixedNest(RowNest):
     def visit(self, stage: int, index: Index) -> None:
         columns = [sink for sink in self.sinks_at(stage) if sink in self._columns]
         self.accumulate(columns, [index], self._column(dict(enumerate(index))))
-        super().visit(stage, index)  # which may overwrite what the columns read
+        super().visit(stage, index)  # which may overwrite operands of the columns
 
     def has_visits(self, stage: int) -> bool:
         return super().has_visits(stage) or any(self.level[reduce] == stage for reduce in self._columns)

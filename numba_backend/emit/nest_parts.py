@@ -9,7 +9,7 @@
 
 In one nest for all, which chooses by the index, each part is one more test of every element. A small result is not
 shared between threads, and a part of one element needs no loop then: the entries of `jnp.array([f(x), g(x), ...])` are
-straight code, in which they have what they compute in common.
+straight code, so that they share common values.
 """
 
 from __future__ import annotations

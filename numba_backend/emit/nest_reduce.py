@@ -122,7 +122,7 @@ class ReductionNest(NestEmitter):
         for sink in sorted(sinks, key=lambda s: -self.level[s]):
             own = self._full_needs(sinks[sink])
             loops = [s for s in range(self.level[sink], self.stages + 1) if s < self.stages or needed[s]]
-            loops.reverse()  # of equals the last one, which may overwrite what the nest reads
+            loops.reverse()  # the last one of equals: it may overwrite operands
             where = min(loops or [self.stages], key=lambda s: sum(map(_weight, own - needed[s])))
             found[sink] = where
             needed[where] |= own
@@ -147,7 +147,7 @@ class ReductionNest(NestEmitter):
         return True
 
     def store_full(self, stage: int, index: Index) -> None:
-        """Write what the loop of a stage writes for each element of the domain."""
+        """Store the values that the loop of a stage writes for each element of the domain."""
         spilled = self._spills.written.get(stage, {})
         for output, instruction in spilled.items():
             self._spill(instruction, output, index)
@@ -336,7 +336,7 @@ def _levels(body: HloComputation) -> dict[HloInstruction, int]:
 
 
 def _reads(values: Sequence[HloInstruction], operand: HloInstruction, known: Collection[HloInstruction]) -> bool:
-    """True if the operand is needed for these values when all reductions and what is `known` are at hand."""
+    """True if these values need the operand when all reductions and the values `known` are available."""
     stack, seen = list(values), set(known)
     while stack:
         i = stack.pop()

@@ -127,7 +127,7 @@ class RowNest(ReductionNest):
             if start is stop:
                 continue
             inside = start is begin
-            name = loop_variable(level) if inside else self.writer.fresh("masked")  # what is known of one is not of all
+            name = loop_variable(level) if inside else self.writer.fresh("masked")  # each has facts of its own
             with self.writer.loop(name, start, stop) as j:
                 index = tuple([j if d == column else kept[d] for d in range(self.domain.shape.rank)])
                 if not inside:
@@ -184,7 +184,7 @@ class RowNest(ReductionNest):
         self, stage: int, reductions: Sequence[HloInstruction], accumulators: Mapping[HloInstruction, list[Name]],
         kept: Mapping[int, Expr], level: int,
     ) -> None:  # fmt: skip
-        """One loop for what is reduced element by element."""
+        """One loop for all reductions that go element by element."""
         sums = {r: accumulators[r][0] for r in reductions if is_inexact_sum(r)}
         sizes = [self.domain.shape.dimensions[d] for d in self.reduced]
         block = block_of(sizes, BLOCK_OF_COLUMN if any(r.shape.element.is_complex for r in sums) else BLOCK_OF_ROW)

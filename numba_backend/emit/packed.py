@@ -119,7 +119,7 @@ def _tile(machine: Machine) -> tuple[int, int]:
 
 
 def emit_packed(dot: HloInstruction, form: Format, machine: Machine) -> EmittedKernel:
-    """The kernel of a product. Operands and result are dense, and lie as BLAS needs them."""
+    """The kernel of a product. Operands and result are dense, and BLAS could take them."""
     return _Emitter(dot, form, strides_of(dot), machine).emit()
 
 

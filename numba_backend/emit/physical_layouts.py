@@ -77,7 +77,7 @@ class PhysicalLayout:
         return found[0] if (digit.source, digit.divisor, digit.modulus) == (dimension, 1, None) else None
 
     def may_merge(self, dimension: int, size: int) -> bool:
-        """True when `dimension` and the next, of `size` elements, lie in memory like one dimension."""
+        """True when `dimension` and the next, of `size` elements, are stored like one dimension."""
         first, second = self.is_plain(dimension), self.is_plain(dimension + 1)
         return first is not None and second == first + 1 and self.digits[second].extent == size
 
@@ -186,4 +186,4 @@ def _is_row_major(digits: Sequence[Digit], sizes: Sequence[int]) -> bool:
 
 
 PhysicalLayouts = Mapping[int, PhysicalLayout]
-"""By the number of the parameter or of the output."""
+"""The layouts, by the number of the parameter or of the output."""

@@ -1,7 +1,7 @@
 """Products of matrices as algorithms: ``c[i, j] = sum over p of a[i, p] * b[p, j]``, in batches, of any element types.
 
-Operands may lie in any order of rows and columns. Integers wrap around, so sums of 8 bits may be kept in 16, which
-processors multiply. The operands may have other types than the result; nothing is converted in memory.
+Operands may be stored in any order of rows and columns. Integers wrap around, so sums of 8 bits may be kept in 16,
+which processors multiply. The operands may have other types than the result; nothing is converted in memory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Product:
     conjugates: tuple[str, ...] = ()
     """The operands, "a" or "b", that are conjugated."""
     adds: bool = False
-    """It is added to what the result has."""
+    """The product is added to the stored values."""
 
     @property
     def indices(self) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ class Product:
 
 
 def product_of(dot: HloInstruction) -> Product:
-    """The product that a `dot` is. Operands and result are dense, and lie as BLAS needs them."""
+    """The product that a `dot` is. Operands and result are dense, and BLAS could take them."""
     lhs, rhs = dot.operands
     strides = strides_of(dot)
     return Product((lhs.shape.element, rhs.shape.element, dot.shape.element), strides, strides.n)
@@ -91,7 +91,7 @@ class Form:
     conjugates: tuple[str, ...] = ()
     """The operands, "a" or "b", that are conjugated."""
     adds: bool = False
-    """The product is added to what the result has."""
+    """The product is added to the stored values."""
 
 
 def type_of_sums(result: ElementType) -> str:

@@ -31,7 +31,7 @@ _NO_COMPUTATION = HloComputation("none", (_PARAMETER,), _PARAMETER)
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A pointer of the kernel and what it points to."""
+    """A pointer of the kernel, and the element type of its memory."""
 
     pointer: Name
     element_type: ElementType

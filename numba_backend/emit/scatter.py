@@ -42,8 +42,8 @@ from .scatter_plan import PlanLoop, scatter_plan
 from .sizes import LITERAL_LIMIT
 
 SHARED_LINES = 16
-"""The least width of a thread's part of a window. Each thread reads all indices; of narrower parts the cache would get
-what lies between them as well."""
+"""The least width of a thread's part of a window. Each thread reads all indices; with narrower parts, the cache would
+also load the elements between them."""
 
 OWNED_LINES = 8
 """The least size of windows that threads share by owners: each thread reads all indices."""
@@ -58,11 +58,11 @@ _LEAVES: dict[Opcode, tuple[str, str]] = {Opcode.MAXIMUM: ("<", "<="), Opcode.MI
 """How an update compares with an element that it leaves unchanged: for floats, since zeros have signs; for integers."""
 
 _OFTEN = 32
-"""Updates for each element of an array: with fewer, whether one changes a maximum is hard to foresee, and the
-processor waits for the element before it goes on."""
+"""Updates for each element of an array: with fewer, the processor cannot predict whether one changes a maximum, and
+waits for the element."""
 
 Offsets = tuple[Expr, Expr, Expr]
-"""In the array, in the indices and in the updates."""
+"""Offsets in the array, in the indices and in the updates."""
 
 
 def emit_scatter(instruction: HloInstruction, given: Inlined | None = None) -> EmittedKernel:
@@ -155,8 +155,8 @@ class ScatterEmitter:
     def update_all(
         self, at: Offsets, sliced: PlanLoop | None = None, base: Expr = ZERO, owned: int | None = None
     ) -> None:
-        """The update of one window, if it is inside the array. `at`: what the loops over the indices add to offsets;
-        `base`: the first element of the array; `owned`: see there."""
+        """The update of one window, if it is inside the array. `at`: the terms that the loops over the indices add to
+        offsets; `base`: the first element of the array; `owned`: see there."""
         array, indices, updates = at
         array, tests = self._target(base + array, indices, owned)
         with self.writer.if_(all_of(tests), guarded=True) if tests else nullcontext(), ExitStack() as stack:

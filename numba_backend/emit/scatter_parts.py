@@ -1,9 +1,9 @@
 """Many updates of a small array: each part of the updates is combined on its own, and then the parts.
 
-Threads cannot share the updates of an array, because two of them may meet in one element. If the combiner is
-commutative and associative, and the array is much smaller than the updates, each part of the updates gets a copy of
-the array, filled with the combiner's identity. How many parts there are depends on the shapes alone, and the copies
-are combined in order: so a sum is the same whatever the number of threads::
+Threads cannot share the updates of an array, because two threads may update the same element. If the combiner is
+commutative and associative, and the array is much smaller than the updates, each part of the updates gets a copy of the
+array, filled with the combiner's identity. How many parts there are depends on the shapes alone, and the copies are
+combined in order: so a sum is the same whatever the number of threads::
 
     def scatter_add_parts(lo, hi, io0, x1, x2, k0, k1, n0, m0, c0):
         for p in range(lo, hi):
@@ -65,8 +65,8 @@ _FEW = 8
 element are those that change its maximum, which no processor foresees."""
 
 _SMALL = 2048
-"""Arrays of so many elements have copies in f64, which lie in a first-level cache as those in f32 do. Larger ones would
-take up to half as long again."""
+"""Arrays of at most so many elements have copies in f64, which fit into a first-level cache as copies in f32 do. Larger
+ones would take up to half as long again."""
 
 
 

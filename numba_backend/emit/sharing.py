@@ -15,7 +15,7 @@ from .reductions import reduction_nest
 
 
 class Sharing:
-    """The rule for one canonical fused computation. It is asked for many pairs, so it keeps what it has found."""
+    """The rule for one canonical fused computation. It is asked for many pairs, so it caches its answers."""
 
     def __init__(self, fused: FusedBody) -> None:
         self.fused = fused

@@ -64,7 +64,7 @@ class View:
 
 @dataclass(frozen=True)
 class Text:
-    """The body of a kernel for each `b` from `lo` to `hi`, and what it is made with."""
+    """The body of a kernel for each `b` from `lo` to `hi`, with its types, pointers and sizes."""
 
     name: str
     lines: tuple[str, ...]
@@ -229,7 +229,7 @@ if hypot_most > R(0):
 
 
 def without_operators(program: LoopProgram) -> LoopProgram:
-    """The same with calls in place of operators on complex numbers."""
+    """The program with calls in place of operators on complex numbers."""
     return replace(program, body=_Complex().block(program.body))
 
 

@@ -47,7 +47,7 @@ _ROWS, _RUN_LINES, _ROW_LINES = 64, 2, 4
 `_ROW_LINES`, are what a tile has of the operand's run, if the result's run fills the tile."""
 
 _MOST_ELEMENTS = 8192
-"""Of a tile."""
+"""Most elements of a tile."""
 
 _MOST_ENTRIES = 1024
 """Elements of a tile along one run."""
@@ -79,9 +79,9 @@ class Tiles:
     """How a transpose is cut."""
 
     rows: _Run
-    """Of the operand."""
+    """The run of the operand."""
     columns: _Run
-    """Of the result."""
+    """The run of the result."""
     side: int
     """Rows and columns of a block."""
     streams: bool
@@ -112,7 +112,8 @@ def _tile_elements(width: int) -> int:
 
 
 def _pitch(elements: int, line: int) -> int:
-    """From a row of a tile to the next one: an odd number of lines, so that they do not drive each other out."""
+    """From a row of a tile to the next one: an odd number of lines, so that rows do not evict each other from the
+    cache."""
     return elements if elements < line else (-(-elements // line) | 1) * line
 
 

@@ -23,7 +23,7 @@ from .scalar_computations import LITERAL_LIMIT, KernelText
 UNROLLED = 32
 """A window is unrolled up to this many elements (times the number of operands)."""
 MANY_ROWS = 16
-"""From this number of rows on, threads share them."""
+"""With at least so many rows, threads share them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def axes_of(sizes: Sequence[int], counts: Sequence[int], window: Window) -> list
 
 
 class KernelAxis:
-    """An axis in a kernel: its numbers as expressions, and what is computed from them."""
+    """An axis in a kernel: its numbers as expressions, and values computed from them."""
 
     def __init__(self, text: KernelText, number: int, axis: Axis, *, moves: bool = False) -> None:
         """`moves`: write the loop over the window even if it does nothing."""
@@ -126,7 +126,8 @@ class KernelAxis:
         return [at >= 0, Binary("+", at, reach) < self.size]
 
     def elements(self, at: Expr) -> tuple[Expr, ...]:
-        """The bounds of the loop over the window at cell `at`: all of it if it is small, else what is inside the array.
+        """The bounds of the loop over the window at cell `at`: the whole window if it is small, else the part inside
+        the array.
 
         ``range(maximum(0, -at0), minimum(w0, n0 - at0))``
         """

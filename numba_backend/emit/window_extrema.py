@@ -1,8 +1,8 @@
 """Kernels of cumulative maxima and minima along rows: block by block, with vectors along the row.
 
-An extremum takes its elements in any number and order. In a block, each element is combined with the three
-before it, and these with what is four, eight and twelve before them: they are then extrema of sixteen elements. After
-that they lack only what is sixteen before them, so that vectors are combined one after the other::
+An extremum takes its elements in any number and order. In a block, each element is combined with the three before it,
+and the results with the ones four, eight and twelve before them: they are then extrema of sixteen elements. After that
+each still lacks the result sixteen before it, so that vectors are combined one after the other::
 
     for j in range(width):
         b[j + 16] = maximum(maximum(a[j + 16], a[j + 15]), maximum(a[j + 14], a[j + 13]))

@@ -35,7 +35,7 @@ from .scalar_computations import Buffer, KernelText
 from .window_axes import added
 
 BLOCK = 128
-"""Columns that advance together, as much as a local array holds what is held for them."""
+"""Columns that advance together: a local array holds their values."""
 PIECE = 1040
 """Elements of a piece of a long row; no power of two, so that the lanes use different sets of the cache."""
 FEW_ROWS = 16
@@ -107,7 +107,7 @@ class Scans:
         return [self.text.output(f"{name}{k}", t, first + k) for k, t in enumerate(self.types)]
 
     def held(self, name: str, first: int) -> list[Buffer]:
-        """Outputs for what is held at the ends of pieces."""
+        """Outputs for the held values at the ends of pieces."""
         return [self.text.output(f"{name}{k}", t, first + k) for k, t in enumerate(self.held_types)]
 
     def wide(self, value: Expr) -> Expr:
@@ -119,7 +119,7 @@ class Scans:
         return [self.writer.assign(f"init{k}", self.wide(init.load(ZERO))) for k, init in enumerate(inits)]
 
     def accumulators(self, stem: str = "acc") -> list[Name]:
-        """Variables for what is held: ``acc0``, ``acc1``."""
+        """Variables for the held values: ``acc0``, ``acc1``."""
         loads = [Buffer(Name("x", pointer_to(memory_type(t))), t).load(ZERO) for t in self.held_types]
         return [self.writer.variable(f"{stem}{k}", load.type) for k, load in enumerate(loads)]
 
@@ -286,7 +286,7 @@ class _Lanes(Scans):
         self.values = self.init_values(inits)
 
     def begin(self, lane: int, number: Expr) -> _Lane:
-        """Puts a lane at the beginning of row (or piece) `number`, with what it holds there."""
+        """Put a lane at the beginning of row (or piece) `number`, with its initial values."""
         writer, size = self.writer, self.size
         accumulators = self.accumulators(f"acc{lane}_")
         if not self.cut:

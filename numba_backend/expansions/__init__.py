@@ -32,4 +32,4 @@ NUMBA_EXPANSIONS = RuleSet(
         rule(small_power, Opcode.POWER),
     )
 )
-"""In the order in which they are tried."""
+"""The rules, in the order in which they are tried."""

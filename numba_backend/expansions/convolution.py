@@ -26,7 +26,7 @@ from ..emit.convolution import MOST_OFFSETS, SUPPORTED
 LEAST_GRADIENT = 1 << 15
 """Multiplications of a derivative that has a form of its own: native loops do not take these forms."""
 SHORT_ROW, MANY_OUTPUTS = 256, 16
-"""With fewer positions, and as many outputs, channels last is better for a derivative by the kernel."""
+"""With fewer positions, and at least so many outputs, channels last is faster for a derivative by the kernel."""
 TILE_BYTES, SOME_WASTE, MOST_WASTE = 128, 1.1, 1.6
 """Channels first: what a row of a tile has usually, and how many times the results are few and too many to compute."""
 MOVED, MOVED_WEIGHT = 10, 300

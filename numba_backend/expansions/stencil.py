@@ -38,7 +38,7 @@ def convolution_as_stencil(convolution: HloInstruction) -> HloInstruction | None
     numbers, window = attributes.dimension_numbers, attributes.window
     array, kernel = convolution.operands
     sizes = convolution.shape.dimensions
-    order = [0] * len(sizes)  # the input's dimensions, as they lie in the result
+    order = [0] * len(sizes)  # the input's dimensions, in the order of the result
     order[numbers.output_batch], order[numbers.output_feature] = numbers.input_batch, numbers.input_feature
     parts: list[WindowDimension | None] = [None] * len(sizes)
     for target, source, part in zip(numbers.output_spatial, numbers.input_spatial, window, strict=True):

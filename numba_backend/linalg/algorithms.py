@@ -213,4 +213,4 @@ _TARGETS: Mapping[str, Callable[[Call], Algorithm | None]] = {
     "inverse": _inverse, "determinant": _determinant, "trsm": _trsm, "geqrf": _qr, "qr": _qr, "orgqr": _reflections,
     "householder_product": _reflections, "syevd": _syevd, "eigh": _eigh,
 }  # fmt: skip
-"""By the function of the built-in target."""
+"""The rules, by the function of the built-in target."""

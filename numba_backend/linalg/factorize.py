@@ -46,9 +46,9 @@ for i in range(n):
 
 
 def eliminated(keeps: bool, beside: bool = False, each: str = "", exchanged: str = "") -> Lines:
-    """Gaussian elimination with partial pivoting of w: m x n. `keeps`: the factors stay below the diagonal; else what
-    is there is of no interest. `beside`: v, m x r, goes with it. Lines for each step, where `chosen` is the pivot's row
-    and `pivot` the pivot; and for rows k and i when they change places."""
+    """Gaussian elimination with partial pivoting of w: m x n. `keeps`: the factors stay below the diagonal; else the
+    elements below the diagonal are arbitrary. `beside`: v, m x r, goes with it. Lines for each step, where `chosen` is
+    the pivot's row and `pivot` the pivot; and for rows k and i when they change places."""
     both = [("w", "" if keeps else "k, ", "n"), *([("v", "", "r")] if beside else [])]
     text = lines("""
 for k in range(minimum(m, n)):
@@ -90,7 +90,7 @@ for j in range(r):
 def lu(with_order: bool) -> Lines:
     """w: m x n. P L U as getrf: L and U in place of w, `pivots` the rows that were exchanged, counted from 1, and
     info[0] the first pivot that is zero, or 0. `with_order`: as LuDecomposition, they are counted from 0, and `order`
-    says which row of w was in which place."""
+    gives the original place of each row."""
     if not with_order:
         each = "pivots[k] = chosen + 1\nif bad == 0 and abs1(pivot) == R(0):\n    bad = k + 1"
         return ["bad = 0", *eliminated(True, each=each), "info[0] = bad"]
@@ -170,7 +170,7 @@ pivots[k] = number
 
 
 def _norm(start: str) -> Lines:
-    """Of column c from row `start` on."""
+    """The norm of column c from row `start` on."""
     return lines(f"""
 largest = R(0)
 for i in range({start}, m):

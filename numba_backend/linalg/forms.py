@@ -1,4 +1,4 @@
-"""The three forms of an algorithm.
+"""Make kernels of an algorithm, in three forms.
 
 For any size: sizes are arguments, and a matrix is worked on where it is stored at the end, or in scratch memory.
 
@@ -35,7 +35,7 @@ _MOST_LOCAL_BYTES = 32 << 10
 _MOST_REGISTERS = 32
 """Numbers of a matrix and its right-hand sides that are local variables: there are as many vector registers."""
 _MOST_ELEMENTS = 4096
-"""Of a local array of many matrices."""
+"""Most elements of a local array of many matrices."""
 _S32 = ElementType.S32
 
 
@@ -74,7 +74,7 @@ class Matrix:
 
     @property
     def shape(self) -> tuple[str, str]:
-        """As the text has it."""
+        """The sizes that the text uses."""
         return (self.columns, self.rows) if self.transposed else (self.rows, self.columns)
 
     def place(self, row: str, column: str, order: str = "", item: str = "it") -> str:
@@ -126,7 +126,7 @@ class Vector:
 
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A text, what it works on, and which operands and outputs of an instruction that is."""
+    """A text with its matrices and vectors, and the operands and outputs of an instruction that they are."""
 
     name: str
     lines: Lines
@@ -145,7 +145,7 @@ class Algorithm:
     has_long_rows: bool = False
     """One after the other is better, however many there are."""
     whole_rows: bool = False
-    """In a row, what is before the start of a loop over j is of no interest."""
+    """In a row, elements before the start of a loop over j may be overwritten."""
 
     def of_small(self) -> EmittedKernel | None:
         """The kernel for small matrices; None for others, or if there are none."""
@@ -265,7 +265,7 @@ for i in range({length}):
 
 
 def _in_order(m: Matrix, lanes: int, order: str) -> Lines:
-    """Rows of a matrix from or to the places that an order says."""
+    """Rows of a matrix, read from or written to the places that an order gives."""
     item = f"minimum(b * {lanes} + lane, items - 1)"
     here, there = f"{m.name}_lane[i, c]", f"{m.source if m.source_order else m.target}[start + c]"
     return lines(f"""

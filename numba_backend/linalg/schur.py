@@ -557,8 +557,8 @@ smallest = maximum(size, TINY / EPS)
 
 
 def _eigenvectors(name: str, is_complex: bool) -> Lines:
-    """Of the triangular ch by substitution, times cz, of length 1, with a largest element that is real. Of a pair of
-    conjugate eigenvalues of a real matrix the second vector is the conjugate of the first."""
+    """The eigenvectors of the triangular ch by substitution, times cz, with length 1 and a real largest element. For a
+    pair of conjugate eigenvalues of a real matrix, the second vector is the conjugate of the first."""
     forwards = name == "left_vectors"
     h, z = ("h", "z") if is_complex else ("ch", "cz")
     if forwards:

@@ -14,7 +14,7 @@ from ..emit.texts import indented
 from .factorize import Lines, lines, reflector
 
 MOST_SWEEPS = 60
-"""For one eigenvalue, after which a matrix is given up: LAPACK takes 30."""
+"""Most sweeps for one eigenvalue; after that there is no result. LAPACK takes 30."""
 
 
 def tridiagonal(lower: bool) -> Lines:

@@ -1,4 +1,4 @@
-"""Loop programs: what a kernel is before it is printed or compiled.
+"""Loop programs: the form of a kernel before it is printed or compiled.
 
 A loop program is a small, typed, structured program: loops, branches, loads and stores through pointers, local
 variables, local arrays, arithmetic. `expressions.py` and `statements.py` have its nodes, `typing.py` the types of

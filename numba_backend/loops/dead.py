@@ -1,4 +1,4 @@
-"""Dead variables: those that nothing reads but assignments to dead variables. Only the text gains; LLVM drops them."""
+"""Remove dead variables: only assignments to dead variables read them. Only the text gains; LLVM drops them."""
 
 from __future__ import annotations
 

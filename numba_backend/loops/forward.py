@@ -6,7 +6,7 @@
     out[start0] = x[start0]             out[start0] = x[start0]
 
 LLVM cannot see that the 32 bits of a counter do not overflow, and so not that a loop goes through an array in order.
-The writer of a loop knows it, and says which variables have which values.
+The writer of a loop knows the values of its variables, and passes them here.
 """
 
 from __future__ import annotations

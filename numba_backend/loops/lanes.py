@@ -7,10 +7,11 @@ An emitter writes such a loop where it means vectors, runtime/lane_loops.py make
 other readers treat it as a range. Each statement is carried out for all iterations before the next one begins. The body
 is
 
-* stores, and names that nothing else reads. The elements that iteration `j` reads and writes lie at the index of
-  iteration 0 plus `j`; and what is written is read, or written again, at the same index only, or at another multiple of
-  the number of iterations. Values are arithmetic, comparisons and choices of floating point, comparisons of the
-  counter, products of words, what is the same in all iterations, or an element of any type that is copied; or
+* stores, and names that nothing else reads. The elements that iteration `j` reads and writes are at the index of
+  iteration 0 plus `j`; and an element that is written may be read, or written again, only at the same index, or at
+  another multiple of the number of iterations. Values are arithmetic, comparisons and choices of floating point,
+  comparisons of the counter, products of words, values that are the same in all iterations, or an element of any type
+  that is copied; or
 * one sum, ``total = reduce_add(total, term)``; or
 * one ``for k in range(16):`` around a copy; the index of the store follows `j` and the index of the load follows `k`: a
   square block that is transposed.

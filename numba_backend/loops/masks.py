@@ -1,4 +1,4 @@
-"""Sums of masked elements go over the elements that the mask lets through.
+"""Restrict sums of masked elements to the elements that the mask lets through.
 
     acc0 = c0                                           acc0 = c0
     for i in range(n0):                                 for i in range(minimum(n0, int64(v0))):
@@ -97,8 +97,8 @@ def _cut(loop: For, zeros: Collection[str], starts: dict[str, Expr]) -> For:
 
 
 def _after(limit: Expr, stop: Expr) -> Expr:
-    """The number after a limit, as a bound of a loop that ends at `stop`. A limit may be any number: the largest one,
-    which says that there is no limit, has none after it."""
+    """The number after a limit, as a bound of a loop that ends at `stop`. A limit may be any number: the largest one
+    means that there is no limit, and has none after it."""
     narrow = isinstance(limit, Call) and limit.function == "int64" and limit.arguments[0].type == "int32"
     return plus(limit if narrow else minimum(limit, stop), Number(1))
 

@@ -1,4 +1,4 @@
-"""Rows of large results are written by non-temporal stores.
+"""Write rows of large results by non-temporal stores.
 
     for j in range(n0):                      for j_tile in range(0 - shift, n0, 1024):
         out[i * n0 + j] = x[n0 - 1 - j]          low = maximum(j_tile, 0)

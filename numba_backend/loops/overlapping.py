@@ -1,4 +1,4 @@
-"""Short loops of unknown length, in blocks that overlap."""
+"""Write short loops of unknown length as blocks that overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The printer: a loop program as Python text."""
+"""Print a loop program as Python text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small arrays in registers: their loops are unrolled, and elements at known indices become variables.
+"""Keep small arrays in registers: unroll their loops, and make variables of elements at known indices.
 
     for l in range(16):                           for l in range(16):
         for i in range(2):                            w_0 = w[0 * 16 + l]

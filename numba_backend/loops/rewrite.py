@@ -1,4 +1,4 @@
-"""Rewriting loop programs: one program written into another, with its own names for everything."""
+"""Write one loop program into another, with new names for everything."""
 
 from __future__ import annotations
 

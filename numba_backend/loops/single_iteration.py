@@ -1,4 +1,4 @@
-"""Loops that run once become their bodies; those that never run are left out."""
+"""Replace loops that run once by their bodies, and leave out loops that never run."""
 
 from __future__ import annotations
 

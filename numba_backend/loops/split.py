@@ -25,7 +25,7 @@ from .statements import Assign, Block, For, If, walk, with_blocks
 from .typing import type_of_binary
 
 MOST_PARTS = 16
-"""A loop becomes at most so many loops."""
+"""Most loops that one loop is split into."""
 
 MOST_STATEMENTS = 200
 """Statements of all parts together: code that is compiled, and kept in the cache."""
@@ -44,7 +44,7 @@ def split_loops(block: Block) -> Block:
 
 @dataclass(frozen=True, slots=True)
 class _Counter:
-    """A loop's counter and what is known in the loop."""
+    """A loop's counter, and facts that hold in the loop."""
 
     name: str
     assigned: frozenset[str]
@@ -123,7 +123,7 @@ def _split(loop: For) -> Block:
 
 
 _Part = tuple[Expr, Expr, Block]
-"""From, to, and what is done."""
+"""The first iteration, the end, and the body."""
 
 
 def _parts(loop: For, start: Expr, stop: Expr, body: Block) -> Iterator[_Part]:

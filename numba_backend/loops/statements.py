@@ -112,7 +112,7 @@ class Return:
 
 @dataclass(slots=True, eq=False)
 class Evaluate:
-    """An expression for what it does; only in functions of the runtime."""
+    """An expression with side effects; only in functions of the runtime."""
 
     value: Expr
 
@@ -231,12 +231,12 @@ KernelParameter = PointerParameter | SizeParameter | ScalarParameter
 
 @dataclass(frozen=True, eq=False)
 class LoopProgram:
-    """``def name(lo, hi, parameters)``: what it does, for ``lo <= i < hi`` of its outermost loop."""
+    """``def name(lo, hi, parameters)``, with ``lo <= i < hi`` for its outermost loop."""
 
     name: str
     parameters: tuple[str, ...]
     body: Block = field(repr=False)
     notes: tuple[object, ...] = ()
-    """For people, a line each above the body: the algorithm that it computes, and the steps of its schedule."""
+    """Comment lines above the body, for readers: the algorithm that it computes, and the steps of its schedule."""
     vector_bits: int = 0
     """``@vectors(256)`` above the definition: how wide its vectors are. 0: as LLVM thinks best for the processor."""

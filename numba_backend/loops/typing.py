@@ -1,4 +1,4 @@
-"""The types of loop programs' expressions, as Numba infers them; `tests/test_loop_programs.py` compares the two.
+"""Infer the types of loop programs' expressions, with Numba's rules.
 
 A type is named as Numba names it: ``int8`` ... ``uint64``, ``float32``, ``float64``, ``complex64``, ``complex128``,
 ``bool``. A pointer to elements of a type, and a local array of them, have the name of the type with a ``*``.

@@ -15,7 +15,7 @@ from .statements import Assign, Augment, Block, For, If, LocalArray, LoopKind, S
 from .typing import pointer_to
 
 Values = dict[Any, Expr]
-"""Values that the open scopes have computed, by what they are."""
+"""Values that the open scopes have computed, by their keys."""
 
 
 @dataclass(slots=True, eq=False)

@@ -32,7 +32,7 @@ def lowering_rule(opcode: Opcode) -> LoweringRule | None:
 
 
 def share_rule(opcode: Opcode) -> ShareRule | None:
-    """The rule that says which results of `opcode` may be written over which operands; None: none may."""
+    """The rule that decides which results of `opcode` may be written over which operands; None: none may."""
     lowering_rule(opcode)
     return SHARE.get(opcode)
 

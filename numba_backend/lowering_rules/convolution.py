@@ -1,11 +1,11 @@
 """Rows of a canonical convolution, and of its derivatives.
 
-The input is copied with its padding, and tiles of sums in registers are made of the copy
-(`policy/convolutions.py`). Where there are enough images, a thread does both for one of them, and what follows in
-the program too, before it goes on to the next; otherwise threads share each of the two, for a block of images at a
-time, so that the block is still in the cache. With 1 x 1 windows the input itself is a matrix for a BLAS. Complex
-numbers become matrix products too, of patches (`emit/convolution.py`). Types that a BLAS does not know have kernels
-that do all the work, and so have inputs with very many holes and the convolutions of native loops.
+The input is copied with its padding, and tiles of sums in registers are made of the copy (`policy/convolutions.py`).
+Where there are enough images, a thread does both for one of them, and what follows in the program too, before it goes
+on to the next; otherwise threads share each of the two, for a block of images at a time, so that the block is still in
+the cache. With 1 x 1 windows the input itself is a matrix for a BLAS. Complex numbers become matrix products too, of
+patches (`emit/convolution.py`). Kernels do all the work for types that a BLAS does not support, for inputs with very
+many holes, and in native loops.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .table import OUTPUT_ROWS, LoweringContext, OutputRows, PieceMemory, Step, 
 MAX_BLOCKS = 256
 """A large convolution has larger blocks instead of more of them."""
 FEW_OUTPUTS = 8
-"""Channels last, outputs lie along a vector register: with less of them a product by the BLAS is faster."""
+"""Channels last, outputs are along a vector register: with less of them a product by the BLAS is faster."""
 
 
 @register(Opcode.CONVOLUTION, how="kernels: tiles of sums in registers; 1 x 1, complex: BLAS gemm")

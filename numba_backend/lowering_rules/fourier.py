@@ -33,8 +33,8 @@ _GROUPS = 16
 
 
 def add_fft(context: LoweringContext, instruction: HloInstruction, side_by_side: bool = True) -> None:
-    """The rows of an fft. `side_by_side`: many short rows together. For C compilers that is too much code: what is made
-    of it takes five times as long to compile, and is up to 1.5 times slower than rows one after the other."""
+    """The rows of an fft. `side_by_side`: many short rows together. For C compilers that is too much code: it takes
+    five times as long to compile, and is up to 1.5 times slower than rows one after the other."""
     attributes = instruction.attributes
     lengths, kind = attributes.fft_length, attributes.fft_type
     (source,), (target,) = context.operands(instruction), context.results(instruction)

@@ -122,7 +122,7 @@ class Batch:
     def _lengths(
         self, routine: str, before: Sequence[Given], kinds: Sequence[ElementType], after: Sequence[Given]
     ) -> list[int]:
-        nothing = Shared(np.zeros(2, np.int64))  # a routine that is asked for lengths reads sizes alone
+        nothing = Shared(np.zeros(2, np.int64))  # a query for workspace lengths reads sizes alone
 
         def asked(given: Sequence[Given]) -> list[str | int | float | Shared]:
             return [nothing if isinstance(x, Array) else x for x in given]

@@ -61,7 +61,7 @@ def add_lapack(context: LoweringContext, instruction: HloInstruction, call: Call
 
 
 def _potrf(t: _Target) -> None:
-    """In place: of the transpose, the other triangle."""
+    """In place, on the transpose and its other triangle."""
     (n,) = t.sizes("n")
     (a,), (out, info) = t.operands, t.results
     t.batch.copy(a, out)
@@ -297,8 +297,8 @@ for j in range(n):
             out[2 * (b * n * n + i * n + j)] = v[base + i]
             out[2 * (b * n * n + i * n + j) + 1] = R(0)
 """.splitlines()
-"""Of a conjugate pair of eigenvalues, that with the positive imaginary part comes first; column j then holds the real
-part and column j + 1 the imaginary part."""
+"""In a conjugate pair, the eigenvalue with the positive imaginary part comes first; column j then holds the real part
+and column j + 1 the imaginary part."""
 
 
 def _gees(t: _Target) -> None:
@@ -320,4 +320,4 @@ _TARGETS: Mapping[str, Callable[[_Target], None]] = {
     "orgqr": _orgqr, "householder_product": _orgqr, "ormqr": _ormqr, "trsm": _trsm, "gtsv": _gtsv, "syevd": _syevd,
     "eigh": _syevd, "sytrd": _sytrd, "gehrd": _gehrd, "gesdd": _svd, "gesvd": _svd, "geev": _geev, "gees": _gees,
 }  # fmt: skip
-"""By the function of the built-in target."""
+"""The rules, by the function of the built-in target."""

@@ -1,4 +1,4 @@
-"""The rules of operations that have their own rows in a program, and what a rule may use."""
+"""The table of lowering rules, for operations with rows of their own, and the interface that rules use."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ ShareRule = Callable[[HloInstruction, int, int], bool]
 """rule(instruction, operand leaf, result leaf): may the result be written over the operand?"""
 
 SHARE: dict[Opcode, ShareRule] = {}
-"""For opcodes that are not here, no result may."""
+"""The rules by opcode. Without a rule, no result may be written over an operand."""
 
 @dataclass(frozen=True, slots=True)
 class OutputRows:

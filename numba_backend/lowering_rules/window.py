@@ -33,7 +33,7 @@ def least_bytes() -> int:
 
 
 def piece_bytes() -> int:
-    """Of the results of a piece, at most: they are to stay in a first-level cache, or close to it."""
+    """Most bytes of a piece's results: they should stay in a first-level cache, or close to it."""
     return target_machine().first_cache
 
 

@@ -85,14 +85,14 @@ class Parts:
         return self._lanes.get(buffer)
 
     def require_own_memory(self, buffer: Buffer) -> None:
-        """For a buffer that is in memory that all threads see, and has no batch."""
+        """Refuse a buffer without a batch if it is in memory that all threads share."""
         if buffer in self._written_and_shared:
             raise NotInParts("a shared value that is too large for a part's own memory")
 
 
 
 def block_bytes() -> int:
-    """The state of a block, with what is computed on the way: it stays in the first-level cache."""
+    """The state of a block, with temporaries: it stays in the first-level cache."""
     return target_machine().first_cache * 3 // 4
 
 

@@ -41,7 +41,7 @@ FEWEST_LARGE_MEMBERS = 64
 """Least members of a batch if each kernel is large enough for several threads: all threads must find work."""
 
 UNKNOWN_TRIPS = 100
-"""How often a loop is thought to run, if that is not known."""
+"""Iterations of a loop with an unknown trip count."""
 
 
 def is_native(loop: HloInstruction) -> bool:

@@ -1,7 +1,7 @@
-"""Find the rows that a native loop can hold: those that are kernels and copies and nothing else.
+"""Find the rows that a native loop can hold: kernels and copies, and no others.
 
-An instruction's rule in `../rows` runs once, with a context that keeps kernels and copies, and refuses calls of Python
-and of BLAS. `cost.py` asks what they cost, `emit.py` writes them into the loop's kernel.
+An instruction's rule in `../lowering_rules` runs once, with a context that keeps kernels and copies, and refuses calls
+of Python and of BLAS. `cost.py` estimates their time, and `emit.py` writes them into the loop's kernel.
 """
 
 from __future__ import annotations

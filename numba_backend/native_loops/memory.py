@@ -38,7 +38,7 @@ LONG = 80
 """A loop with more instructions than this in its kernels is long: its text depends on sizes as little as it can."""
 
 VECTOR_BITS_OF_LONG = 256
-"""With vectors of 16 f32, LLVM writes each inner loop three times: for what is left over by such vectors it makes
+"""With vectors of 16 f32, LLVM writes each inner loop three times: for the elements left over by such vectors it makes
 narrower ones first. That takes twice as long to compile, and no less to run."""
 
 

@@ -100,7 +100,7 @@ class Storage:
             return self._constant(buffer, element_type, count)
         lanes = None if self._parts is None else self._parts.lanes(buffer)
         values = [self.analysis.values[v] for v in buffer.values]
-        # topk moves what is in its result so far: with one element it never does, but a variable would lack a value
+        # topk moves the elements of its result: with one element it never does, but a variable would lack a value
         is_array = any(v.instruction.opcode is Opcode.TOPK for v in values)
         local = None if lanes else self._local(element_type, count, is_array=is_array)
         return local or self._seen_by_all(self._scratch_memory(element_type, count, lanes), buffer)

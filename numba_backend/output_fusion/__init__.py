@@ -2,8 +2,8 @@
 
 XLA's word for a fusion that does not begin with an element-wise instruction, and whose other instructions use its
 output: kind `kOutput`. Here each instruction keeps a kernel of its own (or is a call of BLAS). All of them run one
-after another on a piece of the rows, and then on the next piece, so that the results of one are in the cache when the
-next one reads them::
+after another on a piece of the rows, and then on the next piece. So the results of one are in the cache when the next
+one reads them::
 
     out = (f32[9,64,32], u8[147456]) fusion(q, k, v), kind=kOutput, calls=attention,
         backend_config={"matrices":"9","rows":"1","step":"1","parts":"9"}

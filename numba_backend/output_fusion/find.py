@@ -54,12 +54,12 @@ def least_bytes() -> int:
 
 
 def _piece_bytes() -> int:
-    """Of that for one piece."""
+    """The same for one piece."""
     return target_machine().second_cache // 2
 
 
 def _side_bytes() -> int:
-    """Of a right-hand side that each piece of rows reads again."""
+    """Most bytes of a right-hand side that each piece of rows reads again."""
     return target_machine().second_cache // 2
 
 
@@ -230,8 +230,8 @@ class _Finder:
         return once and reads_alone(self.computation, value, reader)
 
     def _may_wait(self, fusion: HloInstruction, number: int) -> bool:
-        """True for a fusion that may run later, as a part of instruction `number`: nothing else that runs until then
-        looks at what it reads. One of these may be a computation's last look at an array, and write over it."""
+        """True for a fusion that may run later, as a part of instruction `number`: no other instruction until then
+        reads its operands. One of these may be a computation's last look at an array, and write over it."""
         if fusion.opcode is not Opcode.FUSION or is_outlined_loop(fusion):
             return False
         read = {origin_of(operand) for operand in fusion.operands}
@@ -249,7 +249,7 @@ values."""
 
 
 def _of_rows(count: int) -> Fits:
-    """Kernels with a number of turns for each of `count` rows."""
+    """Kernels with a number of iterations for each of `count` rows."""
 
     def fits(kernel: EmittedKernel, sizes: Sequence[tuple[int, ...]]) -> bool:
         few = len(kernel.parameters) <= MOST_ARGUMENTS

@@ -1,4 +1,4 @@
-"""An output fusion as an instruction: how it is written, and what it says of its pieces."""
+"""Write an output fusion as an instruction, with its pieces as attributes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Pieces(NamedTuple):
 
     cut: Cut
     parts: int
-    """Of the fusion's own memory: ranges of pieces that threads take at the same time have one each. 0: the memory is
-    for all rows."""
+    """The parts of the fusion's own memory: one for each range of pieces that threads take at the same time. 0: the
+    memory is for all rows."""
 
     @property
     def least(self) -> int:

@@ -17,8 +17,8 @@ from .form import Leaf, Pieces, fusion_of, leaf_of, with_pieces
 from .memory import MEMBERS, memory_of
 
 LEAST_PARTS = 16
-"""Of a fusion's own memory there are no more parts than these, or than have `parts_bytes`: the threads of a larger
-machine wait for each other."""
+"""Most parts of a fusion's own memory, or more if they fit into `parts_bytes`. The threads of a larger machine wait for
+each other."""
 
 
 def parts_bytes() -> int:
@@ -27,7 +27,7 @@ def parts_bytes() -> int:
 
 
 def most_parts(nbytes: int) -> int:
-    """Of memory for pieces, each of so many bytes: how many parts there may be."""
+    """Most parts of the memory for pieces, each of so many bytes."""
     return max(LEAST_PARTS, parts_bytes() // max(nbytes, 1))
 
 

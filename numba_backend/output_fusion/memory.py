@@ -25,7 +25,7 @@ class Home:
 
     output: int | None
     offset: int = 0
-    """In a part."""
+    """The offset in a part."""
     row: int = 0
     """The bytes of a row in a part; 0 where there are no pieces."""
 

@@ -38,23 +38,23 @@ LEAST_COLUMNS = 16
 PIECE = 512
 """How many products are added up before the sum goes into the total: rounding errors grow with the length of a sum."""
 FEWEST_BLOCKS, TILES = 8, 8
-"""Channels last: threads share so many blocks of rows at least, if there are as many tiles; the most tiles of one."""
+"""Channels last: the fewest blocks of rows that threads share, if there are as many tiles; the most tiles of one."""
 
 MANY_POSITIONS = 256
-"""With channels last: the rows of a block from which on the product runs at full speed."""
+"""Channels last: the fewest rows of a block at which the product runs at full speed."""
 
 FEW_IMAGES = 8
 """Fewer images are not enough work to share between threads as they are."""
 MANY_ITEMS = 64
-"""From so many pieces of work on, threads finish at about the same time."""
+"""With at least so many pieces of work, threads finish at about the same time."""
 COPIED, COPIED_ROW, SEGMENT = 5.0, 300.0, 100.0
 """Copying an element, and a row besides, and writing a run of results to where they belong, in multiplications."""
 LESS_WORK = 0.95
 """A larger copy has to save more than the estimate may be wrong."""
 FEW_STRIPS, MORE_WORK = 16, 1.03
-"""So many strips at least, for the threads, and how much more there may be to do with them."""
+"""The fewest strips, for the threads, and how much more work they may take."""
 MOST_ROWS = 1.1
-"""Channels last: how many times the rows of an image its tiles may have."""
+"""Channels last: the rows of an image's tiles may be so many times the rows of the image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Panels:
     """Channels last: where the weights of a panel of columns are, in elements."""
 
     step: int
-    """From one element of the depth to the next."""
+    """The distance of two elements along the depth."""
     panel: int
     group: int
 
@@ -92,8 +92,8 @@ def tile_of(machine: Machine, element_type: ElementType, rows: int) -> Tile:
 def tiles_last(
     sizes: Sizes, matrices: Matrices, panels: Panels, tile: Tile, *, gradient: bool = False, adds: bool = False
 ) -> EmittedKernel:
-    """The kernel of a convolution, channels last, or of its derivative by the kernel, which may be added to what is
-    there."""
+    """The kernel of a convolution, channels last, or of its derivative by the kernel, which may be added to the stored
+    values."""
     is_depthwise = sizes.groups > 1 and sizes.inputs == sizes.outputs == 1
     groups, outputs = (1, sizes.made) if is_depthwise else (sizes.groups, sizes.outputs)
     form = Form("depthwise" if is_depthwise else "last", sizes.element_type, gradient)
@@ -237,7 +237,7 @@ def cheaper(geometry: Geometry, tile: Tile) -> Geometry:
 
 def in_strips(geometry: Geometry, tile: Tile) -> Geometry:
     """The walk through large images by strips, so that the copy of one is in a second-level cache when it is
-    multiplied, and is gone afterwards. Nothing follows a strip: its results do not lie together."""
+    multiplied, and is gone afterwards. Nothing follows a strip: its results are not contiguous."""
     sizes, spread = geometry.sizes, geometry.cells[-1].spread
     width, lines = sizes.element_type.byte_width, sizes.axes[0].count
     if len(sizes.axes) < 2 or sizes.batch * geometry.image * width <= large_bytes():

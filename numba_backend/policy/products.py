@@ -7,8 +7,8 @@
     int32 or other integers                           the same
     int8, int16, bfloat16, float16                    `emit/packed.py`
 
-A call of BLAS takes 25 ns and more, copies what it multiplies into blocks, and writes a result more than once. Products
-of large matrices with more than a few hundred terms in a sum are left to it.
+A call of BLAS takes 25 ns and more, copies its operands into blocks, and writes a result more than once. Products of
+large matrices with more than a few hundred terms in a sum are left to it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MOST_VECTORS = 8
 VECTOR_BLOCK, VECTOR_BLOCKS = 1024, 4096
 """The elements of a block of one vector, and of all: vectors of f32 take half of a first-level cache."""
 FEW_ROWS = 3
-"""With at most so many rows of results, a panel of the right-hand side is not worth a copy."""
+"""With at most so many rows of results, copying a panel of the right-hand side does not pay."""
 SUMS = 24
 """Sums in registers. AVX-512 has 32; with fewer registers LLVM keeps some of these in memory."""
 
@@ -66,9 +66,9 @@ LEAST_WORK = 1 << 18
 ROWS = 6
 """Rows of a tile: with two registers for each, and three for a row of the panel and a factor, AVX2's are full."""
 PANEL_BYTES = 64
-"""Of a row of a panel: a register of AVX-512, or two of AVX2."""
+"""Bytes of a row of a panel: a register of AVX-512, or two of AVX2."""
 PANEL_ELEMENTS, DEPTH = 4096, 256
-"""Of a panel, and the most rows of it: it takes half of a first-level cache. Deeper sums are made in parts."""
+"""Elements of a panel, and its most rows: it takes half of a first-level cache. Deeper sums are made in parts."""
 BLOCK = 516
 """Rows of a block: fewer take longer to copy a panel than is saved, more do not stay in a second-level cache."""
 ITEMS = 32
@@ -131,7 +131,7 @@ class GivenBand(NamedTuple):
     """A fact about the left-hand side of a product: outside of a band its elements are equal in each row."""
 
     band: Band
-    """Of its elements [i, p]: row of the result, number of the product in the sum."""
+    """The band of elements [i, p]: row of the result, number of the product in the sum."""
     by_columns: bool
     """Or in each column: it is given transposed."""
 
@@ -145,8 +145,8 @@ def tiles(
     dot: HloInstruction, rows: int = 0, wanted: Band = EVERYTHING, given: GivenBand | None = None
 ) -> EmittedKernel:
     """The kernel of a product with panels of columns and tiles of rows. `rows`: it has a turn for so many rows each,
-    and the rest in the last, in the order of the result. Of the result only the band `wanted` matters; `given` says
-    what is known of the left-hand side."""
+    and the rest in the last, in the order of the result. Of the result only the band `wanted` matters; `given` is a
+    fact about the left-hand side."""
     return _tiles(product_of(dot), rows, wanted, given)
 
 
@@ -232,7 +232,7 @@ def without_blas(gemm: Gemm) -> EmittedKernel:
     indices, is_float = product.indices, not product.types[2].is_complex
     batch = Parallel(indices, tuple(f"further{d}" for d in range(len(indices))))
     extent = math.prod(d.count for d in gemm.batch)
-    if gemm.m <= FEW_ROWS and gemm.n > 1 and gemm.transpose_b == "N":  # reads b once, where it lies
+    if gemm.m <= FEW_ROWS and gemm.n > 1 and gemm.transpose_b == "N":  # reads b once, without a copy
         schedule = (*_ranks("j", "i", VECTOR_BLOCK, indices), batch if indices else Slice("j"))
         given = {"m": Number(gemm.m)}
         return emit_product("product_of_columns", product, schedule, extent if indices else gemm.n, 0.0, given=given)
@@ -255,8 +255,8 @@ def without_blas(gemm: Gemm) -> EmittedKernel:
 
 
 def _ranks(long: str, few: str, block: int, indices: tuple[str, ...] = ()) -> steps.Schedule:
-    """A large operand that lies along the result: four of its rows at a time are added to the sums of a block, which
-    stay in a first-level cache."""
+    """A large operand that is contiguous along the result: four of its rows at a time are added to the sums of a block,
+    which stay in a first-level cache."""
     return (
         Split(long, "block", block, "short", count="wide"),
         Split("p", "rows", 4, "rest"),

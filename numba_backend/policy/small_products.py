@@ -1,7 +1,7 @@
 """Schedules of small products, inside native loops and many at a time: a call of BLAS costs more than they do.
 
-The innermost loop goes along the columns of the result if rhs lies that way, along its rows if lhs lies that way, and
-otherwise along the sum. Sizes are literals, so that LLVM keeps a row of sums in registers::
+The innermost loop goes along the columns of the result if rhs is contiguous along them, along its rows if lhs is
+contiguous along them, and otherwise along the sum. Sizes are literals, so that LLVM keeps a row of sums in registers::
 
     for i in range(4):                                  for i in range(8):
         for j in range(8):                                  sums0[0] = 0

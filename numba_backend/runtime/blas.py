@@ -1,4 +1,4 @@
-"""Matrix products by SciPy's BLAS, without importing SciPy, and how they use threads.
+"""Compute matrix products with SciPy's BLAS and the runtime's threads, without importing SciPy.
 
 A GEMM row (a row is an instruction of a program's table) computes, row-major and for every index of the batch,
 
@@ -353,7 +353,7 @@ class _Vector(NamedTuple):
     rows: int
     """The length of the result."""
     transpose: Transpose
-    """For BLAS, which sees the matrix column-major."""
+    """The transpose for BLAS, which sees the matrix column-major."""
     leading: int
     step: int
     """The distance between neighbouring elements of the other operand, the vector."""

@@ -5,8 +5,8 @@
             t[(k + m) * 80 + c + l] = x[(r + l) * n + k + m]      store <16 x i32>, a row of t; ...
 
 LLVM's vectoriser makes scattered loads or stores of such a block. Here each row is loaded whole, log2(16) rounds of
-shuffles turn all rows, and each row of the result is stored whole. The first rounds interleave two rows within parts of
-16 bytes, which all processors with vectors do in one instruction, the last ones exchange such parts.
+shuffles transpose all rows, and each row of the result is stored whole. The first rounds interleave two rows within
+parts of 16 bytes, which all processors with vectors do in one instruction, the last ones exchange such parts.
 
     for m in streamed(16):                                 store <16 x float>, %row, align 64, !nontemporal
         out[at + m] = row[m]
@@ -33,7 +33,7 @@ _PART = 16
 """Bytes of the parts of a register within which processors interleave."""
 _LINE = 64
 _AHEAD = 256
-"""Bytes from a block to what is fetched for a later one."""
+"""Bytes from a block to the prefetched data of a later one."""
 
 
 def write_turn(builder: Any, loop: For, register: int, scalar: Scalar) -> None:
@@ -53,7 +53,7 @@ def write_turn(builder: Any, loop: For, register: int, scalar: Scalar) -> None:
         address = builder.gep(scalar(pointer, at), [scalar(index, at)])
         return builder.bitcast(address, row.as_pointer())
 
-    for n in range(whole if 2 * whole * width >= _LINE else 0):  # else most lines are asked for again
+    for n in range(whole if 2 * whole * width >= _LINE else 0):  # else most lines are requested again
         _prefetch(builder, place(load.pointer, load.index, n, 0))
     for across in range(0, whole, side):
         for down in range(0, whole, side):
@@ -71,7 +71,7 @@ def _copied(loop: For) -> tuple[Store, Load]:
 
 
 def _prefetch(builder: Any, place: Any) -> None:
-    """Fetches what a row goes on with: a processor does not foresee the reading of so many rows in turns."""
+    """Prefetch the next elements of a row: a processor does not predict that many rows are read alternately."""
     byte = llir.IntType(8).as_pointer()
     name = "llvm.prefetch.p0i8"
     function = builder.module.globals.get(name)

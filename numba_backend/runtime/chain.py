@@ -1,4 +1,4 @@
-"""Run several kernels piece by piece in one row: attention's products and what is between them, head by head.
+"""Run several kernels piece by piece in one row: for example attention's products and softmax, head by head.
 
 The kernels of a chain go through the same rows: matrices of a batch, or rows of all of them, in order. All kernels run
 for one piece of these rows, and then for the next, so that what one of them writes is in the cache when the next one
@@ -12,9 +12,9 @@ rows before the piece, and forward to the place.
 
 The words of a row, after the words that `Op.CHAIN` lists: the rows of a matrix, the rows of a piece, the pieces of a
 matrix, the number of pieces that share a part (0: there is memory for all rows), the number of kernels. Then for each
-kernel: entry; where its arguments begin; their number; its turns for a row, or 0 if it has a turn for each piece. Then
-for each argument its `move`: the bytes from one row and from one place to the next, for an array that only the chain
-uses, else 0.
+kernel: entry; where its arguments begin; their number; its iterations for a row, or 0 if it has one iteration for each
+piece. Then for each argument its `move`: the bytes from one row and from one place to the next, for an array that only
+the chain uses, else 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .executor import native_function
 from .kernel import KernelSource
 
 MOST_ARGUMENTS = 64
-"""Of a kernel in a chain."""
+"""Most arguments of a kernel in a chain."""
 
 _ROWS, _STEP, _PIECES, _SHARING, _COUNT, _STAGES = 6, 7, 8, 9, 10, 11
 _STAGE = 4  # words of a stage before its arguments
@@ -83,7 +83,7 @@ class Stage(NamedTuple):
     origin: HloInstruction | None = None
     """The instruction that it computes."""
     turns: int = 0
-    """In a chain: how many a row has; 0: there is one for each piece."""
+    """In a chain: the number of iterations of a row; 0: one for each piece."""
 
 
 class Cut(NamedTuple):

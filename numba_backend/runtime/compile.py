@@ -1,4 +1,4 @@
-"""Kernel text -> object code. LLVM is imported here, and only when a kernel must be compiled."""
+"""Compile kernel text to object code. LLVM is imported here, and only when a kernel must be compiled."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> l
         if worker.error is not None:
             raise worker.error
     texts.put(None)
-    work()  # what is left, where there are no threads
+    work()  # the rest, if no thread could be started
     return [_object(found) for found in objects]
 
 

@@ -58,7 +58,7 @@ class DialectFunction:
     name: str
     arity: int
     resolve: Callable[..., Resolved]
-    """Of the kinds of the arguments; raises DialectError."""
+    """resolve(*kinds of the arguments); raises DialectError."""
     literals: frozenset[int] = frozenset()
     """Which arguments are numbers or names in the text."""
 

@@ -1,4 +1,4 @@
-"""Sums of products of several small numbers that lie in one word of 32 bits, as processors multiply them.
+"""Sums of products of several small numbers in a word of 32 bits, as processors multiply them.
 
     dot_bytes(total, a, b)         four products of an unsigned byte of `a` and a signed byte of `b`
     dot_shorts(total, a, b)        two products of signed numbers of 16 bits
@@ -157,4 +157,4 @@ in_vectors: dict[str, Callable[..., Any]] = {
     "dot_bf16": _vector_of_bf16,
     "dot_bf16_normal": _vector_of_normal_bf16,
 }
-"""Of a builder, the vectors of totals and words, and LLVM's names of the processor's features."""
+"""Functions of a builder, the vectors of totals and words, and LLVM's names of the processor's features."""

@@ -37,7 +37,7 @@ class Op(enum.IntEnum):
     CALLBACK = 7  # function(arguments) -> 0, or a status that stops the program; first argument
     GEMM = 8  # run_gemm, ...: blas.py explains the words
     PYTHON = 9  # a Python function of the arguments' address; first argument
-    LOOP = 10  # target, before this row; nanoseconds that a turn takes, as estimated: callbacks.py says what for
+    LOOP = 10  # target, before this row; estimated nanoseconds of an iteration: callbacks.py says what for
     NATIVE_LOOP = 11  # entry, first argument, extent, grain, argument of the watch: a kernel that looks for interrupts
     CHAIN = 12  # entry, first argument, extent, grain, words of the row, ...: chain.py explains them
     LONG = 13  # run_long, entry, first argument, extent, grain, step, long_piece: long_kernels.py explains them

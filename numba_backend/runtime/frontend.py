@@ -1,4 +1,4 @@
-"""Kernel source -> LLVM IR text.
+"""Translate kernel source to LLVM IR text.
 
 There are two ways, with the same typing rules: one_pass.py, which takes a few milliseconds, needs llvmlite only and
 lowers loop programs (the emitter's own, or what loops/reader.py reads in the text); and Numba itself

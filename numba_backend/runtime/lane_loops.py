@@ -41,7 +41,7 @@ class Vectors(NamedTuple):
     register: int
     """The bytes of a vector: LLVM cuts longer ones too, and then moves their parts about."""
     rows: Mapping[str, int]
-    """Local arrays, which lie in registers, and the numbers of their elements."""
+    """Local arrays, which are kept in registers, and the numbers of their elements."""
     words: bool
     """The kernel multiplies words: local arrays are read and written by whole rows of them."""
     features: frozenset[str]

@@ -106,7 +106,7 @@ class LapackCall:
 
 
 def work_bytes(count: int, element_type: ElementType) -> int:
-    """Of a workspace: whole cache lines, so that threads do not share one."""
+    """Bytes of a workspace: whole cache lines, so that threads do not share one."""
     line = this_machine().cache_line
     return -(-count * element_type.byte_width // line) * line
 

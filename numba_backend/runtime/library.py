@@ -19,8 +19,8 @@ import llvmlite.binding as llvm
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation in the text of kernels, as a regular expression; what stands in its place, with a declaration that
-    this needs; and a function of it, which shows if a machine has no instruction: it calls one of `calls`."""
+    """An operation in the text of kernels, as a regular expression; its replacement, with a declaration that this
+    needs; and a function of it, which shows if a machine has no instruction: it calls one of `calls`."""
 
     pattern: str
     replacement: str

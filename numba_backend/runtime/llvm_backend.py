@@ -1,4 +1,4 @@
-"""LLVM IR text -> optimised object code, and object code -> addresses. Needs llvmlite, not Numba.
+"""Compile LLVM IR text to optimised object code, and load object code at addresses. Needs llvmlite, not Numba.
 
 Every object is optimised for this process's CPU; `target_description` describes that CPU and is part of every kernel's
 key in the store.

@@ -351,7 +351,7 @@ def pooled_bytes() -> int:
 
 
 def in_use() -> tuple[int, int]:
-    """Bytes of blocks that somebody holds, and of those that are kept for later; other threads may change both."""
+    """Bytes of blocks in use, and of blocks that are kept for later; other threads may change both."""
     used, kept = _large.mapped - _large.bytes, _large.bytes
     for size, starts in list(_slabs.items()):
         free = len(_bins[size >> 6]) * size

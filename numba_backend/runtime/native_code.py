@@ -37,7 +37,8 @@ _LINE = 84
 
 
 def delivered(kernel: KernelSource | StoredKernel) -> Image | None:
-    """The image of a function that comes with the package; None for other kernels, and for what is not in the file."""
+    """The image of a function that comes with the package; None for other kernels, and for functions that are not in
+    the file."""
     if not LINKS:
         return None
     if kernel.convention == "native":

@@ -26,7 +26,7 @@ from .numba_dialect import numba_scope, numba_type
 _lock = fork_lock(Order.COMPILER)
 
 _OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}, "boundscheck": False}
-"""Those that `hloom.kernel_globals` documents."""
+"""The options that `hloom.kernel_globals` documents."""
 
 
 def lower(kernel: KernelSource, scope: dict[str, object], arguments: list[str], attributes: list[str]) -> str:
@@ -119,7 +119,7 @@ define {returned} @"{symbol}"({given}) {" ".join(attributes)} {{
 
 
 def _remove_unused(module: Any) -> None:
-    """Remove the internal functions that nothing calls, and what is declared for them."""
+    """Remove the internal functions that nothing calls, and their declarations."""
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.add_strip_dead_prototype_pass()

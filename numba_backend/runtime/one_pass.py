@@ -1,7 +1,7 @@
 """Translate a loop program to LLVM IR in a single walk over its nodes.
 
 Numba's front end (bytecode, data flow, type inference to a fixed point, liveness, lowering) takes 70 ms for a kernel of
-25 lines, and importing it takes as long as compiling ten of them. Kernels do not need its generality. In a loop program
+25 lines. Importing it takes as long as compiling ten of them. Kernels do not need its generality. In a loop program
 every variable has one type, which its nodes tell, and operators.py knows what each operation means for the types of its
 operands.
 
@@ -535,8 +535,8 @@ class OnePass:
 
 
 _OFTEN = 24
-"""From so many calls on, an elementary function is compiled once and called: a kernel of 180 sines compiles in a fifth
-of the time."""
+"""With at least so many calls, an elementary function is compiled once and called: a kernel of 180 sines compiles in a
+fifth of the time."""
 
 
 def _often_called(program: LoopProgram) -> dict[str, bool]:

@@ -330,7 +330,7 @@ def _logical_not(a: str) -> Operation | None:
 
 
 _MOST_APART = 8
-"""LLVM reads elements that lie so far apart, and not further, as whole vectors."""
+"""LLVM reads elements with at most this distance as whole vectors."""
 
 
 def _address(builder: Any, pointer: Any, index: Any) -> Any:

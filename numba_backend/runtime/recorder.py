@@ -1,4 +1,4 @@
-"""Records what programs do: which row ran when, in which thread. recorder_code.py has what runs natively.
+"""Record which row of a program ran when, and in which thread. recorder_code.py has the native code for it.
 
     start()                 from now on calls of programs take the executor that records
     recording = stop()      a `Recording`: the events, thread by thread
@@ -78,7 +78,7 @@ class Recording:
     events of a thread are in the order in which they ended."""
     count: int = 0
     sums: dict[int, list[int]] = field(default_factory=dict)
-    """Of the events that were not kept: by the row's address how many there were, and their nanoseconds."""
+    """The events that were not kept: by the row's address, their number and their nanoseconds."""
     lost: int = 0
     """Events that are only counted, since there were too many threads, or too many rows while a ring was full."""
 

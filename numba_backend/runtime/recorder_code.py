@@ -11,7 +11,7 @@ with a few lines more:
 An event is five words: the row's address, when it began and ended (CLOCK_MONOTONIC, in nanoseconds, which is also the
 clock of `time.perf_counter`), and the range of a piece. A piece has its row's address plus one; a whole program has the
 address of its block. Each thread has a ring buffer of its own, so nothing is locked: the thread writes an event and
-then the number of events, and whoever reads writes how many were read. If the reader is late and the ring is full, an
+then the number of events, and the reader writes how many were read. If the reader is late and the ring is full, an
 event is not kept, but counted in a table of the thread: by row, how many there were and how long they took.
 """
 

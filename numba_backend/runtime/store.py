@@ -128,7 +128,7 @@ class KernelStore:
 
     @lazy_property
     def _disk(self) -> Disk | None:
-        """The folder, unless what is in it cannot be told from what another version of this library has put there."""
+        """The folder; None if its entries cannot be distinguished from entries of another version of this library."""
         if self._folder is None or installation() is None:
             return None
         disk: Disk = import_module(".store_disk", __package__).Disk(self.folder, self._max_bytes)

@@ -39,7 +39,7 @@ _MOST_BYTES = 1 << 28
 _OWN_NAME = re.compile(
     r"([0-9a-f]{64}(\.o|\.py|\.program|\.digest|-[0-9]+\.tuning)|machine-[0-9a-f]{16}\.json)(\.[0-9a-f]{16}\.tmp)?"
 )
-"""The names that the store gives to files. All else in the folder is somebody's, who gave it to the store as well."""
+"""The names that the store gives to files. All other files in the folder belong to the user."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -208,7 +208,7 @@ class Disk:
         try:
             try:
                 descriptor = os.open(temporary, flags, 0o600)
-            except FileNotFoundError:  # somebody emptied the cache, and the folder with it
+            except FileNotFoundError:  # the cache was emptied, and the folder removed
                 _make_private(self.folder)
                 descriptor = os.open(temporary, flags, 0o600)
             with open(descriptor, "wb") as file:

@@ -25,8 +25,8 @@ _PATIENCE = 1.0
 
 
 class Call(Generic[T]):
-    """A function for another thread. The thread, when it has the lock, and whoever does not want the call any more, or
-    finds that no thread begins it, say so in `_claims`; who comes first decides."""
+    """A function for another thread. `_claims` gets an entry from the thread when it has the lock, and from a caller
+    that does not want the call any more, or finds that no thread begins it; the first entry decides."""
 
     def __init__(self, function: Callable[[Callable[[], bool]], T], lock: AbstractContextManager[Any]) -> None:
         self._function = function

@@ -39,7 +39,7 @@ class Access:
     name: str
     pointer: Name
     strides: tuple[tuple[str, Expr], ...]
-    """By dimension, major to minor. A pointer is a table of the distances from the first element."""
+    """The strides by dimension, major to minor. A pointer is a table of the distances from the first element."""
     start: Expr = ZERO
     """The offset of the element at zeros."""
 
@@ -89,7 +89,7 @@ class Algorithm:
     zero: Expr
     """The initial value of a sum."""
     adds: bool | Name = False
-    """The sum is added to what the result has; a parameter: if that is not 0."""
+    """The sum is added to the stored result; a parameter: if that is not 0."""
     lines: Lines | None = None
 
     def __str__(self) -> str:

@@ -106,7 +106,7 @@ class Walk:
                 self.here.known[access.name] = writer.assign(f"start_{access.name}", start), names_of(whole)
 
     def _digit(self, name: str, above: str, rest: Name, count: Expr) -> tuple[Name, Name]:
-        """The last digit of a number, and what is left of it. The outermost loop has all that is left."""
+        """The last digit of a number, and the rest of it. The outermost loop has all that is left."""
         if above == self.nest.parallel.above[0]:
             return self.writer.assign(name, rest), rest
         further = self.writer.assign(above, rest // count)

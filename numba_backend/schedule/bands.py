@@ -12,7 +12,7 @@ Limits = tuple[Expr, Expr]
 
 
 def rows_of_band(writer: Writer, band: Band, rows: Limits, first: Expr, width: int) -> Limits:
-    """Those rows of a result that have elements of the band in `width` columns from `first` on."""
+    """The rows of a result with elements of the band in `width` columns from `first` on."""
     begin = writer.assign("begin", maximum(rows[0], first - band.high))
     return begin, writer.assign("end", minimum(rows[1], first + width - band.low))
 
@@ -26,7 +26,7 @@ class OperandBand:
         self.kind = algorithm.total_type
 
     def test_outside(self, start: Expr, rows: Limits) -> None:
-        """Look at what is outside of the band in some rows; `start`: the offset of the operand's first element. ::
+        """Check the elements outside of the band in some rows; `start`: the offset of the operand's first element. ::
 
         outside = 0
         for i in range(top, minimum(below, k - 1 - dense_high)):
@@ -56,7 +56,7 @@ class OperandBand:
                     writer.assign(self.outside, 1)
 
     def test_packed(self, packed: Name, count: Expr) -> None:
-        """Products with zeros are 0 if what is packed has neither infinities nor NaN."""
+        """Products with zeros are 0 if the packed elements have neither infinities nor NaN."""
         writer, zero = self.writer, cast(self.kind, 0)
         self.skips = writer.assign("skips", 1 - self.outside)
         zeros = writer.assign("zeros", zero)
@@ -66,7 +66,7 @@ class OperandBand:
             writer.assign(self.skips, 0)
 
     def limits(self, row: Expr, rows: int, before: Expr, deep: Expr) -> Limits:
-        """From where to where the sums of `lowering_rules` rows go, of `deep` columns after `before` others."""
+        """The range of the terms for `rows` rows, in `deep` columns after `before` others."""
         writer, band = self.writer, self.band
         begin, end = writer.assign("begin_p", 0), writer.assign("end_p", deep)
         with writer.if_(self.skips.eq(1)):

@@ -24,7 +24,7 @@ class Copies:
             for pack in self.nest.packs
         }
         self.packed: dict[str, tuple[Name, Pack]] = {}
-        """By operand: where its packed elements are."""
+        """The packed elements, by operand."""
 
     def element(self, access: Access) -> Expr:
         """An operand's element, in the type of sums."""
@@ -88,7 +88,7 @@ class Copies:
         return array, count
 
     def _fill(self, pack: Pack, array: Name, loops: Sequence[Loop], counts: Sequence[Expr]) -> None:
-        """Zeros in lanes that a short turn does not have."""
+        """Write zeros into lanes that a short iteration does not have."""
         writer, lanes = self.writer, self.nest.lanes
         assert lanes is not None
         count, all_lanes = self.here.turns(lanes), Number(lanes.extent)

@@ -1,4 +1,4 @@
-"""A kernel under another schedule than the policy's: one that a user gives, or that autotuning tries.
+"""Emit a kernel under a schedule that a user gives or autotuning tries, in place of the policy's.
 
 The steps of a policy fit the sizes and arrays that it saw; other steps are checked against them here, besides the
 checks of `nest.py`: no array is read or written outside, no name means two things, and what is known of arrays
@@ -43,7 +43,7 @@ from .steps import (
 from .text import KERNEL_STEPS, checked
 
 LOCAL_BYTES = 1 << 18
-"""Of a kernel's local arrays, which lie on the stack of a thread."""
+"""Most bytes of a kernel's local arrays, which are on the stack of a thread."""
 WRITTEN_OUT = 1024
 """The most terms of sums that are written out."""
 

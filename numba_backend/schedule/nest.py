@@ -41,18 +41,18 @@ class Loop:
     name: str
     dimension: str
     extent: int = 0
-    """The literal number of turns; 0: as many as the dimension or a part of it has."""
+    """The literal trip count; 0: as many iterations as the dimension or a part of it has."""
     split: Split | None = None
-    """It goes in turns of several elements, which the loop `inner` counts."""
+    """Its iterations have several elements each, which the loop `inner` counts."""
     inner: str = ""
     part: Part | None = None
     kind: Literal["serial", "unroll", "lanes"] = "serial"
     is_partial: bool = False
-    """Of a sum: written out turns have sums of their own."""
+    """For a sum: unrolled iterations have sums of their own."""
 
     @property
     def is_short(self) -> bool:
-        """The last turn may have fewer elements."""
+        """The last iteration may have fewer elements."""
         return self.split is not None and self.split.tail == "short"
 
 
@@ -61,7 +61,7 @@ _NO_PARALLEL, _NO_SUMS, _NO_COLLECT = Parallel(()), Accumulate(""), Collect("", 
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """The loops of an algorithm, outermost first, and what is done at which of them."""
+    """The loops of an algorithm, outermost first, and the work at each of them."""
 
     algorithm: Algorithm
     loops: tuple[Loop, ...]
@@ -100,7 +100,7 @@ class Nest:
         return next((x for x in self.loops if x.kind == "lanes"), None)
 
     def has_turns(self, loop: Loop) -> bool:
-        """It goes through the turns of another loop."""
+        """The loop goes through the elements of another loop's iteration."""
         return any(x.inner == loop.name and x.split is not None for x in self.loops)
 
     def is_reduced(self, loop: Loop) -> bool:
@@ -252,7 +252,7 @@ def _check_sums(nest: Nest) -> None:
         raise ScheduleError(f"lanes along {across[0]}, a sum, are added in halves: they are a power of two")
     if across and nest.padded:
         raise ScheduleError(f"lanes along {across[0]}, a sum, are all added: none has anything else")
-    in_part = nest.algorithm.adds  # what a shifted turn has again would be added again
+    in_part = nest.algorithm.adds  # a shifted iteration would add some terms twice
     for loop in outside:
         if loop.kind != "serial":
             raise ScheduleError(f"{loop.name} is outside of the sums of a turn of {at}, and is no plain loop")

@@ -1,7 +1,7 @@
 """Track the open loops of a walk: their counters, and the offsets of elements there.
 
-An element's offset is the sum over the open loops of counter times stride. Where a turn begins, the part of it that is
-known then gets a name (`to`, `from_a`), so that inner loops add only their own counters.
+An element's offset is the sum over the open loops of counter times stride. At the beginning of an iteration, the part
+that is known then gets a name (`to`, `from_a`), so that inner loops add only their own counters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .bands import Limits
 from .nest import Loop, Nest
 
 Place = tuple[int, ...]
-"""The turns of loops that are written out."""
+"""The iterations of unrolled loops."""
 
 
 class OpenLoops:
@@ -28,13 +28,13 @@ class OpenLoops:
         self.limits: dict[str, Limits] = {d.name: (ZERO, d.extent) for d in self.algorithm.dimensions}
         """By dimension, in the open part: its first element, and the one after its last."""
         self.numbers: dict[str, Expr] = {}
-        """By loop, if parameters say how long its turns are and how many there are: the number of the turn."""
+        """By loop, if parameters give the length and the number of its iterations: the number of the iteration."""
         self.counts: dict[str, Expr] = {}
         """By loop: its trip count, if it goes through one iteration of another loop."""
         self.known: dict[str, tuple[Expr, frozenset[str]]] = {}
         """By array: the sum of the terms that some loops add to its elements' offset, and these loops."""
         self.bases: dict[tuple[str, Place], Expr] = {}
-        """By array and turns of loops that are written out: the offset that `name_bases` has named."""
+        """By array and iterations of unrolled loops: the offset that `name_bases` has named."""
         self.based: dict[str, Sequence[Loop]] = {}
         """By array: these loops."""
         self.rests: dict[str, tuple[Expr, frozenset[str]]] = {}
@@ -92,7 +92,7 @@ class OpenLoops:
         return names_of(x for x in self.nest.loops if x.name in self.starts and x.dimension not in closed)
 
     def offset(self, access: Access) -> Expr:
-        """Of the element at the open loops' counters."""
+        """The offset of the element at the open loops' counters."""
         start, known = self.known_of(access)
         if access.name in self.based:
             loops = self.based[access.name]
@@ -107,7 +107,8 @@ class OpenLoops:
         return names_of(x for x in self.nest.loops if x.dimension in dimensions)
 
     def name_start(self, access: Access, name: str) -> None:
-        """Give a name to what the open loops make of an array's offset. A table is read when all its loops are open."""
+        """Name the part of an array's offset that the open loops determine. A table is read when all its loops are
+        open."""
         start, known = self.known_of(access)
         opened = self._opened(access)
         for dimension, _ in access.strides:
@@ -116,7 +117,8 @@ class OpenLoops:
         self.known[access.name] = self.writer.assign(name, start), opened
 
     def name_rest(self, access: Access, name: str) -> None:
-        """Give a name to what the open loops add to the offsets that `name_bases` has named, or to an array's start."""
+        """Name the sum of the open loops' terms, which is added to the offsets that `name_bases` has named, or to an
+        array's start."""
         if access.name not in self.based:
             self.name_start(access, name)
             return
@@ -166,12 +168,12 @@ class OpenLoops:
         del self.starts[loop.name]
 
     def written_turns(self, loop: Loop) -> int:
-        """How many turns of a loop are written out: all of them, if it may be short."""
+        """How many iterations of a loop are unrolled: all of them, if it may be short."""
         count = self.counts.get(loop.name)
         return int(count.value) if isinstance(count, Number) else loop.extent
 
     def written_out(self, loops: Sequence[Loop]) -> Iterator[None]:
-        """All turns of some unrolled loops; sets their counters."""
+        """All iterations of some unrolled loops; sets their counters."""
         counts = [range(self.written_turns(x)) for x in loops]
         for turns in itertools.product(*counts):
             for loop, turn in zip(loops, turns, strict=True):

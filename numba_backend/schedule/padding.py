@@ -1,4 +1,4 @@
-"""The step `Padding`: terms with nothing but the zeros around an array are left out."""
+"""The step `Padding`: leave out terms with only the zeros around an array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .steps import Padding
 
 
 class TermsOfPadding:
-    """Which terms a turn has. Before the first turn that would have fewer, the other operand is looked at. ::
+    """The terms of an iteration. Before the first iteration that would have fewer, the other operand is checked. ::
 
         seen = 0
         nothing = 0

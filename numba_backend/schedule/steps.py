@@ -37,7 +37,7 @@ class Part:
     names: tuple[str, str, str] = field(default=("", "", ""), repr=False)
     """The number of a part; its first element, and the one after its last."""
     size: int = 0
-    """How long a part is. 0: as the policy says for the sizes of the arrays."""
+    """The length of a part. 0: the policy chooses it for the sizes of the arrays."""
 
     def __repr__(self) -> str:
         size = f", size={self.size}" if self.size else ""
@@ -46,17 +46,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A loop in turns of `size`: the new loop `outer` counts them, and what is left of the loop goes through one."""
+    """Split a loop into iterations of `size` elements: the new loop `outer` counts them, and the old loop goes through
+    the elements of one."""
 
     loop: str
     outer: str
     size: int | Name
-    """A parameter, too, if the inner loop is a plain one: the parameter `outer`s says how many turns there are."""
+    """A parameter, too, if the inner loop is a plain one: the parameter `outer`s is the number of iterations."""
     tail: Tail = "shift"
     start: str = field(default="", repr=False)
-    """The first element of a turn."""
+    """The first element of an iteration."""
     count: str = field(default="", repr=False)
-    """How many elements a short turn has."""
+    """The number of elements of a short iteration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Unroll:
-    """The turns of a loop are written out."""
+    """Unroll a loop."""
 
     loop: str
 
@@ -86,8 +87,9 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The elements of a loop are a vector, in one or more registers. Unrolled loops that are outside of it have a loop
-    over lanes for each turn; those inside share one. Lanes along a sum are sums of their own, added at the end."""
+    """The elements of a loop are a vector, in one or more registers. Unrolled loops outside of it have a loop over
+    lanes for each iteration; unrolled loops inside share one. Lanes along a sum are sums of their own, added at the
+    end."""
 
     loop: str
 
@@ -125,9 +127,9 @@ class Collect:
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """Of an operand, all lanes of a short turn may be read; what is computed of those that the result does not have is
-    not written. If `step` is given, the operand has been packed: the turns of the lanes' loop are not neighbours, and
-    their first elements lie `step` times as far apart."""
+    """All lanes of a short iteration may be read from an operand; values for lanes outside of the result are not
+    written. If `step` is given, the operand has been packed: the iterations of the lanes' loop are not contiguous, and
+    the distance of their first elements is `step` times as large."""
 
     operand: str
     step: Name | None = None
@@ -169,7 +171,7 @@ class Padding:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """``lo, hi`` counts the turns of these loops, which are parts or whole dimensions, outermost first."""
+    """``lo, hi`` counts the iterations of these loops, which are parts or whole dimensions, outermost first."""
 
     loops: tuple[str, ...]
     above: tuple[str, ...] = field(default=(), repr=False)
@@ -186,7 +188,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Vectors have so many bits: 128, 256 or 512. Any kernel has this step; without it they have the machine's."""
+    """The size of vectors in bits: 128, 256 or 512. Any kernel has this step; without it they have the machine's."""
 
     bits: int
 
@@ -217,4 +219,4 @@ EVERY = "*"
 
 Steps = tuple[Step | KernelStep, ...]
 Schedules = Mapping[str, Steps]
-"""By the name of a kernel, or `EVERY`."""
+"""Schedules by the name of a kernel, or `EVERY`."""

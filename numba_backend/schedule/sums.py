@@ -1,4 +1,4 @@
-"""The step `Accumulate`: sums in registers, from their beginning to where they are written."""
+"""The step `Accumulate`: keep sums in registers, from their initial value until they are written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sums:
         self.unrolled = [x for x in inside if x.kind == "unroll" and self.nest.has_sums(x)]
         self.results = [x for x in self.unrolled if not x.is_partial]
         self.arrays: dict[Place, Name] = {}
-        """By turns of the unrolled loops."""
+        """The arrays, by iterations of the unrolled loops."""
         width = self.lanes.extent if self.lanes else 1
         kind, places = self.algorithm.total_type, self._places()
         self.is_variable = self.lanes is None and len(places) == 1 and not self.nest.collect.at
@@ -47,7 +47,7 @@ class Sums:
         return list(itertools.product(*map(range, turns)))
 
     def begin(self) -> None:
-        """With zero, or with what is written."""
+        """Begin the sums with zero, or with the values that are written."""
         algorithm, writer, result = self.algorithm, self.writer, self.algorithm.result
         self.parts: Expr = ZERO
         """0 in the first part of the sum."""
@@ -75,7 +75,7 @@ class Sums:
                 self._for_each(load)
 
     def end(self) -> None:
-        """Writes the sums, or adds them to what is written."""
+        """Write the sums, or add them to the written values."""
         if self.nest.collect.at:
             self._collect()
             return
@@ -108,7 +108,7 @@ class Sums:
             put(adds=True)
 
     def write_collected(self) -> None:
-        """Of the sums that were collected, those that the result has. ::
+        """Write the collected sums that belong to the result. ::
 
             for r in range(some):
                 place = to + r * n
@@ -162,7 +162,7 @@ class Sums:
 
     @contextmanager
     def _line(self, lines: Lines) -> Iterator[tuple[Expr, Expr, Expr]]:
-        """The loop over the lines that lanes meet: where the results begin, the first lane's number, and how many. ::
+        """The loop over the lines of the lanes: where the results begin, the first lane's number, and how many. ::
 
             lane0 = 0
             at1 = digit1
@@ -204,7 +204,7 @@ class Sums:
                     writer.augment(at[d - 1], "+", 1)
 
     def _write(self, adds: bool = False) -> None:
-        """`adds`: to what is there."""
+        """`adds`: to the stored values."""
         writer, result = self.writer, self.algorithm.result
 
         def store(total: Expr) -> None:
@@ -253,8 +253,8 @@ class Sums:
 
     @property
     def has_zeros(self) -> bool:
-        """There are zeros in lanes that a short turn does not have, as all operands with lanes are packed, or something
-        else. So all lanes can be computed."""
+        """Lanes that a short iteration does not have contain zeros, as all operands with lanes are packed, or arbitrary
+        values. So all lanes can be computed."""
         lanes = self.lanes
         if lanes is None:
             return True

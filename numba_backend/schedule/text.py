@@ -90,7 +90,7 @@ def parse(text: str) -> dict[str, Steps]:
 
 
 def step_of(text: str) -> Step | KernelStep:
-    """The step that a line says. ScheduleError for any other text."""
+    """The step on a line of text. ScheduleError for any other text."""
     try:
         as_python = _PARAMETER.sub(r"Name('\1')", text)
         call = ast.parse(as_python, mode="eval").body if len(text) <= _MOST_LINE else None
