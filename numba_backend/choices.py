@@ -32,7 +32,7 @@ def schedules_of(module: HloModule) -> Schedules:
 
 
 def compiler_of(module: HloModule) -> Literal["numba"] | None:
-    """Which compiler a module, or else HLOOM_COMPILER, names for its kernels; None: this library's own.
+    """The compiler that a module, or else HLOOM_COMPILER, names for its kernels; None: this library's own.
 
     UnsupportedError for a compiler that there is not.
     """

@@ -10,8 +10,8 @@ programs are estimated within a factor of 1.3, and nine in ten within 3. They ar
 (`machine_speed.py`): programs that are stored would then differ from one process to the next, as others disturb the
 measurement.
 
-The names below `UNKNOWN_TRIPS` are for what no program tells: loops that end where data say so, and decisions that are
-made before there is a program.
+The names below `UNKNOWN_TRIPS` are for numbers that no program has: loops that end where data say so, and decisions
+that are made before there is a program.
 """
 
 from __future__ import annotations
@@ -133,11 +133,11 @@ def _facts_of(program: LoopProgram) -> _Facts:
 
 
 class _Vector:
-    """An innermost loop: how much a name grows from one iteration to the next, and what is read first."""
+    """An innermost loop: how much a name grows from one iteration to the next, and the first access to each buffer."""
 
     def __init__(self, loop: For, local: AbstractSet[str]) -> None:
         self.takes_groups = loop.kind != "range"
-        """Blocks are turned in registers."""
+        """The loop transposes blocks in registers."""
         stored = {statement.pointer.name for statement in loop.body if isinstance(statement, Store)}
         is_literal = loop.start is None and isinstance(loop.stop, Number)
         self.in_registers = is_literal and stored <= local
@@ -307,7 +307,7 @@ class _Walk:
             return self._indirect(index) + ELEMENT / 2
         step, width, name = vector.step(index), WIDTHS.get(pointer.type[:-1], 8), pointer.name
         if step not in (0, 1) and vector.takes_groups:
-            return ELEMENT / 8  # a block that is turned
+            return ELEMENT / 8  # a block that is transposed
         if step is None:
             return self._indirect(index) + ELEMENT
         if step == 1:

@@ -35,7 +35,7 @@ PATH = os.path.join(FOLDER, "elementary.txt")
 
 
 class Function(NamedTuple):
-    """A kernel of an elementary function over n elements, and what a program needs to know of it."""
+    """A kernel of an elementary function over n elements, with the facts that a program needs."""
 
     key: str
     """See `key_of`."""
@@ -46,7 +46,7 @@ class Function(NamedTuple):
 
 
 def key_of(opcode: Opcode, operands: Sequence[Shape], result: Shape) -> str:
-    """What is computed: ``power f32[n],f32[] -> f32``. Arrays of one element are scalars."""
+    """The key of a program: ``power f32[n],f32[] -> f32``. Arrays of one element are scalars."""
     one = result.num_elements == 1
     given = ",".join([f"{s.element.value}[{'' if one or not s.dimensions else 'n'}]" for s in operands])
     return f"{opcode.value} {given} -> {result.element.value}"

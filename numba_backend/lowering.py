@@ -446,7 +446,7 @@ class _Lowering(LoweringContext):
         self.builder.gemm(gemm, a, b, c, [self._stage_of(member, 1) for member in followers])
 
     def _output_fusion(self, fusion: HloInstruction) -> None:
-        """The row of the first instruction, with what follows it; a chain of products is one row too."""
+        """The row of the first instruction, with its followers; a chain of products is one row too."""
         memory, pieces = self.bodies.memory(fusion), pieces_of(fusion)
         inputs = [self._place_or_nowhere(s) for s in self.assignment.operand_leaves(fusion)]
         results = [self._place_or_nowhere(s) for s in self.assignment.leaves(fusion)]

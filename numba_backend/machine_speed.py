@@ -98,8 +98,8 @@ def _run(program: Program, arrays: Sequence[NDArray]) -> Run:
 
 
 def _best(groups: Sequence[Sequence[Run]]) -> list[float]:
-    """The shortest time of a piece of each group. The groups run alternately, each twice at least: what disturbs comes
-    and goes."""
+    """The shortest time of a piece of each group. The groups run alternately, each twice at least: disturbances come
+    and go."""
     best = [math.inf] * len(groups)
     for run in (run for group in groups for run in group):
         run()

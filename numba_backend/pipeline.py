@@ -118,8 +118,8 @@ def pipeline(
             LayoutErasure(),  # so that all passes may assume row-major
             DeadCodeElimination(),  # tracers leave unused instructions, which would slow down simplification
             Expand(NUMBA_EXPANSIONS),  # ops without a kernel; before simplification, which cleans up after it
-            SlicesOfLoops(),  # before what knows the ranges of indices, which removes the clamps that this adds
-            RangeSimplifier(),  # goes through whole programs, once; simplification then meets the known tests
+            SlicesOfLoops(),  # before the passes that know ranges of indices: they remove clamps that this adds
+            RangeSimplifier(),  # goes through whole programs, once; simplification then sees the known tests
             simplify,
             WholeSystems(has_small_kernel),  # after simplification, which drops unused values
             LayoutAssignment(is_matrix),  # of a simple program, which has few choices and nothing that misleads

@@ -1,6 +1,6 @@
 """Keep whole programs on disk, beside the kernels: a process that traces a known program runs no pass and no emitter.
 
-A program is found by a hash of all that decides it: what the unoptimised HLO computes (hlo/content_key.py: without
+A program is found by a hash of all that decides it: the meaning of the unoptimised HLO (hlo/content_key.py: without
 names and lines of the user's program), the target, the machine with its caches, the number of threads, the settings,
 and what `environment_key` collects: the CPU, the versions of the libraries, the files of this library
 (`runtime/installation.py`). So entries never become stale, only unused.

@@ -5,8 +5,8 @@
     waits                  for the pool's other threads; for Python, where a loop looks for interrupts
     copies                 that a program makes between its own buffers
 
-It also counts memory: bytes in blocks that arrays and programs use, bytes kept for later, and what the process has in
-all. `compiler.py` registers `SOURCE`, which imports this module when something is recorded; it imports no Numba.
+It also counts memory: bytes in blocks that arrays and programs use, bytes kept for later, and the memory of the whole
+process. `compiler.py` registers `SOURCE`, which imports this module when something is recorded; it imports no Numba.
 """
 
 from __future__ import annotations

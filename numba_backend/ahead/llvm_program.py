@@ -112,7 +112,8 @@ _CANONICAL = re.compile(r'call (?:contract )?float @"?llvm\.canonicalize\.f32"?\
 
 
 def _for_target(text: str, header: str) -> str:
-    """The text for a target. Only x86 has the instruction that keeps roundings apart (`kept_apart`); x + -0 is x."""
+    """The text for a target. Not every target has the operation that keeps roundings apart (`kept_apart`), so only x86
+    gets it. Others get x + -0, which is x."""
     text = _HEADER.sub("", text)
     return header + (text if "x86" in header else _CANONICAL.sub(r"fadd float \1, 0x8000000000000000", text))
 

@@ -13,7 +13,8 @@ _GRAIN_FLOP = 1 << 20
 
 
 def add_product(builder: ProgramBuilder, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
-    """Add the row that computes what a BLAS would, by a kernel. UnsupportedError unless alpha is 1 and beta 0 or 1."""
+    """Add the row that computes the product by a kernel, in place of a BLAS. UnsupportedError unless alpha is 1 and
+    beta 0 or 1."""
     if gemm.alpha != 1 or gemm.beta not in (0, 1):
         raise UnsupportedError(f"a product with factors {gemm.alpha} and {gemm.beta} is not compiled ahead of time")
     kernel = without_blas(gemm)

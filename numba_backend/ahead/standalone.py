@@ -238,7 +238,7 @@ class _Builder(ProgramBuilder):
 
 
 class _Constants:
-    """Constants at places in one block; equal ones share theirs. `kept` leaves out what no row reads."""
+    """Constants at places in one block; equal ones share theirs. `kept` leaves out constants that no row reads."""
 
     def __init__(self) -> None:
         self._places: dict[bytes, int] = {}
@@ -310,7 +310,7 @@ def _row(label: Label) -> int:
 def collect(
     assignment: BufferAssignment, bodies: FusedComputations, blas: Blas | None = None, static_arena: bool = False
 ) -> StandaloneProgram:
-    """The program of a module with buffers. UnsupportedError names what needs Python or a library."""
+    """The program of a module with buffers. UnsupportedError names the instruction that needs Python or a library."""
     builder = _Builder(blas)
     entry = assignment.module.entry
     _, temporary = lower_into(builder, assignment, bodies)

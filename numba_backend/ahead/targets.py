@@ -92,7 +92,7 @@ def _target_machine(triple: str, cpu: str, features: str) -> Any:
 
 
 def _check(triple: str, cpu: str, features: str) -> None:
-    """LLVM itself only prints a warning for what it does not know, and goes on without it."""
+    """LLVM itself only prints a warning for a name that it does not know, and ignores the name."""
     cpus, known = _vocabulary(triple)
     if cpu and cpu not in cpus:
         raise TargetError(f"LLVM knows no CPU {cpu!r} of {triple}{_similar(cpu, cpus)}")

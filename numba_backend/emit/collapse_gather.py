@@ -83,7 +83,7 @@ def merging_neighbours(gather: HloInstruction) -> Iterator[tuple[int, int, int]]
 
 
 Groups = Sequence[Sequence[int]]
-"""Which dimensions are merged into one."""
+"""Groups of dimensions that are merged into one."""
 
 
 def collapsed_gather(attributes: GatherAttributes, result: Groups, array: Groups, indices: Groups) -> GatherAttributes:

@@ -387,7 +387,7 @@ def emit_direct_first(sizes: Sizes) -> EmittedKernel:
 def _between_holes(
     stack: ExitStack, axis: KernelAxis, shift: Expr, begin: Expr, end: Expr
 ) -> tuple[Name, Name, Expr, tuple[Expr, Expr]]:
-    """The positions of the window from `begin` to `end` at which its element that is `shift` cells away meets no hole:
+    """The positions of the window from `begin` to `end` at which its element that is `shift` cells away covers no hole:
     the first one, its index in the array, how many there are, and how far apart these and their indices are. ::
 
         if shift % common == 0:

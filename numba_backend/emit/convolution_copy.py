@@ -5,7 +5,7 @@ position's first cell. These distances come in a table.
 
 Channels first, positions are counted along the rows of the copy, so that the positions of a tile are neighbours in it;
 positions between the end of a row of results and the end of the copy's row are computed, and not written. A window with
-a stride of 2 meets every second cell: the copy has the even cells in one plane and the odd ones in another (its
+a stride of 2 covers every second cell: the copy has the even cells in one plane and the odd ones in another (its
 *phases*).
 """
 
@@ -34,7 +34,7 @@ class Cells:
 
     axis: Axis
     phases: int
-    """How many phases a stride has that the window meets; channels last there is one."""
+    """How many phases of a stride the window covers; channels last there is one."""
     size: int
     """Cells of one phase."""
     spread: bool = False
@@ -50,7 +50,7 @@ class Cells:
 
 
 def cells_first(axis: Axis) -> Cells:
-    """Channels first: each phase has the cells that the window meets."""
+    """Channels first: each phase has the cells that the window covers."""
     part = axis.part
     reach = (part.size - 1) * part.window_dilation
     return Cells(axis, min(part.stride, reach + 1), reach // part.stride + axis.count)
@@ -128,7 +128,7 @@ class Geometry:
 
 def geometry_of(sizes: Sizes, *, spread: bool = False, strips: int = 1) -> Geometry:
     """The walk of a canonical convolution without holes in its input. `spread`: channels first, the last axis has a
-    phase for each element of the window, so that results lie next to each other in the rows of the copy too."""
+    phase for each element of the window, so that neighbouring results are neighbours in the rows of the copy too."""
     assert all(axis.part.base_dilation == 1 for axis in sizes.axes), "an input with holes"
     axes = list(sizes.axes)
     if strips > 1:

@@ -108,8 +108,8 @@ def emit_gradient_first(
     ]
 
     def copy_patch(s: Name, image: Expr, c: Expr, length: Expr) -> None:
-        """Positions c to c + length of the patch of one element. Lines are copied in whole registers: what is too much
-        is overwritten by the next line, or by zeros."""
+        """Positions c to c + length of the patch of one element. Lines are copied in whole registers: extra elements
+        are overwritten by the next line, or by zeros."""
         element = writer.assign("element", minimum(first + s, elements - 1))
         feature = writer.assign("feature", product(group, inputs) + element // taps)
         number = row_major([image, feature], [ZERO, product(groups, inputs)])

@@ -66,7 +66,7 @@ in scratch memory."""
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A kernel of a sort, and what its pointers point to."""
+    """A kernel of a sort, and the memory of its pointers."""
 
     kernel: EmittedKernel
     operands: tuple[Place, ...]

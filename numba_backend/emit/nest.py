@@ -280,8 +280,8 @@ def _across_nest(nest: NestEmitter, domain: HloInstruction) -> EmittedKernel:
 
 
 TURNED_ROWS, _MOST_COLUMNS, _ROW_LINES = 64, 128, 4
-"""Rows of a tile that is turned, which are neighbours in the operand, and its columns: a few lines of the cache, which
-processors fetch together."""
+"""Rows of a tile that is transposed, which are neighbours in the operand, and its columns: a few lines of the cache,
+which processors fetch together."""
 
 BLOCK = 16
 """The most rows, and columns, of a block."""

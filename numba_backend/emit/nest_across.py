@@ -83,12 +83,12 @@ Reached = tuple[HloInstruction, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which dimensions of the domain do what."""
+    """The roles of the domain's dimensions."""
 
     lanes: int
     rows: int
     panels: tuple[Reached, ...]
-    """What is turned."""
+    """The operands that are transposed into panels."""
     factors: tuple[Reached, ...]
     """The operands with an element for each row and position, and without lanes."""
 

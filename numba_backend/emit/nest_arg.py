@@ -52,7 +52,7 @@ def is_arg_reduction(reduce: HloInstruction) -> bool:
 
 
 def _is_exact(value: HloInstruction) -> bool:
-    """True for what gives the same bits when it is computed again, in whatever loop, and at little cost."""
+    """True for a value that gives the same bits when it is computed again, in any loop, and at little cost."""
     return value.opcode in _EXACT and all(_is_exact(operand) for operand in value.operands)
 
 

@@ -151,13 +151,13 @@ class ReductionNest(NestEmitter):
         spilled = self._spills.written.get(stage, {})
         for output, instruction in spilled.items():
             self._spill(instruction, output, index)
-        for instruction in self._spills.lost.get(stage, ()):  # all that reads it is after what overwrites it
+        for instruction in self._spills.lost.get(stage, ()):  # all its readers come after the value that overwrites it
             value = self.elements.value(instruction, index)
             if not value.is_simple:
                 self.writer.remember(instruction, self.writer.let("kept", value), index)
         outputs = [output for output in self.full_roots_at(stage) if output not in spilled]
         values = [self.elements.value(self.roots[output], index) for output in outputs]
-        if len(outputs) > 1 and self.sharing:  # one may overwrite what another one reads
+        if len(outputs) > 1 and self.sharing:  # one may overwrite an operand of another one
             values = [v if v.is_simple else self.writer.let("last", v) for v in values]
         for output, value in zip(outputs, values, strict=True):
             self.store(output, self.spot(output, index), value)

@@ -46,7 +46,7 @@ class Product:
         return tuple(f"index{d}" for d in range(len(self.strides.batch)))
 
     def sizes(self, bands: Mapping[str, int], parts: Mapping[str, int]) -> dict[str, int]:
-        """The sizes and strides by name, and what a schedule adds."""
+        """The sizes and strides by name, and the parameters that a schedule adds."""
         (a0, a1), (b0, b1), strides = self.strides.a, self.strides.b, self.strides
         found = {"m": strides.m, "n": strides.n, "k": strides.k, **bands}
         found |= {"a0": a0, "a1": a1, "b0": b0, "b1": b1, "c0": self.c_row, "c1": 1, **parts}

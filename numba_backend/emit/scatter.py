@@ -9,7 +9,7 @@
                     of0 = i * u0 + j
                     io0[at0] = io0[at0] + x2[of0]
 
-Updates of one element happen in the order of the indices. Threads therefore split what goes to different offsets: the
+Updates of one element happen in the order of the indices. Threads therefore split updates of different offsets: the
 indices, if they are declared unique; the members of a batch; a wide window. Where there is nothing of the kind, many
 updates of a small array are combined in parts (`scatter_parts.py`).
 

@@ -73,7 +73,7 @@ class Text:
     sizes: tuple[str, ...]
     views: tuple[View, ...] = ()
     words: tuple[tuple[str, int | str], ...] = ()
-    """Names, and the literals or expressions that stand in their places."""
+    """Names, and the literals or expressions that replace them."""
     steps: tuple[Step, ...] = ()
 
     def program(self) -> tuple[LoopProgram, tuple[str, ...], tuple[str, ...]]:

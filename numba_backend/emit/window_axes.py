@@ -149,7 +149,7 @@ class KernelAxis:
         return maximum(0, begin), minimum(self.window, end)
 
     def over_window(self, stack: ExitStack, at: Expr, *bounds: Expr) -> tuple[Name, Expr]:
-        """Opens the loop over the window, and what tests that an element is inside the array, on `stack`. Gives the
+        """Open the loop over the window, and the test that an element is inside the array, on `stack`. Gives the
         element of the window and its index in the array. ::
 
             for k0 in range(3):
@@ -186,7 +186,7 @@ def added(a: Expr, b: Expr) -> Expr:
 
 
 def take_apart(text: KernelText, number: Expr, names: Sequence[str], sizes: Sequence[Expr]) -> list[Name]:
-    """The digits of a number in row-major order; the first digit is what remains. The first size is not used. ::
+    """The digits of a number in row-major order; the first digit is the rest. The first size is not used. ::
 
         o1 = row % m1
         rest1 = row // m1

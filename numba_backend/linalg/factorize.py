@@ -133,8 +133,8 @@ for {variable} in range({first}, {last}):
 
 
 def reflected(factor: str, vectors: str = "w", first: str = "k + 1") -> Lines:
-    """The columns of w from `first` on become (I - factor v v^H) times themselves: v is 0 above row k, 1 there, and
-    what is below it in column k of `vectors`."""
+    """The columns of w from `first` on become (I - factor v v^H) times themselves: v is 0 above row k, 1 in row k, and
+    below it has the elements of column k of `vectors`."""
     return lines(f"""
 for j in range({first}, n):
     dot = w[k, j]
@@ -213,8 +213,8 @@ for c in range(n):
 
 
 def reflections() -> Lines:
-    """w: m x n, tau: p. The first columns of a product of reflections, in place, as org2r: a column holds a
-    reflection until its turn comes."""
+    """w: m x n, tau: p. The first columns of a product of reflections, in place, as org2r: a column holds a reflection
+    until it is computed."""
     return lines("""
 for c in range(p, n):
     for i in range(m):

@@ -137,7 +137,7 @@ class Algorithm:
     matrices: tuple[Matrix, ...]
     vectors: tuple[Vector, ...]
     roles: Mapping[str, tuple[int | None, int | None]]
-    """Which operand or output of the instruction each of the kernel's pointers is."""
+    """The operand or output of the instruction, for each of the kernel's pointers."""
     one: float
     """Nanoseconds for a matrix, one after the other."""
     many: float

@@ -49,7 +49,7 @@ for i in range({rows}):
 
 
 def hessenberg(first: str, last: str) -> Lines:
-    """h = Q^H h Q with zeros below the first subdiagonal, in rows and columns `first` to `last`: there stand the
+    """h = Q^H h Q with zeros below the first subdiagonal, in rows and columns `first` to `last`: they are the
     reflections' vectors after their 1; factors in t. v, sums: n."""
     step = lines("""
 alpha = h[(k + 1) * n + k]

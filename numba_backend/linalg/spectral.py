@@ -18,7 +18,7 @@ MOST_SWEEPS = 60
 
 
 def tridiagonal(lower: bool) -> Lines:
-    """w: n x n, Hermitian with both triangles, becomes d (real), e (real); the reflections' vectors stand in the
+    """w: n x n, Hermitian with both triangles, becomes d (real), e (real); the reflections' vectors are stored in the
     columns of `v` (n x n) as in LAPACK's sytrd for this triangle, and their factors in t. sums, p: n."""
     if lower:
         order, pivot, first, last = "k = step", "k + 1", "k + 1", "n"

@@ -1,8 +1,8 @@
 """The expressions of loop programs.
 
-Expressions are immutable. They are built with Python's operators, which also leave out what does nothing in an index:
-``i * 1 + 0`` is ``i``. `depth` is the nesting depth of the innermost scope on which a value depends; the writer uses it
-to compute values outside of loops in which they do not change.
+Expressions are immutable. They are built with Python's operators, which also drop neutral terms and factors in an
+index: ``i * 1 + 0`` is ``i``. `depth` is the nesting depth of the innermost scope on which a value depends; the writer
+uses it to compute values outside of loops in which they do not change.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ is
 
 * stores, and names that nothing else reads. The elements that iteration `j` reads and writes are at the index of
   iteration 0 plus `j`; and an element that is written may be read, or written again, only at the same index, or at
-  another multiple of the number of iterations. Values are arithmetic, comparisons and choices of floating point,
+  another multiple of the number of iterations. Values are arithmetic, comparisons and selects of floating point,
   comparisons of the counter, products of words, values that are the same in all iterations, or an element of any type
   that is copied; or
 * one sum, ``total = reduce_add(total, term)``; or
@@ -212,8 +212,8 @@ class _Body:
         self.check(store.value, element)
 
     def _check_place(self, pointer: Name, index: Expr) -> None:
-        """No iteration reads or writes at this index what another one writes: the array is written at the same index
-        only, or all of them begin at multiples of the number of iterations."""
+        """No iteration reads or writes an element at this index that another one writes: the array is written at the
+        same index only, or all of them begin at multiples of the number of iterations."""
         if not follows(index, self._variable, self._names):
             raise NotLanes(f"an index that is {self._variable} plus what is the same in all iterations: {index.text}")
         indices = self._arrays.get(pointer.name, ())

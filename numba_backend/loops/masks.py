@@ -132,7 +132,7 @@ def _mask(statement: Statement, zeros: Collection[str], starts: dict[str, Expr])
 
 
 def _is_value(statement: Statement) -> bool:
-    """True for what only names a value that does not depend on other iterations."""
+    """True for a statement that only names a value that does not depend on other iterations."""
     if not isinstance(statement, Assign) or len(statement.targets) != 1:
         return False
     name = statement.targets[0].name

@@ -42,8 +42,8 @@ _Arrays = dict[tuple[str, int], Name]
 
 
 def nontemporal_rows(block: Block, widths: Mapping[str, int], fresh: Callable[[str], str]) -> Block:
-    """The statements, with non-temporal stores of rows through pointers of `widths` (bytes of an element of
-    each); the same object if there are none. `fresh` gives names for what is new."""
+    """The statements, with non-temporal stores of rows through pointers of `widths` (bytes of an element of each); the
+    same object if there are none. `fresh` gives names for new variables."""
     read = {
         part.pointer.name
         for statement in walk(block) for whole in expressions_of(statement) for part in whole.walk()

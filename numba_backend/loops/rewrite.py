@@ -22,7 +22,7 @@ from .statements import (
 )
 
 _INDEX: dict[str, Callable[[Expr, Expr], Expr]] = {"+": plus, "-": minus, "*": times}
-"""Arithmetic on indices, which leaves out what does nothing."""
+"""Arithmetic on indices, which drops neutral terms and factors."""
 
 _OF_NUMBERS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "minimum": min, "maximum": max,

@@ -50,7 +50,7 @@ class _Counter:
     assigned: frozenset[str]
     """The names that change in the loop."""
     sums: Mapping[str, Expr]
-    """Names for the counter plus what does not change: what is added."""
+    """Names for the counter plus a fixed term: the term, by name."""
 
     def offset(self, e: Expr) -> Expr | None:
         """The term that `e` adds to the counter; None if `e` is not the counter plus a fixed term."""
@@ -221,7 +221,7 @@ def _conditions(test: Expr) -> Iterator[Expr]:
 
 
 def _sums(block: Block, counter: _Counter) -> Iterator[tuple[str, Expr]]:
-    """The names that are assigned once, at the top of the loop, to the counter plus what does not change."""
+    """The names that are assigned once, at the top of the loop, to the counter plus a fixed term."""
     times: dict[str, int] = {}
     for name in assigned(block):
         times[name] = times.get(name, 0) + 1

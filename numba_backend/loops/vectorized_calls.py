@@ -160,7 +160,7 @@ class _Versions:
         return e.with_parts(tuple([self._reading(p) for p in e.parts])) if e.parts else e
 
     def at_the_end(self) -> Block:
-        """The last values, for what comes after."""
+        """The last values, for later statements."""
         return [Assign((name,), (version,)) for name, version in self._now.values()]
 
 

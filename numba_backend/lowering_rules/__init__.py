@@ -38,7 +38,7 @@ def share_rule(opcode: Opcode) -> ShareRule | None:
 
 
 def output_rows_rule(opcode: Opcode) -> OutputRowsRule | None:
-    """The rule that says how the result of `opcode` is cut for what follows row by row; None: nothing follows."""
+    """The rule that cuts the result of `opcode` for instructions that follow row by row; None: nothing follows."""
     lowering_rule(opcode)
     return OUTPUT_ROWS.get(opcode)
 

@@ -1,11 +1,11 @@
 """Rows of a canonical convolution, and of its derivatives.
 
 The input is copied with its padding, and tiles of sums in registers are made of the copy (`policy/convolutions.py`).
-Where there are enough images, a thread does both for one of them, and what follows in the program too, before it goes
-on to the next; otherwise threads share each of the two, for a block of images at a time, so that the block is still in
-the cache. With 1 x 1 windows the input itself is a matrix for a BLAS. Complex numbers become matrix products too, of
-patches (`emit/convolution.py`). Kernels do all the work for types that a BLAS does not support, for inputs with very
-many holes, and in native loops.
+Where there are enough images, a thread does both for one of them, and then the instructions that follow in the program,
+before the next image; otherwise threads share each of the two, for a block of images at a time, so that the block is
+still in the cache. With 1 x 1 windows the input itself is a matrix for a BLAS. Complex numbers become matrix products
+too, of patches (`emit/convolution.py`). Kernels do all the work for types that a BLAS does not support, for inputs with
+very many holes, and in native loops.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _channels_last(context: LoweringContext, instruction: HloInstruction, sizes:
 
 
 def _has_tiles(sizes: Sizes) -> bool:
-    """True for what has tiles that are faster than the others."""
+    """True for convolutions with tiles that are faster than the others."""
     if sizes.element_type not in SUPPORTED or sizes.holes > 1:
         return False
     if is_pointwise(sizes) or sizes.taps > MOST_OFFSETS:

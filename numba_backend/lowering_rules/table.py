@@ -84,8 +84,8 @@ class LoweringContext(ABC):
         instruction's name."""
 
     def product(self, gemm: Gemm, a: Argument, b: Argument, c: Argument) -> None:
-        """Add a row that computes the instruction's result, c, as a matrix product or a batch of them, and what follows
-        it in an output fusion."""
+        """Add a row that computes the instruction's result, c, as a matrix product or a batch of them, and the
+        instructions that follow it in an output fusion."""
         raise LoweringRefused("it calls BLAS")
 
     def by_pieces(self, pieces: int, steps: Sequence[Step]) -> None:

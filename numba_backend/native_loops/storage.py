@@ -28,7 +28,7 @@ _LOOP_VARIABLES = frozenset("ijklmpqr")
 
 
 class Storage:
-    """The buffers of an outlined loop, and what has been made of them so far."""
+    """The buffers of an outlined loop, and the memory that they have so far."""
 
     def __init__(self, fused: HloComputation, bodies: FusedComputations, batch: Batch | None) -> None:
         self.fused, self.bodies = fused, bodies

@@ -1,4 +1,5 @@
-"""Output fusions: a product, a convolution or a window, and what follows it row by row, as one instruction.
+"""Output fusions: a product, a convolution or a window, and the instructions that follow it row by row, as one
+instruction.
 
 XLA's word for a fusion that does not begin with an element-wise instruction, and whose other instructions use its
 output: kind `kOutput`. Here each instruction keeps a kernel of its own (or is a call of BLAS). All of them run one

@@ -39,7 +39,7 @@ class Pieces(NamedTuple):
 
 
 def is_output_fusion(instruction: HloInstruction) -> bool:
-    """True for a product, a convolution or a window with what follows it."""
+    """True for a product, a convolution or a window with the instructions that follow it."""
     return instruction.opcode is Opcode.FUSION and instruction.attributes.kind is FusionKind.OUTPUT
 
 
@@ -91,7 +91,7 @@ def result_of(body: HloComputation, number: int) -> HloInstruction:
 
 
 def fusion_of(members: Sequence[HloInstruction], outputs: Sequence[Leaf], nbytes: int) -> HloInstruction:
-    """The fusion of `members`, which follow one another, on what they read of others. Its results are `outputs`, and
+    """The fusion of `members`, which follow one another, on the operands that they read. Its results are `outputs`, and
     then `nbytes` bytes of its own, if that is not 0."""
     inner: dict[HloInstruction, HloInstruction] = {}
     operands: list[HloInstruction] = []

@@ -261,7 +261,8 @@ def _work(geometry: Geometry, tile: Tile) -> float:
 
 
 def is_by_images(geometry: Geometry) -> bool:
-    """True if each image is a piece of work of its own: copied, multiplied, and given to what follows by one thread."""
+    """True if each image is a piece of work of its own: one thread copies and multiplies it, and runs the instructions
+    that follow."""
     sizes = geometry.sizes
     per_image = geometry.image * sizes.element_type.byte_width
     return sizes.batch >= FEW_IMAGES and per_image <= image_bytes()

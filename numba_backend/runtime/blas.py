@@ -387,7 +387,7 @@ _BLAS_BYTES, _THREAD_BYTES, _MOST_THREADS = 64 << 20, 40 << 20, 64
 
 
 def _check_address_space() -> None:
-    """MemoryError if there is no room for OpenBLAS and what its threads take: without it, it tries for ever."""
+    """MemoryError if there is no room for OpenBLAS and its threads' memory: without it, it tries for ever."""
     threads = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, _MOST_THREADS)
     size = _BLAS_BYTES + threads * _THREAD_BYTES
     try:

@@ -1,8 +1,8 @@
 """Run several kernels piece by piece in one row: for example attention's products and softmax, head by head.
 
 The kernels of a chain go through the same rows: matrices of a batch, or rows of all of them, in order. All kernels run
-for one piece of these rows, and then for the next, so that what one of them writes is in the cache when the next one
-reads it. Threads share the pieces.
+for one piece of these rows, and then for the next, so that the results of one are in the cache when the next one reads
+them. Threads share the pieces.
 
 Arrays that only the chain uses are small, and stay in the cache: a thread computes several pieces one after the other,
 and all of them use the same memory. That is either the place of the first piece, in memory for all rows, or one of a

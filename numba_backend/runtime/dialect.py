@@ -5,7 +5,7 @@ of the arguments, which all have one type; where the result's type differs, the 
 place, and is written so that LLVM vectorises the loop around it. The semantics are HLO's as XLA's CPU compiler
 implements them, but denormals are kept.
 
-Importing this module imports llvmlite; only what compiles kernels may do so.
+Importing this module imports llvmlite; only modules that compile kernels may do so.
 
 Rules for the texts: the operands of one call have one type (write ``float32(0.5)``, not ``0.5``); pred is uint8 0 or 1,
 f16 and bf16 are uint16 and are converted explicitly; ``+ - *`` on floats are Python's operators; on integers these

@@ -60,7 +60,7 @@ class DialectFunction:
     resolve: Callable[..., Resolved]
     """resolve(*kinds of the arguments); raises DialectError."""
     literals: frozenset[int] = frozenset()
-    """Which arguments are numbers or names in the text."""
+    """The arguments that are numbers or names in the text."""
 
 
 _FAMILIES: dict[Kind, str] = {

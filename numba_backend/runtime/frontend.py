@@ -68,7 +68,7 @@ def to_llvm(
         if program is None:
             raise Refused(refused)
         function = _by_one_pass(kernel, program, scope, arguments, chosen, register, width)
-    except (Refused, DialectError, NoSuchType):  # what a text can be guilty of
+    except (Refused, DialectError, NoSuchType):  # errors that a text can cause
         if way is not None:
             raise
         return _by_numba(kernel, scope, arguments, width)

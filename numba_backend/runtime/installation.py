@@ -95,7 +95,7 @@ _NAMED = re.compile(r'"(\.[\w.]+)"')
 
 
 def compiler_digest() -> str:
-    """A hash of the files that decide what machine code becomes of a kernel's text."""
+    """A hash of the files that decide a kernel's machine code, given its text."""
     found = _closure(os.path.join(_PACKAGE, "numba_backend", "runtime", "store.py"))
     return digest([part for path in sorted(found) for part in (os.path.relpath(path, _PACKAGE), found[path])])
 

@@ -56,7 +56,7 @@ class KernelSource:
     in_package: bool = field(default=False, compare=False, repr=False)
     """Whether its machine code may come with the package (native_code.py), as for native functions."""
     compiler: Literal["numba"] | None = None
-    """"numba": Numba compiles the text. None: this library does, and Numba what it refuses."""
+    """"numba": Numba compiles the text. None: this library does, and Numba compiles texts that it refuses."""
     identity: str = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -73,7 +73,7 @@ def large_bytes() -> int:
 
 
 def nanoseconds(item_bytes: int) -> float:
-    """n ** 3 for a matrix of f64 with n rows, and what a call takes."""
+    """n ** 3 for a matrix of f64 with n rows, and the time of a call."""
     return 200 + float((item_bytes / 8) ** 1.5)
 
 

@@ -178,7 +178,7 @@ def _engine() -> Any:
 
 
 def load_objects(objects: list[tuple[str, bytes]]) -> tuple[object, list[int]]:
-    """Load object files [(symbol, code), ...] into this process; returns what holds their code, and the symbols'
+    """Load object files [(symbol, code), ...] into this process; returns the owner of their code, and the symbols'
     addresses.
 
     The code stays loaded as long as that object lives. Raises RuntimeError for code that is not an object file, or does

@@ -99,7 +99,7 @@ class Code:
     __slots__ = ("__weakref__", "_memory", "address", "object_bytes")
 
     def __init__(self, address: int, memory: object, object_bytes: int) -> None:
-        """`memory`: what holds the code, and perhaps the code of others. `object_bytes`: of the object file."""
+        """`memory`: the owner of the code, and perhaps of the code of others. `object_bytes`: of the object file."""
         self.address = address
         self.object_bytes = object_bytes
         self._memory = memory

@@ -235,7 +235,7 @@ def _is_small(term: Expr, variable: str) -> bool:
 
 
 def _steps_by_one(index: Expr, variable: str) -> bool:
-    """True if the index does not depend on the variable, or is the variable plus what does not."""
+    """True if the index does not depend on the variable, or is the variable plus such an index."""
     if isinstance(index, Binary) and index.op in ("+", "-"):
         right = index.right.reads(variable)
         if not right:

@@ -337,7 +337,8 @@ class ProgramBuilder:
 
     def chain(self, stages: Sequence[Stage], cut: Cut, grain: int, *, in_parts: bool) -> None:
         """Call kernels one after another, all of them for one piece of their rows and then for the next; threads share
-        the pieces. `in_parts`: what moves is in `parts_of(cut, grain)` parts. See runtime/chain.py."""
+        the pieces. `in_parts`: arrays that only the chain uses are in `parts_of(cut, grain)` parts. See
+        runtime/chain.py."""
         for stage in stages:
             kinds = [argument.kind for argument in stage.arguments]
             if kinds != [parameter.kind for parameter in stage.kernel.parameters]:

@@ -71,7 +71,7 @@ NDArray = np.ndarray[Any, Any]
 
 @dataclass(slots=True)
 class Recording:
-    """What was recorded."""
+    """The events and counts of a recording."""
 
     events: list[tuple[int, NDArray]] = field(default_factory=list)
     """(thread, s64[n, 5]): for each event the row's address, when it began and ended, and the range of a piece. The

@@ -185,7 +185,7 @@ class KernelStore:
         return [codes[kernel.identity] for kernel in kernels]
 
     def _complete(self, found: dict[str, Code | None], kernels: Sequence[KernelSource | StoredKernel]) -> int:
-        """Obtain what is None in `found`, with `_lock` held; returns how many were not in memory."""
+        """Obtain the codes that are None in `found`, with `_lock` held; returns how many were not in memory."""
         missing: dict[str, KernelSource | StoredKernel] = {}
         for kernel in kernels:
             if found[kernel.identity] is None:  # perhaps another thread has just made it

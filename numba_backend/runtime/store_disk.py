@@ -255,7 +255,7 @@ def _doubtful_parent(folder: Path) -> Path | None:
 
 def _is_own_group(number: int) -> bool:
     """Is this user the only member of the group? Many systems give each user a group with the user's name, and let it
-    write to what the user makes."""
+    write to the user's files."""
     grp, pwd = import_module("grp"), import_module("pwd")
     try:
         group, user = grp.getgrgid(number), pwd.getpwuid(os.geteuid())

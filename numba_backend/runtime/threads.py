@@ -21,9 +21,10 @@ run.
 The number of threads is the smallest of: the CPUs this process may use (affinity, cgroup quota), `HLOOM_NUM_THREADS`,
 and `set_num_threads`. After a fork the child has its own pool, which starts when it is first needed.
 
-Here is also the door to the BLAS, since it needs the pool's block: `enter_blas` and `leave_blas` stand around all
-products and factorisations of programs. The first that enters sets OpenBLAS's number of threads, the last that leaves
-sets it back. A fork, which would copy OpenBLAS's locks as they are, closes the door and waits until all have left.
+Here is also the door to the BLAS, since it needs the pool's block: `enter_blas` and `leave_blas` are called before and
+after all products and factorisations of programs. The first that enters sets OpenBLAS's number of threads, the last
+that leaves sets it back. A fork, which would copy OpenBLAS's locks as they are, closes the door and waits until all
+have left.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ _TAKE_CHUNKS = f"""
 
 def _back_off(indent: int) -> str:
     """Statements for a loop that counts its turns in `waited`: spin, then yield, then sleep. A thread that has lost its
-    CPU must get it back, or what the loop waits for does not happen."""
+    CPU must get it back, or the event that the loop waits for does not happen."""
     lines = f"""
 waited += 1
 if waited <= load(pool + {SPINS}):

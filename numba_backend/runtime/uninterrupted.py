@@ -36,7 +36,7 @@ class Call(Generic[T]):
         self._unwanted = False
         self._begun = False
         self.done = False
-        """Set before `_ended` is released: who waits may lose what its wait returned, by an exception."""
+        """Set before `_ended` is released: an exception in the waiting thread may discard the result of its wait."""
         self._ended = _thread.allocate_lock()
         self._ended.acquire()
         self.result: T | None = None

@@ -1,8 +1,8 @@
 """Emit a kernel under a schedule that a user gives or autotuning tries, in place of the policy's.
 
 The steps of a policy fit the sizes and arrays that it saw; other steps are checked against them here, besides the
-checks of `nest.py`: no array is read or written outside, no name means two things, and what is known of arrays
-(`Band`, `Padded`) stays as it is.
+checks of `nest.py`: no array is read or written outside, no name means two things, and facts about arrays (`Band`,
+`Padded`) stay as they are.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _OWN_WORDS = re.compile(
 
 
 def _check_words(algorithm: Algorithm, given: Schedule, old: Schedule, parameters: set[str]) -> None:
-    """Each name means one thing, and what a step names is there."""
+    """Each name means one thing, and the loops and arrays that a step names exist."""
     names = [d.name for d in algorithm.dimensions]
     hidden = {word for s in old for name in _HIDDEN for word in _as_words(getattr(s, name, ()))}
     taken = {*(parameters - _part_names(old)), *hidden, *SCOPE, *keyword.kwlist}

@@ -66,7 +66,7 @@ class OpenLoops:
         return total
 
     def offset_from(self, total: Expr, access: Access, loops: Iterable[Loop]) -> Expr:
-        """`total`, and what some loops add to it."""
+        """`total`, and the terms that some loops add to it."""
         tables: dict[str, Name] = {}
         for loop in loops:
             turn = self.starts.get(loop.name)

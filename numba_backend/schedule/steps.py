@@ -159,9 +159,9 @@ class Padding:
     over lanes. If an element of the operand `other` is infinite or NaN, no term is left out: this is tested for all
     `weights` elements of it.
 
-    Results come in lines of `of_line`, from number `last_line` on only the last one again; a line begins
-    `line_stride` cells after the one before, and `line_low` cells lie before the array's `line_size`. A line meets
-    `window` elements, which are `line_dilation` cells apart, and have `of_window` terms each."""
+    Results come in lines of `of_line`, from number `last_line` on only the last one again; a line begins `line_stride`
+    cells after the one before, and `line_low` cells are before the array's `line_size`. A line covers `window`
+    elements, which are `line_dilation` cells apart, and have `of_window` terms each."""
 
     terms: str
     strips: str

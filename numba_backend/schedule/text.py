@@ -8,7 +8,7 @@
         Vectors(bits=256)
 
 A name is a kernel's in `kernels()`; "*" are all kernels of a program. A printed kernel may be given as it is, and only
-its comments are read. The text is read as data: names in it are short words, numbers are in bounds, nothing else is
+its comments are read. The text is read as data: names in it are short words, numbers are in bounds, and nothing else is
 possible.
 """
 

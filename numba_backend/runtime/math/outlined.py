@@ -45,7 +45,7 @@ class OutlinedFunction:
             self._variants = variants_of(name, len(types), widths)
 
     def call(self, builder: Any, arguments: Sequence[Any]) -> Any:
-        """A call of the function, with what LLVM needs to make it one of a vector version."""
+        """A call of the function, with the attributes that let LLVM call a vector version instead."""
         call = builder.call(self._scalar, arguments)
         if self._variants:
             add_attribute(call, self._variants)
