@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from types import FrameType, FunctionType
 from typing import Any
 
-from .element_type import ElementType
+from .support.loading import load
 from .support.source import is_users
 
 _ERRORS = (
@@ -27,7 +27,7 @@ _ERRORS = (
 _OPERATION = re.compile(r"([\w.-]+) of \(?((?:\w+\[[\d,]*\](?:, | and )?)+)\)?: ")
 _UNKNOWN = re.compile(r".*\(\) got an unexpected keyword argument '(\w+)'$")
 _SHAPE = re.compile(r"\[([\d,]*)\]")
-_ELEMENT = re.compile(rf"\b({'|'.join(t.value for t in ElementType)})\b")
+_WORD = re.compile(r"\b[a-z]+\d\w*\b|\bpred\b")
 _IS_ENGLISH = frozenset(
     [
         *("all", "and", "any", "array", "at", "bool", "float", "index", "int", "map", "not", "or", "pad", "select"),
@@ -50,7 +50,9 @@ _RESULT = "(...)"
 
 def in_numpy_words(text: str) -> str:
     """A message about HLO shapes with NumPy's names of the element types: ``pred[3]`` is ``bool[3]``."""
-    return _ELEMENT.sub(lambda found: ElementType(found[0]).dtype.name, text)
+    of_hlo = load(".element_type", __package__).ElementType  # it imports ml_dtypes: a message is worth that
+    names = {element.value: element.dtype.name for element in of_hlo}
+    return _WORD.sub(lambda found: names.get(found[0], found[0]), text)
 
 
 def is_called_by_user(frame: FrameType) -> bool:

@@ -52,7 +52,7 @@ def test_default_layouts_are_one_object() -> None:
         ("f32", 1, "'[' is missing after 'f32'"),
         ("f32[2", 6, "expected ']' or ',' after a dimension, found the end of the text"),
         ("f32[x]", 5, "expected the size of a dimension, found 'x'"),
-        ("f32[2,-1]", 1, "has a negative dimension [shape_c1]"),
+        ("f32[2,-1]", 1, "has a negative dimension: sizes must be at least 0 [shape_c1]"),
         ("f32[<=3]", 5, "dimensions whose size is known only when the program runs"),
         ("f32[?,3]", 5, "dimensions whose size is known only when the program runs"),
         ("f32[99999999999999999999]", 5, "does not fit in 64 bits"),
