@@ -36,7 +36,7 @@ STEPS: dict[str, Any] = {
 KERNEL_STEPS = (steps.Vectors, steps.Share, steps.Jumps)
 
 MOST = 1 << 30
-_MOST_LINE, _MOST_LINES = 2000, 10_000
+_MOST_CHARACTERS, _MOST_ROWS = 2000, 10_000
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,29}")
 _KERNEL = re.compile(r"(?P<name>[\w.\-]+|\*)(?P<colon>:.*)?")
 _STEP = re.compile(r"([A-Z]\w*)\(.*\)")
@@ -56,7 +56,7 @@ def parse(text: str) -> dict[str, Steps]:
     found: dict[str, list[Step | KernelStep]] = {}
     names: list[str] = []
     in_names = in_code = False
-    for number, line in enumerate(text.split("\n")[:_MOST_LINES], 1):
+    for number, line in enumerate(text.split("\n")[:_MOST_ROWS], 1):
         words = line.strip()
         bare = words.lstrip("#").strip()
         is_header = line.startswith("#") or not in_code
@@ -93,7 +93,7 @@ def step_of(text: str) -> Step | KernelStep:
     """The step on a line of text. ScheduleError for any other text."""
     try:
         as_python = _PARAMETER.sub(r"Name('\1')", text)
-        call = ast.parse(as_python, mode="eval").body if len(text) <= _MOST_LINE else None
+        call = ast.parse(as_python, mode="eval").body if len(text) <= _MOST_CHARACTERS else None
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         call = None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):

@@ -95,7 +95,7 @@ def _kernels(function: object, *arrays: np.ndarray, machine: Machine = MACHINE) 
     original = lowering._Lowering.kernel
 
     def kernel(self: lowering._Lowering, name: str, emitted: EmittedKernel, *rest: object) -> None:
-        found.append((emitted, self._grain(emitted)))
+        found.append((emitted, self._grain(emitted, None)))
         original(self, name, emitted, *rest)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch, compiling_for(machine):
@@ -149,6 +149,7 @@ NO_COSTS = {
     "runtime/program.py: _LEAST_NANOSECONDS": "so that a loop's fuel ends",
     "runtime/store_disk.py: _MOST_BYTES": "of a file",
     "runtime/threads.py: _NAP_NANOSECONDS": "of a thread that waits",
+    "schedule/given.py: LOCAL_BYTES": "of a thread's stack, for schedules of users",
     "runtime/threads.py: _BLOCK_BYTES": "of the pool's words",
     "stored_programs.py: _MOST_BYTES": "of a file",
 }
