@@ -20,7 +20,7 @@ NDArray = np.ndarray[Any, Any]
 O = Opcode  # noqa: E741
 
 _ELSEWHERE = (O.WHILE, O.CONDITIONAL, O.REDUCE_PRECISION)
-"""Tested in test_autodiff_control_flow; not what differences say: test_autodiff_conventions."""
+"""Tested in test_control_flow_derivatives; not what differences say: test_conventions."""
 _LARGEST = 1500
 """Elements of an operand."""
 _ORDERED = (O.SORT, O.TOPK, O.REDUCE_WINDOW, O.SELECT_AND_SCATTER)

@@ -951,7 +951,7 @@ def _stash(ref: Any, ct: Any) -> Any:
 
 stashes.defvjp(lambda r: (r[...], r), _stash)
 BY_VALUE_ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
-    "writes": (lambda x: incremented(hloom.new_ref(x)), hloom.errors.UnsupportedError, r"(?s)writes to Ref.*test_refs"),
+    "writes": (lambda x: incremented(hloom.new_ref(x)), hloom.errors.UnsupportedError, r"(?s)writes to Ref.*test_ref"),
     "stashes": (lambda x: stashes(hloom.new_ref(x)), hloom.errors.UnsupportedError, "bwd function .*writes to Ref"),
     "twice": (lambda x: (lambda r: scaled_by(r, r))(hloom.new_ref(x)), ValueError, "both x and ref"),
 }
