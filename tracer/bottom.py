@@ -24,6 +24,7 @@ from ..hlo.support.loading import load
 from .core import EVALUATION, CheckingLayer
 from .deferred.deferral import DeferralLayer
 from .layers import LAYERS
+from .settings.config import config
 from .sharding.placed_operations import PlacementLayer
 
 LAYERS.define(
@@ -34,3 +35,5 @@ LAYERS.define(
     deferral=DeferralLayer,
     results=CheckingLayer,
 )
+if config.hloom_jit_level:
+    load(".deferred.jit_scope", __package__).change_level(config.hloom_jit_level)

@@ -1,4 +1,4 @@
-"""Distinguishes the user's calls from the library's own. the user's or the library's own.
+"""Distinguishes the user's calls from the library's own.
 
 Settings such as strict promotion are about the code of users. The library's code combines arrays of all dtypes and
 ranks, and functions of users that it calls are under the user's settings again. Nothing is entered or left for that:
@@ -7,8 +7,8 @@ refused, and holds for each function and method of the library.
 
 On the stack, from the inside out, are
 
-* helpers, then the public function that promotes its arguments: a name without an underscore, in a module that lists
-  public names in `__all__`;
+* helpers, then the public function that promotes its arguments: a name without an underscore, in a module with
+  functions that a namespace offers;
 * the code that leads to it: operators and methods of arrays, boundaries, the call of a ufunc, and tracer and
   transformations, which call the functions they are given (`jit(jnp.add)`);
 * the caller: a function of the user, or one of the library.
@@ -20,6 +20,7 @@ import sys
 from types import CodeType, FrameType
 from typing import Any
 
+from ..hlo.library import part_above
 from ..hlo.support.source import is_users
 
 _PACKAGE = __name__.removesuffix(".tracer.callers")
@@ -61,4 +62,4 @@ def is_call_of_user(inside: Any = None) -> bool:
 
 
 def _is_public(code: CodeType, module: dict[str, Any]) -> bool:
-    return "__all__" in module and not code.co_qualname.startswith("_")
+    return not code.co_qualname.startswith("_") and part_above("namespaces").is_home(module["__name__"])

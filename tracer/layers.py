@@ -54,6 +54,11 @@ class Layers:
         self._evaluation, self._defined = evaluation, layers
         self._link()
 
+    @property
+    def are_defined(self) -> bool:
+        """Whether `define` was called."""
+        return bool(self._defined)
+
     def turn_on(self, name: str) -> None:
         """Send operations through a layer from now on, in all threads."""
         if name not in self._linked:

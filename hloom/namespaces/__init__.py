@@ -21,6 +21,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib.util import resolve_name
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -45,11 +46,13 @@ def publish(module: str, *, after: str | None = None, aliases_are_one: bool = Fa
     names = vars(sys.modules[module])
     if "__all__" in names:
         names["__getattr__"] = partial(_find, module, {}, None)
+        _homes.add(module)
         for name in names["__all__"]:
             names[name] = published(names[name], name, module)
         return
     homes = stub_names(sys.modules[module])
     names["__all__"] = list(homes)
+    _homes.update(resolve_name(home, names["__package__"]) for home, _ in homes.values() if home.strip("."))
     names["__getattr__"] = partial(_find, module, homes, after)
     names["__dir__"] = lambda: sorted({*(n for n in names if n.startswith("__")), *homes})
     for name, (home, _) in homes.items():
@@ -88,7 +91,14 @@ def stub_names(module: ModuleType) -> dict[str, tuple[str, str]]:
 
 
 _ALIASES_ARE_ONE: set[str] = set()
+_homes: set[str] = set()
+"""The modules that define what a namespace offers."""
 _published: dict[tuple[str, str, FunctionType], FunctionType] = {}
+
+
+def is_home(module: str) -> bool:
+    """Whether a module defines functions that a namespace offers."""
+    return module in _homes
 
 
 def published(found: Any, name: str, module: str) -> Any:

@@ -8,5 +8,8 @@
 """
 
 from ..namespaces import publish as _publish
+from . import counter_based as _counter_based  # noqa: F401  # registers a generator
+from . import rbg as _rbg  # noqa: F401  # registers generators
+from . import threefry as _threefry  # noqa: F401  # registers a generator
 
 _publish(__name__)

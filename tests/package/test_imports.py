@@ -63,7 +63,7 @@ PARTS = {
     "backends": {"hlo.backend"},
     "functions": {"tracer.arrays.operators"},
     "jaxprs": {"tracer.stages", "hloom.jaxpr.primitives"},
-    "namespaces": {"hlo"},
+    "namespaces": {"hlo", "tracer.callers"},
 }
 """The parts of the library above them that modules use (`hlo/library.py`). None may join."""
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
+
+_ROOT = f"{Path(__file__).resolve().parents[2]}/"
 
 
 class Steps:
@@ -20,7 +23,7 @@ class Steps:
         self._traces: dict[str, Callable[[FrameType, str, Any], Any]] = {}
 
     def by_file(self) -> dict[str, int]:
-        return {file.rpartition("hloom/")[2]: count for file, (count,) in self._counts.items()}
+        return {file.removeprefix(_ROOT).removeprefix("hloom/"): count for file, (count,) in self._counts.items()}
 
     def total(self) -> int:
         return sum(count for (count,) in self._counts.values())

@@ -207,11 +207,11 @@ def test_nothing_of_it_is_left_afterwards(tmp_path: Path) -> None:
     before = f(x)
     with pytest.raises(KeyError, match="mine"), profiler.trace(tmp_path):
         assert RECORDERS
-        assert recorder._recorder._board[EXECUTE] != default_store().get(EXECUTOR)
+        assert recorder._recorder._hook[EXECUTE] != default_store().get(EXECUTOR)
         assert np.asarray(f(x)) == np.asarray(before)
         raise KeyError("mine")
     assert not RECORDERS
-    assert recorder._recorder._board[EXECUTE] == default_store().get(EXECUTOR)
+    assert recorder._recorder._hook[EXECUTE] == default_store().get(EXECUTOR)
     assert [list(known) for known in hloom.tracer.profiling.monitoring.LISTENERS] == listeners
     assert "hloom-recorder" not in [thread.name for thread in threading.enumerate()]
 

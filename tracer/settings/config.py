@@ -27,6 +27,7 @@ from ...hlo.support import tracebacks
 from ...hlo.support.tracebacks import boundary
 from ...hlo.target import Target
 from ...hlo.targets import target_named
+from ..layers import LAYERS
 from ..profiling.logs import EXPLAIN_CACHE_MISSES, LOG_COMPILES, NO_TRACING
 from . import absl_flags, environment
 from .context import Context, current_context, start
@@ -65,7 +66,8 @@ def _check_seconds(value: float) -> None:
 
 
 def _change_jit_level(level: int) -> None:
-    import_module("..deferred.jit_scope", __package__).change_level(level)
+    if LAYERS.are_defined:  # if the environment sets it, `bottom.py` does so once they are
+        import_module("..deferred.jit_scope", __package__).change_level(level)
 
 
 class Config:
