@@ -14,7 +14,7 @@ PARTS: dict[str, str] = {
     "backends": ".namespaces.backends",  # registers the backends of this package, for `hlo/backend.py`
     "functions": ".numpy",  # gives arrays their operators and methods (`use_functions`)
     "jaxprs": ".jaxpr.view",  # shows programs as jaxprs, for `tracer/stages.py`, and binds primitives by JAX's names
-    "namespaces": ".namespaces",  # the functions of `hloom.hlo` as users see them, what is public, and messages for missing names
+    "namespaces": ".namespaces",  # the functions of `hloom.hlo`, which names are public, messages
 }
 """The modules below the package, by the names of the parts."""
 
