@@ -18,7 +18,7 @@ from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import is_elementwise
 from ...hlo.rules import RuleTable
-from ..loops.expressions import Expr, Name, call
+from ..loops.expressions import Call, Expr, Name, call
 from ..loops.statements import PointerParameter, ScalarParameter
 from ..loops.writer import Writer, boolean, cast
 from .kernel import memory_type, pointer_of
@@ -89,10 +89,15 @@ def is_held_as_stored(element_type: ElementType) -> bool:
 
 
 def stored(element_type: ElementType, value: Expr) -> Expr:
-    """Converts a held value to the type in memory."""
+    """Converts a held value to the type in memory.
+
+    A half that was loaded, or rounded, is stored as it was: in f32 and back, a signaling NaN would become a quiet one.
+    """
     if element_type is ElementType.PRED:
         return cast("uint8", value)
     if element_type in (ElementType.F16, ElementType.BF16):
+        if isinstance(value, Call) and value.function == f"{element_type.value}_to_f32":
+            return value.arguments[0]
         return call(f"f32_to_{element_type.value}", value)
     if element_type.is_small and element_type.is_integral:
         return call(f"{_wide_integer(element_type)}_to_{element_type.value}", value)

@@ -277,7 +277,7 @@ def _bitcast_convert(e: ElementEmitter, instruction: HloInstruction, index: Inde
     if source.is_small or target.is_small:
         return _small_bits(a, source, target)
     if source in _HALF:
-        a, source = call(f"f32_to_{source.value}", a), ElementType.U16
+        a, source = stored(source, a), ElementType.U16
     if target in _HALF:
         bits = a if source is ElementType.U16 else call(f"bitcast_{source.value}_u16", a)
         return call(f"{target.value}_to_f32", bits)

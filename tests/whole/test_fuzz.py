@@ -282,6 +282,10 @@ _MULTIPLY = "{ x = c64[1] parameter(0)  z = c64[1] parameter(1)  ROOT y = c64[1]
             _SIGN_BIT.replace("SOME", "copy(x)"), [np.float32([np.nan])], Verdict.FOUND, id="a sign that is given",
         ),
         pytest.param(
+            _MULTIPLY.replace("multiply", "atan2"), [np.complex64([1e-20]), np.complex64([-1])], Verdict.UNSTABLE,
+            id="a cut",
+        ),
+        pytest.param(
             _MULTIPLY.replace("multiply", "divide"), [np.zeros(1, np.complex64), np.complex64([2 - 3j])], Verdict.OK,
             id="a quotient that is zero",
         ),

@@ -240,6 +240,8 @@ class Noisy:
             given = np.logical_and.reduce([np.isfinite(np.asarray(o)) for o in operands])
             if (given & ~np.isfinite(array)).any():
                 self._cannot_tell()  # the error of the other part is as large as the part that has overflowed
+            if opcode is O.ATAN2 and (np.abs(np.abs(array.real) - math.pi) < 1e-3).any():
+                self._cannot_tell()  # rounding decides on which side of the cut of the logarithm it is
         if opcode in (O.ADD, O.SUBTRACT):
             # If an operand is a product, it was possibly not rounded before the addition.
             a, b = (np.asarray(o) for o in operands)
