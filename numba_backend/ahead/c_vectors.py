@@ -8,10 +8,11 @@ with the vectors of GCC and Clang, and for other compilers as they are::
         memcpy(&row0v0, row0, 32);
         ...
         for (int64_t p = 0; p < deep; ++p) {
+            const float factor0 = a[from_a + p];
+            ...
             vec32_f32 other0, other1;
             memcpy(&other0, panel + p * 16, 32);
             ...
-            const float factor0 = a[from_a + p];
             row0v0 = row0v0 + factor0 * other0;
             ...
         }
@@ -95,11 +96,10 @@ def _form(sums: Sums, dtype: str, nbytes: int, text: Callable[[Expr], str], name
     lanes = nbytes // size
     parts = range(sums.width // lanes)
     rows = [(name(row.name), name(factor.name)) for row, factor in sums.rows]
-    inner = [f"{vector} {', '.join(f'other{v}' for v in parts)};"]
+    inner = [line for statement in sums.assigns for line in assigned(statement)]  # the index may be one of them
     other, index = name(sums.other.name), text(sums.index)
+    inner += [f"{vector} {', '.join(f'other{v}' for v in parts)};"]
     inner += [f"memcpy(&other{v}, {other} + {index} + {v * lanes}, {nbytes});" for v in parts]
-    for statement in sums.assigns:
-        inner += assigned(statement)
     inner += [f"{row}v{v} = {row}v{v} + {factor} * other{v};" for row, factor in rows for v in parts]
     counter = name(sums.loop.variable.name)
     stop = text(sums.loop.stop)
