@@ -28,7 +28,6 @@ import importlib
 import importlib.machinery
 import importlib.util
 import math
-import mmap
 import os
 import struct
 from collections.abc import Sequence
@@ -36,6 +35,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ...hlo.support.named_address import NamedAddress
+from .address_space import check_address_space
 from .errors import ProgramError
 from .executor import GEMM_WORDS, native_function
 from .kernel import ELEMENT_BYTES, KernelSource
@@ -389,11 +389,7 @@ _BLAS_BYTES, _THREAD_BYTES, _MOST_THREADS = 64 << 20, 40 << 20, 64
 def _check_address_space() -> None:
     """MemoryError if there is no room for OpenBLAS and its threads' memory: without it, it tries for ever."""
     threads = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, _MOST_THREADS)
-    size = _BLAS_BYTES + threads * _THREAD_BYTES
-    try:
-        mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ).close()
-    except OSError:
-        raise MemoryError(f"the BLAS needs {size >> 20} MiB of address space, and there is less") from None
+    check_address_space(_BLAS_BYTES + threads * _THREAD_BYTES, "the BLAS")
 
 
 def load() -> None:

@@ -6,10 +6,15 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from queue import SimpleQueue
 
+from ...hlo.support.memory_pressure import allocating
 from ...hlo.timeline.spans import Track, spanning
+from .address_space import check_address_space
 from .cpus import available_cpus
 from .kernel import KernelSource, Parameter
 from .uninterrupted import NO_LOCK, Call, Unwanted, uninterrupted
+
+_LLVM_BYTES = 8 << 20
+"""Enough for kernels of ordinary size. LLVM ends the process where it finds no memory."""
 
 
 def compile_kernel(source: str, name: str, parameters: Sequence[Parameter]) -> bytes:
@@ -29,6 +34,7 @@ def compile_kernels(kernels: Sequence[KernelSource]) -> list[bytes]:
 def _compile(kernels: Sequence[KernelSource], unwanted: Callable[[], bool]) -> list[bytes]:
     frontend = import_module(".frontend", __package__)
     emit_object = import_module(".llvm_backend", __package__).emit_object
+    allocating(check_address_space, _LLVM_BYTES, "the compiler")
     if len(kernels) == 1:
         text = _text_of(kernels[0], frontend.to_llvm)
         with spanning(Track.COMPILING, f"LLVM {kernels[0].name}"):

@@ -139,6 +139,7 @@ NO_COSTS = {
     "runtime/blas.py: _THREAD_BYTES": "the same, for each thread",
     "runtime/callbacks.py: _MAIN_NANOSECONDS": "how often a loop calls Python",
     "runtime/callbacks.py: _OTHER_NANOSECONDS": "the same in other threads",
+    "runtime/compile.py: _LLVM_BYTES": "memory that LLVM asks for",
     "runtime/executor.py: NANOSECONDS": "the place of a word",
     "runtime/kernel.py: ELEMENT_BYTES": "sizes of types",
     "runtime/loader.py: _STUB_BYTES": "the size of an instruction",
