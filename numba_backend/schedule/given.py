@@ -215,6 +215,11 @@ def _value(e: Expr, sizes: Mapping[str, int]) -> int:
     return int(e.value) if isinstance(e, Number) else sizes[e.name] if isinstance(e, Name) else 0
 
 
+def _turn(split: Split, sizes: Mapping[str, int]) -> int:
+    """How many elements an iteration of the outer loop goes through."""
+    return split.size if isinstance(split.size, int) else sizes[split.size.name]
+
+
 def _range(nest: Nest, loop: Loop, sizes: Mapping[str, int]) -> tuple[int, int]:
     """The least and the most elements that a loop goes through at a time."""
     around = next((x for x in nest.loops if x.inner == loop.name), None)
@@ -226,7 +231,7 @@ def _range(nest: Nest, loop: Loop, sizes: Mapping[str, int]) -> tuple[int, int]:
         last = whole - (count - 1) * size
         return min(size, last) if count > 1 else last, max(size, last) if count > 1 else last
     assert around.split is not None
-    size = around.split.size if isinstance(around.split.size, int) else sizes[around.split.size.name]
+    size = _turn(around.split, sizes)
     return (size if around.split.tail == "shift" else 1), size
 
 
@@ -234,8 +239,8 @@ def _check_sizes(nest: Nest, sizes: Mapping[str, int]) -> None:
     """The arrays of this kernel are as large as the steps need."""
     for loop in nest.loops:
         least, _ = _range(nest, loop, sizes)
-        if loop.split is not None and loop.split.tail == "shift" and least < int(str(loop.split.size)):
-            raise ScheduleError(f"{loop.name} shifts turns of {loop.split.size}, and there are but {least} elements")
+        if loop.split is not None and loop.split.tail == "shift" and least < (turn := _turn(loop.split, sizes)):
+            raise ScheduleError(f"{loop.name} shifts turns of {turn}, and there are but {least} elements")
     for pack in nest.packs:
         for name, room in pack.layout:
             _, most = _range(nest, nest[name], sizes)
