@@ -29,8 +29,8 @@ from ..hlo.ir import HloModule
 from ..hlo.opcode import Opcode
 from ..hlo.shape import Shape
 from .choices import schedules_of, with_schedules
+from .cpus import cpu_description
 from .executable import NumbaExecutable
-from .runtime.cpus import cpu_description
 from .runtime.store import default_store
 from .runtime.threads import get_num_threads
 from .schedule.steps import EVERY, Jumps, KernelStep, Pack, Schedules, Share, Split, Steps, Vectors

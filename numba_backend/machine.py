@@ -19,7 +19,7 @@ from dataclasses import fields, replace
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.support.records import dataclass
-from .runtime.cpus import available_cpus, cpu_description
+from .cpus import available_cpus, cpu_description
 
 MACHINE_VARIABLE = "HLOOM_MACHINE"
 

@@ -23,8 +23,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..hlo.timeline.summary import MachineSpeed
+from .cpus import cpu_description
 from .runtime.blas import Gemm
-from .runtime.cpus import cpu_description
 from .runtime.kernel import KernelSource, Parameter, digest
 from .runtime.program import Program, ProgramBuilder, pointer, size
 from .runtime.store import default_store

@@ -11,7 +11,7 @@ store.py            compiled kernels in memory; store_disk.py: on disk; loader.p
 program.py          builds programs, row by row; a row is an instruction of a program's table
 executor.py         the native function that runs a program's rows; machine.py: the intrinsics that its source uses
 call.py             from Python into a program: a native built-in function; executor_hook.py: which executor it takes
-threads.py          the thread pool; cpus.py counts CPUs
+threads.py          the thread pool
 blas.py             matrix products; lapack.py: LAPACK routines over batches
 memory.py           blocks of memory for outputs and arenas
 libc.py             addresses in the C library

@@ -8,8 +8,8 @@ from queue import SimpleQueue
 
 from ...hlo.support.memory_pressure import allocating
 from ...hlo.timeline.spans import Track, spanning
+from ..cpus import available_cpus
 from .address_space import check_address_space
-from .cpus import available_cpus
 from .kernel import KernelSource, Parameter
 from .uninterrupted import NO_LOCK, Call, Unwanted, uninterrupted
 

@@ -32,9 +32,9 @@ from ...hlo.support.lazy import lazy_property
 from ...hlo.support.memory_pressure import on_pressure
 from ...hlo.support.records import dataclass
 from ...hlo.timeline.spans import Track, spanning
+from ..cpus import cpu_description
 from ..machine import MACHINE_VARIABLE
 from . import compile as compiler
-from .cpus import cpu_description
 from .installation import compiler_digest, installation, is_unchanged
 from .kernel import KernelSource, StoredKernel, digest
 from .loader import Code, Entry, link, load_images, load_objects

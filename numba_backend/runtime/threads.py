@@ -39,8 +39,8 @@ from contextlib import contextmanager
 
 from ...hlo.support.forking import Order, fork_lock, kept_out_of_forks
 from ...hlo.support.named_address import NamedAddress
+from ..cpus import available_cpus
 from ..machine import this_machine
-from .cpus import available_cpus
 from .executor import API, CALL_PYTHON, LOOK, STATUS, native_function
 from .libc import libc_address
 from .store import default_store

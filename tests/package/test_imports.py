@@ -242,6 +242,29 @@ def test_no_modules_import_one_another_in_a_circle(root: Path) -> None:
     assert not gone, "circles that are gone: take them out of the list"
 
 
+FOLDER_CIRCLES: dict[frozenset[str], str] = {
+    frozenset({"fused_computations", "native_loops", "output_fusion"}): (
+        "inside of a loop or a fusion, results share buffers by the rule that has loops and fusions in it"
+    ),
+    frozenset({"emit", "schedule"}): "`emit/kernel.py` finishes the programs of both",
+}
+
+
+def test_folders_of_the_backend_form_no_circle(root: Path) -> None:
+    """So a folder can be read with those below it, and without those above: `ahead` uses `emit`, for example."""
+    folders = {path.name for path in (root / "numba_backend").iterdir() if path.is_dir()}
+
+    def place(module: str) -> str:
+        return module.split(".")[1]
+
+    edges: Graph = {}
+    inside = {name: targets for name, targets in graph(root).items() if name.startswith("numba_backend.")}
+    for name, targets in inside.items():
+        edges.setdefault(place(name), set()).update({place(t) for t in targets if t in inside} - {place(name)})
+    assert folders >= {"ahead", "emit", "policy", "schedule"} and "schedule" in edges["policy"]
+    assert circles(edges) == set(FOLDER_CIRCLES)
+
+
 @pytest.mark.parametrize("layer", FOLDERS)
 def test_imports_go_down_only(layer: str, root: Path) -> None:
     wrong = [

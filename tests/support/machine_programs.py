@@ -145,8 +145,8 @@ def results(case: Case) -> list[np.ndarray]:
 
 def _as_on(cpu: str, features: str, words: str) -> None:
     """From now on this process is on a machine with this CPU."""
-    from hloom.numba_backend import machine
-    from hloom.numba_backend.runtime import cpus, llvm_backend, store
+    from hloom.numba_backend import cpus, machine
+    from hloom.numba_backend.runtime import llvm_backend, store
 
     triple, *_ = llvm_backend.host_target()
     described = f"another machine\nflags: {words}"
