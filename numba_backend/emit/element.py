@@ -91,17 +91,31 @@ def is_held_as_stored(element_type: ElementType) -> bool:
 def stored(element_type: ElementType, value: Expr) -> Expr:
     """Converts a held value to the type in memory.
 
-    A half that was loaded, or rounded, is stored as it was: in f32 and back, a signaling NaN would become a quiet one.
+    A half is stored as it was loaded or rounded, with the bits of a signaling NaN: a held bf16 is the upper half of an
+    f32, and LLVM drops conversions of f16 to f32 and back, but not around a choice.
     """
     if element_type is ElementType.PRED:
         return cast("uint8", value)
     if element_type in (ElementType.F16, ElementType.BF16):
         if isinstance(value, Call) and value.function == f"{element_type.value}_to_f32":
             return value.arguments[0]
-        return call(f"f32_to_{element_type.value}", value)
+        if isinstance(value, Call) and value.function == "select":
+            test, *values = value.arguments
+            return call("select", test, *(stored(element_type, chosen) for chosen in values))
+        return call("held_to_bf16" if element_type is ElementType.BF16 else "f32_to_f16", value)
     if element_type.is_small and element_type.is_integral:
         return call(f"{_wide_integer(element_type)}_to_{element_type.value}", value)
     return value
+
+
+def movable(element_type: ElementType, value: Expr) -> Expr:
+    """A held value in the form in which branches give it: f16 as it is stored."""
+    return stored(element_type, value) if element_type is ElementType.F16 else value
+
+
+def moved(element_type: ElementType, value: Expr) -> Expr:
+    """The held value that branches gave as `movable`."""
+    return loaded(element_type, value) if element_type is ElementType.F16 else value
 
 
 class ElementEmitter:

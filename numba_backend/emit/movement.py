@@ -18,7 +18,7 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, call, is_number
 from ..loops.writer import cast
-from .element import CAST, ELEMENT, ElementEmitter, rounded
+from .element import CAST, ELEMENT, ElementEmitter, movable, moved, rounded
 from .indexing import as_signed, widened
 from .sizes import Index
 
@@ -143,13 +143,13 @@ def _choose(
     otherwise: HloInstruction, other_index: Index,
 ) -> Expr:  # fmt: skip
     """``if tests: name = operand[inside]`` / ``else: name = otherwise[other_index]``."""
-    writer = e.writer
+    writer, element = e.writer, operand.shape.element
     name = writer.fresh("part")
     with writer.if_(all_of(tests), guarded=True):
-        part = writer.assign(name, e.value(operand, inside))
+        part = writer.assign(name, movable(element, e.value(operand, inside)))
     with writer.else_(guarded=True):
-        writer.assign(part, e.value(otherwise, other_index))
-    return part.at(writer.depth)
+        writer.assign(part, movable(element, e.value(otherwise, other_index)))
+    return moved(element, part.at(writer.depth))
 
 
 @ELEMENT.register(Opcode.PAD)
@@ -222,10 +222,10 @@ def _concatenate(e: ElementEmitter, instruction: HloInstruction, index: Index) -
         else:
             branch = writer.else_(guarded=True)
         with branch:
-            name = writer.assign(name, e.value(part, local))
+            name = writer.assign(name, movable(part.shape.element, e.value(part, local)))
         start = end
     assert isinstance(name, Name)
-    return name.at(writer.depth)
+    return moved(instruction.shape.element, name.at(writer.depth))
 
 
 @ELEMENT.register(Opcode.DYNAMIC_UPDATE_SLICE)

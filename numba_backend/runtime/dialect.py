@@ -281,7 +281,8 @@ def _conversions() -> dict[str, Any]:
     halves = {f"{a}_to_{b}": functions[f"convert_{a}_{b}"] for a in ("f16", "bf16") for b in ("f32", "f64")}
     backs = {f"{b}_to_{a}": functions[f"convert_{b}_{a}"] for a in ("f16", "bf16") for b in ("f32", "f64")}
     to_pred = define("pred", 1, _to_pred, real=lambda x: x.differs(0.0), integer=lambda x: ~x.equals(0))
-    return functions | halves | backs | {"pred": to_pred}
+    held = define_exact("held_to_bf16", "uint16", ("float32",), conversion.held_to_bf16)
+    return functions | halves | backs | {"pred": to_pred, "held_to_bf16": held}
 
 
 SCOPE: dict[str, object] = {

@@ -53,6 +53,11 @@ def bf16_to_f32(x: Integer) -> Float:
     return Float(x.builder, x.builder.bitcast(wide.raw, ir.FloatType()))
 
 
+def held_to_bf16(x: Float) -> Integer:
+    """The bf16 that `x` is exactly, with all bits of a NaN."""
+    return x.to_bits().shift_right_logical(16).truncate(16)
+
+
 def f32_to_bf16(x: Float) -> Integer:
     """Adds half of the dropped part, less one if the kept part is even; makes NaN quiet, so that it cannot become
     infinity."""
