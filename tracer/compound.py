@@ -88,6 +88,10 @@ class Compound(JitFunction[..., Any]):
             hide(error)
             raise
 
+    def with_function(self, fun: Callable[..., Any]) -> Compound:
+        """Another function of the same parameters, compound as this one."""
+        return Compound(fun, self._static, self._small, self._uses_keys)
+
     def _is_inlined(self) -> bool:
         """Whether the Python function itself is traced."""
         return is_recording(self._state.trace) and (self._uses_keys or not current_context().debug_key_reuse)

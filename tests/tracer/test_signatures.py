@@ -106,6 +106,7 @@ def test_inspect_of_a_ufunc() -> None:
 PUBLIC = (
     *("hloom", "numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "nn.initializers", "random"),
     *("scipy.linalg", "scipy.special", "scipy.signal", "scipy.stats", "scipy.fft", "scipy.optimize", "image", "ops"),
+    *("scipy.stats.norm", "scipy.stats.poisson"),
     *("scipy.sparse.linalg", "scipy.integrate", "scipy.ndimage", "experimental.sparse"),
     *("experimental.ode", "experimental.jet", "experimental.checkify", "tree", "debug", "custom_batching"),
 )

@@ -11,7 +11,7 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import xlog1py, xlogy
 from ..special.promoting import real
-from .families import Discrete
+from .families import Discrete, derived
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
@@ -39,18 +39,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
     return _family.logpmf(k, p, loc)
 
 
-@compound()
-def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k: one trial that succeeds with probability p; 0 unless k - loc is an integer of the support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.bernoulli.pmf(jnp.array([0, 1, 2]), 0.25).round(3)
-    Array([0.75, 0.25, 0.  ], dtype=float32)
-    """
-    return _family.pmf(k, p, loc)
+pmf = derived(logpmf, "pmf", "[0.75, 0.25, 0.  ]")
 
 
 @compound()

@@ -11,7 +11,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import betainc
-from .families import Continuous
+from .families import Continuous, derived
 from .log_densities import beta_log_density
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
@@ -53,77 +53,11 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     return _family.logpdf(x, a, b, loc, scale)
 
 
-@compound()
-def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The density of the beta distribution of shapes a and b, on [loc, loc + scale] at x; 0 outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.beta.pdf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
-    Array([1.536, 1.152, 0.   ], dtype=float32)
-    """
-    return _family.pdf(x, a, b, loc, scale)
-
-
-@compound()
-def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The probability of values up to x, by the beta distribution of shapes a and b, on [loc, loc + scale].
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.beta.cdf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
-    Array([0.181, 0.821, 1.   ], dtype=float32)
-    """
-    return _family.cdf(x, a, b, loc, scale)
-
-
-@compound()
-def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the probability of values up to x, by the beta distribution of shapes a and b, on [loc, loc +
-    scale].
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.beta.logcdf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
-    Array([-1.71 , -0.197,  0.   ], dtype=float32)
-    """
-    return _family.logcdf(x, a, b, loc, scale)
-
-
-@compound()
-def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The probability of values above x, by the beta distribution of shapes a and b, on [loc, loc + scale]: 1 - cdf,
-    accurate where it is small.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.beta.sf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
-    Array([0.819, 0.179, 0.   ], dtype=float32)
-    """
-    return _family.sf(x, a, b, loc, scale)
-
-
-@compound()
-def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the probability of values above x, by the beta distribution of shapes a and b, on [loc, loc +
-    scale].
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.beta.logsf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
-    Array([-0.199, -1.719,   -inf], dtype=float32)
-    """
-    return _family.logsf(x, a, b, loc, scale)
+pdf = derived(logpdf, "pdf", "[1.536, 1.152, 0.   ]")
+cdf = derived(logpdf, "cdf", "[0.181, 0.821, 1.   ]")
+logcdf = derived(logpdf, "logcdf", "[-1.71 , -0.197,  0.   ]")
+sf = derived(logpdf, "sf", "[0.819, 0.179, 0.   ]")
+logsf = derived(logpdf, "logsf", "[-0.199, -1.719,   -inf]")
 
 
 _publish(__name__)

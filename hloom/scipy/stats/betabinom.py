@@ -9,7 +9,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import betaln
-from .families import Discrete
+from .families import Discrete, derived
 
 __all__ = ["logpmf", "pmf"]
 
@@ -42,19 +42,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     return _family.logpmf(k, n, a, b, loc)
 
 
-@compound()
-def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k: the successes in n trials with a probability from the beta distribution of a and b; 0
-    unless k - loc is an integer of the support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.betabinom.pmf(jnp.array([0, 2, 5]), 4, 2.0, 3.0).round(3)
-    Array([0.214, 0.257, 0.   ], dtype=float32)
-    """
-    return _family.pmf(k, n, a, b, loc)
+pmf = derived(logpmf, "pmf", "[0.214, 0.257, 0.   ]")
 
 
 _publish(__name__)

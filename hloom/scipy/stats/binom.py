@@ -7,7 +7,7 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Discrete
+from .families import Discrete, derived
 from .log_densities import beta_log_density
 
 __all__ = ["logpmf", "pmf"]
@@ -36,19 +36,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Valu
     return _family.logpmf(k, n, p, loc)
 
 
-@compound()
-def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k: the successes in n trials, each with probability p; 0 unless k - loc is an integer of the
-    support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.binom.pmf(jnp.array([0, 2, 5]), 4, 0.25).round(3)
-    Array([0.316, 0.211, 0.   ], dtype=float32)
-    """
-    return _family.pmf(k, n, p, loc)
+pmf = derived(logpmf, "pmf", "[0.316, 0.211, 0.   ]")
 
 
 _publish(__name__)

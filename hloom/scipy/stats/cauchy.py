@@ -10,7 +10,7 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Continuous
+from .families import Continuous, derived
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -56,102 +56,13 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-@compound()
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The density of Cauchy's distribution at x; 0 outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.cauchy.pdf(jnp.array([-1.0, 0.0, 3.0])).round(3)
-    Array([0.159, 0.318, 0.032], dtype=float32)
-    """
-    return _family.pdf(x, loc, scale)
-
-
-@compound()
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The probability of values up to x, by Cauchy's distribution.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.cauchy.cdf(jnp.array([-1.0, 0.0, 3.0])).round(3)
-    Array([0.25 , 0.5  , 0.898], dtype=float32)
-    """
-    return _family.cdf(x, loc, scale)
-
-
-@compound()
-def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the probability of values up to x, by Cauchy's distribution.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.cauchy.logcdf(jnp.array([-1.0, 0.0, 3.0])).round(3)
-    Array([-1.386, -0.693, -0.108], dtype=float32)
-    """
-    return _family.logcdf(x, loc, scale)
-
-
-@compound()
-def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The probability of values above x, by Cauchy's distribution: 1 - cdf, accurate where it is small.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.cauchy.sf(jnp.array([-1.0, 0.0, 3.0])).round(3)
-    Array([0.75 , 0.5  , 0.102], dtype=float32)
-    """
-    return _family.sf(x, loc, scale)
-
-
-@compound()
-def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the probability of values above x, by Cauchy's distribution.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.cauchy.logsf(jnp.array([-1.0, 0.0, 3.0])).round(3)
-    Array([-0.288, -0.693, -2.279], dtype=float32)
-    """
-    return _family.logsf(x, loc, scale)
-
-
-@compound()
-def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The quantile at q of Cauchy's distribution: the inverse of cdf. NaN outside of [0, 1].
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.cauchy.ppf(jnp.array([0.0, 0.25, 0.5])).round(3)
-    Array([-inf,  -1.,   0.], dtype=float32)
-    """
-    return _family.ppf(q, loc, scale)
-
-
-@compound()
-def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The value above which the probability is q, by Cauchy's distribution: the inverse of sf. NaN outside of [0, 1].
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.cauchy.isf(jnp.array([0.0, 0.25, 0.5])).round(3)
-    Array([inf,  1.,  0.], dtype=float32)
-    """
-    return _family.isf(q, loc, scale)
+pdf = derived(logpdf, "pdf", "[0.159, 0.318, 0.032]")
+cdf = derived(logpdf, "cdf", "[0.25 , 0.5  , 0.898]")
+logcdf = derived(logpdf, "logcdf", "[-1.386, -0.693, -0.108]")
+sf = derived(logpdf, "sf", "[0.75 , 0.5  , 0.102]")
+logsf = derived(logpdf, "logsf", "[-0.288, -0.693, -2.279]")
+ppf = derived(logpdf, "ppf", "[-inf,  -1.,   0.]", "q")
+isf = derived(logpdf, "isf", "[inf,  1.,  0.]", "q")
 
 
 _publish(__name__)

@@ -2,21 +2,31 @@
 
     _family = Continuous("expon", low=0.0, log_density=lambda y: -y, cdf_formula=...)
 
-A distribution is a module with SciPy's functions, as in JAX. Each function is one line: it hands its arguments to the
-module's family, which knows the standard distribution (location 0, scale 1) as formulas. Formulas see only points of
-the support, so that derivatives are finite where values are. Outside of it densities are 0 and distribution functions
-0 or 1; for parameters that are not allowed, for scales that are not positive and for NaN the result is NaN, as in
-SciPy.
+    @compound()
+    def logpdf(x, loc=0, scale=1):
+        return _family.logpdf(x, loc, scale)
+
+    cdf = derived(logpdf, "cdf", "[0.   , 0.632, 0.982]")
+
+A distribution is a module with SciPy's functions, as in JAX. The first is written: it hands its arguments to the
+module's family, which knows the standard distribution (location 0, scale 1) as formulas. `derived` makes the others of
+it, with their documentation and the results of its example. Formulas see only points of the support, so that
+derivatives are finite where values are. Outside of it densities are 0 and distribution functions 0 or 1; for parameters
+that are not allowed, for scales that are not positive and for NaN the result is NaN, as in SciPy.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
 from ... import numpy as jnp
 from ...hlo.support.records import dataclass
+from ...namespaces.declaring import F, like
 from ...tracer.core import Value
 from ..special.promoting import real
 
@@ -169,3 +179,35 @@ class Discrete:
 
     def pmf(self, k: Any, *parameters: Any) -> Value:
         return jnp.exp(self.logpmf(k, *parameters))
+
+
+_FIRST = re.compile(r"The logarithm of the (?:density of (.*) at x|probability of k: (.*)); -inf (?:outside|unless) .*")
+_TEXTS = {
+    "pdf": "The density of {} at x; 0 outside of its support.",
+    "cdf": "The probability of values up to x, by {}.",
+    "logcdf": "The logarithm of the probability of values up to x, by {}.",
+    "sf": "The probability of values above x, by {}: 1 - cdf, accurate where it is small.",
+    "logsf": "The logarithm of the probability of values above x, by {}.",
+    "ppf": "The quantile at {x} of {}: the inverse of cdf. NaN outside of [0, 1].",
+    "isf": "The value above which the probability is {x}, by {}: the inverse of sf. NaN outside of [0, 1].",
+    "pmf": "The probability of k: {}; 0 unless k - loc is an integer of the support.",
+}
+
+
+def derived(first: F, name: str, shown: str, x: str = "x") -> F:
+    """Another function of a distribution, made of `logpdf` or `logpmf`.
+
+    shown: the elements that the example of the documentation prints.
+    x: the name of its first parameter.
+    """
+    summary, arguments, example = inspect.cleandoc(first.__doc__ or "").split("\n\n")
+    found = _FIRST.fullmatch(summary.replace("\n", " "))
+    assert found is not None, f"{summary!r} is not the text of a logarithm"
+    text = _TEXTS[name].format(found[1] or found[2], x=x)
+    text = textwrap.fill(text, 120, initial_indent=" " * 7, subsequent_indent=" " * 4)[7:]
+    own = first.__name__
+    *lines, call, _ = example.replace(f".{own}(", f".{name}(").split("\n")
+    if name in ("ppf", "isf"):
+        call = re.sub(r"\[.*?\]", "[0.0, 0.25, 0.5]", call, count=1)
+    doc = "\n    ".join([f"{text}\n", f"{arguments}\n", *lines, call, f"Array({shown}, dtype=float32)\n"])
+    return like(first, name, doc, **{own: name, "x": x})

@@ -8,7 +8,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import xlog1py
-from .families import Discrete
+from .families import Discrete, derived
 
 __all__ = ["logpmf", "pmf"]
 
@@ -36,19 +36,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
     return _family.logpmf(k, p, loc)
 
 
-@compound()
-def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k: the number of the first trial that succeeds, each with probability p; 0 unless k - loc is
-    an integer of the support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.geom.pmf(jnp.array([0, 1, 2]), 0.5).round(3)
-    Array([0.  , 0.5 , 0.25], dtype=float32)
-    """
-    return _family.pmf(k, p, loc)
+pmf = derived(logpmf, "pmf", "[0.  , 0.5 , 0.25]")
 
 
 _publish(__name__)

@@ -8,7 +8,7 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Continuous, log_of_complement
+from .families import Continuous, derived, log_of_complement
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -37,88 +37,12 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-@compound()
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The density of the Gumbel distribution of maxima at x; 0 outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.gumbel_r.pdf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([0.179, 0.368, 0.118], dtype=float32)
-    """
-    return _family.pdf(x, loc, scale)
-
-
-@compound()
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The probability of values up to x, by the Gumbel distribution of maxima.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.gumbel_r.cdf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([0.066, 0.368, 0.873], dtype=float32)
-    """
-    return _family.cdf(x, loc, scale)
-
-
-@compound()
-def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the probability of values up to x, by the Gumbel distribution of maxima.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.gumbel_r.logcdf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([-2.718, -1.   , -0.135], dtype=float32)
-    """
-    return _family.logcdf(x, loc, scale)
-
-
-@compound()
-def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The probability of values above x, by the Gumbel distribution of maxima: 1 - cdf, accurate where it is small.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.gumbel_r.sf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([0.934, 0.632, 0.127], dtype=float32)
-    """
-    return _family.sf(x, loc, scale)
-
-
-@compound()
-def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The logarithm of the probability of values above x, by the Gumbel distribution of maxima.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.gumbel_r.logsf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([-0.068, -0.459, -2.067], dtype=float32)
-    """
-    return _family.logsf(x, loc, scale)
-
-
-@compound()
-def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The quantile at p of the Gumbel distribution of maxima: the inverse of cdf. NaN outside of [0, 1].
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.gumbel_r.ppf(jnp.array([0.0, 0.25, 0.5])).round(3)
-    Array([  -inf, -0.327,  0.367], dtype=float32)
-    """
-    return _family.ppf(p, loc, scale)
+pdf = derived(logpdf, "pdf", "[0.179, 0.368, 0.118]")
+cdf = derived(logpdf, "cdf", "[0.066, 0.368, 0.873]")
+logcdf = derived(logpdf, "logcdf", "[-2.718, -1.   , -0.135]")
+sf = derived(logpdf, "sf", "[0.934, 0.632, 0.127]")
+logsf = derived(logpdf, "logsf", "[-0.068, -0.459, -2.067]")
+ppf = derived(logpdf, "ppf", "[  -inf, -0.327,  0.367]", "p")
 
 
 _publish(__name__)

@@ -9,7 +9,7 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Continuous
+from .families import Continuous, derived
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -35,32 +35,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-@compound()
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The density of Laplace's distribution at x; 0 outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.laplace.pdf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([0.184, 0.5  , 0.068], dtype=float32)
-    """
-    return _family.pdf(x, loc, scale)
-
-
-@compound()
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The probability of values up to x, by Laplace's distribution.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.laplace.cdf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([0.184, 0.5  , 0.932], dtype=float32)
-    """
-    return _family.cdf(x, loc, scale)
+pdf = derived(logpdf, "pdf", "[0.184, 0.5  , 0.068]")
+cdf = derived(logpdf, "cdf", "[0.184, 0.5  , 0.932]")
 
 
 _publish(__name__)

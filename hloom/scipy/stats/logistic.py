@@ -12,7 +12,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import logit
-from .families import Continuous
+from .families import Continuous, derived
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
@@ -51,75 +51,11 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-@compound()
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The density of the logistic distribution at x; 0 outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.logistic.pdf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([0.197, 0.25 , 0.105], dtype=float32)
-    """
-    return _family.pdf(x, loc, scale)
-
-
-@compound()
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The probability of values up to x, by the logistic distribution.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.logistic.cdf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([0.269, 0.5  , 0.881], dtype=float32)
-    """
-    return _family.cdf(x, loc, scale)
-
-
-@compound()
-def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The probability of values above x, by the logistic distribution: 1 - cdf, accurate where it is small.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.logistic.sf(jnp.array([-1.0, 0.0, 2.0])).round(3)
-    Array([0.731, 0.5  , 0.119], dtype=float32)
-    """
-    return _family.sf(x, loc, scale)
-
-
-@compound()
-def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The quantile at x of the logistic distribution: the inverse of cdf. NaN outside of [0, 1].
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.logistic.ppf(jnp.array([0.0, 0.25, 0.5])).round(3)
-    Array([  -inf, -1.099,  0.   ], dtype=float32)
-    """
-    return _family.ppf(x, loc, scale)
-
-
-@compound()
-def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The value above which the probability is x, by the logistic distribution: the inverse of sf. NaN outside of [0,
-    1].
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.logistic.isf(jnp.array([0.0, 0.25, 0.5])).round(3)
-    Array([  inf, 1.099, 0.   ], dtype=float32)
-    """
-    return _family.isf(x, loc, scale)
+pdf = derived(logpdf, "pdf", "[0.197, 0.25 , 0.105]")
+cdf = derived(logpdf, "cdf", "[0.269, 0.5  , 0.881]")
+sf = derived(logpdf, "sf", "[0.731, 0.5  , 0.119]")
+ppf = derived(logpdf, "ppf", "[  -inf, -1.099,  0.   ]")
+isf = derived(logpdf, "isf", "[  inf, 1.099, 0.   ]")
 
 
 _publish(__name__)

@@ -12,7 +12,7 @@ from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import entr, gammaincc, gammaln, xlogy
 from ..special.promoting import real
-from .families import Discrete
+from .families import Discrete, derived
 from .log_densities import gamma_log_density
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
@@ -40,18 +40,7 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
     return _family.logpmf(k, mu, loc)
 
 
-@compound()
-def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
-    """The probability of k: Poisson's distribution of mean mu; 0 unless k - loc is an integer of the support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.poisson.pmf(jnp.array([0, 2, 4]), 2.0).round(3)
-    Array([0.135, 0.271, 0.09 ], dtype=float32)
-    """
-    return _family.pmf(k, mu, loc)
+pmf = derived(logpmf, "pmf", "[0.135, 0.271, 0.09 ]")
 
 
 @compound()

@@ -11,7 +11,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import betaln
-from .families import Continuous
+from .families import Continuous, derived
 
 __all__ = ["logpdf", "pdf"]
 
@@ -46,18 +46,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return _family.logpdf(x, df, loc, scale)
 
 
-@compound()
-def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The density of Student's distribution with df degrees of freedom at x; 0 outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.t.pdf(jnp.array([-1.0, 0.0, 2.0]), 4.0).round(3)
-    Array([0.215, 0.375, 0.066], dtype=float32)
-    """
-    return _family.pdf(x, df, loc, scale)
+pdf = derived(logpdf, "pdf", "[0.215, 0.375, 0.066]")
 
 
 _publish(__name__)

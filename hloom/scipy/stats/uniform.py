@@ -7,7 +7,7 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Continuous
+from .families import Continuous, derived
 
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 
@@ -36,46 +36,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     return _family.logpdf(x, loc, scale)
 
 
-@compound()
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The density of the uniform distribution on [loc, loc + scale] at x; 0 outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.uniform.pdf(jnp.array([-0.5, 0.25, 2.0])).round(3)
-    Array([0., 1., 0.], dtype=float32)
-    """
-    return _family.pdf(x, loc, scale)
-
-
-@compound()
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The probability of values up to x, by the uniform distribution on [loc, loc + scale].
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.uniform.cdf(jnp.array([-0.5, 0.25, 2.0])).round(3)
-    Array([0.  , 0.25, 1.  ], dtype=float32)
-    """
-    return _family.cdf(x, loc, scale)
-
-
-@compound()
-def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
-    """The quantile at q of the uniform distribution on [loc, loc + scale]: the inverse of cdf. NaN outside of [0, 1].
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.uniform.ppf(jnp.array([0.0, 0.25, 0.5])).round(3)
-    Array([0.  , 0.25, 0.5 ], dtype=float32)
-    """
-    return _family.ppf(q, loc, scale)
+pdf = derived(logpdf, "pdf", "[0., 1., 0.]")
+cdf = derived(logpdf, "cdf", "[0.  , 0.25, 1.  ]")
+ppf = derived(logpdf, "ppf", "[0.  , 0.25, 0.5 ]", "q")
 
 
 _publish(__name__)

@@ -10,7 +10,7 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ..special import i0e
-from .families import Continuous
+from .families import Continuous, derived
 
 __all__ = ["logpdf", "pdf"]
 
@@ -37,18 +37,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Value:
     return _family.logpdf(x, kappa, 0, 1)
 
 
-@compound()
-def pdf(x: ArrayLike, kappa: ArrayLike) -> Value:
-    """The density of von Mises' distribution on the circle, with concentration kappa at x; 0 outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.vonmises.pdf(jnp.array([0.0, 1.0, 3.0]), 2.0).round(3)
-    Array([0.516, 0.206, 0.01 ], dtype=float32)
-    """
-    return _family.pdf(x, kappa, 0, 1)
+pdf = derived(logpdf, "pdf", "[0.516, 0.206, 0.01 ]")
 
 
 _publish(__name__)

@@ -10,7 +10,7 @@ from ...namespaces import publish as _publish
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from .families import Continuous
+from .families import Continuous, derived
 
 __all__ = ["logpdf", "pdf"]
 
@@ -45,18 +45,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Value:
     return _family.logpdf(x, c, 0, 1)
 
 
-@compound()
-def pdf(x: ArrayLike, c: ArrayLike) -> Value:
-    """The density of Cauchy's distribution wrapped around the circle [0, 2 pi] at x; 0 outside of its support.
-
-    The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
-
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
-    >>> stats.wrapcauchy.pdf(jnp.array([0.0, 1.0, 3.0]), 0.5).round(3)
-    Array([0.477, 0.168, 0.053], dtype=float32)
-    """
-    return _family.pdf(x, c, 0, 1)
+pdf = derived(logpdf, "pdf", "[0.477, 0.168, 0.053]")
 
 
 _publish(__name__)
