@@ -36,7 +36,6 @@ from ..tracer.core import (
 )
 from ..tracer.recording import trace_to_computation, with_computation
 from ..tracer.settings.context import Override, current_context
-from ..tracer.source import user_line
 from ..tracer.traced import JIT, DerivedCache, jit_call
 from .batches import Axis, batched_avals, to_operand, with_batch
 from .jvp import FlatFunction, parameter_avals
@@ -130,9 +129,9 @@ class BatchTrace(Trace):
     def outward(self, value: Value, reference: Any) -> Value:
         if isinstance(value, BatchTracer) and value._trace in (self, self.earlier):
             raise ValueError(
-                f"performing a set/swap operation with vmapped value on an unbatched array reference of type "
-                f"{reference.aval}.\n  at {user_line()}\n  {reference.origin()}\n"
-                "  Move the array reference to be an argument of the vmapped function."
+                "performing a set/swap operation with vmapped value on an unbatched array reference of type "
+                f"{reference.aval}.\n  {reference.origin()}\n  Move the array reference to be an argument of the "
+                "vmapped function."
             )
         return value
 
@@ -346,8 +345,8 @@ def _jvp(call: Call, primals: Sequence[Value], tangents: Sequence[Tangent]) -> t
             tangent, is_batched = next(moved)
             if is_batched and not wanted:
                 raise ValueError(
-                    f"the derivative rule of {b.call.label} gives a tangent that differs between the elements of "
-                    f"axis {b.axis.name!r}, for a result that does not: reduce it as the result.\n  at {user_line()}"
+                    f"the derivative rule of {b.call.label} gives a tangent that differs between the elements of axis "
+                    f"{b.axis.name!r}, for a result that does not: reduce it as the result."
                 )
             tangents_out.append(with_batch(b.axis, tangent, is_batched) if wanted else tangent)
     return results, tangents_out

@@ -40,7 +40,7 @@ from ..tracer.references.refs import (
     values_of_references,
 )
 from ..tracer.settings.context import Override, current_context
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from ..tracer.trees import tree
 from ..tracer.trees.nodes import short_repr
 from ..tracer.wrapping import SignatureOfFunction
@@ -151,8 +151,8 @@ class Arguments:
             if given[k].current() is not value:
                 raise UnsupportedError(
                     f"{what} function {function_line(fun)} writes to {given[k].aval}, a reference to a mutable array "
-                    f"that the function around has made: its rule says nothing about that derivative.\n"
-                    f"  at {user_line()}\n  Return the new value, and write it outside."
+                    "that the function around has made: its rule says nothing about that derivative.\n  Return the "
+                    "new value, and write it outside."
                 )
         own = {id(given[k]): _OfReference(value, self._kinds[k]) for k, value in before.items()}
         return tree.map(lambda leaf: own.get(id(leaf), leaf) if isinstance(leaf, Ref) else leaf, result)
@@ -213,7 +213,7 @@ class Outputs:
                 raise TypeError(
                     f"{what} {function_line(rule)} must produce a primal output like that of the function: "
                     f"{tree.shown(wanted_tree)} of {[w.str_short() for w in wanted]}, but got {tree.shown(self.tree)} "
-                    f"of {[a.str_short() for a in self.avals]}.\n  at {user_line()}"
+                    f"of {[a.str_short() for a in self.avals]}."
                 )
         return values
 
@@ -737,8 +737,8 @@ class custom_vjp(OtherRules, Generic[P, R]):
                 if ref.current() is not value:
                     raise UnsupportedError(
                         f"custom_vjp bwd function {function_line(bwd)} writes to {ref.aval}, a reference to a mutable "
-                        f"array that the differentiated function made: it is gone by then.\n  at {user_line()}\n"
-                        "  Make the reference outside of the differentiated function."
+                        "array that the differentiated function made: it is gone by then.\n  Make the reference "
+                        "outside of the differentiated function."
                     )
             return _checked_cotangents(bwd, given, given.avals, answer)
 
@@ -801,8 +801,8 @@ def _refuse_moving(fun: Callable[..., Any], static_args: Sequence[Any]) -> None:
         if isinstance(leaf, JVPTracer):
             raise UnexpectedTracerError(
                 f"{function_line(fun)} got {leaf.aval.str_short()}, a value that is differentiated, for an argument "
-                "that nondiff_argnums names. For custom_vjp these are functions and other values that are not arrays: "
-                f"leave the argument out of nondiff_argnums, and return None as its cotangent\n  at {user_line()}"
+                "that nondiff_argnums names. For custom_vjp these are functions and other values that are not "
+                "arrays: leave the argument out of nondiff_argnums, and return None as its cotangent"
             )
 
 

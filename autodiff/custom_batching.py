@@ -23,7 +23,7 @@ from ..tracer.aval import ShapedArray
 from ..tracer.control_flow.scan import map as map_rows
 from ..tracer.core import EVAL, Call, Primitive, Value, bind_call, current_trace, eval_computation, run_meaning
 from ..tracer.recording import trace_to_computation, with_computation
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from ..tracer.trees import tree
 from .batches import Axis
 from .batching import batch_flat
@@ -51,7 +51,7 @@ def _custom_vmap_batch(
     if any(batched[own:]):
         raise ValueError(
             f"{call.label} closes over a value that is batched by vmap: its rule knows only of its arguments. Make "
-            f"that value an argument.\n  at {user_line()}"
+            "that value an argument."
         )
     results, found = call.params(axis.size, list(batched[:own]), list(operands[:own]))
     return results, found

@@ -17,7 +17,7 @@ from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, current_tra
 from ..tracer.jit import jit
 from ..tracer.ops import is_inexact, zeros
 from ..tracer.recording import TracedComputation, trace_to_computation
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from ..tracer.trees import tree
 from ..tracer.trees.partial import Partial
 from ..tracer.wrapping import wraps
@@ -164,7 +164,7 @@ def linear_call(fun: Function, fun_transpose: Function, residual_args: Any, line
         raise TypeError(
             f"the transpose of linear_call, {function_line(fun_transpose)}, must return what is like the linear "
             f"arguments, {tree.shown(wanted)} of {[v.aval.str_short() for v in linear]}, but it returns "
-            f"{tree.shown(backward.out_tree)} of {[a.str_short() for a in backward.out_avals]}\n  at {user_line()}"
+            f"{tree.shown(backward.out_tree)} of {[a.str_short() for a in backward.out_avals]}"
         )
     residuals = [as_value(leaf) for leaf in tree.leaves(residual_args)]
     captured = len(forward.captured), len(backward.captured)
@@ -195,7 +195,7 @@ def _linear_call_jvp(
     params: _LinearCall = call.params
     *known, linear = params.split(tangents)
     if not all(isinstance(t, Zero) for part in known for t in part):
-        raise TypeError(f"linear_call is differentiated with respect to its residual arguments\n  at {user_line()}")
+        raise TypeError("linear_call is differentiated with respect to its residual arguments")
     moved = [*primals[: len(primals) - len(linear)], *(instantiate(t) for t in linear)]
     return bind_call(call, primals), list(bind_call(call, moved))
 
@@ -239,8 +239,7 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
         if structure != traced.in_tree:
             raise TypeError(
                 "The inputs to the closure produced by closure_convert must have the structure of the example "
-                f"arguments of {function_line(fun)}, {tree.shown(traced.in_tree)}, but got {tree.shown(structure)}\n"
-                f"  at {user_line()}"
+                f"arguments of {function_line(fun)}, {tree.shown(traced.in_tree)}, but got {tree.shown(structure)}"
             )
         captured = [as_value(next(given)) if h else v for v, h in zip(traced.captured, hoisted, strict=True)]
         results = eval_computation(traced.computation, [*(as_value(leaf) for leaf in leaves), *captured])
@@ -305,8 +304,8 @@ def _value_and_rule(fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
     found = fun(*args, **kwargs)
     if not isinstance(found, tuple | list) or len(found) != 2 or not callable(found[1]):
         raise TypeError(
-            f"a custom_gradient function must return a pair (result, function of the cotangent), but "
-            f"{function_line(fun)} returned a {type(found).__name__}\n  at {user_line()}"
+            "a custom_gradient function must return a pair (result, function of the cotangent), but "
+            f"{function_line(fun)} returned a {type(found).__name__}"
         )
     return found[0], found[1]
 

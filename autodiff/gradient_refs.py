@@ -11,7 +11,6 @@ from typing import Any
 from ..hlo.errors import UnsupportedError
 from ..hlo.support.records import dataclass
 from ..tracer.references.refs import Ref, addupdate
-from ..tracer.source import user_line
 from ..tracer.trees import tree
 
 
@@ -47,17 +46,17 @@ def targets_of(given: Sequence[Any], in_tree: Any, takes_reference: Sequence[boo
     if len(given) != len(full):
         raise ValueError(
             f"with_refs takes an entry for each argument of the differentiated function, {len(full)}, but got "
-            f"{len(given)}\n  at {user_line()}"
+            f"{len(given)}"
         )
     try:
         found = tree.broadcast_prefix(tuple(given), full, is_leaf=lambda x: x is None or isinstance(x, _KINDS))
     except ValueError as error:
-        raise ValueError(f"with_refs must be a prefix of the arguments' tree: {error}\n  at {user_line()}") from None
+        raise ValueError(f"with_refs must be a prefix of the arguments' tree: {error}") from None
     for entry in found:
         if entry is not None and not isinstance(entry, _KINDS):
             raise ValueError(
                 "with_refs takes references (hloom.new_ref), hloom.ad.GradValue() and hloom.ad.DontWant(), not "
-                f"{entry!r}\n  at {user_line()}"
+                f"{entry!r}"
             )
     return [GradValue() if entry is None else entry for entry in found]
 
@@ -69,13 +68,13 @@ def placed_gradients(gradients: Sequence[Any], targets: Sequence[Any], takes_ref
             raise ValueError(
                 "the function was differentiated with respect to a reference to a mutable array, whose gradient must "
                 "be accumulated into a ref: give one with the method `with_refs` of what hloom.vjp returned, or "
-                f"hloom.ad.DontWant()\n  at {user_line()}"
+                "hloom.ad.DontWant()"
             )
     out: list[Any] = []
     for gradient, target in zip(gradients, targets, strict=True):
         if isinstance(target, Ref):
             if getattr(gradient, "aval", None) is None:
-                raise UnsupportedError(f"with_refs: an argument of integers has no gradient to add\n  at {user_line()}")
+                raise UnsupportedError("with_refs: an argument of integers has no gradient to add")
             addupdate(target, ..., gradient)
             out.append(GradRef())
         else:

@@ -27,7 +27,6 @@ from ..tracer.core import (
 )
 from ..tracer.recording import trace_to_computation
 from ..tracer.settings.context import current_context
-from ..tracer.source import user_line
 from ..tracer.traced import DerivedCache, jit_call
 from ..tracer.tracer import check_for_leaks
 from .rules.tables import JVP, ZERO_DERIVATIVE, load_rules
@@ -145,9 +144,8 @@ class JVPTrace(Trace):
         if isinstance(value, JVPTracer) and value._trace is self:
             raise ValueError(
                 f"a value that is differentiated was written to {reference.aval}, a mutable array from outside of the "
-                f"function.\n  at {user_line()}\n  {reference.origin()}\n"
-                "  Move the array reference to be an argument of the differentiated function, or write "
-                "hloom.lax.stop_gradient(value)."
+                f"function.\n  {reference.origin()}\n  Move the array reference to be an argument of the "
+                "differentiated function, or write hloom.lax.stop_gradient(value)."
             )
         return value
 

@@ -17,7 +17,7 @@ from typing import Any
 from ..hlo.instruction import HloInstruction
 from ..hlo.support.records import dataclass
 from ..hlo.support.shared_value import SharedValue
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from .operations import NAME, operation_of
 
 Policy = Callable[..., Any]
@@ -63,7 +63,7 @@ def may_keep(policy: Policy, instruction: HloInstruction) -> bool:
     raise TypeError(
         "a checkpoint policy returns a bool, or Recompute, Saveable or Offloadable(src, dst) of hloom.ad_checkpoint, "
         f"but {function_line(policy)} returned {answer!r} of type {type(answer).__name__} for the operation "
-        f"{operation.primitive.name}\n  at {user_line()}"
+        f"{operation.primitive.name}"
     )
 
 

@@ -29,7 +29,7 @@ from ..tracer.core import Call, Primitive, Tracer, Value, bind, bind_call, curre
 from ..tracer.execution import run_call
 from ..tracer.recording import Places, TracedComputation, run_computation, trace_to_computation
 from ..tracer.references.refs import Ref, check_aliases, refuse_result, replace_all, values_of_references
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from ..tracer.traced import JIT, DerivedCache, with_avals
 from ..tracer.trees import tree
 from ..tracer.wrapping import wraps
@@ -177,7 +177,7 @@ def _positions(fun: Callable[..., Any], static: Sequence[int], count: int) -> se
     if any(not -count <= i < count for i in static):
         raise ValueError(
             f"the static_argnums of checkpoint must be at least -len(args) and less than len(args), but got {static} "
-            f"for a call of {function_line(fun)} with {count} arguments\n  at {user_line()}"
+            f"for a call of {function_line(fun)} with {count} arguments"
         )
     return {i % count for i in static}
 

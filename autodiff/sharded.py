@@ -38,7 +38,7 @@ from ..tracer.sharding.mesh import AbstractMesh, AxisType, Mesh
 from ..tracer.sharding.partition_spec import PartitionSpec, axes_of
 from ..tracer.sharding.placement import check_runs_here, placed, reshard
 from ..tracer.sharding.shardings import NamedSharding
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from ..tracer.traced import Traced
 from ..tracer.tracer import Tracer
 from ..tracer.trees import tree
@@ -371,8 +371,8 @@ def _specs_of_arguments(
         except UnsupportedError as error:
             argument = "in_axes" if what == "smap" else "in_specs"
             raise UnsupportedError(
-                f"{what} without {argument}: how its argument args{tree.keystr(path)} is divided is not known: {error}"
-                f"\n  at {user_line()}\n  Give {argument}, or say it with hloom.reshard."
+                f"{what} without {argument}: how its argument args{tree.keystr(path)} is divided is not known: "
+                f"{error}\n  Give {argument}, or say it with hloom.reshard."
             ) from None
         found.append(PartitionSpec(*[[a for a in axes_of(entry) if a in names] for entry in spec.partitions]))
     return tuple(found)
@@ -403,14 +403,12 @@ def _check_nested(what: str, mesh: Mesh, names: frozenset[Any]) -> None:
     if outer is None:
         return
     if set(outer.mesh.devices.flat) != set(mesh.devices.flat) or outer.mesh.shape_tuple != mesh.shape_tuple:
-        raise ValueError(
-            f"The context mesh {outer.mesh} should match the mesh passed to {what} {mesh}\n  at {user_line()}"
-        )
+        raise ValueError(f"The context mesh {outer.mesh} should match the mesh passed to {what} {mesh}")
     twice = [a for a in mesh.axis_names if a in names and a in outer.axes]
     if twice:
         raise ValueError(
             f"{what} within {what}: the axes {twice} are known to the function around it already. Name others in "
-            f"axis_names\n  at {user_line()}"
+            "axis_names"
         )
 
 
@@ -421,8 +419,7 @@ def _checked_mesh(what: str, mesh: Any, axis_names: Any) -> tuple[Mesh | Abstrac
         mesh = current_mesh() if context.empty else context
         if mesh.empty:
             raise ValueError(
-                "The context mesh cannot be empty. Use `hloom.set_mesh(mesh)` to enter into a mesh context\n"
-                f"  at {user_line()}"
+                "The context mesh cannot be empty. Use `hloom.set_mesh(mesh)` to enter into a mesh context"
             )
     if not isinstance(mesh, Mesh | AbstractMesh):
         raise TypeError(

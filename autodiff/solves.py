@@ -19,7 +19,7 @@ from ..tracer.core import EVAL, Call, Primitive, Value, bind_call, current_trace
 from ..tracer.errors import TreeStructureError
 from ..tracer.ops import neg, sub, zeros
 from ..tracer.recording import trace_to_computation
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from ..tracer.trees import tree
 from .api import linearize
 from .functions import linear_transpose
@@ -82,14 +82,14 @@ class _Problem:
         """TreeStructureError unless a result of `fun` is like the unknown."""
         if found_tree != self.tree:
             raise TreeStructureError(
-                f"{self.name}: {what} {function_line(fun)} returns a pytree of structure {tree.shown(found_tree)}, but "
-                f"the unknown has the structure {tree.shown(self.tree)}\n  at {user_line()}"
+                f"{self.name}: {what} {function_line(fun)} returns a pytree of structure {tree.shown(found_tree)}, "
+                f"but the unknown has the structure {tree.shown(self.tree)}"
             )
         for ours, theirs in zip(self.avals, found, strict=True):
             if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
                 raise TreeStructureError(
                     f"{self.name}: {what} {function_line(fun)} returns {theirs.str_short()} where the unknown has "
-                    f"{ours.str_short()}\n  at {user_line()}"
+                    f"{ours.str_short()}"
                 )
 
     def solution(self, fun: Function, found: Any, has_aux: bool) -> Any:
@@ -97,7 +97,7 @@ class _Problem:
         if has_aux and (not isinstance(found, tuple | list) or len(found) != 2):
             raise TypeError(
                 f"{self.name} with has_aux=True: the solver {function_line(fun)} must return a pair (solution, aux), "
-                f"but it returned a {type(found).__name__}\n  at {user_line()}"
+                f"but it returned a {type(found).__name__}"
             )
         leaves, structure = tree.flatten(found[0] if has_aux else found)
         self.check("the solver", fun, structure, [as_value(leaf).aval for leaf in leaves])
@@ -147,7 +147,7 @@ class _LinearSolve:
         if self.vecmat is None or self.transpose_solve is None:
             raise TypeError(
                 "transpose_solve required for backwards mode automatic differentiation of custom_linear_solve: give "
-                f"transpose_solve, or symmetric=True\n  at {user_line()}"
+                "transpose_solve, or symmetric=True"
             )
         return _LinearSolve(self.vecmat, self.transpose_solve, self.matvec, self.solve)
 
@@ -238,7 +238,7 @@ def _linear_solve_transpose(
     back = params.transposed()
     *known, b = params.known.split(operands)
     if any(isinstance(k, Linear) for part in known for k in part):
-        raise TypeError(f"custom_linear_solve is linear in the right-hand side only\n  at {user_line()}")
+        raise TypeError("custom_linear_solve is linear in the right-hand side only")
     right = [zeros(o.aval) if ct is None else ct for ct, o in zip(cts, b, strict=False)]
     given = [*(v for k in (2, 3, 0, 1) for v in known[k]), *right]
     found = bind_call(back.call(given), given)[: len(b)]

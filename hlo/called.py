@@ -73,14 +73,14 @@ def complete(error: BaseException, frame: FrameType) -> None:
         message = f"{message}. {_suggested(unknown[1], known)}"
     name = _name(frame)
     if name:
-        given = list(_arguments(frame))
+        given = [(label, value) for label, value in _arguments(frame) if label != "cls"]
         listed = [f"{label}: {_shown(value)}" if label not in ("", "self") else _shown(value) for label, value in given]
         message = f"{_named(message, name.removesuffix(_RESULT), given)}\n  in {name}({', '.join(listed)})"
     caller = frame.f_back
     assert caller is not None
-    line = f"{caller.f_code.co_filename}:{caller.f_lineno}"
-    if line not in message:
-        message = f"{message}\n  at {line} (in {caller.f_code.co_name})"
+    place = f"at {caller.f_code.co_filename}:{caller.f_lineno} (in {caller.f_code.co_name})"
+    if place not in message:
+        message = f"{message}\n  {place}"
     error.args = (message,)
 
 
@@ -102,7 +102,7 @@ def _name(frame: FrameType) -> str:
     if is_inside and "." not in last:
         return f"{outer}{_RESULT}" if outer.isidentifier() and not outer.startswith("_") else ""
     if method == "__init__":
-        return frame.f_code.co_qualname.split(".")[-2]
+        return type(_self(frame)).__name__
     if method.startswith("__"):
         name = method.strip("_")
         return name[1:] if name[0] == "r" and name[1:] in _REFLECTED else name
@@ -140,7 +140,7 @@ def _suggested(name: str, known: list[str]) -> str:
 def _sizes(values: list[Any]) -> Iterator[str]:
     """The shapes of arrays among values and in lists, as types have them: "3,4"."""
     for value in values:
-        if isinstance(value, list | tuple):
+        if _is_sequence(value):
             yield from _sizes([*value])
         elif isinstance(shape := getattr(value, "shape", ()), tuple):
             yield ",".join(map(str, shape))
@@ -191,7 +191,7 @@ def _shown(value: Any) -> str:
         return f"{getattr(dtype, 'name', dtype)} {shape}"
     if value is None or isinstance(value, bool | int | float | complex | str):
         return _short(value) or kind
-    if isinstance(value, tuple | list):
+    if _is_sequence(value):
         if all(isinstance(v, bool | int | float | complex | str) for v in value):
             return f"{kind} {_short(value)}".rstrip()
         listed = ", ".join([_listed(v) for v in value[:_MOST]])
@@ -200,7 +200,12 @@ def _shown(value: Any) -> str:
 
 
 def _listed(value: Any) -> str:
-    return (_short(value) or type(value).__name__) if isinstance(value, tuple | list) else _shown(value)
+    return (_short(value) or type(value).__name__) if _is_sequence(value) else _shown(value)
+
+
+def _is_sequence(value: Any) -> bool:
+    """Whether it is a list or a tuple, of a class that does not define what its elements are."""
+    return getattr(type(value), "__len__", None) in (list.__len__, tuple.__len__)
 
 
 def _short(value: object) -> str:

@@ -39,7 +39,7 @@ from .errors import (
 from .settings.context import thread
 from .sharding.devices import SEVERAL
 from .sharding.shardings import Sharding
-from .source import function_line, user_line
+from .source import function_line
 from .trees import tree
 
 
@@ -281,8 +281,7 @@ def split_static(
             raise NonHashableStaticArgumentsError(
                 f"Non-hashable static arguments are not supported: static argument {where!r} of {function_line(fun)} "
                 f"is a {kind.__name__}, which cannot be hashed: jit keeps one program for each value of a static "
-                f"argument\n  at {user_line()}\n"
-                "  Pass a hashable value (a tuple, a frozen dataclass), or do not make the argument static."
+                "argument\n  Pass a hashable value (a tuple, a frozen dataclass), or do not make the argument static."
             ) from None
     dynamic = tuple([a for k, a in enumerate(args) if k not in positions])
     return dynamic, {n: v for n, v in kwargs.items() if n not in spec.names}, statics
@@ -310,9 +309,9 @@ def abstract(leaf: Any, describe: Callable[[], str]) -> ShapedArray:
     if isinstance(leaf, bool | int | float | complex):
         return ShapedArray((), *dtypes.type_of(leaf))
     raise NonArrayArgumentError(
-        f"{describe()} is a {kind.__name__}, which is not an array or a number: {_short(leaf)}\n  at {user_line()}\n"
-        "  Make the argument static (static_argnums, static_argnames), convert it with hloom.numpy.asarray, or "
-        "register its class as a container (hloom.tree.register_pytree_node)."
+        f"{describe()} is a {kind.__name__}, which is not an array or a number: {_short(leaf)}\n  Make the argument "
+        "static (static_argnums, static_argnames), convert it with hloom.numpy.asarray, or register its class as a "
+        "container (hloom.tree.register_pytree_node)."
     )
 
 
@@ -349,8 +348,8 @@ def values_of(leaves: Sequence[Any], describe: Callable[[int], str]) -> list[Val
 def without_elements(leaf: ShapeDtypeStruct, name: str) -> NonArrayArgumentError:
     """The error for a type where an array must be."""
     return NonArrayArgumentError(
-        f"{name} is a ShapeDtypeStruct, the type of an array without its elements: {leaf}\n  at {user_line()}\n"
-        "  eval_shape and the method lower take these; pass an array here."
+        f"{name} is a ShapeDtypeStruct, the type of an array without its elements: {leaf}\n  eval_shape and the "
+        "method lower take these; pass an array here."
     )
 
 

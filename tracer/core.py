@@ -42,7 +42,7 @@ from .layers import LAYERS, Layer, Layers
 from .primitive import Call, Primitive
 from .settings.context import current_context, thread
 from .sharding.varying import result_vmas, unified
-from .source import user_line, user_metadata
+from .source import user_metadata
 from .tracer import Trace, Tracer, leaked
 
 __all__ = [
@@ -407,7 +407,7 @@ def _bind_extended(opcode: Opcode, operands: tuple[Value, ...], attributes: Attr
     """An op on keys, carried out on their storage."""
     if opcode not in EXTENDED:
         types = ", ".join(o.aval.str_short() for o in operands)
-        raise OperandError(f"{opcode.value} does not accept {types}: {EXTENDED.reason(opcode)}\n  at {user_line()}")
+        raise OperandError(f"{opcode.value} does not accept {types}: {EXTENDED.reason(opcode)}")
     return EXTENDED[opcode](opcode, operands, attributes, shape)
 
 

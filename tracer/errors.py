@@ -14,7 +14,6 @@ from ..hlo.errors import (
     UnsupportedElementTypeError,
     UnsupportedError,
 )
-from ..hlo.support.source import user_line
 
 __all__ = [
     "AxisError",
@@ -140,7 +139,7 @@ class OperandError(ShapeError, TypeError):
     def of(cls, error: ShapeError) -> OperandError:
         """The error of a shape rule in the words of those who call functions, without the label."""
         message = str(error).removesuffix(f" [{error.label}]")
-        return cls(f"{in_numpy_words(message)}\n  at {user_line() or '<unknown>'}", error.label)
+        return cls(f"{in_numpy_words(message)}", error.label)
 
 
 class DeletedArrayError(RuntimeError):

@@ -72,7 +72,7 @@ from .sharding.placement import placed
 from .sharding.shardings import UNSPECIFIED, Sharding
 from .sharding.spmd import is_placed, on_the_device_of, places_of
 from .sharding.spmd_jit import OverDevices, compiled_over_devices, runner_over_devices
-from .source import function_line, user_line
+from .source import function_line
 from .stages import Lowered, Signature
 from .stages import Traced as TracedStage
 from .traced import Traced, trace_function, with_avals
@@ -516,7 +516,7 @@ class JitFunction(SharedValue, Generic[P, R]):
             if NO_TRACING.value and not self._is_library:
                 raise RuntimeError(
                     f"re-tracing function {self._name} for `jit`, but 'no_tracing' is set: its arguments are of types "
-                    f"for which it has not been traced\n  at {user_line()}"
+                    "for which it has not been traced"
                 )
             labels = leaf_names(self._fun, args, kwargs, statics)
             if EXPLAIN_CACHE_MISSES.value and not self._is_library:
@@ -589,8 +589,7 @@ class JitFunction(SharedValue, Generic[P, R]):
         def lower() -> Lowered:
             if not traced.is_closed:
                 raise NonArrayArgumentError(
-                    f"{function_line(self._fun)} uses traced values from outside: it cannot be lowered on its own\n"
-                    f"  at {user_line()}"
+                    f"{function_line(self._fun)} uses traced values from outside: it cannot be lowered on its own"
                 )
             module = module_with_references(traced)[0] if traced.has_references else traced.module()
             return Lowered(module, traced.captured, signature)

@@ -33,7 +33,6 @@ from .arrays.array import Array, array_from_scalar, is_absent, is_elsewhere
 from .aval import ShapedArray
 from .core import Tracer, Value, bind
 from .errors import OperandError
-from .source import user_line
 
 
 def array_shape(dtype: np.dtype[Any], dimensions: Sequence[int]) -> Shape:
@@ -155,9 +154,7 @@ def convert(x: Value, dtype: np.dtype[Any], weak_type: bool | None = None) -> Va
             return folded
     target = ShapedArray(aval.shape, dtype)
     if target.is_extended or aval.is_extended:
-        raise OperandError(
-            f"Cannot convert_element_type from {aval.dtype.name} to {dtype.name}\n  at {user_line()}", "convert"
-        )
+        raise OperandError(f"Cannot convert_element_type from {aval.dtype.name} to {dtype.name}", "convert")
     return bind(Opcode.CONVERT, (x,), shape=target.hlo, weak_type=weak_type)
 
 

@@ -39,7 +39,6 @@ from .core import (
 from .primitive import Call
 from .settings.context import current_context
 from .sharding.varying import NONE, result_vmas, vmas_of
-from .source import user_line
 from .tracer import Tracer, check_for_leaks
 
 MAX_CONSTANT_SIZE = 1
@@ -116,7 +115,7 @@ class Places:
         if self.mesh is not None and self.mesh.shape_tuple != mesh.shape_tuple:
             raise UnsupportedError(
                 f"a function asks how its arguments are divided over two meshes, {self.mesh} and {mesh}: give one of "
-                f"them in_specs\n  at {user_line()}"
+                "them in_specs"
             )
         self.mesh = mesh
         return self.values[position]
@@ -417,8 +416,8 @@ def trace_to_computation(
 def _cannot_write(reference: Any, name: str) -> Exception:
     return UnsupportedError(
         f"{name} writes to {reference.aval}, a reference to a mutable array from outside, which only functions that "
-        "jit, scan, loops and branches trace can do: Effects not supported here.\n"
-        f"  at {user_line()}\n  {reference.origin()}\n  Return the value, and write it outside."
+        f"jit, scan, loops and branches trace can do: Effects not supported here.\n  {reference.origin()}\n  Return "
+        "the value, and write it outside."
     )
 
 

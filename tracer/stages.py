@@ -45,7 +45,7 @@ from .references.refs import Ref
 from .settings.context import current_context
 from .sharding.shardings import default_sharding
 from .sharding.spmd_jit import OverDevices
-from .source import function_line, user_line
+from .source import function_line
 from .tracer import Tracer
 from .trees import tree
 from .trees.treedef import PyTreeDef
@@ -136,8 +136,8 @@ class Signature:
 
     def _differ(self, wanted: str, found: str, what: str = "") -> None:
         raise TreeStructureError(
-            f"{what}{function_line(self.fun)} was compiled for {wanted}, but called with {found}\n  at {user_line()}\n"
-            "  Call the jitted function itself, which compiles for each combination of types, or lower it for these."
+            f"{what}{function_line(self.fun)} was compiled for {wanted}, but called with {found}\n  Call the jitted "
+            "function itself, which compiles for each combination of types, or lower it for these."
         )
 
 
@@ -524,8 +524,8 @@ class Compiled(SharedValue):
                 raise
             raise OperandError(
                 "Cannot apply JAX transformations to a function lowered and compiled for a particular signature. "
-                f"Detected argument of Tracer type {type(traced).__name__}.\n  at {user_line()}\n"
-                "  Transform the jitted function itself, before it is lowered.",
+                f"Detected argument of Tracer type {type(traced).__name__}.\n  Transform the jitted function itself, "
+                "before it is lowered.",
                 "compiled",
             ) from None
 

@@ -23,7 +23,6 @@ from ...tracer.core import Tracer, Value, bind, bind_conditional, bind_while, ca
 from ...tracer.ops import broadcast, compare, full_like, reduce_with, scalar, select, zeros
 from ...tracer.recording import returns_element, run_computation, takes_one_tuple, trace_to_computation
 from ...tracer.settings.context import current_context
-from ...tracer.source import user_line
 from ...tracer.traced import DerivedCache
 from ..batches import Axis, batched_avals, first_where, with_batch
 from ..batching import BatchedComputation, Mask, batch_computation
@@ -71,8 +70,8 @@ def _refuse_actions(what: str, *computations: HloComputation) -> None:
                 name, place = call_of(i.attributes).primitive.name, i.metadata or Metadata()
                 raise NotImplementedError(
                     f"{what}: each element decides for itself, so all elements run, also those that the {name} at "
-                    f"{place.source_file}:{place.source_line} is not meant for. Use hloom.lax.map in place of vmap, or "
-                    f"a debug callback.\n  at {user_line()}"
+                    f"{place.source_file}:{place.source_line} is not meant for. Use hloom.lax.map in place of vmap, "
+                    "or a debug callback."
                 )
             _refuse_actions(what, *i.called_computations())
 

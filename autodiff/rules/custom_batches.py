@@ -10,7 +10,6 @@ from typing import Any
 from ...hlo.support.records import dataclass
 from ...tracer.checks.key_uses import batches_are_made_by
 from ...tracer.core import Call, Value, bind_call
-from ...tracer.source import user_line
 from ..batches import Axis, to_operand
 from ..batching import BatchTrace, Mask, along_axis, batch_computation, batch_flat
 from ..custom import CUSTOM_VJP, Forward, VjpRule
@@ -98,7 +97,6 @@ class _BatchedVjp:
             raise ValueError(
                 f"the forward rule of {self.label} gives a result that differs between the elements of axis "
                 f"{self.axis.name!r}, and the function one that does not: reduce it as the function does."
-                f"\n  at {user_line()}"
             )
         results = [to_operand(self.axis, v, m, w) for v, m, w in zip(values, mask, self.results, strict=False)]
         kept = tuple(mask[count:])

@@ -267,7 +267,7 @@ _BINARY = (
 _OTHER = (
     *("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert", "round"),
     *("contains", "getitem", "setitem", "iter", "reversed", "len", "call"),
-    *("bool", "int", "float", "complex", "index", "format", "dlpack", "reduce", "repr", "str"),
+    *("bool", "int", "float", "complex", "index", "format", "array", "dlpack", "reduce", "repr", "str"),
 )
 _OPERATORS = frozenset(f"__{name}__" for name in (*_BINARY, *(f"r{name}" for name in _BINARY), *_OTHER))
 

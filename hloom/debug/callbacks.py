@@ -383,14 +383,13 @@ def _promised(what: str, leaf: Any) -> ShapedArray:
     if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
         raise TypeError(
             f"{what}: result_shape_dtypes must be a tree of objects with a shape and a dtype (ShapeDtypeStruct), but "
-            f"has a {type(leaf).__name__}\n  at {user_line()}"
+            f"has a {type(leaf).__name__}"
         )
     if isinstance(leaf.dtype, ExtendedDType):
-        raise OperandError(f"{what}: a function cannot return an array of {leaf.dtype}\n  at {user_line()}")
+        raise OperandError(f"{what}: a function cannot return an array of {leaf.dtype}")
     dtype = np.dtype(leaf.dtype)
     if canonical_dtype(dtype) != dtype:
         raise ValueError(
-            f"result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled, as {dtype} here\n"
-            f"  at {user_line()}"
+            f"result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled, as {dtype} here"
         )
     return ShapedArray(tuple(leaf.shape), dtype)

@@ -8,7 +8,6 @@ from typing import Any
 from ..tracer.arrays.array import Array, as_value
 from ..tracer.errors import OperandError
 from ..tracer.sharding.shardings import Sharding, default_sharding
-from ..tracer.source import user_line
 from ..tracer.trees import tree
 
 
@@ -34,10 +33,7 @@ def visualize_sharding(
     └─────────┘
     """
     if not 1 <= len(shape) <= 2:
-        raise ValueError(
-            f"`visualize_sharding` only works for shapes with 1 and 2 dimensions, not {tuple(shape)}\n"
-            f"  at {user_line()}"
-        )
+        raise ValueError(f"`visualize_sharding` only works for shapes with 1 and 2 dimensions, not {tuple(shape)}")
     holders: dict[tuple[int, int], list[int]] = {}
     for device, index in sharding.devices_indices_map(tuple(shape)).items():
         row, column = ((0, index[0]) if len(index) == 1 else (index[0].start or 0, index[1]))
@@ -89,7 +85,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
     SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
     """
     if not callable(callback):
-        raise OperandError(f"inspect_array_sharding: callback must be a function, not {callback!r}\n  at {user_line()}")
+        raise OperandError(f"inspect_array_sharding: callback must be a function, not {callback!r}")
     for leaf in tree.leaves(value):
         array = as_value(leaf)
         callback(array.sharding if isinstance(array, Array) else default_sharding())

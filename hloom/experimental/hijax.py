@@ -21,6 +21,7 @@ from ..autodiff.tangents import instantiate as instantiate_zeros
 from ..core import AbstractValue, ShapedArray
 from ..extend.primitive import Primitive as _Primitive
 from ..hlo.errors import UnsupportedError as _UnsupportedError
+from ..hlo.support.tracebacks import boundaries as _boundaries
 from ..interpreters.derivatives import is_undefined_primal
 from ..interpreters.derivatives import primitive_jvps as _jvps
 from ..interpreters.derivatives import primitive_transposes as _transposes
@@ -32,7 +33,6 @@ from ..tracer.arguments import typeof as _typeof
 from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
 from ..tracer.references.refs import AbstractRef
-from ..tracer.source import user_line as _user_line
 
 __all__ = [
     "AbstractRef",
@@ -148,9 +148,9 @@ class HiPrimitive:
             return self._primitive.bind(*operands, **params)
         if _current_trace() is not _EVAL:
             raise _UnsupportedError(
-                f"{self.name} is about a value of a type of its library: hloom carries it out outside of jit, grad and "
-                f"vmap only\n  at {_user_line()}\n  Pass the arrays of the value into the transformed function, and "
-                "make the value there of arrays."
+                f"{self.name} is about a value of a type of its library: hloom carries it out outside of jit, grad "
+                "and vmap only\n  Pass the arrays of the value into the transformed function, and make the value "
+                "there of arrays."
             )
         run = getattr(self, "impl", self.to_lojax)
         return run(*operands, **params)
@@ -176,6 +176,9 @@ class HiPrimitive:
     def transpose(self, *operands: _Any, **params: _Any) -> _Any:
         """Cotangents of the operands. A subclass may say it."""
         raise NotImplementedError(f"{type(self).__name__} does not say its transpose: transpose")
+
+
+_boundaries(HiPrimitive, "bind")
 
 
 class _Accumulator:
@@ -261,10 +264,7 @@ class VJPHiPrimitive:
 
     def __call__(self, *args: _Any) -> _Any:
         if _tree.structure(args) != self.in_tree:
-            raise ValueError(
-                f"{self!r} takes arguments of the structure {self.in_tree}, not {_tree.structure(args)}\n"
-                f"  at {_user_line()}"
-            )
+            raise ValueError(f"{self!r} takes arguments of the structure {self.in_tree}, not {_tree.structure(args)}")
         return self._function(*args)
 
     @property
@@ -317,6 +317,9 @@ class VJPHiPrimitive:
 
 def _is_none(x: object) -> bool:
     return x is None
+
+
+_boundaries(VJPHiPrimitive, "__call__")
 
 
 class _Expanding(_threading.local):

@@ -13,11 +13,11 @@ import numpy as _np
 
 from .. import numpy as _jnp
 from .. import random as _random
+from ..hlo.support.tracebacks import boundaries as _boundaries
 from ..namespaces import publish as _publish
 from ..tracer.core import EVAL as _EVAL
 from ..tracer.core import current_trace as _current_trace
 from ..tracer.references.refs import new_ref as _new_ref
-from ..tracer.source import user_line as _user_line
 from ..tracer.trees.nodes import register_dataclass as _register_dataclass
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
@@ -31,6 +31,7 @@ def _shape(size: _Size, *args: _Any) -> tuple[int, ...]:
     return tuple(map(_operator.index, size)) if isinstance(size, _Sequence) else (_operator.index(size),)
 
 
+@_boundaries
 @_register_dataclass
 @_dataclass(frozen=True)
 class StatefulPRNG:
@@ -44,9 +45,7 @@ class StatefulPRNG:
         """A new key, or an array of keys of this shape. ValueError for a generator that `split` has made, outside of
         `vmap`."""
         if self._base_key.shape:
-            raise ValueError(
-                f"cannot operate on split stateful generator: map over it with hloom.vmap\n  at {_user_line()}"
-            )
+            raise ValueError("cannot operate on split stateful generator: map over it with hloom.vmap")
         key = _random.fold_in(self._base_key, self._counter[...])
         self._counter.addupdate(1)
         sizes = _shape(shape)
@@ -95,7 +94,7 @@ def stateful_rng(seed: _Any = None, *, impl: _Any = None) -> StatefulPRNG:
         if _current_trace() is not _EVAL:
             raise TypeError(
                 "When used within transformed code, hloom.experimental.random.stateful_rng() requires a seed to be "
-                f"provided\n  at {_user_line()}"
+                "provided"
             )
         seed = _np.random.default_rng().integers(0, 1 << 31)
     return StatefulPRNG(_random.key(seed, impl=impl), _new_ref(0))

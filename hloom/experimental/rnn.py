@@ -13,7 +13,6 @@ from .. import random as _random
 from ..hlo.errors import UnsupportedError as _UnsupportedError
 from ..namespaces import publish as _publish
 from ..nn import sigmoid as _sigmoid
-from ..tracer.source import user_line as _user_line
 
 __all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_ref", "swap_lstm_gates", "unpack_lstm_weights"]
 
@@ -106,9 +105,9 @@ def _layers(
     b_hh: dict[int, _Any], seq_lengths: _Any, num_layers: int, dropout: float, bidirectional: bool, precision: _Any,
 ) -> tuple[_Any, _Any, _Any]:  # fmt: skip
     if seq_lengths.dtype != _jnp.int32:
-        raise NotImplementedError(f"`seq_lengths` can only be int32, not {seq_lengths.dtype}\n  at {_user_line()}")
+        raise NotImplementedError(f"`seq_lengths` can only be int32, not {seq_lengths.dtype}")
     if dropout:
-        raise _UnsupportedError(f"lstm: dropout={dropout}: the masks of cuDNN cannot be known\n  at {_user_line()}")
+        raise _UnsupportedError(f"lstm: dropout={dropout}: the masks of cuDNN cannot be known")
     inputs = x.transpose(1, 0, 2)
     goes_on = (_jnp.arange(x.shape[1])[:, None] < seq_lengths)[..., None]
     directions = 2 if bidirectional else 1

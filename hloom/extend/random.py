@@ -15,7 +15,6 @@ from ..random.threefry import THREEFRY as threefry_prng_impl
 from ..random.threefry import threefry_2x32 as _cipher
 from ..tracer.arrays.array import as_value as _as_value
 from ..tracer.core import Value as _Value
-from ..tracer.source import user_line as _user_line
 
 __all__ = [
     "define_prng_impl",
@@ -83,7 +82,7 @@ def threefry_2x32(keypair: _Any, count: _Any) -> _Value:
     counters = _as_value(count)
     if not first.aval.dtype.name == second.aval.dtype.name == counters.aval.dtype.name == "uint32":
         types = ", ".join(v.aval.str_short() for v in (first, second, counters))
-        raise TypeError(f"threefry_2x32 requires uint32 arguments, got {types}\n  at {_user_line()}")
+        raise TypeError(f"threefry_2x32 requires uint32 arguments, got {types}")
     flat = _lax.reshape(counters, (counters.aval.size,))
     size = counters.aval.size
     half = (size + 1) // 2

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import numpy as jnp
+from ..hlo.support.tracebacks import boundaries
 from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from ..tracer.trees.treedef import PyTreeDef, flatten
 
 
@@ -40,6 +40,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     return jnp.concatenate([jnp.ravel(v).astype(dtype) for v in values]), unravel
 
 
+@boundaries
 class _Unravel:
     """From a vector to the pytree. Compared by value, so that it can be a static argument of a jitted function."""
 
@@ -53,12 +54,12 @@ class _Unravel:
         if not self.is_uniform and value.dtype != self._dtype:
             raise TypeError(
                 f"unravel function given array of dtype {value.dtype}, but expected dtype {self._dtype}, to which the "
-                f"dtypes of the leaves are promoted\n  at {user_line()}\n  Convert it with astype."
+                "dtypes of the leaves are promoted\n  Convert it with astype."
             )
         if value.ndim == 0 or value.shape[0] != sum(sizes) or math.prod(value.shape) != sum(sizes):
             raise OperandError(
                 f"unravel function given array of shape {value.shape}, but expected shape ({sum(sizes)},) for "
-                f"{self._treedef} with leaves {', '.join([a.str_short() for a in self._avals])}\n  at {user_line()}"
+                f"{self._treedef} with leaves {', '.join([a.str_short() for a in self._avals])}"
             )
         leaves, begin = [], 0
         for aval, size in zip(self._avals, sizes, strict=True):

@@ -24,7 +24,6 @@ from ..tracer.arrays.array import as_value, rank_of, shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 
 
 class ResizeMethod(enum.Enum):
@@ -54,7 +53,7 @@ class ResizeMethod(enum.Enum):
     def from_string(s: str) -> ResizeMethod:
         """The method of a name such as "bilinear" or "cubic". ValueError for others."""
         if s not in _NAMES:
-            raise ValueError(f"Unknown resize method {s!r}; use one of {', '.join(_NAMES)}\n  at {user_line()}")
+            raise ValueError(f"Unknown resize method {s!r}; use one of {', '.join(_NAMES)}")
         return _NAMES[s]
 
 
@@ -136,7 +135,7 @@ def scale_and_translate(
     check_arraylike("scale_and_translate", image, scale, translation)
     found = _method(method)
     if found is ResizeMethod.NEAREST:
-        raise ValueError(f"scale_and_translate: NEAREST is not supported\n  at {user_line()}\n  Use resize.")
+        raise ValueError("scale_and_translate: NEAREST is not supported\n  Use resize.")
     sizes, dims = canonical_shape(shape), tuple([canonical_axis(d, rank_of(image)) for d in spatial_dims])
     if found is ResizeMethod.CUBIC_PYTORCH and not antialias:
         return _moved(image, scale, translation, sizes, dims, found, False, precision)
@@ -160,7 +159,7 @@ def _moved(
     if shape_of(scale) != (len(dims),) or shape_of(translation) != (len(dims),):
         raise OperandError(
             f"scale_and_translate: scale {shape_of(scale)} and translation {shape_of(translation)} must have an "
-            f"element for each of {len(dims)} spatial_dims\n  at {user_line()}",
+            f"element for each of {len(dims)} spatial_dims",
             "scale_and_translate",
         )
     (value,) = promote_dtypes_inexact(value)
@@ -177,7 +176,7 @@ def _require_rank(name: str, image: Value, shape: tuple[int, ...]) -> None:
     if len(shape) != image.aval.ndim:
         raise OperandError(
             f"{name}: shape must have length equal to the number of dimensions of the image; {shape} vs "
-            f"{image.aval.shape}\n  at {user_line()}",
+            f"{image.aval.shape}",
             name,
         )
 

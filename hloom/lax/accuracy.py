@@ -13,7 +13,6 @@ import numpy as np
 
 from ..hlo.errors import UnsupportedError
 from ..tracer import dtypes
-from ..tracer.source import user_line
 
 _ULPS = 4
 
@@ -58,12 +57,10 @@ def check_accuracy(name: str, accuracy: Any, dtype: Any) -> None:
     if accuracy is None or isinstance(accuracy, AccuracyMode):
         return
     if not isinstance(accuracy, Tolerance):
-        raise TypeError(
-            f"lax.{name}: accuracy must be an AccuracyMode, a Tolerance or None, not {accuracy!r}\n  at {user_line()}"
-        )
+        raise TypeError(f"lax.{name}: accuracy must be an AccuracyMode, a Tolerance or None, not {accuracy!r}")
     eps = float(dtypes.finfo(dtype).eps) if np.dtype(dtype).kind not in "biu" else 0.0
     if accuracy.ulps < _ULPS and accuracy.rtol < _ULPS * eps and accuracy.atol < _ULPS * eps:
         raise UnsupportedError(
             f"lax.{name} is within {_ULPS} units in the last place of {np.dtype(dtype).name}, which is more than "
-            f"{accuracy} allows\n  at {user_line()}"
+            f"{accuracy} allows"
         )

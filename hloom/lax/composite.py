@@ -17,7 +17,7 @@ from ..tracer.caches import on_clear
 from ..tracer.core import Call, Primitive, Tracer, Value, bind_call, run_meaning
 from ..tracer.errors import UnexpectedTracerError
 from ..tracer.recording import trace_to_computation
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from ..tracer.trees import tree
 
 
@@ -89,14 +89,14 @@ def _written(name: str, key: str, value: Any) -> str:
     if any(isinstance(leaf, Tracer | Array) for leaf in tree.leaves(value)):
         raise UnexpectedTracerError(
             f"Found a JAX Tracer as an attribute in the decomposition for the composite op {name!r}: {key!r} is an "
-            f"array of a program\n  at {user_line()}\n  Arrays that are computed must be positional arguments.\n"
-            "  Note: If you are passing jax arrays as attributes, use numpy arrays instead."
+            "array of a program\n  Arrays that are computed must be positional arguments.\n  Note: If you are "
+            "passing jax arrays as attributes, use numpy arrays instead."
         )
     text = _attribute(value)
     if text is None:
         raise TypeError(
-            f"the attribute {key!r} of the composite {name!r} is of the type {type(value).__name__}\n  at {user_line()}"
-            "\n  Attributes are numbers, strings, booleans, dtypes, NumPy arrays, and tuples or dicts of these."
+            f"the attribute {key!r} of the composite {name!r} is of the type {type(value).__name__}\n  Attributes are "
+            "numbers, strings, booleans, dtypes, NumPy arrays, and tuples or dicts of these."
         )
     return text
 

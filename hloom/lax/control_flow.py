@@ -21,7 +21,7 @@ from ..tracer.core import Value
 from ..tracer.errors import AxisError, TreeStructureError
 from ..tracer.recording import trace_to_computation
 from ..tracer.settings.context import current_context
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from ..tracer.trees import tree
 from .prefixes import part_of, prefixes
 from .reduce import cummax, cummin, cumprod, cumsum
@@ -58,9 +58,9 @@ def _batch_size(batch_size: Any) -> int:
     try:
         size = operator.index(batch_size)
     except TypeError:
-        raise TypeError(f"map: batch_size must be an int or None, not {batch_size!r}\n  at {user_line()}") from None
+        raise TypeError(f"map: batch_size must be an int or None, not {batch_size!r}") from None
     if size < 0:
-        raise ValueError(f"map: batch_size is negative: {size}\n  at {user_line()}")
+        raise ValueError(f"map: batch_size is negative: {size}")
     return size
 
 
@@ -174,20 +174,18 @@ def _same_sizes(values: Sequence[Value], treedef: Any, axis: int) -> list[int]:
     """The axis of each array, counted from the front. AxisError or ValueError unless all are equally long along it."""
     names = leaf_names(treedef, "elems")
     if not values:
-        raise ValueError(f"associative_scan: elems has no arrays\n  at {user_line()}")
+        raise ValueError("associative_scan: elems has no arrays")
     for v, name in zip(values, names, strict=True):
         if not -v.aval.ndim <= axis < v.aval.ndim:
             raise AxisError(
                 f"associative_scan: axis {axis} is out of bounds for {name}, an array of {v.aval.ndim} dimensions: "
-                f"all arrays must have it\n  at {user_line()}"
+                "all arrays must have it"
             )
     axes = [axis % v.aval.ndim for v in values]
     sizes = [v.aval.shape[d] for v, d in zip(values, axes, strict=True)]
     if len(set(sizes)) > 1:
         listed = ", ".join([f"{name} has {size}" for name, size in zip(names, sizes, strict=True)])
-        raise ValueError(
-            f"associative_scan: all arrays must have the same size along axis {axis}: {listed}\n  at {user_line()}"
-        )
+        raise ValueError(f"associative_scan: all arrays must have the same size along axis {axis}: {listed}")
     return axes
 
 
@@ -195,7 +193,7 @@ def _combined(fn: Callable[..., Any], result: Any, like: Sequence[Value], treede
     """The leaves of the result of `fn`. TreeStructureError unless they have the types of its operands. The containers
     may be others: a tuple for a named tuple."""
     leaves, found = tree.flatten(result)
-    where = f"\n  fn is {function_line(fn)}\n  at {user_line()}"
+    where = f"\n  fn is {function_line(fn)}"
     if len(leaves) != len(like):
         raise TreeStructureError(
             "associative_scan: fn must return a structure of as many arrays as it takes, "

@@ -18,7 +18,6 @@ from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .dot import dot_general
 from .movement import canonical_shape, rev, transpose
 from .precision import DotAlgorithm, PrecisionLike, operand_precision
@@ -60,17 +59,15 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
         if spec.count(first) != 1 or spec.count(second) != 1:
             raise TypeError(
                 f"convolution dimension_numbers[{k}] must contain the characters '{first}' and '{second}' exactly "
-                f"once, got {spec}\n  at {user_line()}"
+                f"once, got {spec}"
             )
         if len(set(spec)) != len(spec):
-            raise TypeError(
-                f"convolution dimension_numbers[{k}] cannot have duplicate characters, got {spec}\n  at {user_line()}"
-            )
+            raise TypeError(f"convolution dimension_numbers[{k}] cannot have duplicate characters, got {spec}")
         spatial = [c for c in kernel if c not in "OI"]
         if set(spatial) != set(spec) - {first, second}:
             raise TypeError(
                 "convolution dimension_numbers elements must each have the same set of spatial characters, got "
-                f"{tuple(dimension_numbers)}\n  at {user_line()}"
+                f"{tuple(dimension_numbers)}"
             )
         found.append((spec.index(first), spec.index(second), *(spec.index(c) for c in spatial)))
     return tuple(found)
@@ -89,25 +86,19 @@ def conv_dimension_numbers(
         return dimension_numbers
     rank = len(lhs_shape)
     if rank != len(rhs_shape):
-        raise TypeError(
-            f"convolution requires lhs and rhs ndim to be equal, got {rank} and {len(rhs_shape)}\n  at {user_line()}"
-        )
+        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {rank} and {len(rhs_shape)}")
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(rank))] * 3)
     if not isinstance(dimension_numbers, list | tuple):
         raise TypeError(
-            f"convolution dimension_numbers must be tuple/list or None, got {type(dimension_numbers).__name__}\n"
-            f"  at {user_line()}"
+            f"convolution dimension_numbers must be tuple/list or None, got {type(dimension_numbers).__name__}"
         )
     if len(dimension_numbers) != 3 or not all(isinstance(spec, str) for spec in dimension_numbers):
-        raise TypeError(
-            f"convolution dimension_numbers must be three strings, got {dimension_numbers!r}\n  at {user_line()}"
-        )
+        raise TypeError(f"convolution dimension_numbers must be three strings, got {dimension_numbers!r}")
     for k, spec in enumerate(dimension_numbers):
         if len(spec) != rank:
             raise TypeError(
                 f"convolution dimension_numbers[{k}] must have one character for each of {rank} dimensions, got {spec}"
-                f"\n  at {user_line()}"
             )
     return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
 
@@ -144,20 +135,19 @@ def conv_general_dilated(
     numbers = conv_dimension_numbers(x.aval.shape, y.aval.shape, dimension_numbers)
     if isinstance(padding, str) and lhs_dilation is not None and any(d != 1 for d in lhs_dilation):
         raise ValueError(
-            "String padding is not implemented for transposed convolution using this op. Please either exactly specify "
-            f"the required padding or use conv_transpose.\n  at {user_line()}"
+            "String padding is not implemented for transposed convolution using this op. Please either exactly "
+            "specify the required padding or use conv_transpose."
         )
     if x.aval.ndim != y.aval.ndim or x.aval.ndim < 2 or any(len(spec) != x.aval.ndim for spec in numbers):
         raise OperandError(
             "conv_general_dilated lhs and rhs must have the same number of dimensions, a batch, a feature and n "
-            f"spatial ones, but got {x.aval.str_short()} and {y.aval.str_short()} by {tuple(numbers)}\n"
-            f"  at {user_line()}",
+            f"spatial ones, but got {x.aval.str_short()} and {y.aval.str_short()} by {tuple(numbers)}",
             "convolution_c2",
         )
     if x.aval.dtype is not y.aval.dtype and preferred_element_type is None:
         raise OperandError(
             f"lax.conv_general_dilated requires arguments to have the same dtypes, got {x.aval.str_short()} and "
-            f"{y.aval.str_short()}\n  at {user_line()}",
+            f"{y.aval.str_short()}",
             "convolution_c9",
         )
     spatial = [x.aval.shape[d] for d in numbers.lhs_spec[2:]]
@@ -260,7 +250,7 @@ def conv_transpose(
     rank = x.aval.ndim
     if dimension_numbers is None:
         if rank not in _TRANSPOSE_NUMBERS:
-            raise ValueError(f"No 4+ dimensional dimension_number defaults.\n  at {user_line()}")
+            raise ValueError("No 4+ dimensional dimension_number defaults.")
         image, kernel = _TRANSPOSE_NUMBERS[rank].split()
         dimension_numbers = (image, kernel, image)
     numbers = conv_dimension_numbers(x.aval.shape, y.aval.shape, dimension_numbers)
@@ -294,7 +284,7 @@ def _transposed_padding(extent: int, stride: int, padding: Any) -> tuple[int, in
         low, high = (extent - 1 - p for p in padding)
         total = low + high
     else:
-        raise ValueError(f"Invalid padding mode: {padding}\n  at {user_line()}")
+        raise ValueError(f"Invalid padding mode: {padding}")
     return low, total - low
 
 

@@ -20,7 +20,6 @@ from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, TypePromotionError, UnsupportedError
 from ..tracer.ops import convert
 from ..tracer.sharding.placement import asked_place
-from ..tracer.source import user_line
 from .instructions import all_weak
 from .precision import Algorithm, PrecisionLike, algorithm_of, operand_precision
 
@@ -86,7 +85,7 @@ def _mixed(x: Value, y: Value, preferred: DTypeLike | None) -> tuple[Value, Valu
     if wide_a == wide_b:
         raise OperandError(
             f"dot_general of {x.aval.str_short()} and {y.aval.str_short()}: neither dtype is wider than the other\n"
-            f"  at {user_line()}\n  Convert one of them, as in x.astype({b.name!r}).",
+            f"  Convert one of them, as in x.astype({b.name!r}).",
             "dot_dtypes",
         )
     wider = a if wide_a > wide_b else b
@@ -102,7 +101,7 @@ def _mixed(x: Value, y: Value, preferred: DTypeLike | None) -> tuple[Value, Valu
 def _width(dtype: np.dtype[Any], shown: str) -> tuple[bool, int, int, int, bool]:
     """Dtypes in the order of XLA: complex above real, then by exponent, mantissa, bits, sign."""
     if dtypes.is_extended(dtype):
-        raise OperandError(f"dot_general does not accept {shown}\n  at {user_line()}", "dot_dtypes")
+        raise OperandError(f"dot_general does not accept {shown}", "dot_dtypes")
     element = element_type_of(dtype)
     if not element.is_inexact:
         return False, -1, -1, element.bit_width, element.is_signed or dtype.kind == "b"
@@ -144,9 +143,7 @@ def dot(
         return dot_general(x, y, dimension_numbers, precision, preferred_element_type)
     if not (1 <= x.aval.ndim <= 2 and 1 <= y.aval.ndim <= 2):
         raise OperandError(
-            f"lax.dot takes vectors and matrices, not {x.aval.str_short()} and {y.aval.str_short()}\n"
-            f"  at {user_line()}",
-            "dot_rank",
+            f"lax.dot takes vectors and matrices, not {x.aval.str_short()} and {y.aval.str_short()}", "dot_rank"
         )
     return dot_general(x, y, (((x.aval.ndim - 1,), (0,)), ((), ())), precision, preferred_element_type)
 
@@ -163,7 +160,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Value:
     if rank < 2 or y.aval.ndim != rank:
         raise OperandError(
             f"lax.batch_matmul takes two arrays of one rank of at least 2, not {x.aval.str_short()} and "
-            f"{y.aval.str_short()}\n  at {user_line()}",
+            f"{y.aval.str_short()}",
             "batch_matmul_rank",
         )
     batch = tuple(range(rank - 2))
@@ -233,7 +230,7 @@ def ragged_dot_general(
     Array([1., 2.], dtype=float32)
     """
     if group_offset is not None:
-        raise UnsupportedError(f"ragged_dot with group_offset\n  at {user_line()}\n  Slice group_sizes and rhs.")
+        raise UnsupportedError("ragged_dot with group_offset\n  Slice group_sizes and rhs.")
     x, y, sizes = as_value(lhs), as_value(rhs), as_value(group_sizes)
     if x.aval.dtype is not y.aval.dtype:
         x, y, preferred_element_type = _mixed(x, y, preferred_element_type)

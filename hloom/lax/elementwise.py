@@ -25,7 +25,6 @@ from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert, make_complex, scalar_like
-from ..tracer.source import user_line
 from .accuracy import AccuracyMode, Tolerance
 from .instructions import abs, add, all_weak, atan2, atanh, div, eq, exp, le, log, matched, mul, ne, neg, select, sub
 from .movement import full_like
@@ -67,8 +66,8 @@ def _complex_only(name: str, x: Any) -> Value:
     value = as_value(x)
     if not dtypes.is_complex(value.aval.dtype):
         raise OperandError(
-            f"lax.{name} takes complex numbers, not {value.aval.str_short()}\n  at {user_line()}\n"
-            f"  hloom.numpy.{name} takes real ones, too.",
+            f"lax.{name} takes complex numbers, not {value.aval.str_short()}\n  hloom.numpy.{name} takes real ones, "
+            "too.",
             name,
         )
     return value
@@ -279,17 +278,13 @@ def select_n(which: Any, *cases: Any) -> Value:
     """
     which, values = as_value(which), [as_value(c) for c in cases]
     if not values:
-        raise ValueError(f"lax.select_n needs at least one case\n  at {user_line()}")
+        raise ValueError("lax.select_n needs at least one case")
     if which.aval.dtype != np.bool_ and not dtypes.is_integer(which.aval.dtype):
         what = which.aval.str_short()
-        raise OperandError(
-            f"lax.select_n: which must be bool or an integer, not {what}\n  at {user_line()}", "select_n_c2"
-        )
+        raise OperandError(f"lax.select_n: which must be bool or an integer, not {what}", "select_n_c2")
     if which.aval.dtype == np.bool_:
         if len(values) > 2:
-            raise OperandError(
-                f"lax.select_n: a boolean chooses between 2 cases, not {len(values)}\n  at {user_line()}", "select_n_c1"
-            )
+            raise OperandError(f"lax.select_n: a boolean chooses between 2 cases, not {len(values)}", "select_n_c1")
         return values[0] if len(values) == 1 else select(which, values[1], values[0])
     last = min(len(values) - 1, int(dtypes.iinfo(which.aval.dtype).max))  # an integer of few bits reaches no further
     result = values[last]
@@ -341,7 +336,7 @@ def bitcast_convert_type(operand: Any, new_dtype: DTypeLike) -> Value:
     shape, old = x.aval.shape, x.aval.dtype
     if dtypes.is_extended(dtype) or x.aval.is_extended:
         refused = dtype if dtypes.is_extended(dtype) else old
-        raise OperandError(f"bitcast_convert_type does not accept {refused.name}\n  at {user_line()}", "bitcast")
+        raise OperandError(f"bitcast_convert_type does not accept {refused.name}", "bitcast")
     wide, narrow = element_type_of(old).bit_width, element_type_of(dtype).bit_width
     if wide > narrow:
         shape = (*shape, wide // narrow)

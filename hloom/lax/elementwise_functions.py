@@ -24,7 +24,6 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
 from ..tracer.settings.config import enable_x64
-from ..tracer.source import user_line
 from .elementwise import RoundingMethod, round
 from .instructions import abs, exp, expm1, log1p, matched, select, sin
 from .movement import broadcast_in_dim, full_like
@@ -63,8 +62,8 @@ class ElementwiseFunction:
             if not dtypes.is_floating(v.aval.dtype):
                 raise OperandError(
                     f"lax.{self.shown} does not accept dtype {v.aval.dtype.name} at position {position}: its operands "
-                    f"are floating-point numbers\n  at {user_line() or '<unknown>'}\n"
-                    "  Convert them with astype; functions in hloom.scipy.special convert integers themselves.",
+                    "are floating-point numbers\n  Convert them with astype; functions in hloom.scipy.special "
+                    "convert integers themselves.",
                     f"{self.shown}_dtypes",
                 )
         if len(values) > 1:

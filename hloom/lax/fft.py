@@ -12,7 +12,6 @@ from ..tracer.arrays.array import as_value
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert, is_complex
-from ..tracer.source import user_line
 from .movement import canonical_shape
 
 
@@ -36,8 +35,8 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Value:
     if kind is FftType.RFFT:
         if is_complex(value):
             raise OperandError(
-                f"RFFT of {value.aval.str_short()}: only real valued inputs\n  at {user_line()}\n"
-                "  FFT takes complex numbers; x.real drops the imaginary part.",
+                f"RFFT of {value.aval.str_short()}: only real valued inputs\n  FFT takes complex numbers; x.real "
+                "drops the imaginary part.",
                 "fft_c1",
             )
         value = convert(value, dtypes.to_inexact(value.aval.dtype))
@@ -53,8 +52,8 @@ def _kind(fft_type: Any) -> FftType:
     if isinstance(fft_type, FftType):
         return fft_type
     if not isinstance(fft_type, str):
-        raise TypeError(f"Unknown FFT type value {fft_type!r}\n  at {user_line()}")
+        raise TypeError(f"Unknown FFT type value {fft_type!r}")
     if fft_type not in (*FftType.__members__, *map(str.lower, FftType.__members__)):
         names = ", ".join(FftType.__members__)
-        raise ValueError(f"Unknown FFT type {fft_type!r}; there are {names}\n  at {user_line()}")
+        raise ValueError(f"Unknown FFT type {fft_type!r}; there are {names}")
     return FftType[fft_type.upper()]

@@ -9,7 +9,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import UnsupportedError
-from ..tracer.source import user_line
 from .elementwise import pow
 from .elementwise_functions import (
     ElementwiseFunction,
@@ -319,8 +318,8 @@ def _polygamma_meaning(m: Any, x: Any) -> Any:
 
 def _no_order_derivative(y: Any, m: Any, x: Any) -> Any:
     raise UnsupportedError(
-        f"polygamma has no derivative with respect to m, which is an integer\n  at {user_line() or '<unknown>'}\n"
-        "  Differentiate with respect to x, or use stop_gradient(m)."
+        "polygamma has no derivative with respect to m, which is an integer\n  Differentiate with respect to x, or "
+        "use stop_gradient(m)."
     )
 
 

@@ -31,7 +31,7 @@ from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, full, last_of_two, reinterpret_weak
 from ..tracer.recording import returns_element, trace_to_computation
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from .indexing import GatherScatterMode
 from .instructions import add, lt, rem, select
 from .movement import broadcasted_iota, canonical_axis, canonical_shape, concatenate, expand_dims, full_like, reshape
@@ -160,7 +160,7 @@ def _vector_dimension(name: str, indices: Value) -> int:
     if not indices.aval.ndim or not dtypes.is_integer(indices.aval.dtype):
         raise OperandError(
             f"lax.{name}: indices must be integers, an index along their last dimension, not "
-            f"{indices.aval.str_short()}\n  at {user_line()}\n  indices[..., None] makes scalars vectors.",
+            f"{indices.aval.str_short()}\n  indices[..., None] makes scalars vectors.",
             f"{name}_indices",
         )
     return indices.aval.ndim - 1
@@ -201,8 +201,7 @@ def _by(opcode: Opcode | None, x: Value) -> HloComputation:
         return last_of_two(element_type)
     if x.aval.is_extended:
         raise OperandError(
-            f"{opcode.value} does not accept dtype {x.aval.dtype.name}: its elements are moved and replaced only\n"
-            f"  at {user_line()}",
+            f"{opcode.value} does not accept dtype {x.aval.dtype.name}: its elements are moved and replaced only",
             "scatter_c10",
         )
     return _combiner(opcode, element_type)
@@ -373,17 +372,14 @@ def scatter_apply(
         found = as_value(func(values[0]))
         if found.aval.shape:
             raise OperandError(
-                f"scatter_apply: {function_line(func)} returns {found.aval.str_short()}, not a scalar\n"
-                f"  at {user_line()}",
-                "scatter_c10",
+                f"scatter_apply: {function_line(func)} returns {found.aval.str_short()}, not a scalar", "scatter_c10"
             )
         return [convert(found, x.aval.dtype, False)]
 
     traced = trace_to_computation(apply, [scalar, scalar], getattr(func, "__name__", "func"))
     if traced.captured:
         raise UnsupportedError(
-            f"scatter_apply: {function_line(func)} uses values from outside; it may use constants only\n"
-            f"  at {user_line()}"
+            f"scatter_apply: {function_line(func)} uses values from outside; it may use constants only"
         )
     unused = full(ShapedArray(canonical_shape(update_shape), x.aval.dtype), 0)
     options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
@@ -421,7 +417,7 @@ def _applied_to_keys(
         if new.aval.dtype != x.aval.dtype or new.aval.ndim != 1:
             raise OperandError(
                 f"scatter_apply: {function_line(func)} returns {new.aval.str_short()} for a batch of elements, not "
-                f"{x.aval.dtype.name} scalars\n  at {user_line()}",
+                f"{x.aval.dtype.name} scalars",
                 "scatter_c10",
             )
         return scatter(keys, row, reshape(new, old.aval.shape), writes, mode=mode), None

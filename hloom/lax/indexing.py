@@ -20,7 +20,6 @@ from ..tracer.arrays.operators import ArrayBase
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import read_block, write_block
-from ..tracer.source import user_line
 from .instructions import add, lt, select
 from .movement import canonical_axis, canonical_shape, expand_dims, slice_in_dim, squeeze
 
@@ -49,7 +48,7 @@ class GatherScatterMode(Enum):
             return GatherScatterMode(s)
         except ValueError:
             known = ", ".join(repr(name) for name in ("clip", "fill", "drop", "promise_in_bounds"))
-            raise ValueError(f"Unknown gather mode {s!r}: it is one of {known}\n  at {user_line()}") from None
+            raise ValueError(f"Unknown gather mode {s!r}: it is one of {known}") from None
 
 
 Negative: TypeAlias = "bool | Sequence[bool]"
@@ -164,14 +163,13 @@ def _start_indices(name: str, x: Value, starts: Any, negative: Negative) -> list
         vector = as_value(starts)
         if vector.aval.ndim != 1:
             raise OperandError(
-                f"start indices must be scalars or one vector, not {vector.aval.str_short()}\n  at {user_line()}",
-                "dynamic-slice_c3",
+                f"start indices must be scalars or one vector, not {vector.aval.str_short()}", "dynamic-slice_c3"
             )
         starts = [squeeze(slice_in_dim(vector, k, k + 1), [0]) for k in range(vector.aval.shape[0])]
     if len(starts) != x.aval.ndim:
         raise OperandError(
-            f"dynamic slice of {x.aval.str_short()}: {len(starts)} start indices for {x.aval.ndim} dimensions; "
-            f"give one for each\n  at {user_line()}",
+            f"dynamic slice of {x.aval.str_short()}: {len(starts)} start indices for {x.aval.ndim} dimensions; give "
+            "one for each",
             "dynamic-slice_c2",
         )
     if not starts:
@@ -182,15 +180,14 @@ def _start_indices(name: str, x: Value, starts: Any, negative: Negative) -> list
     if not dtypes.is_integer(dtype) or any(d is not dtype for d in found):
         names, own = ", ".join(d.name for d in found), dtypes.default_int().name
         raise OperandError(
-            f"index arguments to {name} must be integers of the same type, got {names}\n  at {user_line()}\n"
-            f"  Python integers are {own}. Convert the others, as in hloom.numpy.{own}(i).",
+            f"index arguments to {name} must be integers of the same type, got {names}\n  Python integers are {own}. "
+            f"Convert the others, as in hloom.numpy.{own}(i).",
             "dynamic-slice_c3",
         )
     from_end = [negative] * len(starts) if isinstance(negative, bool) else list(negative)
     if len(from_end) != len(starts):
         raise OperandError(
-            f"allow_negative_indices has {len(from_end)} entries for {len(starts)} dimensions\n  at {user_line()}",
-            "dynamic-slice_c2",
+            f"allow_negative_indices has {len(from_end)} entries for {len(starts)} dimensions", "dynamic-slice_c2"
         )
     dtype = index_dtype_of(dtype, builtins.max(x.aval.shape))
     return [start_index(i, size, dtype, n) for i, size, n in zip(starts, x.aval.shape, from_end, strict=True)]

@@ -23,7 +23,6 @@ from ..tracer.aval import ShapedArray
 from ..tracer.core import Value, bind, eager_with_scalar, thread_state
 from ..tracer.errors import OperandError
 from ..tracer.ops import compare, convert
-from ..tracer.source import user_line
 from .accuracy import AccuracyMode, Tolerance, check_accuracy
 from .movement import broadcast_in_dim, broadcast_shapes, full_like
 
@@ -150,8 +149,8 @@ def matched(name: str, *values: Value) -> tuple[Value, ...]:
     if any(v.aval.dtype is not first.dtype for v in values):
         names = ", ".join(v.aval.dtype.name for v in values)
         raise OperandError(
-            f"lax.{name} requires arguments to have the same dtypes, got {names} "
-            f"(hloom.numpy functions promote dtypes)\n  at {user_line() or '<unknown>'}",
+            f"lax.{name} requires arguments to have the same dtypes, got {names} (hloom.numpy functions promote "
+            "dtypes)",
             f"{name}_dtypes",
         )
     if all(v.aval.shape == first.shape for v in values):
@@ -159,10 +158,7 @@ def matched(name: str, *values: Value) -> tuple[Value, ...]:
     ranks = {len(v.aval.shape) for v in values} - {0}
     if len(ranks) > 1:
         shapes = ", ".join(v.aval.str_short() for v in values)
-        raise OperandError(
-            f"lax.{name}: arrays must have the same number of dimensions, got {shapes}\n  at {user_line()}",
-            f"{name}_rank",
-        )
+        raise OperandError(f"lax.{name}: arrays must have the same number of dimensions, got {shapes}", f"{name}_rank")
     shape = broadcast_shapes(*(v.aval.shape for v in values))
     return tuple(
         v if v.aval.shape == shape else broadcast_in_dim(v, shape, tuple(range(len(v.aval.shape)))) for v in values

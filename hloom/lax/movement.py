@@ -46,7 +46,6 @@ from ..tracer.caches import on_clear
 from ..tracer.core import Value, bind, thread_state
 from ..tracer.errors import AxisError, ConcretizationTypeError, OperandError
 from ..tracer.ops import convert
-from ..tracer.source import user_line
 
 _state = thread_state()
 
@@ -59,10 +58,10 @@ def canonical_axis(axis: int, rank: int) -> int:
         if isinstance(error, ConcretizationTypeError):
             raise
         why = f"an axis cannot be interpreted as an integer: {axis!r}"
-        raise OperandError(f"{why}\n  at {user_line()}", "axis") from None
+        raise OperandError(f"{why}", "axis") from None
     if not -rank <= number < rank:
         given = f"give one of {-rank} to {rank - 1}" if rank else "a scalar has none"
-        raise AxisError(f"axis {axis} is out of bounds for an array of {rank} dimensions: {given}\n  at {user_line()}")
+        raise AxisError(f"axis {axis} is out of bounds for an array of {rank} dimensions: {given}")
     return number % rank
 
 
@@ -88,9 +87,7 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
     except TypeError as error:
         if type(error) is not TypeError:
             raise
-        raise TypeError(
-            f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}\n  at {user_line()}"
-        ) from None
+        raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}") from None
 
 
 def _iterator(shape: Any) -> Iterator[Any] | None:
@@ -125,8 +122,7 @@ def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
         if len(sizes) > 1:
             listed = ", ".join(map(str, shapes))
             raise OperandError(
-                f"Incompatible shapes for broadcasting: {listed}: sizes along a dimension must be equal or 1\n"
-                f"  at {user_line()}",
+                f"Incompatible shapes for broadcasting: {listed}: sizes along a dimension must be equal or 1",
                 "broadcast_shapes",
             )
         result.append(sizes.pop() if sizes else 1)
@@ -147,8 +143,7 @@ def broadcast_in_dim(
     dimensions = tuple(broadcast_dimensions)
     if len(dimensions) != x.aval.ndim:
         raise OperandError(
-            f"broadcast_dimensions must have length equal to operand ndim, got {dimensions} for "
-            f"{x.aval.str_short()}\n  at {user_line()}",
+            f"broadcast_dimensions must have length equal to operand ndim, got {dimensions} for {x.aval.str_short()}",
             "broadcast_c2",
         )
     kept_shape, attributes = _broadcast_plan(x.aval.shape, shape, dimensions)
@@ -213,8 +208,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Value:
     x, shape = as_value(arr), shape_of(like_arr)
     if broadcast_shapes(x.aval.shape, shape) != shape:
         raise OperandError(
-            f"broadcast_like: {x.aval.str_short()} does not broadcast to the shape {shape}\n  at {user_line()}",
-            "broadcast_shapes",
+            f"broadcast_like: {x.aval.str_short()} does not broadcast to the shape {shape}", "broadcast_shapes"
         )
     return broadcast_in_dim(x, shape, range(len(shape) - x.aval.ndim, len(shape)))
 
@@ -231,7 +225,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Value:
     if len(counts) != x.aval.ndim:
         raise OperandError(
             f"lax.tile: reps length must be equal to the ndim of x, got {len(counts)} for {x.aval.str_short()}\n"
-            f"  at {user_line()}\n  hloom.numpy.tile takes other numbers.",
+            "  hloom.numpy.tile takes other numbers.",
             "tile",
         )
     shape = [n for pair in zip(counts, x.aval.shape, strict=True) for n in pair]
@@ -261,9 +255,7 @@ def reshape(
         return x
     if min(sizes, default=0) < 0 or math.prod(sizes) != x.aval.size:
         raise OperandError(
-            f"reshape: {x.aval.str_short()} has {x.aval.size} elements, which do not make shape {sizes}\n"
-            f"  at {user_line()}",
-            "reshape_c2",
+            f"reshape: {x.aval.str_short()} has {x.aval.size} elements, which do not make shape {sizes}", "reshape_c2"
         )
     return bind(Opcode.RESHAPE, (x,), shape=ShapedArray(sizes, x.aval.dtype).hlo)
 
@@ -292,7 +284,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Value:
     rank = x.aval.ndim + len(dimensions)
     places = {canonical_axis(d, rank) for d in dimensions}
     if len(places) != len(dimensions):
-        raise ValueError(f"expand_dims: repeated axis in {tuple(dimensions)}\n  at {user_line()}")
+        raise ValueError(f"expand_dims: repeated axis in {tuple(dimensions)}")
     sizes = iter(x.aval.shape)
     return reshape(x, [1 if d in places else next(sizes) for d in range(rank)])
 
@@ -307,12 +299,12 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Value:
     x = as_value(array)
     places = {canonical_axis(d, x.aval.ndim) for d in dimensions}
     if len(places) != len(dimensions):
-        raise OperandError(f"squeeze: dimensions are not unique: {tuple(dimensions)}\n  at {user_line()}", "squeeze_c2")
+        raise OperandError(f"squeeze: dimensions are not unique: {tuple(dimensions)}", "squeeze_c2")
     for d in places:
         if x.aval.shape[d] != 1:
             raise OperandError(
-                "cannot select an axis to squeeze out which has size not equal to one: "
-                f"dimension {d} of {x.aval.str_short()}\n  at {user_line()}",
+                f"cannot select an axis to squeeze out which has size not equal to one: dimension {d} of "
+                f"{x.aval.str_short()}",
                 "squeeze_c1",
             )
     return reshape(x, [s for d, s in enumerate(x.aval.shape) if d not in places])
@@ -397,7 +389,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     axis = canonical_axis(axis, x.aval.ndim)
     size, number = x.aval.shape[axis], operator.index(index)
     if not -size <= number < size:
-        raise IndexError(f"index {number} is out of bounds for axis {axis} with size {size}\n  at {user_line()}")
+        raise IndexError(f"index {number} is out of bounds for axis {axis} with size {size}")
     found = slice_in_dim(x, number % size, number % size + 1, 1, axis)
     return found if keepdims else squeeze(found, [axis])
 
@@ -434,8 +426,8 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Value:
     if len({v.aval.dtype for v in values}) > 1:
         names = ", ".join(v.aval.dtype.name for v in values)
         raise OperandError(
-            f"lax.concatenate requires arguments to have the same dtypes, got {names} "
-            f"(hloom.numpy.concatenate promotes dtypes)\n  at {user_line()}",
+            f"lax.concatenate requires arguments to have the same dtypes, got {names} (hloom.numpy.concatenate "
+            "promotes dtypes)",
             "concatenate_c2",
         )
     if len(values) == 1:
@@ -443,8 +435,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Value:
     if len({v.aval.ndim for v in values}) > 1:
         types = ", ".join([str(v.aval.storage.hlo) for v in values])
         raise OperandError(
-            f"concatenate of ({types}): all must have the same number of dimensions (ndim)\n  at {user_line()}",
-            "concatenate_c4",
+            f"concatenate of ({types}): all must have the same number of dimensions (ndim)", "concatenate_c4"
         )
     return bind(Opcode.CONCATENATE, values, ConcatenateAttributes(operator.index(dimension)))
 
@@ -459,11 +450,10 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
     x = as_value(operand)
     axis, pieces = canonical_axis(axis, x.aval.ndim), canonical_shape(sizes)
     if min(pieces, default=0) < 0:
-        raise OperandError(f"Sizes passed to split must be nonnegative, got {pieces}\n  at {user_line()}", "split")
+        raise OperandError(f"Sizes passed to split must be nonnegative, got {pieces}", "split")
     if sum(pieces) != x.aval.shape[axis]:
         raise OperandError(
-            f"Sum of sizes {sum(pieces)} must be equal to {x.aval.shape[axis]}, the size of axis {axis}: {pieces}\n"
-            f"  at {user_line()}",
+            f"Sum of sizes {sum(pieces)} must be equal to {x.aval.shape[axis]}, the size of axis {axis}: {pieces}",
             "split",
         )
     ends = np.cumsum([0, *pieces]).tolist()
@@ -483,13 +473,11 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Value:
     """
     arrays = [as_value(x) for x in operands]
     if not arrays:
-        raise OperandError(f"lax.stack needs at least one array\n  at {user_line()}", "stack")
+        raise OperandError("lax.stack needs at least one array", "stack")
     shapes = {x.aval.shape for x in arrays}
     if len(shapes) > 1:
         raise OperandError(
-            f"lax.stack: all arrays must have the same shape, not {', '.join(map(str, sorted(shapes)))}\n"
-            f"  at {user_line()}",
-            "stack",
+            f"lax.stack: all arrays must have the same shape, not {', '.join(map(str, sorted(shapes)))}", "stack"
         )
     axis = canonical_axis(axis, arrays[0].aval.ndim + 1)
     return concatenate([expand_dims(x, [axis]) for x in arrays], axis)
@@ -531,7 +519,7 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, shardin
         return _of_float0(sizes)
     value = as_value(fill_value) if found is None else _as_dtype(fill_value, found)
     if value.aval.shape:
-        raise OperandError(f"full needs a scalar, not {value.aval.str_short()}\n  at {user_line()}", "full_c1")
+        raise OperandError(f"full needs a scalar, not {value.aval.str_short()}", "full_c1")
     return broadcast_in_dim(value, sizes, ())
 
 
@@ -621,6 +609,6 @@ def broadcasted_iota(dtype: DTypeLike, shape: Any, dimension: int, *, out_shardi
     """
     sizes, found = canonical_shape(shape), dtypes.requested_dtype(dtype, "iota")
     if dtypes.is_extended(found):
-        raise OperandError(f"iota does not accept dtype {found.name}\n  at {user_line()}", "iota_c1")
+        raise OperandError(f"iota does not accept dtype {found.name}", "iota_c1")
     attributes = IotaAttributes(canonical_axis(dimension, len(sizes)))
     return bind(Opcode.IOTA, (), attributes, shape=ShapedArray(sizes, found).hlo, weak_type=False)

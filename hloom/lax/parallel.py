@@ -35,7 +35,6 @@ from ..tracer.recording import trace_to_computation
 from ..tracer.settings.context import current_context
 from ..tracer.sharding.manual_axes import ManualAxes, current_manual_axes
 from ..tracer.sharding.varying import PVARY, Pvary, pvary_call
-from ..tracer.source import user_line
 from ..tracer.trees import tree
 from .collective_hlo import Collective, collective_computation
 from .movement import canonical_axis, iota
@@ -72,8 +71,8 @@ def _size(name: AxisName) -> int:
             return size
     listed = ", ".join([repr(known) for known, _ in bound]) or "none"
     raise UnboundAxisError(
-        f"unbound axis name: {name}. The axes that are mapped over here: {listed}.\n  at {user_line()}\n"
-        f"  Call it in a function that is mapped with vmap(..., axis_name={name!r})."
+        f"unbound axis name: {name}. The axes that are mapped over here: {listed}.\n  Call it in a function that is "
+        f"mapped with vmap(..., axis_name={name!r})."
     )
 
 
@@ -97,13 +96,10 @@ def groups_of_places(what: str, axis_name: AxisName, axis_index_groups: Any, is_
     if sorted([place for group in groups for place in group]) != list(range(count)):
         raise ValueError(
             f"axis_index_groups must cover all indices exactly once: {named} has {count} places, the groups are "
-            f"{[list(group) for group in groups]}\n  at {user_line()}"
+            f"{[list(group) for group in groups]}"
         )
     if len({len(group) for group in groups}) > 1 and not (is_sum and all(groups)):
-        raise ValueError(
-            f"axis_index_groups must all be of the same size, got {[list(group) for group in groups]}\n"
-            f"  at {user_line()}"
-        )
+        raise ValueError(f"axis_index_groups must all be of the same size, got {[list(group) for group in groups]}")
     return groups
 
 
@@ -456,10 +452,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     pairs = tuple([(int(s), int(t)) for s, t in perm])
     for what, ends in (("sources", [s for s, _ in pairs]), ("destinations", [t for _, t in pairs])):
         if len(set(ends)) != len(ends) or not all(0 <= e < size for e in ends):
-            raise ValueError(
-                f"ppermute sources and destinations must be unique and in [0, {size}), got {what} {ends}\n"
-                f"  at {user_line()}"
-            )
+            raise ValueError(f"ppermute sources and destinations must be unique and in [0, {size}), got {what} {ends}")
     use = _use((name,), size, permutation=pairs)
     return _on_leaves(lambda v: _bind(_PPERMUTE, use, [v], v.aval.with_weak_type(False)), x)
 
@@ -473,7 +466,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     Array([3, 1, 2], dtype=int32)
     """
     if sorted(perm) != list(range(len(perm))):
-        raise ValueError(f"pshuffle: {list(perm)} must be a permutation of 0 to {len(perm) - 1}\n  at {user_line()}")
+        raise ValueError(f"pshuffle: {list(perm)} must be a permutation of 0 to {len(perm) - 1}")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
 
 
@@ -564,14 +557,11 @@ def psum_scatter(
             if shape[d] % size:
                 raise ValueError(
                     f"tiled psum_scatter operand scatter dimension size {shape[d]} must be divisible by axis size "
-                    f"{size}\n  at {user_line()}"
+                    f"{size}"
                 )
             v = ops.reshape(v, [*shape[:d], size, shape[d] // size, *shape[d + 1 :]])
         elif shape[d] != size:
-            raise ValueError(
-                f"psum_scatter operand scatter dimension size {shape[d]} must match axis size {size}\n"
-                f"  at {user_line()}"
-            )
+            raise ValueError(f"psum_scatter operand scatter dimension size {shape[d]} must match axis size {size}")
         together = _together(axis_name, groups)
         if len(together) > 1:
             before, after = v.aval.shape[:d], v.aval.shape[d + 1 :]
@@ -617,7 +607,7 @@ def all_to_all(
             must = "be divisible by" if tiled else "equal"
             raise ValueError(
                 f"all_to_all requires x.shape[split_axis] to {must} the size of the mapped axis {axis_name}, but they "
-                f"are {shape[s]} and {size}\n  at {user_line()}"
+                f"are {shape[s]} and {size}"
             )
         if tiled:
             v = ops.reshape(v, [*shape[:s], size, shape[s] // size, *shape[s + 1 :]])
@@ -655,8 +645,7 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     """
     if not 0 <= source < axis_size(axis_name):
         raise ValueError(
-            f"pbroadcast: source {source} of the axis {axis_name}, which has {axis_size(axis_name)} elements\n"
-            f"  at {user_line()}"
+            f"pbroadcast: source {source} of the axis {axis_name}, which has {axis_size(axis_name)} elements"
         )
 
     def one(gathered: Value) -> Value:
@@ -680,15 +669,14 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     Array([1, 2], dtype=int32)
     """
     if to not in ("varying", "unreduced", "reduced"):
-        raise ValueError(f'pcast: `to` must be "varying", "unreduced" or "reduced", not {to!r}\n  at {user_line()}')
+        raise ValueError(f'pcast: `to` must be "varying", "unreduced" or "reduced", not {to!r}')
     axis_size(axis_name)
     manual = current_manual_axes()
     if manual is None or not manual.tracks or not manual.owns(_names(axis_name)):
         return tree.map(as_value, x)
     if to != "varying":
         raise UnsupportedError(
-            f"pcast to {to!r}: over several devices values vary along an axis or do not; psum makes one that does not\n"
-            f"  at {user_line()}"
+            f"pcast to {to!r}: over several devices values vary along an axis or do not; psum makes one that does not"
         )
     return tree.map(lambda leaf: varying(as_value(leaf), frozenset(_names(axis_name)), manual), x)
 

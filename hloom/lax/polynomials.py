@@ -12,7 +12,6 @@ from ..tracer.control_flow.scan import scan
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
-from ..tracer.source import user_line
 from .instructions import add, mul, neg, sub
 from .movement import broadcast_in_dim, broadcast_shapes, full_like, stack
 
@@ -43,8 +42,8 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> V
     given = [as_value(c) for c in coeffs]
     if wrong := [c for c in given if c.aval.ndim not in (0, value.aval.ndim)]:
         raise OperandError(
-            f"polynomial: arrays must have the same number of dimensions, got coefficients of "
-            f"{wrong[0].aval.str_short()} and x of {value.aval.str_short()}\n  at {user_line()}",
+            "polynomial: arrays must have the same number of dimensions, got coefficients of "
+            f"{wrong[0].aval.str_short()} and x of {value.aval.str_short()}",
             "polynomial_rank",
         )
     shape = broadcast_shapes(value.aval.shape, *[c.aval.shape for c in given])

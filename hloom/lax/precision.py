@@ -13,7 +13,6 @@ from ..hlo.ops.dot import DotAttributes
 from ..tracer import dtypes
 from ..tracer.settings.config import DOT_PRESETS, MATMUL_PRECISIONS
 from ..tracer.settings.context import current_context
-from ..tracer.source import user_line
 
 
 class Precision(Enum):
@@ -179,8 +178,8 @@ def requested(precision: PrecisionLike) -> _Requested:
 def _unknown(precision: Any) -> ValueError:
     strings = ", ".join(map(repr, MATMUL_PRECISIONS))
     return ValueError(
-        f"unknown precision {precision!r}\n  at {user_line()}\n  Precision argument must be one of: None; one of the "
-        f"strings {strings}; a lax.Precision; a pair of these; a lax.DotAlgorithmPreset or its name; a lax.DotAlgorithm"
+        f"unknown precision {precision!r}\n  Precision argument must be one of: None; one of the strings {strings}; a "
+        "lax.Precision; a pair of these; a lax.DotAlgorithmPreset or its name; a lax.DotAlgorithm"
     )
 
 
@@ -214,8 +213,7 @@ def algorithm_of(precision: PrecisionLike, lhs: np.dtype[Any], rhs: np.dtype[Any
         return Algorithm("", None, None, None)
     if found.name.startswith("ANY") and not all(t.name.startswith("float8") for t in (lhs, rhs)):
         raise ValueError(
-            f"The dot algorithm '{found}' requires both inputs to have float8 dtypes. Got {lhs} and {rhs} instead.\n"
-            f"  at {user_line()}"
+            f"The dot algorithm '{found}' requires both inputs to have float8 dtypes. Got {lhs} and {rhs} instead."
         )
     left, right = (_supported(t, found.supported_lhs_types) for t in (lhs, rhs))
     sums = _supported(out, found.supported_output_types(left, right))
@@ -238,8 +236,8 @@ def _name(a: DotAlgorithm) -> str:
     found = _BY_PARTS.get(key)
     if found is None:
         raise ValueError(
-            f"The precision '{a}' is not supported by dot_general\n  at {user_line()}\n  XLA has no name for it. "
-            f"lax.DotAlgorithmPreset has the known algorithms."
+            f"The precision '{a}' is not supported by dot_general\n  XLA has no name for it. lax.DotAlgorithmPreset "
+            "has the known algorithms."
         )
     return _hlo_name(DotAlgorithmPreset(found))
 

@@ -10,7 +10,6 @@ from ..tracer import ops
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .movement import broadcast_in_dim, broadcasted_iota
 from .parallel import AxisName, all_gather, axis_index, axis_size, groups_of_places
 
@@ -76,7 +75,7 @@ def ragged_all_to_all(
 def _check(x: Value, output: Value, counts: list[Value], size: int) -> None:
     def fail(why: str) -> None:
         types = ", ".join(v.aval.str_short() for v in (x, output, *counts))
-        raise OperandError(f"ragged_all_to_all of {types}: {why}\n  at {user_line()}", "ragged_all_to_all")
+        raise OperandError(f"ragged_all_to_all of {types}: {why}", "ragged_all_to_all")
 
     names = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
     for name, v in zip(names, counts, strict=True):

@@ -17,7 +17,6 @@ from ..tracer.compound import compound
 from ..tracer.core import Value, bind, bind_multi
 from ..tracer.errors import OperandError
 from ..tracer.ops import array_shape, convert, scalar_like
-from ..tracer.source import user_line
 from .instructions import bitwise_or, shift_left, shift_right_logical
 from .movement import canonical_shape, concatenate, reshape, slice
 
@@ -71,14 +70,12 @@ def rng_bit_generator(
     found = dtypes.requested_dtype(dtype, "rng_bit_generator")
     if found.name not in _UNSIGNED:
         raise OperandError(
-            f"rng_bit_generator: unsupported dtype {found.name}; it makes {', '.join(_UNSIGNED)}\n  at {user_line()}",
-            "rng_bit_generator",
+            f"rng_bit_generator: unsupported dtype {found.name}; it makes {', '.join(_UNSIGNED)}", "rng_bit_generator"
         )
     state = as_value(key)
     if (state.aval.dtype.name, state.aval.shape) not in (("uint32", (4,)), ("uint64", (2,))):
         raise OperandError(
-            f"rng_bit_generator: a key is uint32[4] or uint64[2], not {state.aval.str_short()}\n  at {user_line()}",
-            "rng_bit_generator",
+            f"rng_bit_generator: a key is uint32[4] or uint64[2], not {state.aval.str_short()}", "rng_bit_generator"
         )
     new_key, bits = _bits(state, canonical_shape(shape), found, RandomAlgorithm(algorithm))
     return new_key, bits
@@ -119,8 +116,8 @@ def rng_uniform(a: Any, b: Any, shape: Any) -> Value:
     low, high = as_value(a), as_value(b)
     if low.aval.dtype != high.aval.dtype or low.aval.shape or high.aval.shape:
         raise OperandError(
-            "Arguments to rng_uniform must be scalars of identical dtypes, got "
-            f"{low.aval.str_short()} and {high.aval.str_short()}\n  at {user_line()}",
+            f"Arguments to rng_uniform must be scalars of identical dtypes, got {low.aval.str_short()} and "
+            f"{high.aval.str_short()}",
             "rng_uniform",
         )
     declared = array_shape(low.aval.dtype, canonical_shape(shape))

@@ -32,7 +32,7 @@ from ..tracer.errors import OperandError, UnsupportedError
 from ..tracer.ops import convert, scalar_like, unary
 from ..tracer.recording import returns_element, trace_to_computation
 from ..tracer.settings.context import current_context
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from ..tracer.trees import tree
 from . import instructions as ew
 from .movement import broadcast_in_dim, broadcasted_iota, canonical_axis, full_like, reshape, rev
@@ -55,7 +55,7 @@ def limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
         return -math.inf, math.inf
     if dtypes.is_integer(dtype):
         return element_type_of(dtype).limits
-    raise OperandError(f"{dtype.name} has no order\n  at {user_line()}", "order")
+    raise OperandError(f"{dtype.name} has no order", "order")
 
 
 @lru_cache(maxsize=256)
@@ -80,8 +80,8 @@ def _numbers(name: str, operand: Any) -> Value:
     x = as_value(operand)
     if x.aval.dtype.kind == "b" or x.aval.is_extended:
         raise OperandError(
-            f"lax.{name} does not accept {x.aval.str_short()}, which holds no numbers\n  at {user_line()}\n"
-            "  hloom.numpy functions convert booleans.",
+            f"lax.{name} does not accept {x.aval.str_short()}, which holds no numbers\n  hloom.numpy functions "
+            "convert booleans.",
             name,
         )
     return x
@@ -106,7 +106,7 @@ def _check_half(x: Value, axes: Sequence[int]) -> None:
     if x.aval.dtype in (dtypes.float16, dtypes.bfloat16) and any(n != 1 for n in sizes) and is_call_of_user():
         raise ValueError(
             f"reduce_sum on operand {x.aval.str_short(True)} is not allowed when jax_allow_f16_reductions=False.\n"
-            f"  at {user_line()}\n  Convert it to float32 before, or use hloom.numpy.sum, which sums in float32."
+            "  Convert it to float32 before, or use hloom.numpy.sum, which sums in float32."
         )
 
 
@@ -256,7 +256,7 @@ def reduce(
     if treedef != init_treedef:
         raise OperandError(
             f"Operands must have the same tree structure as init_values: {tree.shown(treedef)} and "
-            f"{tree.shown(init_treedef)}\n  at {user_line()}",
+            f"{tree.shown(init_treedef)}",
             "reduce_c1",
         )
     arrays = [as_value(a) for a in leaves]
@@ -326,14 +326,14 @@ def _arg_reducer(opcode: Opcode, value: np.dtype[Any], index: np.dtype[Any]) -> 
 def _arg_reduce(opcode: Opcode, operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
     x, dtype = as_value(operand), dtypes.requested_dtype(index_dtype, "argmin or argmax")
     if not dtypes.is_integer(dtype):
-        raise OperandError(f"index_dtype must be an integer type, but got {dtype.name}\n  at {user_line()}", "argmax")
+        raise OperandError(f"index_dtype must be an integer type, but got {dtype.name}", "argmax")
     name = "argmax" if opcode is Opcode.MAXIMUM else "argmin"
     if not 0 <= axis < x.aval.ndim:
-        raise ValueError(f"Invalid axis {axis} for operand of shape {x.aval.shape}\n  at {user_line()}")
+        raise ValueError(f"Invalid axis {axis} for operand of shape {x.aval.shape}")
     if x.aval.shape[axis] == 0:
         raise ValueError(
             f"attempt to get {name} of an empty sequence: lax.argmin and lax.argmax require non-empty reduced "
-            f"dimension, and axis {axis} has size 0\n  at {user_line()}"
+            f"dimension, and axis {axis} has size 0"
         )
     if dtypes.is_complex(x.aval.dtype):
         return _complex_arg_reduce(opcode, x, axis, dtype)
@@ -501,8 +501,8 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     x = as_value(operand)
     if not dtypes.is_inexact(x.aval.dtype):
         raise OperandError(
-            f"lax.cumlogsumexp takes floats or complex numbers, not {x.aval.str_short()}\n  at {user_line()}\n"
-            "  Convert it: x.astype(float).",
+            f"lax.cumlogsumexp takes floats or complex numbers, not {x.aval.str_short()}\n  Convert it: "
+            "x.astype(float).",
             "cumlogsumexp",
         )
 

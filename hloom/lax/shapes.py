@@ -12,7 +12,6 @@ from ..tracer.arguments import ShapeDtypeStruct
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.jit import eval_shape
-from ..tracer.source import user_line
 from .convolution import ConvGeneralDilatedDimensionNumbers, conv_general_dilated, conv_transpose
 from .dot import dot_general
 from .elementwise import convert_element_type
@@ -161,7 +160,7 @@ def scaled_dot(
         if x.aval.ndim not in (2, 3) or x.aval.ndim != y.aval.ndim:
             raise ValueError(
                 f"scaled_dot of {x.aval.str_short()} and {y.aval.str_short()} needs dimension_numbers: only matrices "
-                f"and batches of matrices have some of their own\n  at {user_line()}"
+                "and batches of matrices have some of their own"
             )
         batch = tuple(range(x.aval.ndim - 2))
         dimension_numbers = ((x.aval.ndim - 1,), (x.aval.ndim - 2,)), (batch, batch)
@@ -180,7 +179,7 @@ def _scaled(x: Value, scale: Any) -> Value:
     if len(sizes) != len(counts) or any(not c or n % c for n, c in zip(sizes, counts)):
         raise ValueError(
             f"scaled_dot: the sizes of {x.aval.str_short()} are no multiples of those of its scale, "
-            f"{factors.aval.str_short()}\n  at {user_line()}"
+            f"{factors.aval.str_short()}"
         )
     blocks = [d for n, c in zip(sizes, counts) for d in (c, n // c)]
     spread = broadcast_in_dim(factors, blocks, range(0, 2 * len(counts), 2))

@@ -22,7 +22,6 @@ from ..tracer.core import Value, bind, bind_multi
 from ..tracer.errors import OperandError
 from ..tracer.ops import compare, full_like, reinterpret_weak, select, unary
 from ..tracer.recording import returns_element, trace_to_computation
-from ..tracer.source import user_line
 from .instructions import neg
 from .movement import canonical_axis, transpose
 
@@ -92,12 +91,12 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     """
     if not isinstance(operand, Sequence):
         if num_keys != 1:
-            raise ValueError(f"num_keys={num_keys} must be 1 for a single operand\n  at {user_line()}")
+            raise ValueError(f"num_keys={num_keys} must be 1 for a single operand")
         return _sorted([operand], dimension, is_stable, 1)[0]
     if not operand:
-        raise TypeError(f"sort needs at least one operand\n  at {user_line()}")
+        raise TypeError("sort needs at least one operand")
     if not 1 <= num_keys <= len(operand):
-        raise ValueError(f"num_keys={num_keys} must be between 1 and {len(operand)}\n  at {user_line()}")
+        raise ValueError(f"num_keys={num_keys} must be between 1 and {len(operand)}")
     return tuple(_sorted(operand, dimension, is_stable, num_keys))
 
 
@@ -136,14 +135,14 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Value]:
     """
     x, k = as_value(operand), operators.index(k)
     if k < 0:
-        raise ValueError(f"k argument to top_k must be nonnegative, got {k}\n  at {user_line()}")
+        raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     if not x.aval.ndim:
-        raise OperandError(f"top_k needs an array of one dimension at least\n  at {user_line()}", "topk_c1")
+        raise OperandError("top_k needs an array of one dimension at least", "topk_c1")
     axis = canonical_axis(axis, x.aval.ndim)
     if k > x.aval.shape[axis]:
         raise ValueError(
             f"k argument to top_k must be no larger than size along axis; got k={k} with shape={x.aval.shape} and "
-            f"axis={axis}\n  at {user_line()}"
+            f"axis={axis}"
         )
     order = [d for d in range(x.aval.ndim) if d != axis] + [axis]
     back = [order.index(d) for d in range(x.aval.ndim)]
@@ -191,8 +190,8 @@ def approx_min_k(
 def _check_approximate(name: str, operand: Any, recall_target: float) -> None:
     x = as_value(operand)
     if not dtypes.is_floating(x.aval.dtype):
-        raise OperandError(f"lax.{name} takes floats, not {x.aval.str_short()}\n  at {user_line()}", name)
+        raise OperandError(f"lax.{name} takes floats, not {x.aval.str_short()}", name)
     if not 0 < recall_target <= 1:
-        raise ValueError(f"recall_target={recall_target} must be above 0 and at most 1\n  at {user_line()}")
+        raise ValueError(f"recall_target={recall_target} must be above 0 and at most 1")
 
 

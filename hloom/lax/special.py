@@ -14,7 +14,6 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
-from ..tracer.source import user_line
 from .elementwise import bitcast_convert_type
 from .instructions import abs, exp, log, log1p, select, sqrt
 from .movement import broadcast_in_dim, broadcast_shapes, full_like
@@ -58,8 +57,8 @@ def _require_floats(name: str, *values: Value) -> None:
         if not dtypes.is_floating(v.aval.dtype) or v.aval.dtype is not values[0].aval.dtype:
             found = ", ".join([v.aval.dtype.name for v in values])
             raise OperandError(
-                f"lax.{name} does not accept {found}: position {position} is to have the floating-point dtype that all "
-                f"operands have\n  at {user_line() or '<unknown>'}\n  Convert the operands with astype.",
+                f"lax.{name} does not accept {found}: position {position} is to have the floating-point dtype that "
+                "all operands have\n  Convert the operands with astype.",
                 f"{name}_dtypes",
             )
 

@@ -15,7 +15,6 @@ from ..tracer.arrays.array import as_value
 from ..tracer.arrays.float0 import is_float0
 from ..tracer.arrays.operators import ArrayBase
 from ..tracer.core import Call, Primitive, Value, bind, bind_call, bind_declared, current_trace
-from ..tracer.source import user_line
 from ..tracer.token import Token
 from ..tracer.trees import tree
 
@@ -132,7 +131,7 @@ def after_all(*operands: Any) -> Token:
     for operand in operands:
         if not isinstance(operand, Token):
             raise TypeError(
-                f"Arguments to after_all must be tokens, not {type(operand).__name__}\n  at {user_line()}\n"
-                "  Make one with hloom.lax.create_token()."
+                f"Arguments to after_all must be tokens, not {type(operand).__name__}\n  Make one with "
+                "hloom.lax.create_token()."
             )
     return Token()

@@ -16,7 +16,6 @@ from ..tracer.arrays.array import as_value
 from ..tracer.core import bind, bind_multi
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
-from ..tracer.source import user_line
 from ..tracer.trees import tree
 from .reduce import reducer_of
 
@@ -35,14 +34,12 @@ def padtype_to_pads(
     [(0, 1)]
     """
     if not isinstance(padding, str):
-        raise TypeError(f"Unknown padding type: {padding!r}\n  at {user_line()}")
+        raise TypeError(f"Unknown padding type: {padding!r}")
     name = padding.upper()
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError(
-            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.\n  at {user_line()}"
-        )
+        raise RuntimeError(f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.")
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
         total = max((-(-size // stride) - 1) * stride + window - size, 0)
@@ -77,8 +74,7 @@ def window_of(
             around = [(operator.index(low), operator.index(high)) for low, high in padding]
         except (TypeError, ValueError):
             raise ValueError(
-                f"{name}: the padding argument is a string or a sequence of (low, high) pairs, got {padding!r}\n"
-                f"  at {user_line()}"
+                f"{name}: the padding argument is a string or a sequence of (low, high) pairs, got {padding!r}"
             ) from None
         _check_length(name, "padding", around, rank)
     return tuple(
@@ -90,7 +86,7 @@ def window_of(
 def _check_length(name: str, what: str, values: Sequence[Any], rank: int) -> None:
     if len(values) != rank:
         why = f"{what} must have one entry for each of {rank} dimensions, but has {len(values)}"
-        raise OperandError(f"{name}: {why}\n  at {user_line()}", f"{name}_{what}")
+        raise OperandError(f"{name}: {why}", f"{name}_{what}")
 
 
 def reduce_window(
@@ -116,17 +112,15 @@ def reduce_window(
     inits, init_treedef = tree.flatten(init_value)
     if treedef != init_treedef:
         raise OperandError(
-            f"reduce_window: operands are {tree.shown(treedef)}, but init_value {tree.shown(init_treedef)}\n"
-            f"  at {user_line()}",
+            f"reduce_window: operands are {tree.shown(treedef)}, but init_value {tree.shown(init_treedef)}",
             "reduce-window_c1",
         )
     if not leaves:
-        raise ValueError(f"reduce_window needs at least one operand\n  at {user_line()}")
+        raise ValueError("reduce_window needs at least one operand")
     arrays = [as_value(a) for a in leaves]
     if any(shapes := [as_value(i).aval.shape for i in inits]):
         raise OperandError(
-            f"reduce_window expected init_values to be scalars but init_values have shapes {shapes}.\n"
-            f"  at {user_line()}",
+            f"reduce_window expected init_values to be scalars but init_values have shapes {shapes}.",
             "reduce-window_c3",
         )
     starts = [convert(as_value(i), a.aval.dtype, a.aval.weak_type) for i, a in zip(inits, arrays, strict=True)]

@@ -15,7 +15,6 @@ from ..tracer import dtypes
 from ..tracer.arrays.array import as_value, rank_of, shape_of
 from ..tracer.compound import compound
 from ..tracer.errors import OperandError, UnsupportedError
-from ..tracer.source import user_line
 from .normalization import logsumexp, softmax
 
 
@@ -61,9 +60,9 @@ def dot_product_attention(
     Array([1. , 1.5], dtype=float32)
     """
     if implementation == "cudnn":
-        raise UnsupportedError(f"dot_product_attention: there is no cuDNN on the CPU\n  at {user_line()}")
+        raise UnsupportedError("dot_product_attention: there is no cuDNN on the CPU")
     if implementation not in (None, "xla"):
-        raise ValueError(f"Unsupported implementation option: {implementation}\n  at {user_line()}")
+        raise ValueError(f"Unsupported implementation option: {implementation}")
     window = local_window_size if isinstance(local_window_size, tuple | None) else (local_window_size,) * 2
     given = {
         "query": query, "key": key, "value": value, "bias": bias, "mask": mask,
@@ -94,7 +93,7 @@ def _check(given: dict[str, Any]) -> None:
     }
 
     def fail(what: str) -> None:
-        raise OperandError(f"dot_product_attention: {what}\n  at {user_line()}", "dot_product_attention")
+        raise OperandError(f"dot_product_attention: {what}", "dot_product_attention")
 
     for name, (sizes, kind) in wanted.items():
         if name not in values:

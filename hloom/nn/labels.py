@@ -16,7 +16,6 @@ from ..tracer.arrays.indices import holding
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert
-from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 
 
@@ -67,7 +66,5 @@ def _own_class(x: Value, num_classes: int, axis: Any, dtype: np.dtype[Any]) -> V
     """Of a mapped axis: whether x is the index of this element."""
     size = lax.axis_size(axis)
     if num_classes != size:
-        raise ValueError(
-            f"one_hot: num_classes must be the size of axis {axis!r}, but {num_classes} != {size}\n  at {user_line()}"
-        )
+        raise ValueError(f"one_hot: num_classes must be the size of axis {axis!r}, but {num_classes} != {size}")
     return lax.convert_element_type(jnp.equal(x, lax.axis_index(axis)), dtype)

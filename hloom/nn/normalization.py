@@ -14,7 +14,6 @@ from ..tracer.arrays.array import shape_of
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.source import user_line
 
 
 @compound(static=("axis",))
@@ -261,7 +260,7 @@ def standardize(
     Array([-1.342, -0.447,  0.447,  1.342], dtype=float32)
     """
     if algorithm not in ("fast", "stable"):
-        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', not {algorithm!r}\n  at {user_line()}")
+        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', not {algorithm!r}")
     (value,) = promote_inexact("standardize", x)
     if mean is None:
         mean = jnp.mean(value, axis, keepdims=True, where=where)

@@ -29,7 +29,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.jit import jit
-from ..tracer.source import user_line
 
 _ROWS_BY_ROWS = (((2,), (2,)), ((0,), (0,)))
 """[B, M, K] with [B, N, K] is [B, M, N]."""
@@ -67,24 +66,22 @@ def scaled_matmul(
     shapes = [v.aval.shape for v in values]
     shown = ", ".join(v.aval.str_short() for v in values)
     if any(len(s) != 3 for s in shapes):
-        raise ValueError(
-            f"scaled_matmul requires all inputs to be 3-dimensional arrays, not {shown}\n  at {user_line()}"
-        )
+        raise ValueError(f"scaled_matmul requires all inputs to be 3-dimensional arrays, not {shown}")
     a, b, a_scales, b_scales = shapes
     if a[0] != b[0] or a[2] != b[2]:
         raise ValueError(
             "scaled_matmul requires inputs a and b to have matching batch (B) and contract (K) dimensions, but got "
-            f"shapes {a} and {b}\n  at {user_line()}"
+            f"shapes {a} and {b}"
         )
     if a_scales[0] != b_scales[0] or a_scales[2] != b_scales[2]:
         raise ValueError(
             "scaled_matmul requires scales to have matching batch (B) and contract (K) dimensions, but got shapes "
-            f"{a_scales} and {b_scales}\n  at {user_line()}"
+            f"{a_scales} and {b_scales}"
         )
     if a_scales[:2] != a[:2] or b_scales[:2] != b[:2]:
         raise ValueError(
-            "scaled_matmul requires scales to match non-contract dimensions of inputs, but got shapes a: "
-            f"{a}, b: {b}, a_scales: {a_scales}, b_scales: {b_scales}\n  at {user_line()}"
+            f"scaled_matmul requires scales to match non-contract dimensions of inputs, but got shapes a: {a}, b: "
+            f"{b}, a_scales: {a_scales}, b_scales: {b_scales}"
         )
     x, y, x_scales, y_scales = values
     return scaled_dot(
@@ -124,7 +121,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
         return BlockScaleConfig(mode, 16, jnp.float4_e2m1fn, jnp.float8_e4m3fn, scale, False)
     if mode == "mxfp8":
         return BlockScaleConfig(mode, 32, jnp.float8_e4m3fn, jnp.float8_e8m0fnu, None, False)
-    raise ValueError(f"Unsupported mode: {mode!r}: there are 'nvfp4' and 'mxfp8'\n  at {user_line()}")
+    raise ValueError(f"Unsupported mode: {mode!r}: there are 'nvfp4' and 'mxfp8'")
 
 
 def scaled_dot_general(
@@ -165,9 +162,7 @@ def scaled_dot_general(
     check_arraylike("scaled_dot_general", lhs, rhs)
     wanted = dtypes.requested_dtype(preferred_element_type, "scaled_dot_general")
     if wanted not in (np.dtype(np.float32), np.dtype(np.float16), np.dtype(jnp.bfloat16)):
-        raise TypeError(
-            f"Only support preferred_element_type in (f32, bf16, f16), but got {wanted.name}\n  at {user_line()}"
-        )
+        raise TypeError(f"Only support preferred_element_type in (f32, bf16, f16), but got {wanted.name}")
     x, y = as_value(lhs), as_value(rhs)
     (x_contract, y_contract), (x_batch, y_batch) = [[tuple(d) for d in pair] for pair in dimension_numbers]
     a, sizes, x_kept = _as_matrices(x, x_batch, x_contract)
@@ -259,7 +254,7 @@ def quantize(x: Any, rounding: Any, scale: Any = None) -> tuple[Any, Any]:
     if not size or size % block:
         raise ValueError(
             f"scaled_dot_general contracts {size} elements in {rounding.mode}, which has blocks of {block}: their "
-            f"number must be a multiple of that\n  at {user_line()}"
+            "number must be a multiple of that"
         )
     most = float(jnp.finfo(rounding.data_type).max)
     blocks = x.astype(np.float32).reshape(*others, size // block, block)

@@ -24,7 +24,6 @@ from ..tracer.arrays.operators import ArrayBase
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.settings.context import current_context
-from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .promotion import broadcast_to_shape
 
@@ -32,7 +31,7 @@ from .promotion import broadcast_to_shape
 def check_static_index(item: Any, start: int, axis: int, size: int) -> None:
     """IndexError, with the setting jax_check_static_indices: a known integer is out of bounds."""
     if not 0 <= start < size:
-        raise IndexError(f"index {item} out of bounds for axis {axis} with size {size}\n  at {user_line()}")
+        raise IndexError(f"index {item} out of bounds for axis {axis} with size {size}")
 
 
 def is_array_index(item: Any) -> bool:
@@ -84,12 +83,12 @@ def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
     used = sum(_dimensions_of(item) for item in items)
     if used > len(shape):
         raise IndexError(
-            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: give at most "
-            f"one index for each dimension\n  at {user_line()}"
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: give at most one index "
+            "for each dimension"
         )
     ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
     if len(ellipses) > 1:
-        raise IndexError(f"an index can have one Ellipsis only, not {len(ellipses)}\n  at {user_line()}")
+        raise IndexError(f"an index can have one Ellipsis only, not {len(ellipses)}")
     basic: list[Any] = []
     dimensions: list[int] = []
     axes: list[int] = []
@@ -122,8 +121,7 @@ def split_index(shape: tuple[int, ...], items: list[Any]) -> ArrayIndex:
     except ValueError:
         shapes = ", ".join(map(str, [*map(np.shape, arrays), *flags]))
         raise OperandError(
-            f"the arrays of an index must broadcast together, but their shapes are {shapes}\n  at {user_line()}",
-            "index_shapes",
+            f"the arrays of an index must broadcast together, but their shapes are {shapes}", "index_shapes"
         ) from None
     adjacent = chosen[-1] - chosen[0] == len(chosen) - 1
     place = first if adjacent and first is not None else 0
@@ -144,8 +142,8 @@ def _integers(item: Any, shape: tuple[int, ...], axis: int) -> tuple[Any, ...]:
         mask, sizes = np.asarray(item), shape[axis : axis + item.ndim]
         if len(sizes) != mask.ndim or any(m not in (0, size) for m, size in zip(mask.shape, sizes)):
             raise IndexError(
-                f"boolean index did not match shape of indexed array: the mask has shape {mask.shape}, and "
-                f"the dimensions from {axis} on are {sizes}: they must be equal\n  at {user_line()}"
+                f"boolean index did not match shape of indexed array: the mask has shape {mask.shape}, and the "
+                f"dimensions from {axis} on are {sizes}: they must be equal"
             )
         return tuple(np.nonzero(mask))
     return (item,)
@@ -187,7 +185,7 @@ def scattered(
 
 def index_of_nothing(axis: int) -> IndexError:
     """The error of an integer that reads along an empty dimension."""
-    return IndexError(f"index is out of bounds for axis {axis} with size 0\n  at {user_line()}")
+    return IndexError(f"index is out of bounds for axis {axis} with size 0")
 
 
 def _starts(index: ArrayIndex, shape: tuple[int, ...], wrap: bool) -> Value:

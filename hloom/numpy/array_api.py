@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..hlo.support.tracebacks import boundaries
 from ..tracer import dtypes
 from ..tracer.errors import OperandError
 from ..tracer.settings.context import current_context
 from ..tracer.sharding.devices import devices
-from ..tracer.source import user_line
 from .logic import isdtype
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -29,13 +29,13 @@ def array_namespace(api_version: str | None = None) -> Any:
     """`hloom.numpy`, if it has this version of the standard; else ValueError."""
     if api_version is not None and api_version not in VERSIONS:
         raise OperandError(
-            f"{api_version!r} is not a version of the array API standard that hloom.numpy has: {', '.join(VERSIONS)}\n"
-            f"  at {user_line()}",
+            f"{api_version!r} is not a version of the array API standard that hloom.numpy has: {', '.join(VERSIONS)}",
             "api_version",
         )
     return sys.modules[__package__]
 
 
+@boundaries
 class ArrayNamespaceInfo:
     """The result of `hloom.numpy.__array_namespace_info__()`."""
 
@@ -73,7 +73,7 @@ class ArrayNamespaceInfo:
 
     def _check(self, device: Any) -> None:
         if device is not None and device not in self.devices():
-            raise ValueError(f"{device!r} is not a device: {self.devices()}\n  at {user_line()}")
+            raise ValueError(f"{device!r} is not a device: {self.devices()}")
 
 
 def namespace_info() -> ArrayNamespaceInfo:

@@ -32,7 +32,7 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedElementTypeError
 from ..tracer.sharding.placement import in_asked_place
-from ..tracer.source import user_line, warn_user
+from ..tracer.source import warn_user
 from ..tracer.tracer import Tracer
 from .array_manipulation import diagonal_number, stack
 from .concrete_values import known_array
@@ -154,7 +154,7 @@ def _from_sequence(a: Sequence[Any], target: np.dtype[Any] | None) -> Value:
             raise
         is_ragged = " inhomogeneous " in str(error)
         why = f"{error}{' Nested sequences must have equal lengths.' if is_ragged else ''}"
-        raise type(error)(f"{why}\n  at {user_line()}") from None
+        raise type(error)(f"{why}") from None
 
 
 _PYTHON_NUMBERS = frozenset([bool, int, float, complex])
@@ -197,19 +197,19 @@ def _check_dtype(a: Any, data: np.ndarray[Any, Any]) -> None:
             if any(v is None for v in data.flat):
                 raise _none_is_no_value()
             if all(isinstance(v, bool | int | float) for v in data.flat):
-                raise OverflowError(f"Python int too large to convert to {dtypes.default_int()}\n  at {user_line()}")
+                raise OverflowError(f"Python int too large to convert to {dtypes.default_int()}")
         raise _not_an_array(a)
 
 
 def _none_is_no_value() -> OperandError:
-    return OperandError(f"None is not a valid value for jnp.array\n  at {user_line()}", "array")
+    return OperandError("None is not a valid value for jnp.array", "array")
 
 
 def _not_an_array(a: Any) -> UnsupportedElementTypeError:
     text = repr(a)
     shown = text if len(text) <= 60 else text[:57] + "..."
     return UnsupportedElementTypeError(
-        f"{shown} of type {type(a).__name__} is not a valid array: arrays hold numbers and booleans\n  at {user_line()}"
+        f"{shown} of type {type(a).__name__} is not a valid array: arrays hold numbers and booleans"
     )
 
 
@@ -291,7 +291,7 @@ def _dtype_of_constants(name: str, shape: Any, dtype: Any) -> np.dtype[Any]:
     if isinstance(dtype, int | np.integer):
         raise TypeError(
             f"{dtype} is no dtype. Did you accidentally write `jax.numpy.{name}({shape}, {dtype})` when you meant "
-            f"`jax.numpy.{name}(({shape}, {dtype}))`?\n  at {user_line()}"
+            f"`jax.numpy.{name}(({shape}, {dtype}))`?"
         )
     return dtypes.requested_dtype(dtype, name)
 
@@ -402,21 +402,18 @@ def arange(
         _check_bound(bound)
     target = dtypes.requested_dtype(dtype, "arange") if dtype is not None else dtypes.result_type(*given)
     if not (dtypes.is_integer(target) or dtypes.is_inexact(target)):
-        raise OperandError(
-            f"arange does not make {target.name}: give dtype=int, and convert the result\n  at {user_line()}",
-            "arange",
-        )
+        raise OperandError(f"arange does not make {target.name}: give dtype=int, and convert the result", "arange")
     bounds = [0 if stop is None else start, start if stop is None else stop, 1 if step is None else step]
     numbers = [_known_number(b) for b in bounds]
     if all(isinstance(n, int) for n in numbers) and target.kind in "iu":
         first, last, distance = numbers
         if distance == 0:
-            raise ValueError(f"arange: the step must not be 0\n  at {user_line()}")
+            raise ValueError("arange: the step must not be 0")
         index = lax.iota(target, max(0, -((first - last) // distance)))
         scaled = index if distance == 1 else index * distance
         return in_asked_place(scaled if first == 0 else scaled + first, device, out_sharding, "arange")
     if any(math.isinf(n) for n in numbers):
-        raise OverflowError(f"arange: {numbers} has no end\n  at {user_line()}")
+        raise OverflowError(f"arange: {numbers} has no end")
     if any(isinstance(b, Tracer) for b in bounds):  # bounds that are differentiated: the numbers move with them
         first, _, distance = (as_value(b) for b in bounds)
         steps = lax.iota(dtypes.to_inexact(target), len(np.arange(*numbers)))
@@ -439,12 +436,9 @@ def _check_bound(bound: Any) -> None:
     if shape or dtypes.is_complex(dtypes.type_of(bound)[0]):
         if not shape:
             raise OperandError(
-                f"Passing complex start/stop/step to jnp.arange is no longer supported: {bound!r}\n  at {user_line()}",
-                "arange",
+                f"Passing complex start/stop/step to jnp.arange is no longer supported: {bound!r}", "arange"
             )
-        raise OperandError(
-            f"arange takes real numbers, and {bound!r} is an array of shape {shape}\n  at {user_line()}", "arange"
-        )
+        raise OperandError(f"arange takes real numbers, and {bound!r} is an array of shape {shape}", "arange")
 
 
 def linspace(
@@ -570,7 +564,7 @@ def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: 
     """
     shape = (operator.index(N), operator.index(N if M is None else M))
     if min(shape) < 0:
-        raise OperandError(f"eye: sizes must not be negative: {shape}\n  at {user_line()}", "eye_shape")
+        raise OperandError(f"eye: sizes must not be negative: {shape}", "eye_shape")
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
     mask = row + diagonal_number("eye", k, shape) == column
     return lax.convert_element_type(mask, dtypes.default_float() if dtype is None else dtype)
@@ -601,7 +595,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
            [21, 22, 23]], dtype=int32)
     """
     if not copy:
-        raise OperandError(f"meshgrid: copy=False is not possible: arrays are new\n  at {user_line()}", "meshgrid")
+        raise OperandError("meshgrid: copy=False is not possible: arrays are new", "meshgrid")
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
     check_arraylike("meshgrid", *xi)
@@ -609,8 +603,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
     for v in vectors:
         if v.aval.ndim != 1:
             raise OperandError(
-                f"meshgrid takes vectors, not {v.aval.str_short()}\n  at {user_line()}\n  Use hloom.numpy.ravel.",
-                "meshgrid",
+                f"meshgrid takes vectors, not {v.aval.str_short()}\n  Use hloom.numpy.ravel.", "meshgrid"
             )
     places = list(range(len(vectors)))
     if indexing == "xy" and len(places) > 1:

@@ -23,7 +23,6 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.sharding.placement import asked_place
-from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .binary_ufuncs import mod
 from .concrete_values import require_known
@@ -68,13 +67,12 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
     x = _value("reshape", a)
     sizes = list(canonical_shape(shape))
     if sizes.count(-1) > 1:
-        raise OperandError(f"reshape: only one size can be -1, not {tuple(sizes)}\n  at {user_line()}", "reshape")
+        raise OperandError(f"reshape: only one size can be -1, not {tuple(sizes)}", "reshape")
     if -1 in sizes:
         known = math.prod([s for s in sizes if s != -1])
         if known == 0 or x.aval.size % known:
             raise OperandError(
-                f"reshape: {x.aval.size} elements of {x.aval.str_short()} do not make shape {tuple(sizes)}\n"
-                f"  at {user_line()}",
+                f"reshape: {x.aval.size} elements of {x.aval.str_short()} do not make shape {tuple(sizes)}",
                 "reshape_c2",
             )
         sizes[sizes.index(-1)] = x.aval.size // known
@@ -207,13 +205,10 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> V
     x, sizes = _value("broadcast_to", array), canonical_shape(shape)
     own = x.aval.shape
     if len(own) > len(sizes):
-        raise OperandError(
-            f"Cannot broadcast to shape with fewer dimensions: {own} to {sizes}\n  at {user_line()}", "broadcast_to"
-        )
+        raise OperandError(f"Cannot broadcast to shape with fewer dimensions: {own} to {sizes}", "broadcast_to")
     if any(a not in (1, b) for a, b in zip(own[::-1], sizes[::-1])):
         raise OperandError(
-            f"Incompatible shapes for broadcasting: {own} and requested shape {sizes}: sizes must be "
-            f"equal or 1\n  at {user_line()}",
+            f"Incompatible shapes for broadcasting: {own} and requested shape {sizes}: sizes must be equal or 1",
             "broadcast_to",
         )
     return broadcast_to_shape(x, sizes)
@@ -265,7 +260,7 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
     if isinstance(arrays, ArrayBase | np.ndarray):
         return list(arrays)
     if not isinstance(arrays, Sequence) or not arrays:
-        raise OperandError(f"{name} needs at least one array, in a sequence\n  at {user_line()}", name)
+        raise OperandError(f"{name} needs at least one array, in a sequence", name)
     return list(arrays)
 
 
@@ -288,7 +283,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Value:
     if axis is None:
         return lax.concatenate([ravel(v) for v in values], 0)
     if values[0].aval.ndim == 0:
-        raise ValueError(f"concatenate: arrays without dimensions cannot be joined: use stack\n  at {user_line()}")
+        raise ValueError("concatenate: arrays without dimensions cannot be joined: use stack")
     return lax.concatenate(values, canonical_axis(axis, values[0].aval.ndim))
 
 
@@ -319,9 +314,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Va
     shape = values[0].aval.shape
     for v in values:
         if v.aval.shape != shape:
-            raise ValueError(
-                f"stack: all arrays must have one shape, not {shape} and {v.aval.shape}\n  at {user_line()}"
-            )
+            raise ValueError(f"stack: all arrays must have one shape, not {shape} and {v.aval.shape}")
     place = canonical_axis(axis, len(shape) + 1)
     return concatenate([lax.expand_dims(v, [place]) for v in values], place, dtype)
 
@@ -397,10 +390,10 @@ def _split(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int, uneve
     else:
         count = operator.index(indices_or_sections)
         if count < 1:
-            raise ValueError(f"{name}: there must be at least one section, not {count}\n  at {user_line()}")
+            raise ValueError(f"{name}: there must be at least one section, not {count}")
         piece, rest = divmod(size, count)
         if rest and not uneven:
-            raise ValueError(f"{name}: size {size} does not divide into {count} equal pieces\n  at {user_line()}")
+            raise ValueError(f"{name}: size {size} does not divide into {count} equal pieces")
         cuts = [k * piece + min(k, rest) for k in range(1, count)]
     ends = [0, *cuts, size]
     return [lax.slice_in_dim(x, a, max(a, b), 1, axis) for a, b in itertools.pairwise(ends)]
@@ -511,7 +504,7 @@ def _roll_by_values(x: Value, shift: Any, axes: Sequence[int]) -> Value:
 def _unmatched_shifts(shape: tuple[int, ...], axes: Sequence[int]) -> OperandError:
     return OperandError(
         f"roll: shifts of shape {shape} and {len(axes)} axes: give one shift, or one for each axis, as a number or in "
-        f"one dimension\n  at {user_line()}",
+        "one dimension",
         "roll",
     )
 
@@ -527,8 +520,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
     first, second = axes
     if (rank := _value("rot90", m).aval.ndim) < 2:
         raise ValueError(
-            f"rot90 requires its first argument to have ndim at least two, but got first argument of {rank}\n"
-            f"  at {user_line()}"
+            f"rot90 requires its first argument to have ndim at least two, but got first argument of {rank}"
         )
     match k % 4:
         case 0:
@@ -581,7 +573,7 @@ def triangle(name: str, rows: int, columns: int, k: Any) -> Value:
     """True at and below diagonal k."""
     shape = canonical_shape((rows, columns))
     if min(shape) < 0:
-        raise OperandError(f"{name}: sizes must not be negative: {shape}\n  at {user_line()}", f"{name}_shape")
+        raise OperandError(f"{name}: sizes must not be negative: {shape}", f"{name}_shape")
     row, column = (lax.broadcasted_iota(np.int32, shape, d) for d in (0, 1))
     mask: Value = row + diagonal_number(name, k, shape) >= column
     return mask
@@ -602,7 +594,7 @@ def diagonal_number(name: str, k: Any, shape: Sequence[int]) -> Any:
 
 
 def _no_diagonal(name: str, k: str) -> OperandError:
-    return OperandError(f"{name}: k must be an integer, the number of a diagonal, not {k}\n  at {user_line()}", "k")
+    return OperandError(f"{name}: k must be an integer, the number of a diagonal, not {k}", "k")
 
 
 @compound()
@@ -636,7 +628,7 @@ def triu(m: ArrayLike, k: Any = 0) -> Value:
 def _matrix(name: str, m: ArrayLike) -> Value:
     x = _value(name, m)
     if x.aval.ndim < 2:
-        raise ValueError(f"{name} needs at least 2 dimensions, not {x.aval.str_short()}\n  at {user_line()}")
+        raise ValueError(f"{name} needs at least 2 dimensions, not {x.aval.str_short()}")
     return x
 
 
@@ -652,7 +644,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> V
     """
     x = _matrix("diagonal", a)
     if canonical_axis(axis1, x.aval.ndim) == canonical_axis(axis2, x.aval.ndim):
-        raise ValueError(f"diagonal: axis1 and axis2 can not be same: {axis1} and {axis2}\n  at {user_line()}")
+        raise ValueError(f"diagonal: axis1 and axis2 can not be same: {axis1} and {axis2}")
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, columns = x.aval.shape[-2:]
     low, high = max(0, -offset), max(0, offset)
@@ -693,7 +685,7 @@ def diag(v: ArrayLike, k: int = 0) -> Value:
     if x.aval.ndim == 2:
         return diagonal(x, k)
     if x.aval.ndim != 1:
-        raise ValueError(f"diag needs a vector or a matrix, not {x.aval.str_short()}\n  at {user_line()}")
+        raise ValueError(f"diag needs a vector or a matrix, not {x.aval.str_short()}")
     size = x.aval.shape[0] + abs(k)
     padded = lax.pad(x, lax.full_like(x, 0, shape=()), [(max(0, k), max(0, -k), 0)])
     row, column = (lax.broadcasted_iota(np.int32, (size, size), d) for d in (0, 1))
@@ -765,9 +757,7 @@ def diff(
     x, count = _value("diff", a), operator.index(n)
     if count < 0 or (count and not x.aval.shape):
         raise OperandError(
-            f"diff: n must not be negative, and the array have a dimension: n={n}, {x.aval.str_short()}\n"
-            f"  at {user_line()}",
-            "diff",
+            f"diff: n must not be negative, and the array have a dimension: n={n}, {x.aval.str_short()}", "diff"
         )
     if not count:
         return x

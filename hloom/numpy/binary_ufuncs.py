@@ -22,7 +22,6 @@ from ..tracer.checks.error_state import look_at_divisor
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .promotion import (
     broadcast_values,
     check_arraylike,
@@ -342,7 +341,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Value:
         differ = lax.sign(a) != lax.sign(b)
         return lax.select(differ & inexact, quotient - 1, quotient)
     if dtype.kind == "c":
-        raise OperandError(f"floor_divide does not support complex numbers\n  at {user_line()}", "floor_divide")
+        raise OperandError("floor_divide does not support complex numbers", "floor_divide")
     return _float_divmod(a, b)[0]
 
 
@@ -433,9 +432,8 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
                 return lax.integer_pow(numbers(base)[0], y)
             return lax.integer_pow(to_dtype(base, dtype, weak), y)
         raise OperandError(
-            f"Integers cannot be raised to negative powers, got power({base.aval.str_short()}, {y})\n"
-            f"  at {user_line()}\n"
-            "  Make the base a float, as in x.astype(float), or use float_power.",
+            f"Integers cannot be raised to negative powers, got power({base.aval.str_short()}, {y})\n  Make the base "
+            "a float, as in x.astype(float), or use float_power.",
             "power",
         )
     a, b = numbers(*promote("power", x, y))
@@ -517,8 +515,8 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Value:
     a, b = promote_inexact("hypot", x, y)
     if dtypes.is_complex(a.aval.dtype):
         raise OperandError(
-            f"jnp.hypot is not well defined for complex-valued inputs, such as {a.aval.str_short()}\n"
-            f"  at {user_line()}\n  Take abs(x) first.",
+            f"jnp.hypot is not well defined for complex-valued inputs, such as {a.aval.str_short()}\n  Take abs(x) "
+            "first.",
             "hypot",
         )
     found: Value = _hypot.bind(a, b)

@@ -20,7 +20,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .array_manipulation import concatenate, diff, moveaxis, ravel
 from .binary_ufuncs import floor_divide, less, mod
 from .promotion import broadcast_to_shape, check_arraylike, promote_dtypes_inexact, strong, to_dtype
@@ -39,9 +38,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     check_arraylike("ediff1d", *[v for v in (ary, to_end, to_begin) if v is not None])
     x = ravel(ary)
     if x.aval.dtype == np.bool_:
-        raise TypeError(
-            f"ediff1d: booleans have no differences, as in NumPy\n  at {user_line()}\n  Use x.astype(int), or diff"
-        )
+        raise TypeError("ediff1d: booleans have no differences, as in NumPy\n  Use x.astype(int), or diff")
     steps = diff(x)
     around = [None if v is None else ravel(v) for v in (to_begin, to_end)]
     parts = [p for p in (around[0], steps, around[1]) if p is not None]
@@ -68,7 +65,7 @@ def gradient(
     check_arraylike("gradient", f, *varargs)
     order = 1 if edge_order is None else operator.index(edge_order)
     if order not in (1, 2):
-        raise ValueError(f"gradient: edge_order must be 1 or 2, not {edge_order}\n  at {user_line()}")
+        raise ValueError(f"gradient: edge_order must be 1 or 2, not {edge_order}")
     x, *spacing = promote_dtypes_inexact(f, *varargs)
     spacing = spacing or [lax.full((), 1.0, x.aval.dtype)]
     rank = x.aval.ndim
@@ -81,7 +78,7 @@ def gradient(
         if x.aval.shape[d] < order + 1:
             raise ValueError(
                 f"gradient: along axis {d} there are {x.aval.shape[d]} samples, and edge_order={order} needs "
-                f"{order + 1}\n  at {user_line()}"
+                f"{order + 1}"
             )
     found = [_gradient(x, d, h, order) for d, h in zip(axes, steps, strict=True)]
     return found[0] if len(found) == 1 else found
@@ -97,8 +94,7 @@ def _gradient(x: Value, axis: int, h: Value, order: int) -> Value:
 
     if h.aval.ndim > 1 or (h.aval.ndim == 1 and h.aval.shape[0] != size):
         raise ValueError(
-            f"gradient: spacing is a number, or one coordinate for each of {size} samples, not "
-            f"{h.aval.str_short()}\n  at {user_line()}"
+            f"gradient: spacing is a number, or one coordinate for each of {size} samples, not {h.aval.str_short()}"
         )
     if not h.aval.shape:
         inside = (lax.slice_in_dim(y, 2, size) - lax.slice_in_dim(y, 0, size - 2)) / (2 * h) if size > 2 else None
@@ -181,9 +177,9 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     check_arraylike("unwrap", p)
     x = as_value(p)
     if dtypes.is_complex(x.aval.dtype):
-        raise OperandError(f"jnp.unwrap does not support complex inputs\n  at {user_line()}", "unwrap")
+        raise OperandError("jnp.unwrap does not support complex inputs", "unwrap")
     if not x.aval.shape:
-        raise ValueError(f"unwrap needs a dimension, not {x.aval.str_short()}\n  at {user_line()}")
+        raise ValueError(f"unwrap needs a dimension, not {x.aval.str_short()}")
     axis = canonical_axis(axis, x.aval.ndim)
     dtype = dtypes.result_type(x, period)
     if not x.aval.shape[axis]:
@@ -241,17 +237,17 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
     if points.aval.shape != values.aval.shape or points.aval.ndim != 1:
         raise OperandError(
             f"xp and fp must be one-dimensional arrays of equal size, not {points.aval.str_short()} and "
-            f"{values.aval.str_short()}\n  at {user_line()}",
+            f"{values.aval.str_short()}",
             "interp",
         )
     size = points.aval.size
     if not size:
-        raise ValueError(f"interp: there are no points\n  at {user_line()}")
+        raise ValueError("interp: there are no points")
     if dtypes.is_complex(at.aval.dtype):
-        raise OperandError(f"interp: x and xp must be real\n  at {user_line()}", "interp")
+        raise OperandError("interp: x and xp must be real", "interp")
     if period is not None:
         if as_value(period).aval.shape:
-            raise ValueError(f"period must be a scalar; got {as_value(period).aval.str_short()}\n  at {user_line()}")
+            raise ValueError(f"period must be a scalar; got {as_value(period).aval.str_short()}")
         circle = lax.abs(to_dtype(period, at.aval.dtype, False))
         at, points = mod(at, circle), mod(points, circle)
         order = lax.sort_key_val(points, lax.iota(np.int32, size))[1]

@@ -16,7 +16,6 @@ from ..tracer.arrays.array import Array, as_value
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
-from ..tracer.source import user_line
 from .promotion import (
     check_arraylike,
 )
@@ -71,7 +70,7 @@ def view(x: ArrayLike, dtype: Any = None, type: None = None) -> Value:
     Array([ 1065353216, -1073741824], dtype=int32)
     """
     if type is not None:
-        raise UnsupportedError(f"view: there is one class of arrays, so that type must be None\n  at {user_line()}")
+        raise UnsupportedError("view: there is one class of arrays, so that type must be None")
     value = as_value(x)
     if dtype is None:
         return value
@@ -83,7 +82,7 @@ def view(x: ArrayLike, dtype: Any = None, type: None = None) -> Value:
         times = f", {shape[-1]} times," if shape else ""
         raise OperandError(
             f"view of {value.aval.str_short()} as {new.name}: the {_bits(old)} bits of an element{times} do not make "
-            f"whole elements of {width} bits\n  at {user_line()}",
+            f"whole elements of {width} bits",
             "view",
         )
     if not shape:

@@ -9,7 +9,6 @@ from ..tracer import dtypes
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .promotion import check_arraylike, promote_dtypes, promote_dtypes_inexact
 from .unary_ufuncs import conj
 
@@ -59,7 +58,7 @@ def _pair(name: str, a: ArrayLike, v: ArrayLike, dtype: Any) -> tuple[Value, Val
     if x.aval.ndim != 1 or y.aval.ndim != 1 or not x.aval.size or not y.aval.size:
         raise OperandError(
             f"{name} of {x.aval.str_short()} and {y.aval.str_short()}: both must have one dimension, and elements\n"
-            f"  at {user_line()}\n  hloom.lax.conv_general_dilated has more dimensions; hloom.vmap makes batches.",
+            "  hloom.lax.conv_general_dilated has more dimensions; hloom.vmap makes batches.",
             "convolve_shapes",
         )
     return x, y
@@ -70,7 +69,7 @@ def _slide(x: Value, kernel: Value, mode: str, precision: Any, dtype: Any) -> Va
     size = kernel.aval.size
     paddings = {"valid": (0, 0), "same": (size // 2, size - size // 2 - 1), "full": (size - 1, size - 1)}
     if mode not in paddings:
-        raise ValueError(f"mode must be one of {sorted(paddings)}, got {mode!r}\n  at {user_line()}")
+        raise ValueError(f"mode must be one of {sorted(paddings)}, got {mode!r}")
     found = lax.conv_general_dilated(
         lax.reshape(x, (1, 1, x.aval.size)), lax.reshape(kernel, (1, 1, size)), (1,), [paddings[mode]],
         precision=precision, preferred_element_type=dtype,

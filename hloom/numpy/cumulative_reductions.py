@@ -12,7 +12,6 @@ from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.source import user_line
 from . import unary_ufuncs as ew
 from .promotion import check_arraylike, no_out, to_dtype
 from .reductions import wide_integer
@@ -140,12 +139,11 @@ def _from_standard(
     check_arraylike(name, x)
     value = as_value(x)
     if not value.aval.ndim:
-        raise ValueError(f"{name}: The input must be non-scalar to take a running total\n  at {user_line()}")
+        raise ValueError(f"{name}: The input must be non-scalar to take a running total")
     if axis is None and value.aval.ndim > 1:
         raise ValueError(
-            f"{name}: The input array has rank {value.aval.ndim}, however axis was not given: "
-            "it is only optional for one dimension\n"
-            f"  at {user_line()}"
+            f"{name}: The input array has rank {value.aval.ndim}, however axis was not given: it is only optional for "
+            "one dimension"
         )
     axis = canonical_axis(0 if axis is None else axis, value.aval.ndim)
     if dtype is None and widens and value.aval.dtype.kind in "iub":

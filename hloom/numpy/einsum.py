@@ -13,7 +13,6 @@ from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.sharding.placement import asked_place
-from ..tracer.source import user_line
 from .array_manipulation import diagonal
 from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes
 
@@ -65,7 +64,7 @@ def einsum(
         inputs, output, _ = _opt_einsum().parser.parse_einsum_input(spec([v.aval.shape for v in values]), shapes=True)
     except ValueError as error:
         why = f"{error} Give subscripts with one label for each dimension, as in 'ij,jk->ik'."
-        raise OperandError(f"einsum: {why}\n  at {user_line()}", "einsum_subscripts") from None
+        raise OperandError(f"einsum: {why}", "einsum_subscripts") from None
     sizes = _sizes(inputs.split(","), values)
     terms = [_expanded(_Term(v, t), sizes) for v, t in zip(values, inputs.split(","), strict=True)]
     multiply = partial(_dot_general, precision=precision, preferred_element_type=preferred_element_type)
@@ -103,7 +102,7 @@ def einsum_path(
             f"{inputs}->{output}", *shapes, shapes=True, optimize="auto" if optimize is True else optimize
         )
     except (ValueError, KeyError) as error:
-        raise OperandError(f"einsum_path: {error}\n  at {user_line()}", "einsum_subscripts") from None
+        raise OperandError(f"einsum_path: {error}", "einsum_subscripts") from None
     return path, report
 
 
@@ -127,12 +126,12 @@ def _sizes(labels: Sequence[str], values: Sequence[Value]) -> dict[str, int]:
     for term, v in zip(labels, values, strict=True):
         if len(term) != v.aval.ndim:
             why = f"{term!r} has {len(term)} labels, but must have one for each dimension of {v.aval.str_short()}"
-            raise OperandError(f"einsum: {why}\n  at {user_line()}", "einsum_rank")
+            raise OperandError(f"einsum: {why}", "einsum_rank")
         for label, size in zip(term, v.aval.shape, strict=True):
             known = sizes.get(label, 1)
             if 1 not in (known, size) and known != size:
                 why = f"{label!r} must have one size, but has {known} and {size}"
-                raise OperandError(f"einsum: {why}\n  at {user_line()}", "einsum_sizes")
+                raise OperandError(f"einsum: {why}", "einsum_sizes")
             sizes[label] = size if known == 1 else known
     return sizes
 

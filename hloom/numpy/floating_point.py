@@ -17,7 +17,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .binary_ufuncs import copysign
 from .promotion import broadcast_values, check_arraylike, no_out, promote_inexact, strong_array, to_dtype
 from .unary_ufuncs import abs, isinf, isnan, numbers_only, real_only
@@ -85,9 +84,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Value:
     exponent = as_value(x2)
     (value,) = promote_inexact("ldexp", x1)
     if not (dtypes.is_integer(exponent.aval.dtype) or exponent.aval.dtype.kind == "b"):
-        raise OperandError(
-            f"ldexp: the exponents are integers, not {exponent.aval.str_short()}\n  at {user_line()}", "ldexp"
-        )
+        raise OperandError(f"ldexp: the exponents are integers, not {exponent.aval.str_short()}", "ldexp")
     value, exponent = broadcast_values([real_only("ldexp", value), exponent])
     limit = 4000  # beyond the exponents of all floats, and in all integer types that are wider than a byte
     if exponent.aval.dtype.itemsize > 1:

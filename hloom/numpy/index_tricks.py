@@ -19,7 +19,6 @@ from ..tracer.arrays.array import array_from_numpy, as_value, shape_of
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
-from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .array_creation import arange, asarray, linspace, meshgrid, ones
 from .array_manipulation import concatenate, diag, moveaxis, ravel, stack
@@ -34,7 +33,7 @@ def _integer(name: str, what: str, given: Any) -> int:
     except ConcretizationTypeError:
         raise
     except TypeError:
-        raise OperandError(f"{name}: {what} must be an integer, not {given!r}\n  at {user_line()}", name) from None
+        raise OperandError(f"{name}: {what} must be an integer, not {given!r}", name) from None
 
 
 def _indices(found: tuple[np.ndarray[Any, Any], ...]) -> tuple[Value, ...]:
@@ -73,7 +72,7 @@ def _triangle(name: str, find: Callable[..., Any], n: int, k: int, m: int | None
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
     shape = shape_of(arr)
     if len(shape) != 2:
-        raise ValueError(f"Only 2-D inputs are accepted by {name}, not shape {shape}\n  at {user_line()}")
+        raise ValueError(f"Only 2-D inputs are accepted by {name}, not shape {shape}")
     return shape[0], shape[1]
 
 
@@ -110,7 +109,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Value, ...]:
     """
     size, count = _integer("diag_indices", "n", n), _integer("diag_indices", "ndim", ndim)
     if size < 0 or count < 0:
-        raise ValueError(f"diag_indices: n and ndim must not be negative: {size} and {count}\n  at {user_line()}")
+        raise ValueError(f"diag_indices: n and ndim must not be negative: {size} and {count}")
     return (lax.iota(dtypes.default_int(), size),) * count
 
 
@@ -124,9 +123,9 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Value, ...]:
     check_arraylike("diag_indices_from", arr)
     shape = shape_of(arr)
     if len(shape) < 2:
-        raise ValueError(f"diag_indices_from: input array must be at least 2-d, not {shape}\n  at {user_line()}")
+        raise ValueError(f"diag_indices_from: input array must be at least 2-d, not {shape}")
     if len(set(shape)) > 1:
-        raise ValueError(f"All dimensions of input must be of equal length, not {shape}\n  at {user_line()}")
+        raise ValueError(f"All dimensions of input must be of equal length, not {shape}")
     return diag_indices(shape[0], len(shape))
 
 
@@ -192,15 +191,13 @@ def ix_(*args: ArrayLike) -> tuple[Value, ...]:
     for k, arg in enumerate(args):
         x = as_value(arg)
         if x.aval.ndim != 1:
-            raise ValueError(
-                f"Arguments to jax.numpy.ix_ must be 1-dimensional, not {x.aval.str_short()}\n  at {user_line()}"
-            )
+            raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, not {x.aval.str_short()}")
         if x.aval.dtype.kind == "b":
             concrete = x.to_concrete_value() if isinstance(x, Tracer) else x
             if concrete is None:
                 raise NotImplementedError(
-                    f"ix_: the places where a traced mask is true have no fixed number\n  at {user_line()}\n"
-                    "  Use hloom.numpy.where, or make the mask outside of jit."
+                    "ix_: the places where a traced mask is true have no fixed number\n  Use hloom.numpy.where, or "
+                    "make the mask outside of jit."
                 )
             (places,) = _indices(np.nonzero(np.asarray(concrete)))
             x = places
@@ -216,7 +213,7 @@ def ix_(*args: ArrayLike) -> tuple[Value, ...]:
 def _steps(key: slice) -> tuple[Any, Any, Any]:
     """A whole slice stands for no numbers."""
     if key.stop is None and key.start is not None:
-        raise ValueError(f"a slice that makes numbers needs an end: {key}\n  at {user_line()}")
+        raise ValueError(f"a slice that makes numbers needs an end: {key}")
     start, stop = (0 if bound is None else bound for bound in (key.start, key.stop))
     return start, stop, 1 if key.step is None else key.step
 
@@ -251,7 +248,7 @@ class _Grid:
             return _numbers(self.__name__, key)
         keys = list(key) if isinstance(key, tuple) else [key]
         if not all(isinstance(k, slice) for k in keys):
-            raise TypeError(f"{self.__name__}[...] takes slices, not {key!r}\n  at {user_line()}")
+            raise TypeError(f"{self.__name__}[...] takes slices, not {key!r}")
         if not keys:
             return [] if self._sparse else asarray([], dtypes.default_int())
         inexact = any(isinstance(k.step, complex) for k in keys)
@@ -290,11 +287,11 @@ class _Joiner:
             else:
                 axis, ndmin, place = _directive(directive, self._defaults)
         if not keys:
-            raise ValueError(f"{self.__name__}[...] needs something to join\n  at {user_line()}")
+            raise ValueError(f"{self.__name__}[...] needs something to join")
         parts = []
         for k in keys:
             if isinstance(k, str):
-                raise ValueError(f"string directive {k!r} must be placed at the beginning\n  at {user_line()}")
+                raise ValueError(f"string directive {k!r} must be placed at the beginning")
             value, own = (_numbers(self.__name__, k), 1) if isinstance(k, slice) else _entry(k)
             missing = ndmin - value.aval.ndim
             if missing > 0:
@@ -335,9 +332,9 @@ def _directive(text: str, defaults: tuple[int, int, int]) -> tuple[int, int, int
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"could not understand directive {text!r}\n  at {user_line()}") from None
+        raise ValueError(f"could not understand directive {text!r}") from None
     if len(numbers) > 3:
-        raise ValueError(f"unknown special directive {text!r}\n  at {user_line()}")
+        raise ValueError(f"unknown special directive {text!r}")
     axis, ndmin, place = (*numbers, *defaults[len(numbers) :])
     return axis, ndmin, place
 

@@ -49,7 +49,7 @@ from ..tracer.ops import convert, read_block, write_block
 from ..tracer.settings.context import current_context
 from ..tracer.sharding.partition_spec import PartitionSpec
 from ..tracer.sharding.shardings import Sharding
-from ..tracer.source import user_line, warn_user
+from ..tracer.source import warn_user
 from ..tracer.tracer import Tracer
 from .advanced_indexing import (
     ArrayIndex,
@@ -140,12 +140,12 @@ def parse_index(shape: tuple[int, ...], index: Any, wrap: bool = True) -> _Index
     used = sum(item is not None and item is not Ellipsis for item in items)
     if used > len(shape):
         raise IndexError(
-            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: give at most "
-            f"one index for each dimension\n  at {user_line()}"
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: give at most one index "
+            "for each dimension"
         )
     ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
     if len(ellipses) > 1:
-        raise IndexError(f"an index can have one Ellipsis only, not {len(ellipses)}\n  at {user_line()}")
+        raise IndexError(f"an index can have one Ellipsis only, not {len(ellipses)}")
     place = ellipses[0] if ellipses else len(items)
     items[place : place + 1] = [slice(None)] * (len(shape) - used)
     entries: list[_Range | _Window] = []
@@ -202,14 +202,11 @@ def _check(item: Any) -> None:
     if item is None or item is Ellipsis or isinstance(item, slice | Slice) or is_flag(item):
         return
     if isinstance(item, str):
-        raise TypeError(
-            f"JAX does not support string indexing, and neither does hloom: {item!r}. Use a dict of arrays\n"
-            f"  at {user_line()}"
-        )
+        raise TypeError(f"JAX does not support string indexing, and neither does hloom: {item!r}. Use a dict of arrays")
     if isinstance(item, list):
         raise TypeError(
-            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
-            f"`arr[{_meant(item)}(seq)]` instead of `arr[seq]`: {item!r}\n  at {user_line()}"
+            f"Using a non-tuple sequence for multidimensional indexing is not allowed; use `arr[{_meant(item)}(seq)]` "
+            f"instead of `arr[seq]`: {item!r}"
         )
     if isinstance(item, ArrayBase | np.ndarray):
         if item.dtype == np.bool_ and isinstance(item, Tracer):
@@ -222,13 +219,11 @@ def _check(item: Any) -> None:
             return
     elif not hasattr(item, "__index__"):
         raise IndexKindError(
-            f"Indexer must have integer or boolean type, got indexer with type {type(item).__name__}: {item!r} "
-            f"(it may be a slice, None or Ellipsis, too)\n  at {user_line()}"
+            f"Indexer must have integer or boolean type, got indexer with type {type(item).__name__}: {item!r} (it "
+            "may be a slice, None or Ellipsis, too)"
         )
     if isinstance(item, ArrayBase | np.ndarray | np.generic) and item.dtype.kind not in "iu":
-        raise TypeError(
-            f"Indexer must have integer or boolean type, got indexer with type {item.dtype.name}\n  at {user_line()}"
-        )
+        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {item.dtype.name}")
 
 
 def _meant(items: list[Any]) -> str:
@@ -239,7 +234,7 @@ def _meant(items: list[Any]) -> str:
 def _window(item: Slice, size: int, wrap: bool) -> _Range | _Window:
     """A block: a range if its start is known and it fits."""
     if item.size > size:
-        raise OperandError(f"{item} is larger than the dimension, of size {size}\n  at {user_line()}", "dslice_size")
+        raise OperandError(f"{item} is larger than the dimension, of size {size}", "dslice_size")
     start = item.start
     if not isinstance(start, Tracer):
         start = operator.index(start)
@@ -379,7 +374,7 @@ def _get(x: Value, index: _Index, mode: GatherScatterMode, fill_value: Any) -> V
 def _check_fill(fill_value: Any) -> Any:
     """A fill value, which is a scalar; ValueError if it is not."""
     if rank_of(fill_value):
-        raise ValueError(f"fill_value of x.at[...].get() must be a scalar\n  at {user_line()}")
+        raise ValueError("fill_value of x.at[...].get() must be a scalar")
     return fill_value
 
 
@@ -486,12 +481,10 @@ def _wraps(options: Options) -> bool:
     for name in options:
         if name not in Options.__annotations__:
             known = ", ".join(("mode", *Options.__annotations__))
-            raise TypeError(f"x.at[...]: unexpected option {name!r}; known: {known}\n  at {user_line()}")
+            raise TypeError(f"x.at[...]: unexpected option {name!r}; known: {known}")
     place = options.get("out_sharding")
     if place is not None and not isinstance(place, Sharding | PartitionSpec):
-        raise TypeError(
-            f"x.at[...]: out_sharding must be a sharding or a PartitionSpec, not {place!r}\n  at {user_line()}"
-        )
+        raise TypeError(f"x.at[...]: out_sharding must be a sharding or a PartitionSpec, not {place!r}")
     return options.get("wrap_negative_indices", True)
 
 
@@ -695,8 +688,7 @@ def _at_shape(new: Value, shape: tuple[int, ...]) -> Value:
     element may have any shape, as in JAX."""
     if new.aval.shape and lax.broadcast_shapes(new.aval.shape, shape) != shape:
         raise OperandError(
-            f"x.at[...]: values of shape {new.aval.shape} do not broadcast to the shape of x[...], which is "
-            f"{shape}\n  at {user_line()}",
+            f"x.at[...]: values of shape {new.aval.shape} do not broadcast to the shape of x[...], which is {shape}",
             "at_shape",
         )
     return broadcast_to_shape(new, shape)

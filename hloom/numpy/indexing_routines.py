@@ -24,7 +24,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import UnsupportedError
-from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .array_manipulation import ravel
 from .binary_ufuncs import floor_divide, mod
@@ -47,17 +46,15 @@ def from_end(indices: Value, size: int) -> Value:
 def no_out_argument(name: str, out: None) -> None:
     """NotImplementedError for an `out` argument."""
     if out is not None:
-        raise UnsupportedError(
-            f"The 'out' argument to {name} is not supported: arrays are immutable\n  at {user_line()}"
-        )
+        raise UnsupportedError(f"The 'out' argument to {name} is not supported: arrays are immutable")
 
 
 def not_in_place(name: str, inplace: bool, error: type[Exception] = ValueError) -> None:
     """An error unless `inplace` is False."""
     if inplace:
         raise error(
-            f"{name} cannot modify arrays in-place, because they are immutable\n  at {user_line()}\n"
-            "  Pass inplace=False to return an updated array instead."
+            f"{name} cannot modify arrays in-place, because they are immutable\n  Pass inplace=False to return an "
+            "updated array instead."
         )
 
 
@@ -96,9 +93,7 @@ def take(
     handled = _FILL
     if not size:
         if index.aval.size:
-            raise IndexError(
-                f"cannot do a non-empty jnp.take from the empty axis {axis} of {x.aval.str_short()}\n  at {user_line()}"
-            )
+            raise IndexError(f"cannot do a non-empty jnp.take from the empty axis {axis} of {x.aval.str_short()}")
     elif mode is None or mode == "fill":
         index = from_end(index, size)
     elif mode == "wrap":
@@ -107,11 +102,10 @@ def take(
         handled = GatherScatterMode.CLIP
     elif mode == "raise":
         raise UnsupportedError(
-            f"take: a compiled program cannot raise an error for an index\n  at {user_line()}\n"
-            "  mode can be 'fill', 'clip' or 'wrap'."
+            "take: a compiled program cannot raise an error for an index\n  mode can be 'fill', 'clip' or 'wrap'."
         )
     else:
-        raise ValueError(f"Invalid mode '{mode}' for take: 'fill', 'clip' or 'wrap'\n  at {user_line()}")
+        raise ValueError(f"Invalid mode '{mode}' for take: 'fill', 'clip' or 'wrap'")
     rank, ahead = index.aval.ndim, list(range(axis))
     if not index.aval.size:
         return lax.full_like(x, 0, shape=(*shape[:axis], *index.aval.shape, *shape[axis + 1 :]))
@@ -150,14 +144,12 @@ def take_along_axis(
     x, index = as_value(arr), check_integers("take_along_axis", "indices", indices)
     if axis is None:
         if index.aval.ndim != 1:
-            raise ValueError(
-                f"take_along_axis indices must be 1D if axis=None, got shape {index.aval.shape}\n  at {user_line()}"
-            )
+            raise ValueError(f"take_along_axis indices must be 1D if axis=None, got shape {index.aval.shape}")
         x, axis = ravel(x), 0
     if x.aval.ndim != index.aval.ndim:
         raise ValueError(
             f"take_along_axis: indices and arr must have the same number of dimensions; {index.aval.ndim} vs. "
-            f"{x.aval.ndim}\n  at {user_line()}"
+            f"{x.aval.ndim}"
         )
     axis = canonical_axis(axis, x.aval.ndim)
     size = x.aval.shape[axis]
@@ -226,14 +218,13 @@ def put_along_axis(
     x, axis = (ravel(given), 0) if axis is None else (given, canonical_axis(axis, given.aval.ndim))
     if x.aval.ndim != index.aval.ndim:
         raise ValueError(
-            f"put_along_axis arguments 'arr' and 'indices' must have same ndim, not {x.aval.ndim} and "
-            f"{index.aval.ndim}\n  at {user_line()}"
+            f"put_along_axis arguments 'arr' and 'indices' must have same ndim, not {x.aval.ndim} and {index.aval.ndim}"
         )
     shape = index.aval.shape
     if lax.broadcast_shapes(new.aval.shape, shape) != shape:
         raise ValueError(
             f"put_along_axis argument 'values' must be broadcastable to 'indices', and {new.aval.shape} is not to "
-            f"{shape}\n  at {user_line()}"
+            f"{shape}"
         )
     index = broadcast_to_shape(index, (*x.aval.shape[:axis], shape[axis], *x.aval.shape[axis + 1 :]))
     place: list[Any] = [_steps(size, d, x.aval.ndim) for d, size in enumerate(x.aval.shape)]
@@ -278,11 +269,10 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
         index = mod(index, x.aval.size)
     elif mode == "raise":
         raise UnsupportedError(
-            f"put: a compiled program cannot raise an error for an index\n  at {user_line()}\n"
-            "  mode can be 'clip', 'wrap' or None."
+            "put: a compiled program cannot raise an error for an index\n  mode can be 'clip', 'wrap' or None."
         )
     elif mode is not None:
-        raise ValueError(f"mode should be one of 'wrap' or 'clip'; got mode={mode!r}\n  at {user_line()}")
+        raise ValueError(f"mode should be one of 'wrap' or 'clip'; got mode={mode!r}")
     changed = IndexUpdate(ravel(x), index).set(repeated_to(values, index.aval.size), mode="drop")
     return lax.reshape(changed, x.aval.shape)
 
@@ -299,11 +289,9 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     check_arraylike("place", arr, mask, vals)
     x, chosen, values = as_value(arr), ravel(as_value(mask)), ravel(as_value(vals))
     if x.aval.size != chosen.aval.size:
-        raise ValueError(
-            f"place: arr and mask must be the same size, not {x.aval.size} and {chosen.aval.size}\n  at {user_line()}"
-        )
+        raise ValueError(f"place: arr and mask must be the same size, not {x.aval.size} and {chosen.aval.size}")
     if not values.aval.size:
-        raise ValueError(f"Cannot place values from an empty array\n  at {user_line()}")
+        raise ValueError("Cannot place values from an empty array")
     if not x.aval.size:
         return x
     chosen = lax.ne(chosen, lax.full_like(chosen, 0))
@@ -328,9 +316,9 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     check_arraylike("choose", a, *choices)
     number = as_value(a)
     if not dtypes.is_integer(number.aval.dtype):
-        raise ValueError(f"choose: `a` array must be integer typed, not {number.aval.str_short()}\n  at {user_line()}")
+        raise ValueError(f"choose: `a` array must be integer typed, not {number.aval.str_short()}")
     if mode not in ("raise", "clip", "wrap"):
-        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'\n  at {user_line()}")
+        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
     count = len(choices)
     if mode == "raise":
         advice = (
@@ -339,9 +327,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
         )
         values = known_array("choose with mode='raise'", number, advice)
         if ((values < 0) | (values >= count)).any():
-            raise ValueError(
-                f"invalid entry in choice array: choose takes numbers from 0 to {count - 1}\n  at {user_line()}"
-            )
+            raise ValueError(f"invalid entry in choice array: choose takes numbers from 0 to {count - 1}")
     return _chosen(number, list(choices), mode)
 
 
@@ -369,15 +355,13 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     """
     not_in_place("fill_diagonal", inplace, NotImplementedError)
     if wrap:
-        raise NotImplementedError(f"fill_diagonal: wrap=True is not implemented\n  at {user_line()}")
+        raise NotImplementedError("fill_diagonal: wrap=True is not implemented")
     check_arraylike("fill_diagonal", a, val)
     x, values = as_value(a), ravel(as_value(val))
     if x.aval.ndim < 2:
-        raise ValueError(f"fill_diagonal: array must be at least 2-d, not {x.aval.str_short()}\n  at {user_line()}")
+        raise ValueError(f"fill_diagonal: array must be at least 2-d, not {x.aval.str_short()}")
     if x.aval.ndim > 2 and len(set(x.aval.shape)) > 1:
-        raise ValueError(
-            f"fill_diagonal: all dimensions of {x.aval.str_short()} must be of equal length\n  at {user_line()}"
-        )
+        raise ValueError(f"fill_diagonal: all dimensions of {x.aval.str_short()} must be of equal length")
     size = min(x.aval.shape)
     if not size:
         return x
@@ -398,7 +382,7 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Value, ...]:
     rest = check_integers("unravel_index", "indices", indices)
     sizes = list(shape) if isinstance(shape, Sequence) or rank_of(shape) else [shape]
     if any(rank_of(size) for size in sizes):
-        raise ValueError(f"unravel_index: shape should be a scalar or 1D sequence\n  at {user_line()}")
+        raise ValueError("unravel_index: shape should be a scalar or 1D sequence")
     if any(isinstance(size, Tracer) for size in sizes):
         return _unraveled(rest, tuple(sizes))
     return _unraveled_known(rest, tuple([operator.index(size) for size in sizes]))
@@ -439,9 +423,7 @@ def ravel_multi_index(
     """
     check_arraylike("ravel_multi_index", *multi_index)
     if len(multi_index) != len(dims):
-        raise ValueError(
-            f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} dimensions\n  at {user_line()}"
-        )
+        raise ValueError(f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} dimensions")
     sizes = [operator.index(d) for d in dims]
     columns = [check_integers("ravel_multi_index", "indices", i) for i in multi_index]
     if dtype is not None:
@@ -451,16 +433,15 @@ def ravel_multi_index(
         if math.prod(sizes) - 1 > element_type_of(kind).limits[1]:
             kind = dtypes.result_type(np.int32, kind)
     if not dtypes.is_integer(kind):
-        raise ValueError(f"ravel_multi_index: dtype={dtype!r} is not an integer type\n  at {user_line()}")
+        raise ValueError(f"ravel_multi_index: dtype={dtype!r} is not an integer type")
     if math.prod(sizes) - 1 > dtypes.iinfo(kind).max:
         raise ValueError(
-            f"ravel_multi_index: dtype={kind.name!r} not large enough to hold flattened index for dims={tuple(sizes)}\n"
-            f"  at {user_line()}"
+            f"ravel_multi_index: dtype={kind.name!r} not large enough to hold flattened index for dims={tuple(sizes)}"
         )
     if order not in ("C", "F"):
-        raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'\n  at {user_line()}")
+        raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
     if mode not in ("raise", "clip", "wrap", "ignore"):
-        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'\n  at {user_line()}")
+        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'")
     if mode == "raise":
         for index, size in zip(columns, sizes, strict=True):
             values = known_array(
@@ -470,7 +451,7 @@ def ravel_multi_index(
                 "Use mode='wrap' or mode='clip' instead.",
             )
             if ((values < 0) | (values >= size)).any():
-                raise ValueError(f"invalid entry in coordinates array: ravel_multi_index\n  at {user_line()}")
+                raise ValueError("invalid entry in coordinates array: ravel_multi_index")
     return _flat_index(columns, tuple(sizes), mode, order, kind)
 
 

@@ -21,7 +21,6 @@ from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert
-from ..tracer.source import user_line
 from .array_creation import asarray
 from .array_manipulation import moveaxis, ravel
 from .concrete_values import SIZE_ADVICE, known_array, known_size
@@ -68,7 +67,7 @@ def compress(
     no_out_argument("compress", out)
     mask, x = to_bool(as_value(condition)), as_value(a)
     if mask.aval.ndim != 1:
-        raise ValueError(f"compress: condition must be a 1D array, not {mask.aval.str_short()}\n  at {user_line()}")
+        raise ValueError(f"compress: condition must be a 1D array, not {mask.aval.str_short()}")
     x, axis = (ravel(x), 0) if axis is None else (x, canonical_axis(axis, x.aval.ndim))
     length = x.aval.shape[axis]
     if size is not None:
@@ -76,12 +75,12 @@ def compress(
         if not 0 <= count <= length:
             raise ValueError(
                 f"compress: size must be positive and not greater than the size of the array axis; got {size} for "
-                f"{length}\n  at {user_line()}"
+                f"{length}"
             )
         return _compressed(mask, x, as_value(fill_value), axis, count)
     known = known_array("compress", mask, f"The size argument of jnp.compress must be specified. {SIZE_ADVICE}")
     if known[length:].any():
-        raise ValueError(f"compress: condition contains entries that are out of bounds\n  at {user_line()}")
+        raise ValueError("compress: condition contains entries that are out of bounds")
     return take(x, np.flatnonzero(known).astype(np.int32), axis, mode="clip")
 
 
@@ -157,12 +156,11 @@ def delete(
     if known.dtype.kind == "b":
         if known.shape != (size,):
             raise ValueError(
-                f"delete: a mask must have one dimension, of the size of the axis, {size}, not shape {known.shape}\n"
-                f"  at {user_line()}"
+                f"delete: a mask must have one dimension, of the size of the axis, {size}, not shape {known.shape}"
             )
         return _kept(x, np.flatnonzero(~known), axis)
     if known.dtype.kind not in "iu":
-        raise ValueError(f"delete: obj must be integer or bool, not {known.dtype.name}\n  at {user_line()}")
+        raise ValueError(f"delete: obj must be integer or bool, not {known.dtype.name}")
     return _kept(x, np.delete(np.arange(size), known), axis)
 
 
@@ -207,14 +205,11 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
     places = asarray(np.arange(*obj.indices(size)) if isinstance(obj, slice) else obj)
     if places.aval.ndim > 1:
         raise ValueError(
-            f"insert: obj must be a slice, a one-dimensional array, or a scalar; got {places.aval.str_short()}\n"
-            f"  at {user_line()}"
+            f"insert: obj must be a slice, a one-dimensional array, or a scalar; got {places.aval.str_short()}"
         )
     if not dtypes.is_integer(places.aval.dtype):
         if places.aval.size or isinstance(obj, ArrayBase):
-            raise ValueError(
-                f"insert: index array must be integer typed; got {places.aval.str_short()}\n  at {user_line()}"
-            )
+            raise ValueError(f"insert: index array must be integer typed; got {places.aval.str_short()}")
         places = lax.full((0,), 0, np.int32)
     return _inserted(x, places, new, axis)
 
@@ -267,7 +262,7 @@ def piecewise(
     if len(functions) != conditions + 1:
         raise ValueError(
             f"piecewise: with {conditions} condition(s), either {conditions} or {conditions + 1} functions are "
-            f"expected; got {len(funclist)}\n  at {user_line()}"
+            f"expected; got {len(funclist)}"
         )
     constants = tuple([0 if callable(f) else f for f in functions])
     called = tuple([f if callable(f) else None for f in functions])

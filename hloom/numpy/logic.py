@@ -16,7 +16,6 @@ from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .array_creation import asarray
 from .binary_ufuncs import equal
 from .promotion import (
@@ -199,7 +198,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
             found |= own == np.dtype(each)
         except TypeError:
             raise OperandError(
-                f"isdtype: a kind is a dtype, or one of {sorted(_KINDS)}, not {each!r}\n  at {user_line()}", "isdtype"
+                f"isdtype: a kind is a dtype, or one of {sorted(_KINDS)}, not {each!r}", "isdtype"
             ) from None
     return found
 

@@ -20,7 +20,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert
-from ..tracer.source import user_line
 from .indexing_routines import take, take_along_axis
 from .promotion import Axis, broadcast_to_shape, canonical_axes, check_arraylike, promote_dtypes_inexact
 from .selection import where
@@ -172,24 +171,23 @@ def _quantile(
 ) -> Value:
     check_arraylike(name, a, q)
     if overwrite_input or out is not None:
-        raise ValueError(f"{name} does not support overwrite_input=True or out != None\n  at {user_line()}")
+        raise ValueError(f"{name} does not support overwrite_input=True or out != None")
     if method not in _METHODS:
-        raise ValueError(f"{name}: method can only be one of {_METHODS}, not {method!r}\n  at {user_line()}")
+        raise ValueError(f"{name}: method can only be one of {_METHODS}, not {method!r}")
     if weights is not None and method != "inverted_cdf":
         raise NotImplementedError(
-            f"{name}: {method} doesn't support weights\n  at {user_line()}\n"
-            "  Only method 'inverted_cdf' supports weights."
+            f"{name}: {method} doesn't support weights\n  Only method 'inverted_cdf' supports weights."
         )
     x, parts = promote_dtypes_inexact(a)[0], promote_dtypes_inexact(q)[0]
     if dtypes.is_complex(x.aval.dtype):
-        raise ValueError(f"{name} does not support complex input: they have no order\n  at {user_line()}")
+        raise ValueError(f"{name} does not support complex input: they have no order")
     if parts.aval.ndim > 1:
-        raise ValueError(f"{name}: q must have rank <= 1, got shape {parts.aval.shape}\n  at {user_line()}")
+        raise ValueError(f"{name}: q must have rank <= 1, got shape {parts.aval.shape}")
     axes = canonical_axes(axis, x.aval.ndim)
     line = _in_front(x, axes)
     if not line.aval.shape[0]:
         if not skips_nan and name != "median":
-            raise ValueError(f"{name} over axes of size 0 of {x.aval.str_short()} has no value\n  at {user_line()}")
+            raise ValueError(f"{name} over axes of size 0 of {x.aval.str_short()} has no value")
         found = lax.full((*parts.aval.shape, *line.aval.shape[1:]), math.nan, x.aval.dtype)
     elif method == "inverted_cdf":
         heavy = None if weights is None else _weights_in_front(name, x, weights, axis, axes)
@@ -258,13 +256,13 @@ def _weights_in_front(name: str, x: Value, weights: ArrayLike, axis: Axis, axes:
     check_arraylike(name, weights)
     w = promote_dtypes_inexact(weights)[0]
     if dtypes.is_complex(w.aval.dtype):
-        raise ValueError(f"{name}: weights cannot be complex types\n  at {user_line()}")
+        raise ValueError(f"{name}: weights cannot be complex types")
     if w.aval.shape != x.aval.shape:
         given = axes if axis is None or isinstance(axis, int) else tuple(canonical_axis(d, x.aval.ndim) for d in axis)
         if axis is None or w.aval.shape != tuple([x.aval.shape[d] for d in given]):
             raise ValueError(
-                f"{name}: weights of {w.aval.str_short()} for {x.aval.str_short()} and axis {axis}: they must have the "
-                f"array's shape, or the sizes of the given axes\n  at {user_line()}"
+                f"{name}: weights of {w.aval.str_short()} for {x.aval.str_short()} and axis {axis}: they must have "
+                "the array's shape, or the sizes of the given axes"
             )
         order = sorted(range(len(given)), key=given.__getitem__)
         w = lax.broadcast_in_dim(lax.transpose(w, order), x.aval.shape, sorted(given))

@@ -18,7 +18,6 @@ from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError, UnsupportedError
-from ..tracer.source import user_line
 from .array_creation import asarray, linspace
 from .array_manipulation import flip
 from .concrete_values import require_known
@@ -72,13 +71,10 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
         return _by_function(_zeros_around(x, widths), widths, mode, kwargs)
     if mode not in _OPTIONS:
         known = ", ".join(_OPTIONS)
-        raise UnsupportedError(
-            f"Unimplemented padding mode '{mode}' for np.pad. It can be {known}, or a function\n"
-            f"  at {user_line()}"
-        )
+        raise UnsupportedError(f"Unimplemented padding mode '{mode}' for np.pad. It can be {known}, or a function")
     unknown = sorted(set(kwargs) - set(_OPTIONS[mode]))
     if unknown:
-        raise ValueError(f"pad: unsupported keyword arguments for mode '{mode}': {unknown}\n  at {user_line()}")
+        raise ValueError(f"pad: unsupported keyword arguments for mode '{mode}': {unknown}")
     options = {**_OPTIONS[mode], **kwargs}
     if mode == "empty":
         return _zeros_around(x, widths)
@@ -86,10 +82,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
         return _constant(x, widths, options["constant_values"])
     for axis, pair in enumerate(widths):
         if not x.aval.shape[axis] and any(pair):
-            raise ValueError(
-                f"pad: axis {axis} is empty: only modes 'constant' and 'empty' extend it, not '{mode}'\n"
-                f"  at {user_line()}"
-            )
+            raise ValueError(f"pad: axis {axis} is empty: only modes 'constant' and 'empty' extend it, not '{mode}'")
     if mode == "linear_ramp":
         return _ramps(x, _pairs("end_values", options["end_values"], x.aval.ndim), widths)
     if mode in _STATISTICS:
@@ -110,13 +103,13 @@ def _widths(given: Any, rank: int) -> Widths:
         given = whole if rank else 0
     array = np.asarray(given)
     if array.dtype.kind not in "iu":
-        raise OperandError(f"pad: widths must be integers, not {given!r}\n  at {user_line()}", "pad")
+        raise OperandError(f"pad: widths must be integers, not {given!r}", "pad")
     try:
         pairs = np.broadcast_to(array, (rank, 2)).tolist()
     except ValueError:
         raise _unmatched("pad_width", array.shape, rank) from None
     if any(width < 0 for pair in pairs for width in pair):
-        raise ValueError(f"pad: widths must not be negative: {given}\n  at {user_line()}")
+        raise ValueError(f"pad: widths must not be negative: {given}")
     return tuple([(low, high) for low, high in pairs])
 
 
@@ -131,8 +124,7 @@ def _pairs(name: str, given: Any, rank: int) -> Value:
 
 def _unmatched(name: str, shape: tuple[int, ...], rank: int) -> ValueError:
     return ValueError(
-        f"pad: {name} of shape {shape} does not fit {rank} axes: give one, (before, after), or a pair for each axis\n"
-        f"  at {user_line()}"
+        f"pad: {name} of shape {shape} does not fit {rank} axes: give one, (before, after), or a pair for each axis"
     )
 
 
@@ -141,7 +133,7 @@ def _lengths(given: Any, rank: int) -> Widths | None:
         return None
     lengths = _widths(given, rank)
     if any(length < 1 for pair in lengths for length in pair):
-        raise ValueError(f"stat_length of 0 yields no value for padding\n  at {user_line()}")
+        raise ValueError("stat_length of 0 yields no value for padding")
     return lengths
 
 
@@ -217,7 +209,7 @@ def _statistics(x: Value, widths: Widths, mode: str, lengths: Widths | None) -> 
 @compound(static=("widths", "mode", "reflect_type"))
 def _copies(x: Value, widths: Widths, mode: str, reflect_type: str) -> Value:
     if reflect_type not in ("even", "odd"):
-        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', not {reflect_type!r}\n  at {user_line()}")
+        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', not {reflect_type!r}")
     for axis, (low, high) in enumerate(widths):
         if low or high:
             if mode == "wrap":

@@ -18,7 +18,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .array_manipulation import atleast_1d, roll, transpose
 from .binary_ufuncs import add, subtract
 from .concrete_values import known_array
@@ -37,9 +36,7 @@ def _linalg() -> Any:
 
 def _vector(name: str, p: Value) -> Value:
     if p.aval.ndim != 1:
-        raise OperandError(
-            f"{name}: coefficients have one dimension, not {p.aval.str_short()}\n  at {user_line()}", name
-        )
+        raise OperandError(f"{name}: coefficients have one dimension, not {p.aval.str_short()}", name)
     return p
 
 
@@ -119,7 +116,7 @@ def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Value, Value]:
     check_arraylike("polydiv", u, v)
     rest, divisor = (_vector("polydiv", strong(atleast_1d(x))) for x in promote_dtypes_inexact(u, v))
     if not divisor.aval.size:
-        raise OperandError(f"polydiv: a polynomial has one coefficient at least\n  at {user_line()}", "polydiv")
+        raise OperandError("polydiv: a polynomial has one coefficient at least", "polydiv")
     steps = rest.aval.size - divisor.aval.size + 1
     if steps < 1:
         return lax.full((1,), 0, rest.aval.dtype), rest
@@ -142,10 +139,10 @@ def _order(name: str, m: Any) -> int:
     try:
         order = operator.index(m)
     except TypeError:
-        raise OperandError(f"{name}: m must be an integer, not {m!r}\n  at {user_line()}", name) from None
+        raise OperandError(f"{name}: m must be an integer, not {m!r}", name) from None
     if order < 0:
-        raise ValueError(f"{name}: Order of {'derivative' if name == 'polyder' else 'integral'} must be positive, "
-                         f"not {order}\n  at {user_line()}")  # fmt: skip
+        kind = "derivative" if name == "polyder" else "integral"
+        raise ValueError(f"{name}: Order of {kind} must be positive, not {order}")
     return order
 
 
@@ -193,8 +190,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Value:
         constants = lax.broadcast_in_dim(lax.reshape(constants, ()), (order,), ())
     if constants.aval.shape != (order,):
         raise ValueError(
-            f"k must be a scalar or a rank-1 array of length 1 or m={order}, not {constants.aval.str_short()}\n"
-            f"  at {user_line()}"
+            f"k must be a scalar or a rank-1 array of length 1 or m={order}, not {constants.aval.str_short()}"
         )
     if not order:
         return x
@@ -225,9 +221,7 @@ def poly(seq_of_zeros: ArrayLike) -> Value:
     if len(shape) == 2 and shape[0] == shape[1] and shape[0]:
         zeros = _linalg().eigvals(zeros)
     if zeros.aval.ndim != 1:
-        raise ValueError(
-            f"input must be 1d or non-empty square 2d array, not {zeros.aval.str_short()}\n  at {user_line()}"
-        )
+        raise ValueError(f"input must be 1d or non-empty square 2d array, not {zeros.aval.str_short()}")
     if not zeros.aval.size:
         return lax.full((), 1, zeros.aval.dtype)
     count = zeros.aval.size
@@ -256,7 +250,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Value:
     (x,) = promote_dtypes_inexact(atleast_1d(as_value(p)))
     x = strong(x)
     if x.aval.ndim != 1:
-        raise ValueError(f"Input must be a rank-1 array, not {x.aval.str_short()}\n  at {user_line()}")
+        raise ValueError(f"Input must be a rank-1 array, not {x.aval.str_short()}")
     target = dtypes.to_complex(x.aval.dtype)
     if x.aval.size < 2:
         return lax.full((0,), 0, target)
@@ -326,25 +320,23 @@ def _polyfit(x: Any, y: Any, w: Any, deg: int, rcond: float | None, full: bool, 
     check_arraylike("polyfit", x, y, *([] if w is None else [w]))
     points, values = (strong(v) for v in promote_dtypes_inexact(x, y))
     if deg < 0:
-        raise ValueError(f"expected deg >= 0, not {deg}\n  at {user_line()}")
+        raise ValueError(f"expected deg >= 0, not {deg}")
     if points.aval.ndim != 1:
-        raise TypeError(f"expected 1D vector for x, not {points.aval.str_short()}\n  at {user_line()}")
+        raise TypeError(f"expected 1D vector for x, not {points.aval.str_short()}")
     if not points.aval.size:
-        raise TypeError(f"expected non-empty vector for x\n  at {user_line()}")
+        raise TypeError("expected non-empty vector for x")
     if values.aval.ndim not in (1, 2):
-        raise TypeError(f"expected 1D or 2D array for y, not {values.aval.str_short()}\n  at {user_line()}")
+        raise TypeError(f"expected 1D or 2D array for y, not {values.aval.str_short()}")
     count, order = points.aval.size, deg + 1
     if values.aval.shape[0] != count:
         what = f"{points.aval.str_short()} and {values.aval.str_short()}"
-        raise TypeError(f"expected x and y to have same length, not {what}\n  at {user_line()}")
+        raise TypeError(f"expected x and y to have same length, not {what}")
     limit = count * float(dtypes.finfo(points.aval.dtype).eps) if rcond is None else rcond
     lhs = vander(points, order)
     if w is not None:
         (weights,) = promote_dtypes_inexact(w)
         if weights.aval.shape != (count,):
-            raise TypeError(
-                f"expected w and y to have the same length, not {weights.aval.str_short()}\n  at {user_line()}"
-            )
+            raise TypeError(f"expected w and y to have the same length, not {weights.aval.str_short()}")
         lhs = lhs * weights[:, None]
         values = values * (weights if values.aval.ndim == 1 else weights[:, None])
     scale = lax.sqrt(sum(lhs * lhs, 0))
@@ -362,7 +354,7 @@ def _polyfit(x: Any, y: Any, w: Any, deg: int, rcond: float | None, full: bool, 
         if count <= order:
             raise ValueError(
                 f"the number of data points must exceed order to scale the covariance matrix: {count} points and "
-                f"order {order}\n  at {user_line()}"
+                f"order {order}"
             )
         factor = residuals / (count - order)
     if values.aval.ndim == 1:

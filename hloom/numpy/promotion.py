@@ -30,7 +30,7 @@ def check_arraylike(name: str, *args: Any) -> None:
         if not isinstance(arg, _ARRAYLIKE) and not hasattr(arg, "__jax_array__"):
             raise OperandError(
                 f"{name} requires ndarray or scalar arguments, got {type(arg).__name__} at position {position}\n"
-                f"  at {user_line()}\n  Lists and tuples become arrays with hloom.numpy.asarray.",
+                "  Lists and tuples become arrays with hloom.numpy.asarray.",
                 f"{name}_arraylike",
             )
 
@@ -41,8 +41,8 @@ def mask(name: str, where: ArrayLike) -> Value:
     value = as_value(where)
     if value.aval.dtype.kind != "b":
         raise OperandError(
-            f"jnp.{name}: where must be None or a boolean array, not {value.aval.str_short()}\n  at {user_line()}\n"
-            "  Compare with 0 to choose the elements that are not 0.",
+            f"jnp.{name}: where must be None or a boolean array, not {value.aval.str_short()}\n  Compare with 0 to "
+            "choose the elements that are not 0.",
             "where",
         )
     return value
@@ -51,7 +51,7 @@ def mask(name: str, where: ArrayLike) -> Value:
 def no_out(name: str, out: None) -> None:
     """OperandError for an `out` argument, which exists for NumPy's sake only."""
     if out is not None:
-        raise OperandError(f"{name}: arrays are immutable, the out argument must be None\n  at {user_line()}", "out")
+        raise OperandError(f"{name}: arrays are immutable, the out argument must be None", "out")
 
 
 _NUMPY = (np.ndarray, np.generic)
@@ -131,8 +131,8 @@ def check_ranks(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
         return
     raise OperandError(
         f"Operands could not be broadcast together for {name} on shapes {listed} and with the config option "
-        f"jax_numpy_rank_promotion='raise'.\n  at {user_line()}\n"
-        "  Give the array with fewer dimensions those that it lacks, as in x[None, :].",
+        "jax_numpy_rank_promotion='raise'.\n  Give the array with fewer dimensions those that it lacks, as in "
+        "x[None, :].",
         "rank_promotion",
     )
 
@@ -176,7 +176,7 @@ def index_tuple(what: str, given: Any) -> tuple[int, ...]:
         raise
     except TypeError:
         raise OperandError(
-            f"{what} must be an integer or a sequence of integers, not {given!r}\n  at {user_line()}", "index_tuple"
+            f"{what} must be an integer or a sequence of integers, not {given!r}", "index_tuple"
         ) from None
 
 
@@ -187,5 +187,5 @@ def canonical_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     given = axis if isinstance(axis, tuple | list | range) else (axis,)
     axes = tuple(canonical_axis(a, rank) for a in given)
     if len(set(axes)) != len(axes):
-        raise ValueError(f"duplicate value in 'axis': {axis}: a repeated axis\n  at {user_line()}")
+        raise ValueError(f"duplicate value in 'axis': {axis}: a repeated axis")
     return tuple(sorted(axes))

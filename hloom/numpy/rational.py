@@ -8,7 +8,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .promotion import promote, to_dtype
 from .unary_ufuncs import abs
 
@@ -16,7 +15,7 @@ from .unary_ufuncs import abs
 def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Value, Value]:
     x, y = promote(name, x1, x2)
     if not dtypes.is_integer(x.aval.dtype):
-        raise OperandError(f"Arguments to {name} must be integers, not {x.aval.str_short()}\n  at {user_line()}", name)
+        raise OperandError(f"Arguments to {name} must be integers, not {x.aval.str_short()}", name)
     return x, y
 
 

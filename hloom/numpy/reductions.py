@@ -22,7 +22,6 @@ from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from . import binary_ufuncs as bi
 from . import unary_ufuncs as ew
 from .promotion import (
@@ -71,9 +70,7 @@ class _Reduction:
         axes = canonical_axes(axis, x.aval.ndim)
         if initial is not None and rank_of(initial):
             raise OperandError(
-                f"{self.name}: initial value must be a scalar. Got array of shape {shape_of(initial)}\n"
-                f"  at {user_line()}",
-                self.name,
+                f"{self.name}: initial value must be a scalar. Got array of shape {shape_of(initial)}", self.name
             )
         own = self._result_dtype(x.aval.dtype) if promote_integers or x.aval.dtype.kind == "b" else x.aval.dtype
         result = dtypes.requested_dtype(dtype, self.name) if dtype is not None else own
@@ -101,7 +98,7 @@ class _Reduction:
         empty = math.prod([x.aval.shape[d] for d in axes]) == 0
         if initial is None and (empty or where is not None):
             why = "over an axis of size 0" if empty else "with where"
-            raise ValueError(f"{self.name} {why} has no value: give initial\n  at {user_line()}")
+            raise ValueError(f"{self.name} {why} has no value: give initial")
         return initial
 
 
@@ -368,7 +365,7 @@ def _along_axes(x: Value, w: Value, axis: Axis) -> Value:
     if axis is None or w.aval.shape != tuple([x.aval.shape[d] for d in axes]):
         raise OperandError(
             f"average: weights of {w.aval.str_short()} for {x.aval.str_short()} and axis {axis}: they must have the "
-            f"array's shape, or the sizes of the given axes\n  at {user_line()}",
+            "array's shape, or the sizes of the given axes",
             "average",
         )
     order = sorted(range(len(axes)), key=axes.__getitem__)
@@ -404,16 +401,16 @@ def var(
     axes = canonical_axes(axis, x.aval.ndim)
     own = dtypes.to_inexact(x.aval.dtype)
     if dtype is not None and not dtypes.is_inexact(dtypes.canonical_dtype(dtype)):
-        raise OperandError(f"var: dtype must be a floating or complex one, not {dtype!r}\n  at {user_line()}", "var")
+        raise OperandError(f"var: dtype must be a floating or complex one, not {dtype!r}", "var")
     if correction is not None and ddof != 0:
-        raise ValueError(f"var: ddof and correction can't be provided simultaneously\n  at {user_line()}")
+        raise ValueError("var: ddof and correction can't be provided simultaneously")
     result = dtypes.requested_dtype(dtype, "var") if dtype is not None else dtypes.real_of(own)
     wide = dtypes.float32 if dtypes.is_floating(own) and own.itemsize < 4 else own
     if dtype is not None:
         if dtypes.is_complex(own) and not dtypes.is_complex(result):
             raise ValueError(
-                f"var: the variance of complex numbers is computed with a complex dtype, not {result.name}: give none, "
-                f"and convert the result\n  at {user_line()}"
+                f"var: the variance of complex numbers is computed with a complex dtype, not {result.name}: give "
+                "none, and convert the result"
             )
         wide = dtypes.wider(wide, result)
     x = to_dtype(x, wide, False)
@@ -468,7 +465,7 @@ def _arg(
     check_arraylike(name, a)
     x = as_value(a)
     if x.aval.size == 0 and axis is None:
-        raise ValueError(f"attempt to get {name} of an empty sequence: give an array with elements\n  at {user_line()}")
+        raise ValueError(f"attempt to get {name} of an empty sequence: give an array with elements")
     flat = lax.reshape(x, (x.aval.size,)) if axis is None else x
     number = 0 if axis is None else canonical_axis(axis, x.aval.ndim)
     found = function(flat, number, dtypes.default_int())

@@ -24,7 +24,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.core import Value, bind
 from ..tracer.errors import OperandError
 from ..tracer.ops import scalar_reducer
-from ..tracer.source import user_line
 from .array_manipulation import ravel
 from .concrete_values import known_array
 from .promotion import broadcast_to_shape, check_arraylike
@@ -72,9 +71,9 @@ def repeat(
         "Give total_repeat_length, the size of the result, or make repeats static.",
     )  # fmt: skip
     if counts.dtype.kind not in "iu":
-        raise OperandError(f"repeat: repeats must be integers, not {counts.dtype.name}\n  at {user_line()}", "repeat")
+        raise OperandError(f"repeat: repeats must be integers, not {counts.dtype.name}", "repeat")
     if counts.size and counts.min() < 0:
-        raise OperandError(f"repeat: repeats must not be negative\n  at {user_line()}", "repeat")
+        raise OperandError("repeat: repeats must not be negative", "repeat")
     if counts.size == 1:
         return _all_alike(x, int(counts.reshape(())), axis)
     if counts.shape != (x.aval.shape[axis],):
@@ -98,7 +97,7 @@ def _counts_of(repeats: Value, x: Value, axis: int) -> Value:
     """One count for each element, int32."""
     if not dtypes.is_integer(repeats.aval.dtype):
         what = repeats.aval.str_short()
-        raise OperandError(f"repeat: repeats must be integers, not {what}\n  at {user_line()}", "repeat")
+        raise OperandError(f"repeat: repeats must be integers, not {what}", "repeat")
     flat = lax.convert_element_type(ravel(repeats), np.int32)
     size = x.aval.shape[axis]
     if flat.aval.shape not in ((1,), (size,)):
@@ -108,8 +107,8 @@ def _counts_of(repeats: Value, x: Value, axis: int) -> Value:
 
 def _not_one_each(shape: tuple[int, ...], x: Value, axis: int) -> OperandError:
     return OperandError(
-        f"repeat: repeats of shape {shape} for axis {axis} of {x.aval.str_short()}: give one count, or one for each of "
-        f"its {x.aval.shape[axis]} elements\n  at {user_line()}",
+        f"repeat: repeats of shape {shape} for axis {axis} of {x.aval.str_short()}: give one count, or one for each "
+        f"of its {x.aval.shape[axis]} elements",
         "repeat",
     )
 
@@ -118,7 +117,7 @@ def _to_length(x: Value, counts: Value, axis: int, length: int) -> Value:
     """Position p of the result has the element before which `ends` are at most p; the last one has no end."""
     size = x.aval.shape[axis]
     if length < 0:
-        raise OperandError(f"repeat: total_repeat_length must not be negative: {length}\n  at {user_line()}", "repeat")
+        raise OperandError(f"repeat: total_repeat_length must not be negative: {length}", "repeat")
     if length == 0:
         return lax.slice_in_dim(x, 0, 0, 1, axis)
     if size == 0:

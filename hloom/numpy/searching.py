@@ -17,7 +17,6 @@ from ..tracer.arrays.array import array_from_numpy, as_value, rank_of
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
-from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .concrete_values import SIZE_ADVICE, known_array, known_size
 from .promotion import check_arraylike, promote_dtypes
@@ -40,9 +39,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     check_arraylike("nonzero", a)
     x = as_value(a)
     if not x.aval.ndim:
-        raise ValueError(
-            f"Calling nonzero on 0d arrays is not allowed\n  at {user_line()}\n  Use hloom.numpy.atleast_1d first."
-        )
+        raise ValueError("Calling nonzero on 0d arrays is not allowed\n  Use hloom.numpy.atleast_1d first.")
     if size is None:
         if isinstance(x, Tracer):
             x = as_value(known_array("nonzero", x, SIZE_ADVICE))
@@ -73,9 +70,7 @@ def _of_size(x: Value, size: int) -> tuple[Value, ...]:
 def _fill_values(fill_value: Any, rank: int) -> tuple[Any, ...]:
     values = fill_value if isinstance(fill_value, tuple) else (fill_value,) * rank
     if len(values) != rank or any(rank_of(v) for v in values):
-        raise ValueError(
-            f"fill_value must be a scalar or a tuple of length {rank}; got {fill_value}\n  at {user_line()}"
-        )
+        raise ValueError(f"fill_value must be a scalar or a tuple of length {rank}; got {fill_value}")
     return values
 
 

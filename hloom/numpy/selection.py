@@ -15,7 +15,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .binary_ufuncs import maximum, minimum
 from .promotion import (
     broadcast_to_shape,
@@ -59,13 +58,11 @@ def where(
         check_arraylike("where", condition)
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise OperandError(
-            f"where: either both or neither of the x and y arguments should be provided\n  at {user_line()}", "where"
-        )
+        raise OperandError("where: either both or neither of the x and y arguments should be provided", "where")
     if size is not None or fill_value is not None:
         raise ValueError(
             "size and fill_value arguments cannot be used in three-term where function: the result has the size of "
-            f"its operands\n  at {user_line()}"
+            "its operands"
         )
     check_arraylike("where", condition, x, y)
     pred = to_bool(as_value(condition))

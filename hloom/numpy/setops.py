@@ -19,7 +19,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert
-from ..tracer.source import user_line
 from .array_manipulation import moveaxis, ravel
 from .concrete_values import SIZE_ADVICE, known_array, known_size
 from .indexing_routines import take
@@ -103,9 +102,7 @@ def unique(
     x, axis = (ravel(x), 0) if axis is None else (x, canonical_axis(axis, x.aval.ndim))
     length = x.aval.shape[axis]
     if not length and count and fill_value is None:
-        raise ValueError(
-            f"unique: for zero-sized input with nonzero size argument, fill_value must be specified\n  at {user_line()}"
-        )
+        raise ValueError("unique: for zero-sized input with nonzero size argument, fill_value must be specified")
     integer = dtypes.default_int()
     slices = moveaxis(x, axis, 0)
     width = math.prod(slices.aval.shape[1:])
@@ -283,8 +280,7 @@ def isin(
     a, b = _vectors("isin", element, test_elements)
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(
-            f"isin: method={method!r} is not implemented\n  at {user_line()}\n"
-            "  It can be 'compare_all', 'binary_search', 'sort' or 'auto'."
+            f"isin: method={method!r} is not implemented\n  It can be 'compare_all', 'binary_search', 'sort' or 'auto'."
         )
     return lax.reshape(_is_in(a, b, bool(invert), method), shape_of(element))
 

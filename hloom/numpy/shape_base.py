@@ -18,7 +18,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from ..tracer.trees import tree
 from .array_manipulation import concatenate, moveaxis, ravel, split, tile
 from .binary_ufuncs import power
@@ -49,17 +48,15 @@ def _depth(arrays: Any, place: tuple[int, ...]) -> int:
     """How deep lists are nested. ValueError unless that is the same everywhere."""
     at = "arrays" + "".join(f"[{k}]" for k in place)
     if isinstance(arrays, tuple):
-        raise OperandError(
-            f"jax.numpy.block does not allow tuples, and {at} is one: use lists\n  at {user_line()}", "block"
-        )
+        raise OperandError(f"jax.numpy.block does not allow tuples, and {at} is one: use lists", "block")
     if not isinstance(arrays, list):
         check_arraylike("block", arrays)
         return 0
     if not arrays:
-        raise ValueError(f"block: List at {at} cannot be empty\n  at {user_line()}")
+        raise ValueError(f"block: List at {at} cannot be empty")
     depths = {_depth(item, (*place, k)) for k, item in enumerate(arrays)}
     if len(depths) > 1:
-        raise ValueError(f"block: List depths are mismatched: those in {at} are {sorted(depths)}\n  at {user_line()}")
+        raise ValueError(f"block: List depths are mismatched: those in {at} are {sorted(depths)}")
     return 1 + depths.pop()
 
 
@@ -126,7 +123,7 @@ def _split_along(name: str, ary: ArrayLike, where: Any, axis: int, rank: int) ->
     check_arraylike(name, ary)
     x = as_value(ary)
     if x.aval.ndim < rank:
-        raise ValueError(f"{name} needs {rank} dimensions at least, not {x.aval.str_short()}\n  at {user_line()}")
+        raise ValueError(f"{name} needs {rank} dimensions at least, not {x.aval.str_short()}")
     return split(x, where, axis)
 
 
@@ -141,7 +138,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Value, ...]:
     check_arraylike("unstack", x)
     value = as_value(x)
     if not value.aval.shape:
-        raise ValueError(f"unstack needs a dimension, not {value.aval.str_short()}\n  at {user_line()}")
+        raise ValueError(f"unstack needs a dimension, not {value.aval.str_short()}")
     place = canonical_axis(axis, value.aval.ndim)
     return tuple([lax.index_in_dim(value, k, place, False) for k in range(value.aval.shape[place])])
 
@@ -158,7 +155,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Value:
     rank = x.aval.ndim
     origin, before = canonical_axis(axis, rank), operator.index(start)
     if not -rank <= before <= rank:
-        raise ValueError(f"rollaxis: start={before} is not between {-rank} and {rank}\n  at {user_line()}")
+        raise ValueError(f"rollaxis: start={before} is not between {-rank} and {rank}")
     before += rank if before < 0 else 0
     return moveaxis(x, origin, before - 1 if origin < before else before)
 
@@ -178,7 +175,7 @@ def resize(a: ArrayLike, new_shape: Any) -> Value:
 @compound(static=("shape",), small=True)
 def _resize(a: ArrayLike, shape: tuple[int, ...]) -> Value:
     if any(size < 0 for size in shape):
-        raise ValueError(f"resize: all elements of `new_shape` must be non-negative, not {shape}\n  at {user_line()}")
+        raise ValueError(f"resize: all elements of `new_shape` must be non-negative, not {shape}")
     flat, count = ravel(a), math.prod(shape)
     if not flat.aval.size or not count:
         return lax.full_like(flat, 0, shape=shape)
@@ -199,10 +196,10 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Valu
     check_arraylike("vander", x)
     value = as_value(x)
     if value.aval.ndim != 1:
-        raise ValueError(f"x must be a one-dimensional array, not {value.aval.str_short()}\n  at {user_line()}")
+        raise ValueError(f"x must be a one-dimensional array, not {value.aval.str_short()}")
     count = value.aval.size if N is None else operator.index(N)
     if count < 0:
-        raise ValueError(f"N must be nonnegative, not {count}\n  at {user_line()}")
+        raise ValueError(f"N must be nonnegative, not {count}")
     shape = (value.aval.size, count)
     exponent = lax.broadcasted_iota(dtypes.int32, shape, 1)
     exponent = exponent if increasing else count - 1 - exponent
@@ -266,7 +263,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: int | S
         if found.aval.ndim != x.aval.ndim:
             raise ValueError(
                 f"function is not returning an array of the correct shape: {x.aval.str_short()} became "
-                f"{found.aval.str_short()}\n  at {user_line()}"
+                f"{found.aval.str_short()}"
             )
         x = found
     return x

@@ -21,7 +21,6 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import reinterpret_weak
-from ..tracer.source import user_line
 from .array_manipulation import ravel
 from .promotion import check_arraylike, promote_dtypes
 from .selection import where
@@ -33,8 +32,8 @@ def _no_kind(name: str, kind: None, order: None) -> None:
     for argument, value in (("kind", kind), ("order", order)):
         if value is not None:
             raise TypeError(
-                f"'{argument}' argument to {name} is not supported: {value!r}\n  at {user_line()}\n"
-                "  stable=True keeps equal elements in their order."
+                f"'{argument}' argument to {name} is not supported: {value!r}\n  stable=True keeps equal elements in "
+                "their order."
             )
 
 
@@ -127,14 +126,14 @@ def top_k(
     """
     check_arraylike("top_k", a)
     if mode not in ("largest", "smallest"):
-        raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}\n  at {user_line()}")
+        raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
     x = as_value(a)
     if mode == "largest":
         values, indices = lax.top_k(x, k, axis=axis)
         return values, indices
     axis, k = canonical_axis(axis, x.aval.ndim), operator.index(k)
     if not 0 <= k <= x.aval.shape[axis]:
-        raise ValueError(f"top_k: k must be in [0, {x.aval.shape[axis]}], got {k}\n  at {user_line()}")
+        raise ValueError(f"top_k: k must be in [0, {x.aval.shape[axis]}], got {k}")
     ordered = lax.sort_key_val(x, lax.broadcasted_iota("int32", x.aval.shape, axis), axis)
     values, indices = (lax.slice_in_dim(v, 0, k, axis=axis) for v in ordered)
     return reinterpret_weak(values, x.aval.weak_type), indices
@@ -153,10 +152,10 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Value:
     arrays = [as_value(key) for key in resolved(keys)]
     check_arraylike("lexsort", *arrays)
     if not arrays:
-        raise TypeError(f"lexsort needs at least one key\n  at {user_line()}")
+        raise TypeError("lexsort needs at least one key")
     if len({key.aval.shape for key in arrays}) > 1:
         shapes = ", ".join(str(key.aval.shape) for key in arrays)
-        raise ValueError(f"lexsort: all keys need to be the same shape, not {shapes}\n  at {user_line()}")
+        raise ValueError(f"lexsort: all keys need to be the same shape, not {shapes}")
     integer = dtypes.default_int()
     if not arrays[0].aval.ndim:
         return lax.full((), 0, integer)
@@ -185,8 +184,8 @@ def _split_at(name: str, x: Value, kth: int, axis: int) -> tuple[int, int]:
     axis = canonical_axis(axis, x.aval.ndim)
     if dtypes.is_complex(x.aval.dtype):
         raise NotImplementedError(
-            f"{name} of complex numbers ({x.aval.str_short()})\n  at {user_line()}\n"
-            f"  hloom.numpy.{name.replace('partition', 'sort')} orders them."
+            f"{name} of complex numbers ({x.aval.str_short()})\n  hloom.numpy.{name.replace('partition', 'sort')} "
+            "orders them."
         )
     return axis, canonical_axis(kth, x.aval.shape[axis]) + 1
 
@@ -245,13 +244,11 @@ def searchsorted(
     """
     check_arraylike("searchsorted", a, v)
     if side not in ("left", "right"):
-        raise ValueError(f"{side!r} is an invalid value for keyword 'side': 'left' or 'right'\n  at {user_line()}")
+        raise ValueError(f"{side!r} is an invalid value for keyword 'side': 'left' or 'right'")
     if method not in _METHODS:
-        raise ValueError(f"{method!r} is an invalid value for searchsorted's method: {_METHODS}\n  at {user_line()}")
+        raise ValueError(f"{method!r} is an invalid value for searchsorted's method: {_METHODS}")
     if rank_of(a) != 1:
-        raise ValueError(
-            f"searchsorted: a should be 1-dimensional, not {as_value(a).aval.str_short()}\n  at {user_line()}"
-        )
+        raise ValueError(f"searchsorted: a should be 1-dimensional, not {as_value(a).aval.str_short()}")
     line, points = promote_dtypes(a, v)
     if sorter is not None:
         check_arraylike("searchsorted", sorter)
@@ -294,9 +291,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     check_arraylike("digitize", x, bins)
     edges = as_value(bins)
     if edges.aval.ndim != 1:
-        raise ValueError(
-            f"digitize: bins must be a 1-dimensional array; got bins={edges.aval.str_short()}\n  at {user_line()}"
-        )
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got bins={edges.aval.str_short()}")
     size = edges.aval.shape[0]
     if not size:
         return lax.full_like(as_value(x), 0, np.int32)
@@ -311,7 +306,5 @@ def check_integers(name: str, what: str, x: Any) -> Value:
     """An array of integers; OperandError (a TypeError) for anything else."""
     value = x if isinstance(x, ArrayBase) else as_value(x)
     if not dtypes.is_integer(value.aval.dtype):
-        raise OperandError(
-            f"{name} {what} must be of integer type, got {value.aval.str_short()}\n  at {user_line()}", name
-        )
+        raise OperandError(f"{name} {what} must be of integer type, got {value.aval.str_short()}", name)
     return value

@@ -16,7 +16,6 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
-from ..tracer.source import user_line
 from ..tracer.tracer import Tracer
 from .array_creation import asarray, linspace
 from .array_manipulation import atleast_2d, diag, diff
@@ -59,7 +58,7 @@ def cov(
     arrays = promote_dtypes_inexact(*given)
     for name, array in zip("my", arrays):
         if array.aval.ndim > 2:
-            raise ValueError(f"cov: {name} has more than 2 dimensions: {array.aval.str_short()}\n  at {user_line()}")
+            raise ValueError(f"cov: {name} has more than 2 dimensions: {array.aval.str_short()}")
     _inexact_or_none("cov", dtype)
     rows = [atleast_2d(array) for array in arrays]
     if not rowvar:
@@ -98,9 +97,7 @@ def cov(
 
 def _inexact_or_none(name: str, dtype: Any) -> None:
     if dtype is not None and not dtypes.is_inexact(dtypes.requested_dtype(dtype, name)):
-        raise ValueError(
-            f"{name}: dtype must be a subclass of float or complex; got dtype={dtype!r}\n  at {user_line()}"
-        )
+        raise ValueError(f"{name}: dtype must be a subclass of float or complex; got dtype={dtype!r}")
 
 
 def _weights_of(fweights: ArrayLike | None, aweights: ArrayLike | None, count: int) -> Value | None:
@@ -112,13 +109,11 @@ def _weights_of(fweights: ArrayLike | None, aweights: ArrayLike | None, count: i
         check_arraylike("cov", given)
         w = as_value(given)
         if w.aval.ndim > 1:
-            raise RuntimeError(f"cov: cannot handle multidimensional {name}: {w.aval.str_short()}\n  at {user_line()}")
+            raise RuntimeError(f"cov: cannot handle multidimensional {name}: {w.aval.str_short()}")
         if w.aval.shape != (count,):
-            raise RuntimeError(
-                f"cov: incompatible numbers of samples and {name}: {count} and {w.aval.str_short()}\n  at {user_line()}"
-            )
+            raise RuntimeError(f"cov: incompatible numbers of samples and {name}: {count} and {w.aval.str_short()}")
         if name == "fweights" and not dtypes.is_integer(w.aval.dtype):
-            raise OperandError(f"cov: fweights must be integer, not {w.aval.str_short()}\n  at {user_line()}", "cov")
+            raise OperandError(f"cov: fweights must be integer, not {w.aval.str_short()}", "cov")
         if found is not None:
             w, found = _in_one_dtype(w, found)
         found = abs(w) if found is None else found * abs(w)
@@ -184,19 +179,15 @@ def bincount(
     numbers = as_value(x)
     if numbers.aval.dtype.kind != "b" and not dtypes.is_integer(numbers.aval.dtype):
         raise OperandError(
-            f"x argument to bincount must have an integer type; got {numbers.aval.str_short()}\n  at {user_line()}",
-            "bincount",
+            f"x argument to bincount must have an integer type; got {numbers.aval.str_short()}", "bincount"
         )
     if numbers.aval.ndim != 1:
-        raise ValueError(
-            f"bincount: only 1-dimensional input supported, not {numbers.aval.str_short()}\n  at {user_line()}"
-        )
+        raise ValueError(f"bincount: only 1-dimensional input supported, not {numbers.aval.str_short()}")
     if weights is not None:
         check_arraylike("bincount", weights)
         if shape_of(weights) != numbers.aval.shape:
             raise ValueError(
-                f"bincount: shape of weights {shape_of(weights)} must match that of x {numbers.aval.shape}\n"
-                f"  at {user_line()}"
+                f"bincount: shape of weights {shape_of(weights)} must match that of x {numbers.aval.shape}"
             )
     if length is not None:
         return _counted(numbers, weights, known_size("bincount", length))
@@ -238,7 +229,7 @@ def histogram_bin_edges(a: ArrayLike, bins: Bins = 10, range: Any = None, weight
     Array([0., 1., 2., 3., 4.], dtype=float32)
     """
     if isinstance(bins, str):
-        raise NotImplementedError(f"histogram_bin_edges: string values for `bins` not implemented\n  at {user_line()}")
+        raise NotImplementedError("histogram_bin_edges: string values for `bins` not implemented")
     check_arraylike("histogram_bin_edges", a, bins)
     x = as_value(a)
     dtype = dtypes.to_inexact(x.aval.dtype)
@@ -251,10 +242,7 @@ def histogram_bin_edges(a: ArrayLike, bins: Bins = 10, range: Any = None, weight
     if range is not None:
         range = asarray(range, dtype)
         if range.aval.shape != (2,):
-            raise ValueError(
-                f"`range` must be either None or a sequence of two scalars, got {range.aval.str_short()}\n"
-                f"  at {user_line()}"
-            )
+            raise ValueError(f"`range` must be either None or a sequence of two scalars, got {range.aval.str_short()}")
     return _edges(x, range, operator.index(bins))
 
 
@@ -296,8 +284,7 @@ def histogram(
         check_arraylike("histogram", weights)
         if shape_of(a) != shape_of(weights):
             raise ValueError(
-                f"histogram: weights should have the same shape as a, {shape_of(a)}, not {shape_of(weights)}\n"
-                f"  at {user_line()}"
+                f"histogram: weights should have the same shape as a, {shape_of(a)}, not {shape_of(weights)}"
             )
         x, heavy = promote_dtypes_inexact(a, weights)
     edges = histogram_bin_edges(x, bins, range)
@@ -369,28 +356,23 @@ def histogramdd(
     """
     check_arraylike("histogramdd", sample)
     if rank_of(sample) != 2:
-        raise ValueError(f"histogramdd: sample must have two dimensions, not {rank_of(sample)}\n  at {user_line()}")
+        raise ValueError(f"histogramdd: sample must have two dimensions, not {rank_of(sample)}")
     if weights is None:
         (x,) = promote_dtypes_inexact(sample)
     else:
         check_arraylike("histogramdd", weights)
         if shape_of(weights) != shape_of(sample)[:1]:
-            raise ValueError(f"histogramdd: should have one weight for each sample\n  at {user_line()}")
+            raise ValueError("histogramdd: should have one weight for each sample")
         x, weights = promote_dtypes_inexact(sample, weights)
     rank = x.aval.shape[1]
     if range is not None and (len(range) != rank or any(r is not None and shape_of(r)[0] != 2 for r in range)):
-        raise ValueError(
-            f"histogramdd: for {x.aval.str_short()}, range must be a sequence of {rank} pairs or Nones\n"
-            f"  at {user_line()}"
-        )
+        raise ValueError(f"histogramdd: for {x.aval.str_short()}, range must be a sequence of {rank} pairs or Nones")
     try:
         bins = list(bins)
     except TypeError:
         bins = [bins] * rank
     if len(bins) != rank:
-        raise ValueError(
-            f"histogramdd: should be a bin for each dimension, {rank}, not {len(bins)}\n  at {user_line()}"
-        )
+        raise ValueError(f"histogramdd: should be a bin for each dimension, {rank}, not {len(bins)}")
     columns = [lax.index_in_dim(x, d, 1, False) for d in np.arange(rank).tolist()]
     ranges = [None] * rank if range is None else range
     edges = [histogram_bin_edges(*given) for given in zip(columns, bins, ranges, strict=True)]

@@ -13,7 +13,6 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.sharding.placement import asked_place
-from ..tracer.source import user_line
 from .array_manipulation import moveaxis, stack
 from .binary_ufuncs import multiply
 from .promotion import broadcast_to_shape, check_arraylike, no_out, promote_dtypes, strong
@@ -57,7 +56,7 @@ def _check_sizes(name: str, x: Value, y: Value, lhs: Sequence[int], rhs: Sequenc
     if a != b:
         raise OperandError(
             f"{name} of {x.aval.str_short()} and {y.aval.str_short()}: dot_general requires contracting dimensions to "
-            f"have the same shape, got {tuple(a)} and {tuple(b)}.\n  at {user_line()}",
+            f"have the same shape, got {tuple(a)} and {tuple(b)}.",
             "dot_c5",
         )
 
@@ -83,8 +82,7 @@ def matmul(
     x, y = _pair("matmul", a, b)
     if not x.aval.shape or not y.aval.shape:
         raise OperandError(
-            f"matmul needs at least 1 dimension, not {x.aval.str_short()} and {y.aval.str_short()}\n  at {user_line()}",
-            "matmul_rank",
+            f"matmul needs at least 1 dimension, not {x.aval.str_short()} and {y.aval.str_short()}", "matmul_rank"
         )
     lhs, rhs = x.aval.ndim - 1, max(0, y.aval.ndim - 2)
     _check_sizes("matmul", x, y, (lhs,), (rhs,))
@@ -181,8 +179,7 @@ def tensordot(
     lhs, rhs = _contracted(axes, x, y)
     if len(lhs) != len(rhs) or any(d < 0 for d in (*lhs, *rhs)) or max(rhs, default=-1) >= y.aval.ndim:
         raise OperandError(
-            f"tensordot: axes {axes} do not fit {x.aval.str_short()} and {y.aval.str_short()}\n  at {user_line()}",
-            "tensordot_axes",
+            f"tensordot: axes {axes} do not fit {x.aval.str_short()} and {y.aval.str_short()}", "tensordot_axes"
         )
     _check_sizes("tensordot", x, y, lhs, rhs)
     return lax.dot_general(x, y, ((lhs, rhs), ((), ())), precision, preferred_element_type)
@@ -198,7 +195,7 @@ def _contracted(axes: Any, x: Value, y: Value) -> tuple[list[int], list[int]]:
         if count > min(x.aval.ndim, y.aval.ndim):
             raise OperandError(
                 f"tensordot: Number of tensordot axes, {count}, exceeds input ranks, of {x.aval.str_short()} and "
-                f"{y.aval.str_short()}\n  at {user_line()}",
+                f"{y.aval.str_short()}",
                 "tensordot_axes",
             )
         return list(range(x.aval.ndim - count, x.aval.ndim)), list(range(count))
@@ -214,9 +211,7 @@ def _contracted(axes: Any, x: Value, y: Value) -> tuple[list[int], list[int]]:
 
 def _no_axes(axes: Any) -> OperandError:
     return OperandError(
-        f"tensordot: axes must be an integer, two integers, or two lists of integers, not {axes!r}\n"
-        f"  at {user_line()}",
-        "tensordot_axes",
+        f"tensordot: axes must be an integer, two integers, or two lists of integers, not {axes!r}", "tensordot_axes"
     )
 
 
@@ -239,10 +234,7 @@ def cross(
     x, y = (moveaxis(v, d, -1) for v, d in ((x, axisa), (y, axisb)))
     sizes = [v.aval.shape[-1] for v in (x, y)]
     if not {*sizes} <= {2, 3}:
-        raise OperandError(
-            f"cross of vectors of {sizes[0]} and {sizes[1]} elements: they must have 2 or 3\n  at {user_line()}",
-            "cross",
-        )
+        raise OperandError(f"cross of vectors of {sizes[0]} and {sizes[1]} elements: they must have 2 or 3", "cross")
     (x0, x1, *x2), (y0, y1, *y2) = (
         [lax.index_in_dim(v, k, -1, False) for k in range(size)] for v, size in zip((x, y), sizes)
     )
@@ -287,7 +279,7 @@ def vecdot(
     x, y = (moveaxis(v, axis, -1) for v in promote_dtypes(x1, x2))
     if x.aval.shape[-1] != y.aval.shape[-1]:
         types = f"{x.aval.str_short()} and {y.aval.str_short()}"
-        raise OperandError(f"vecdot of {types}: the last dimensions (axis {axis}) differ\n  at {user_line()}", "vecdot")
+        raise OperandError(f"vecdot of {types}: the last dimensions (axis {axis}) differ", "vecdot")
     rank = max(x.aval.ndim, y.aval.ndim) - 1
     batch = broadcast_shapes(x.aval.shape[:-1], y.aval.shape[:-1])
     x, y = (broadcast_to_shape(v, (*batch, v.aval.shape[-1])) for v in (conj(x), y))
@@ -323,7 +315,7 @@ def _matrix_and_vector(name: str, x1: ArrayLike, x2: ArrayLike, rank1: int, rank
     if x.aval.ndim < rank1 or y.aval.ndim < rank2:
         raise OperandError(
             f"{name} of {x.aval.str_short()} and {y.aval.str_short()}: they need {rank1} and {rank2} dimensions at "
-            f"least\n  at {user_line()}",
+            "least",
             name,
         )
     return x, y

@@ -23,7 +23,6 @@ from ..tracer.callers import leads_on
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from ..tracer.wrapping import SignatureOfCall
 from . import binary_ufuncs as bi
 from . import reductions as red
@@ -92,7 +91,7 @@ class ufunc:
             if where is not None:
                 raise self._no_argument("where")
             if len(args) != self.nin:
-                raise TypeError(f"{self.__name__} takes {self.nin} arrays, not {len(args)}\n  at {user_line()}")
+                raise TypeError(f"{self.__name__} takes {self.nin} arrays, not {len(args)}")
             return self._ufunc_call(*args)
         except BaseException as error:
             hide(error)
@@ -148,13 +147,13 @@ class ufunc:
     def _no_argument(self, argument: str, method: str = "") -> NotImplementedError:
         what = {"out": "arrays are immutable, so nothing can be written to one"}
         reason = what.get(argument, "elements that are left out would have no value: use hloom.numpy.where")
-        return NotImplementedError(f"{argument} argument of {self.__name__}{method}: {reason}\n  at {user_line()}")
+        return NotImplementedError(f"{argument} argument of {self.__name__}{method}: {reason}")
 
     def _check(self, method: str, out: None) -> None:
         if self.nin != 2:
-            raise ValueError(f"{method} only supported for binary ufuncs, not {self.__name__}\n  at {user_line()}")
+            raise ValueError(f"{method} only supported for binary ufuncs, not {self.__name__}")
         if self.nout != 1:
-            raise ValueError(f"{method} only supported for functions returning a single value\n  at {user_line()}")
+            raise ValueError(f"{method} only supported for functions returning a single value")
         if out is not None:
             raise self._no_argument("out", f".{method}()")
 
@@ -189,7 +188,7 @@ class ufunc:
             if self.identity is None and initial is None:
                 raise ValueError(
                     f"reduction operation {self.__name__!r} does not have an identity, so to use a where mask one has "
-                    f"to specify 'initial'\n  at {user_line()}"
+                    "to specify 'initial'"
                 )
         if self._ufunc_reduce is not None:
             found: Value = self._ufunc_reduce(
@@ -212,7 +211,7 @@ class ufunc:
         if axis is None and self._ufunc_accumulate is not None:
             x, axis = lax.reshape(x, (x.aval.size,)), 0
         if axis is None or isinstance(axis, tuple | list | range):
-            raise ValueError(f"accumulate does not allow multiple axes: {axis}\n  at {user_line()}")
+            raise ValueError(f"accumulate does not allow multiple axes: {axis}")
         place = canonical_axis(axis, x.aval.ndim)
         if self._ufunc_accumulate is not None:
             found: Value = self._ufunc_accumulate(x, place, dtype)
@@ -246,16 +245,13 @@ class ufunc:
         """
         if inplace:
             raise NotImplementedError(
-                f"{self.__name__}.at() cannot change an array, because arrays are immutable\n  at {user_line()}\n"
-                f"  Write a = hloom.numpy.{self.__name__}.at(a, indices, ..., inplace=False)."
+                f"{self.__name__}.at() cannot change an array, because arrays are immutable\n  Write a = "
+                f"hloom.numpy.{self.__name__}.at(a, indices, ..., inplace=False)."
             )
         given = [] if b is None else [b]
         check_arraylike(f"{self.__name__}.at", a, *given)
         if len(given) + 1 != self.nin:
-            raise TypeError(
-                f"{self.__name__}.at takes {self.nin - 1} arrays after the indices, not {len(given)}\n"
-                f"  at {user_line()}"
-            )
+            raise TypeError(f"{self.__name__}.at takes {self.nin - 1} arrays after the indices, not {len(given)}")
         where = (
             tuple([asarray(i) if isinstance(i, list) else i for i in indices])
             if isinstance(indices, tuple)
@@ -276,15 +272,13 @@ class ufunc:
         check_arraylike(f"{self.__name__}.reduceat", a, places)
         x, starts = as_value(a), as_value(places)
         if not x.aval.shape:
-            raise ValueError(f"reduceat: a must have 1 or more dimension, not {x.aval.str_short()}\n  at {user_line()}")
+            raise ValueError(f"reduceat: a must have 1 or more dimension, not {x.aval.str_short()}")
         if starts.aval.ndim != 1:
-            raise ValueError(
-                f"reduceat: indices must be one-dimensional, not {starts.aval.str_short()}\n  at {user_line()}"
-            )
+            raise ValueError(f"reduceat: indices must be one-dimensional, not {starts.aval.str_short()}")
         if axis is None or isinstance(axis, tuple | list | range):
-            raise ValueError(f"reduceat requires a single integer axis, not {axis}\n  at {user_line()}")
+            raise ValueError(f"reduceat requires a single integer axis, not {axis}")
         if not dtypes.is_integer(starts.aval.dtype):
-            raise OperandError(f"reduceat: indices must be integers, not {starts.aval.str_short()}\n  at {user_line()}",
+            raise OperandError(f"reduceat: indices must be integers, not {starts.aval.str_short()}",
                                "reduceat")  # fmt: skip
         place = canonical_axis(axis, x.aval.ndim)
         if self._ufunc_reduceat is not None:
@@ -395,9 +389,7 @@ def _reduced(
     start = f.identity if initial is None else initial
     count, rest = rows.aval.shape[0], rows.aval.shape[1:]
     if start is None and not count:
-        raise ValueError(
-            f"zero-size array to reduction operation {f.__name__} which has no identity\n  at {user_line()}"
-        )
+        raise ValueError(f"zero-size array to reduction operation {f.__name__} which has no identity")
     if not count:
         result = broadcast_to_shape(to_dtype(start, target, False), rest)
         return keep_dimensions(result, shape, axes) if keepdims else result
@@ -528,9 +520,7 @@ def _bits(
         elif dtype is not None:
             x = to_dtype(x, dtypes.requested_dtype(dtype, name), False)
         if dtypes.is_inexact(x.aval.dtype):
-            raise OperandError(
-                f"{name}.reduce takes integers or booleans, not {x.aval.str_short()}\n  at {user_line()}", name
-            )
+            raise OperandError(f"{name}.reduce takes integers or booleans, not {x.aval.str_short()}", name)
         axes, shape = canonical_axes(axis, x.aval.ndim), x.aval.shape
         if where is not None:
             neutral = to_dtype(bool(identity) if x.aval.dtype.kind == "b" else identity, x.aval.dtype, False)

@@ -22,7 +22,6 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
-from ..tracer.source import user_line
 from .promotion import check_arraylike, no_out, promote_inexact, strong, strong_array
 
 
@@ -454,10 +453,10 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Value:
     x, digits = numbers_only("round", as_value(a)), operator.index(decimals)
     even = lax.RoundingMethod.TO_NEAREST_EVEN
     if x.aval.dtype.kind == "b":
-        raise OperandError(f"round: booleans cannot be rounded\n  at {user_line()}", "round")
+        raise OperandError("round: booleans cannot be rounded", "round")
     if not dtypes.is_inexact(x.aval.dtype):
         if digits < 0:
-            raise OperandError(f"round: integers with decimals={digits} are not supported\n  at {user_line()}", "round")
+            raise OperandError(f"round: integers with decimals={digits} are not supported", "round")
         return x
     if dtypes.is_complex(x.aval.dtype):
         return lax.complex(round(lax.real(x), digits), round(lax.imag(x), digits))
@@ -552,14 +551,14 @@ def numbers_only(name: str, value: Value) -> Value:
     """The value; OperandError for keys."""
     if value.aval.is_extended:
         what = value.aval.str_short()
-        raise OperandError(f"{name} does not accept {what}, which holds no numbers\n  at {user_line()}", name)
+        raise OperandError(f"{name} does not accept {what}, which holds no numbers", name)
     return value
 
 
 def real_only(name: str, value: Value) -> Value:
     """The value; OperandError if it is complex."""
     if dtypes.is_complex(value.aval.dtype):
-        raise OperandError(f"{name} does not support complex numbers\n  at {user_line()}", name)
+        raise OperandError(f"{name} does not support complex numbers", name)
     return value
 
 

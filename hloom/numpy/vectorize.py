@@ -15,7 +15,7 @@ from ..lax import broadcast_shapes
 from ..tracer.arrays.array import as_value
 from ..tracer.core import Value
 from ..tracer.ops import reshape
-from ..tracer.source import function_line, user_line
+from ..tracer.source import function_line
 from ..tracer.trees import tree
 from .array_creation import asarray
 from .promotion import check_ranks
@@ -61,7 +61,7 @@ def vectorize(
         if named:
             raise ValueError(
                 f"vectorize: {function_line(pyfunc)} got the keyword arguments {sorted(named)}: arrays are given by "
-                f"position, and other arguments are named in `excluded`\n  at {user_line()}"
+                "position, and other arguments are named in `excluded`"
             )
         places = [k for k in range(len(args)) if k not in excluded]
         fixed = {k: args[k] for k in range(len(args)) if k in excluded}
@@ -72,16 +72,13 @@ def vectorize(
 
         absent = {k for k in places if args[k] is None}
         if absent and cores is not None:
-            raise ValueError(f"Cannot pass None at locations {absent} with signature={signature!r}\n  at {user_line()}")
+            raise ValueError(f"Cannot pass None at locations {absent} with signature={signature!r}")
         places = [k for k in places if k not in absent]
         fixed |= dict.fromkeys(absent)
         values = [asarray(args[k]) for k in places]
         inputs, outputs = ([()] * len(values), None) if cores is None else cores
         if len(inputs) != len(values):
-            raise TypeError(
-                f"wrong number of positional arguments: {signature} says {len(inputs)}, got {len(values)}"
-                f"\n  at {user_line()}"
-            )
+            raise TypeError(f"wrong number of positional arguments: {signature} says {len(inputs)}, got {len(values)}")
         sizes: dict[str, int] = {}
         outer = [_outer(v, core, sizes, k) for k, (v, core) in enumerate(zip(values, inputs, strict=True))]
         check_ranks("vectorize", outer)
@@ -109,7 +106,7 @@ def _outer(value: Value, core: Core, sizes: dict[str, int], position: int) -> tu
     if len(shape) < len(core):
         raise ValueError(
             f"input with shape {shape} does not have enough dimensions for all core dimensions {core} of argument "
-            f"{position}\n  at {user_line()}"
+            f"{position}"
         )
     split = len(shape) - len(core)
     _note(core, shape[split:], sizes, f"argument {position}")
@@ -120,9 +117,7 @@ def _note(core: Core, shape: Sequence[int], sizes: dict[str, int], what: str) ->
     for name, size in zip(core, shape, strict=True):
         wanted = int(name) if name.isdigit() else sizes.setdefault(name, size)
         if size != wanted:
-            raise ValueError(
-                f"inconsistent size for core dimension '{name}': {wanted} and {size} ({what})\n  at {user_line()}"
-            )
+            raise ValueError(f"inconsistent size for core dimension '{name}': {wanted} and {size} ({what})")
 
 
 def _checking(function: Callable[..., Any], outputs: list[Core] | None, sizes: dict[str, int]) -> Callable[..., Any]:
@@ -134,22 +129,15 @@ def _checking(function: Callable[..., Any], outputs: list[Core] | None, sizes: d
             return result
         if len(outputs) > 1 and not isinstance(result, tuple):
             raise TypeError(
-                f"output must be a tuple, of {len(outputs)} arrays as in the signature, not a "
-                f"{type(result).__name__}\n  at {user_line()}"
+                f"output must be a tuple, of {len(outputs)} arrays as in the signature, not a {type(result).__name__}"
             )
         results = result if isinstance(result, tuple) else (result,)
         if len(outputs) != len(results):
-            raise TypeError(
-                f"wrong number of output arguments: the signature says {len(outputs)}, got {len(results)}"
-                f"\n  at {user_line()}"
-            )
+            raise TypeError(f"wrong number of output arguments: the signature says {len(outputs)}, got {len(results)}")
         found = [as_value(r) for r in results]
         for k, (value, core) in enumerate(zip(found, outputs, strict=True)):
             if value.aval.ndim != len(core):
-                raise ValueError(
-                    f"output shape {value.aval.shape} does not match core dimensions {core} of result {k}\n"
-                    f"  at {user_line()}"
-                )
+                raise ValueError(f"output shape {value.aval.shape} does not match core dimensions {core} of result {k}")
             _note(core, value.aval.shape, dict(sizes), f"result {k}")
         return tuple(found) if isinstance(result, tuple) else found[0]
 

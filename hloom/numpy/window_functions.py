@@ -20,7 +20,6 @@ from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import ConcretizationTypeError, OperandError
-from ..tracer.source import user_line
 from .promotion import check_arraylike, promote_inexact, to_dtype
 from .unary_ufuncs import real_only
 
@@ -32,7 +31,7 @@ def sample_count(name: str, M: int) -> int:
     except ConcretizationTypeError:
         raise
     except TypeError:
-        raise OperandError(f"{name}: M must be an integer, not {M!r}\n  at {user_line()}", name) from None
+        raise OperandError(f"{name}: M must be an integer, not {M!r}", name) from None
     return max(count, 0)
 
 

@@ -18,7 +18,6 @@ from ..tracer.arrays.array import Array, as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 
 
 def segment_sum(
@@ -129,7 +128,7 @@ def _segments(name: str, data: Any, ids: Any, count: Any, bucket_size: int | Non
         count = _largest(name, ids) + 1
     count = operator.index(count)
     if count < 0:
-        raise ValueError(f"{name}: num_segments must be non-negative, not {count}\n  at {user_line()}")
+        raise ValueError(f"{name}: num_segments must be non-negative, not {count}")
     return _computed(data, ids, name, count, bucket_size, mode)
 
 
@@ -138,7 +137,7 @@ def _largest(name: str, ids: Any) -> int:
     if not isinstance(value, Array):
         raise OperandError(
             f"{name}: num_segments must be given where segment_ids are traced: the result's size cannot depend on "
-            f"values\n  at {user_line()}",
+            "values",
             name,
         )
     return int(np.max(np.asarray(value)))
@@ -153,7 +152,7 @@ def _computed(data: Any, ids: Any, name: str, count: int, bucket_size: int | Non
     if not dtypes.is_integer(segments.aval.dtype) or values.aval.shape[:rank] != segments.aval.shape:
         raise OperandError(
             f"{name}: segment_ids must be integers, one for each row of data, not {segments.aval.str_short()} for "
-            f"{values.aval.str_short()}\n  at {user_line()}",
+            f"{values.aval.str_short()}",
             name,
         )
     mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
@@ -164,7 +163,7 @@ def _computed(data: Any, ids: Any, name: str, count: int, bucket_size: int | Non
         numbers = ScatterDimensionNumbers(window, (0,), (0,))
         return _SCATTER[name](lax.full((count, *rest), start, values.aval.dtype), indices, values, numbers, mode=mode)
     if rank != 1:
-        raise OperandError(f"{name}: with bucket_size segment_ids must be a vector\n  at {user_line()}", name)
+        raise OperandError(f"{name}: with bucket_size segment_ids must be a vector", name)
     size = segments.aval.shape[0]
     buckets = lax.div(lax.iota(segments.aval.dtype, size), lax.full_like(segments, bucket_size))
     both = lax.concatenate([lax.expand_dims(buckets, [1]), indices], 1)

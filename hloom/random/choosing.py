@@ -21,7 +21,6 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
-from ..tracer.source import user_line
 from .continuous import gumbel, uniform
 from .discrete import randint
 from .keys import random_bits, single_key, split
@@ -51,9 +50,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
 def _integer(name: str, x: Any) -> int:
     if not dtypes.is_integer(as_value(x).aval.dtype):
         raise OperandError(
-            f"{name}: x must be an integer or at least 1-dimensional, not {as_value(x).aval.str_short()}\n"
-            f"  at {user_line()}",
-            name,
+            f"{name}: x must be an integer or at least 1-dimensional, not {as_value(x).aval.str_short()}", name
         )
     return operator.index(x)
 
@@ -112,7 +109,7 @@ def choice(
     Array([1, 1, 2, 2, 1, 2], dtype=int32)
     """
     if not np.iterable(shape):
-        raise TypeError(f"shape argument of random.choice must be a sequence, got {shape}\n  at {user_line()}")
+        raise TypeError(f"shape argument of random.choice must be a sequence, got {shape}")
     check_arraylike("choice", a)
     a = resolved(a)
     sizes, rank = canonical_shape(shape), rank_of(a)
@@ -123,11 +120,10 @@ def choice(
     if draws == 0:
         return jnp.zeros(sizes, as_value(a).aval.dtype)
     if count <= 0:
-        raise ValueError(f"choice: a must be greater than 0 unless no samples are taken\n  at {user_line()}")
+        raise ValueError("choice: a must be greater than 0 unless no samples are taken")
     if not replace and draws > count:
         raise ValueError(
-            f"choice: cannot take a larger sample (size {draws}) than population (size {count}) when 'replace=False'\n"
-            f"  at {user_line()}"
+            f"choice: cannot take a larger sample (size {draws}) than population (size {count}) when 'replace=False'"
         )
     if p is None and not replace:
         order: Any = permutation(key, a if rank else count, axis)
@@ -139,8 +135,8 @@ def choice(
         check_arraylike("choice", p)
         if shape_of(p) != (count,):
             raise ValueError(
-                "choice: p must be None or a 1D vector with the same size as a.shape[axis]; "
-                f"p has shape {shape_of(p)} and a.shape[axis] is {count}\n  at {user_line()}"
+                "choice: p must be None or a 1D vector with the same size as a.shape[axis]; p has shape "
+                f"{shape_of(p)} and a.shape[axis] is {count}"
             )
         indices = _weighted(key, p, sizes) if replace else _weighted_without(key, p, sizes, mode)
     return _slices(a, indices, axis) if rank else indices
@@ -219,8 +215,7 @@ def _categories_without(
     count, size = math.prod(prefix), x.aval.shape[axis]
     if count > size:
         raise ValueError(
-            f"categorical: Number of samples without replacement ({count}) cannot exceed number of categories "
-            f"({size})\n  at {user_line()}"
+            f"categorical: Number of samples without replacement ({count}) cannot exceed number of categories ({size})"
         )
     noisy: Any = gumbel(key, x.aval.shape, x.aval.dtype, mode) + x
     _, indices = lax.top_k(jnp.moveaxis(noisy, axis, -1), count)

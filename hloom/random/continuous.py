@@ -18,7 +18,6 @@ from ..tracer.arrays.array import array_from_scalar
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.ops import convert, scalar_like
-from ..tracer.source import user_line
 from .drawing import compound_draw
 from .keys import random_bits, single_key, split
 from .parameters import float_dtype, sized, spread
@@ -146,7 +145,7 @@ def gumbel(
     Array([ 2.923,  3.833, -0.097], dtype=float32)
     """
     if mode not in (None, "low", "high", "highest"):
-        raise ValueError(f"gumbel: mode must be 'low', 'high' or 'highest', not {mode!r}\n  at {user_line()}")
+        raise ValueError(f"gumbel: mode must be 'low', 'high' or 'highest', not {mode!r}")
     if mode in (None, "low"):
         return _gumbel(key, shape, dtype)
     return _wide_gumbel(key, shape, dtype, mode)

@@ -20,7 +20,6 @@ from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert, scalar_like
-from ..tracer.source import user_line
 from .continuous import uniform
 from .drawing import compound_draw
 from .keys import random_bits, single_key, split
@@ -40,7 +39,7 @@ def bits(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_shard
     default = np.dtype(f"uint{8 * dtypes.default_int().itemsize}")
     found = default if dtype is None else dtypes.requested_dtype(dtype, "bits")
     if found.kind != "u":
-        raise OperandError(f"bits makes unsigned integers, not {found.name}\n  at {user_line()}", "bits")
+        raise OperandError(f"bits makes unsigned integers, not {found.name}", "bits")
     return random_bits(single_key("bits", key), 8 * found.itemsize, canonical_shape(shape))
 
 
@@ -55,7 +54,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     Array([False, False,  True,  True, False], dtype=bool)
     """
     if mode not in ("low", "high"):
-        raise ValueError(f"bernoulli: mode must be 'low' or 'high', not {mode!r}\n  at {user_line()}")
+        raise ValueError(f"bernoulli: mode must be 'low' or 'high', not {mode!r}")
     return _bernoulli(key, p, shape) if mode == "low" else _precise_bernoulli(key, p, shape)
 
 
@@ -80,8 +79,7 @@ def _probability(p: Any) -> Value:
     value = as_value(p)
     if not dtypes.is_floating(value.aval.dtype):
         raise OperandError(
-            f"bernoulli probability `p` must have a floating dtype, got {value.aval.dtype.name}\n  at {user_line()}",
-            "bernoulli",
+            f"bernoulli probability `p` must have a floating dtype, got {value.aval.dtype.name}", "bernoulli"
         )
     return _strong(value)
 

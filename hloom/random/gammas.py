@@ -28,7 +28,6 @@ from ..tracer.arrays.array import as_value
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .continuous import exponential, normal, uniform
 from .discrete import rademacher
 from .drawing import compound_draw
@@ -215,10 +214,7 @@ def dirichlet(
     check_arraylike("dirichlet", alpha)
     key, found, parameters = single_key("dirichlet", key), float_dtype(dtype, "dirichlet"), as_value(alpha)
     if parameters.aval.ndim < 1:
-        raise OperandError(
-            f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {parameters.aval.ndim}\n  at {user_line()}",
-            "dirichlet",
-        )
+        raise OperandError(f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {parameters.aval.ndim}", "dirichlet")
     *batch, size = parameters.aval.shape
     sizes = sized("dirichlet", tuple(batch) if shape is None else shape, jnp.empty(batch))
     return softmax(loggamma(key, parameters, (*sizes, size), found), -1)

@@ -22,7 +22,7 @@ from ..tracer.core import Value
 from ..tracer.errors import OperandError
 from ..tracer.ops import convert
 from ..tracer.settings.context import current_context
-from ..tracer.source import user_line, warn_user
+from ..tracer.source import warn_user
 from . import counter_based, rbg, threefry  # noqa: F401  # the generators are registered
 from .drawing import compound_draw
 from .implementations import KeyDType, PRNGImpl, implementation, spec_of
@@ -66,7 +66,7 @@ def key_dtype(impl_spec: Any = None) -> KeyDType:
 
 def _chosen(name: str, impl: Any, dtype: Any) -> PRNGImpl:
     if impl is not None and dtype is not None:
-        raise ValueError(f"cannot specify both `impl` and `dtype` arguments to random.{name}\n  at {user_line()}")
+        raise ValueError(f"cannot specify both `impl` and `dtype` arguments to random.{name}")
     return implementation(impl if dtype is None else dtype)
 
 
@@ -91,9 +91,7 @@ def _seed(seed: Any) -> Value:
     else:
         value = as_value(seed)
     if value.aval.is_extended or not dtypes.is_integer(value.aval.dtype) or value.aval.shape:
-        raise OperandError(
-            f"a seed must be an integer scalar, not {value.aval.str_short()}\n  at {user_line()}", "seed"
-        )
+        raise OperandError(f"a seed must be an integer scalar, not {value.aval.str_short()}", "seed")
     return value
 
 
@@ -147,7 +145,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     if words.aval.dtype != _UINT32 or shape[max(0, len(shape) - len(wanted)) :] != wanted:
         raise OperandError(
             f"the data of {chosen.name} keys is uint32[..., {', '.join(map(str, wanted))}], not "
-            f"{words.aval.str_short()}\n  at {user_line()}\n  Make keys with hloom.random.key(seed).",
+            f"{words.aval.str_short()}\n  Make keys with hloom.random.key(seed).",
             "key",
         )
     if current_context().debug_key_reuse:  # the same words are other keys
@@ -183,15 +181,15 @@ def single_key(name: str, key: Any) -> Value:
     """The one key that the function `name` takes; OperandError (a ValueError) for an array of several."""
     if isinstance(key, list | tuple | str):
         raise OperandError(
-            f"{name} needs a random key as its first argument, not {type(key).__name__} {key!r}\n  at {user_line()}\n"
-            "  Make keys with hloom.random.key(seed).",
+            f"{name} needs a random key as its first argument, not {type(key).__name__} {key!r}\n  Make keys with "
+            "hloom.random.key(seed).",
             "key",
         )
     value = as_keys(key)
     if value.aval.shape:
         raise OperandError(
-            f"{name} accepts a single key, but was given a key array of shape {value.aval.shape} != ()\n"
-            f"  at {user_line()}\n  Take one of them, as in keys[0].",
+            f"{name} accepts a single key, but was given a key array of shape {value.aval.shape} != ()\n  Take one of "
+            "them, as in keys[0].",
             "key",
         )
     return value
@@ -276,8 +274,6 @@ def fold_in(key: Any, data: Any) -> Value:
     one = single_key("fold_in", key)
     number = array_from_scalar(data % 2**32, _UINT32) if isinstance(data, int) else as_value(data)
     if number.aval.shape:
-        raise OperandError(
-            f"fold_in accepts a scalar, but was given an array of shape {number.aval.shape}\n  at {user_line()}", "key"
-        )
+        raise OperandError(f"fold_in accepts a scalar, but was given an array of shape {number.aval.shape}", "key")
     impl = _impl_of(one)
     return _as_given(_keys(impl.fold_in(storage_of(one), convert(number, _UINT32, False)), impl), key)

@@ -18,7 +18,6 @@ from ..tracer import dtypes
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .continuous import normal
 from .keys import single_key
 from .parameters import float_dtype
@@ -53,19 +52,19 @@ def multivariate_normal(
     check_arraylike("multivariate_normal", mean, cov)
     center, covariance = promote_dtypes_inexact(mean, cov)
     if method not in _METHODS:
-        raise ValueError(f"multivariate_normal: method must be one of {_METHODS}, not {method!r}\n  at {user_line()}")
+        raise ValueError(f"multivariate_normal: method must be one of {_METHODS}, not {method!r}")
     found = float_dtype(center.aval.dtype if dtype is None else dtype, "multivariate_normal")
     if center.aval.ndim < 1 or covariance.aval.ndim < 2:
         raise OperandError(
-            "multivariate_normal requires mean.ndim >= 1 and cov.ndim >= 2, got "
-            f"{center.aval.ndim} and {covariance.aval.ndim}\n  at {user_line()}",
+            f"multivariate_normal requires mean.ndim >= 1 and cov.ndim >= 2, got {center.aval.ndim} and "
+            f"{covariance.aval.ndim}",
             "multivariate_normal",
         )
     size = center.aval.shape[-1]
     if covariance.aval.shape[-2:] != (size, size):
         raise OperandError(
             f"multivariate_normal requires cov.shape == (..., n, n) for n={size}, but got cov.shape == "
-            f"{covariance.aval.shape}\n  at {user_line()}",
+            f"{covariance.aval.shape}",
             "multivariate_normal",
         )
     batch = lax.broadcast_shapes(center.aval.shape[:-1], covariance.aval.shape[:-2])
@@ -73,7 +72,7 @@ def multivariate_normal(
     if lax.broadcast_shapes(batch, sizes) != sizes:
         raise OperandError(
             f"multivariate_normal: batches {center.aval.shape[:-1]} and {covariance.aval.shape[:-2]} of mean and cov "
-            f"do not broadcast to shape {sizes}\n  at {user_line()}",
+            f"do not broadcast to shape {sizes}",
             "multivariate_normal",
         )
     draws = normal(one, (*sizes, size), found)

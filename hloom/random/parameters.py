@@ -14,7 +14,6 @@ from ..tracer import dtypes
 from ..tracer.arrays.array import shape_of
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 
 
 def float_dtype(dtype: DTypeLike | None, what: str) -> np.dtype[Any]:
@@ -22,8 +21,7 @@ def float_dtype(dtype: DTypeLike | None, what: str) -> np.dtype[Any]:
     found = dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, "random")
     if not dtypes.is_floating(found):
         raise OperandError(
-            f"{what} makes floating-point numbers: dtype argument to `{what}` must be a float dtype, got {found.name}\n"
-            f"  at {user_line()}",
+            f"{what} makes floating-point numbers: dtype argument to `{what}` must be a float dtype, got {found.name}",
             what,
         )
     return found
@@ -34,9 +32,7 @@ def integer_dtype(dtype: DTypeLike | None, what: str) -> np.dtype[Any]:
     found = dtypes.default_int() if dtype is None else dtypes.requested_dtype(dtype, what)
     if not dtypes.is_integer(found):
         raise OperandError(
-            f"{what} makes integers: dtype argument to `{what}` must be an int dtype, got {found.name}\n"
-            f"  at {user_line()}",
-            what,
+            f"{what} makes integers: dtype argument to `{what}` must be an int dtype, got {found.name}", what
         )
     return found
 
@@ -50,7 +46,7 @@ def sized(what: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     if lax.broadcast_shapes(own, sizes) != sizes:
         raise OperandError(
             f"{what}: parameters of shape {own} do not broadcast to {sizes}: the shape argument must be the result of "
-            f"broadcasting, and parameter shapes must be broadcast-compatible with it\n  at {user_line()}",
+            "broadcasting, and parameter shapes must be broadcast-compatible with it",
             what,
         )
     return sizes

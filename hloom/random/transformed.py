@@ -19,7 +19,6 @@ from ..tracer.arrays.array import shape_of
 from ..tracer.compound import compound
 from ..tracer.core import Value
 from ..tracer.errors import OperandError
-from ..tracer.source import user_line
 from .continuous import exponential, normal, uniform
 from .discrete import rademacher
 from .drawing import compound_draw
@@ -104,8 +103,7 @@ def lognormal(
         found = dtypes.requested_dtype(dtype, "lognormal")
     if not dtypes.is_inexact(found):
         raise OperandError(
-            f"dtype argument to `lognormal` must be a float or complex dtype, got {found.name}\n  at {user_line()}",
-            "lognormal",
+            f"dtype argument to `lognormal` must be a float or complex dtype, got {found.name}", "lognormal"
         )
     sizes = sized("lognormal", shape, sigma)
     return lax.exp(lax.mul(normal(key, sizes, found), *spread(found, sizes, sigma)))

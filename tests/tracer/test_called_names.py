@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 
 import hloom
+import hloom.flatten_util
 import hloom.numpy as jnp
 import hloom.scipy.special
 from hloom import lax, nn, random
+from hloom.experimental import sparse
+from hloom.scipy.interpolate import RegularGridInterpolator
+from hloom.scipy.spatial.transform import Rotation
 
+SHARDING = hloom.NamedSharding(hloom.make_mesh((1,), ("x",)), hloom.P("x"))
 X, Y, M = jnp.ones(3), jnp.ones(4), jnp.ones((3, 3))
 
 
@@ -62,17 +67,29 @@ CASES: dict[str, tuple[Callable[[], Any], list[str]]] = {
         ["zeros: Shapes must be", "in zeros(shape: int32 ())", "it depends on the value of the argument n"],
     ),
     "an axis of a method": (lambda: X.sum(4), ["sum: axis 4", "in sum(float32 (3,), axis: 4)"]),
+    "a class method": (lambda: Rotation.from_euler("xq", [1, 2]), ["in from_euler(seq: 'xq', angles: list [1, 2])"]),
+    "an own len": (lambda: len(Rotation.from_quat(jnp.ones(4))), ["no len()", "in len(Rotation)"]),
+    "a constructor": (lambda: sparse.BCOO((X, X), shape=(3,)), ["BCOO of data", "in BCOO(tuple [float32 (3,), "]),
+    "a constructor of a base": (lambda: sparse.CSR((X, Y), shape=(3,)), ["in CSR(tuple [float32 (3,), float32 (4,)]"]),
+    "an interpolator": (lambda: RegularGridInterpolator([M], X), ["RegularGridInterpolator: the points in dimension"]),
+    "a sparse array": (lambda: np.asarray(sparse.BCOO.fromdense(M)), ["is sparse", "in array(float32 (3, 3))"]),
+    "a reference": (lambda: hloom.new_ref(X).set(Y), ["Value shape: (4,)", "in set(float32 (3,), value: "]),
+    "a part of a reference": (lambda: hloom.new_ref(M).at[0][1, 2], ["in getitem(", "tuple (1, 2)"]),
+    "a sharding": (lambda: SHARDING.shard_shape(3), ["in shard_shape(NamedSharding, global_shape: 3)"]),
+    "a vector to a tree": (lambda: hloom.flatten_util.ravel_pytree([X])[1](Y), ["expected shape (3,)"]),
+    "a structure": (lambda: hloom.tree.structure([1, 2]).unflatten([1]), ["Too few leaves", "in unflatten("]),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_call_is_named(name: str) -> None:
     call, words = CASES[name]
-    with pytest.raises((TypeError, ValueError)) as caught:
+    with pytest.raises((TypeError, ValueError, IndexError)) as caught:
         call()
     message = str(caught.value)
     assert [w for w in words if w not in message] == []
-    assert message.count("\n  in ") == 1
+    assert message.count("\n  in ") == (name != "a vector to a tree")
+    assert f"at {__file__}:{call.__code__.co_firstlineno} (in <lambda>)" in message
 
 
 def test_the_innermost_call_of_the_user_is_named() -> None:

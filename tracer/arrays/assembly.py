@@ -14,7 +14,6 @@ from ..errors import OperandError
 from ..sharding.devices import CpuDevice, devices
 from ..sharding.placement import check_fits, completed
 from ..sharding.shardings import Index, Sharding
-from ..source import user_line
 from ..trees import tree
 from .array import Array, as_value
 
@@ -46,8 +45,7 @@ def make_array_from_callback(
             assert isinstance(value, Array), f"{what}: data_callback returned a traced value"
             if dtype is not None and value.aval.dtype != canonical_dtype(dtype):
                 raise ValueError(
-                    f"{what}: data_callback returned {value.aval.str_short()} where dtype is {np.dtype(dtype).name}\n"
-                    f"  at {user_line()}"
+                    f"{what}: data_callback returned {value.aval.str_short()} where dtype is {np.dtype(dtype).name}"
                 )
             made[key] = value
         return made[key]
@@ -85,8 +83,8 @@ def make_array_from_single_device_arrays(
             )
         if dtype is not None and array.aval.dtype != canonical_dtype(dtype):
             raise ValueError(
-                f"If `dtype` is provided to {what}, it must match the dtype of the addressable shards. Got dtype="
-                f"{np.dtype(dtype).name} and shard dtype={array.aval.dtype.name}\n  at {user_line()}"
+                f"If `dtype` is provided to {what}, it must match the dtype of the addressable shards. Got "
+                f"dtype={np.dtype(dtype).name} and shard dtype={array.aval.dtype.name}"
             )
         if len(array.devices()) != 1:
             raise ValueError(
@@ -97,8 +95,7 @@ def make_array_from_single_device_arrays(
         if device in parts or device not in wanted:
             raise ValueError(
                 f"{what}: each of the devices {wanted} must hold one of the arrays, but the arrays are on "
-                f"{[next(iter(a.devices())) for a in arrays]}: put each on its device with hloom.device_put\n"
-                f"  at {user_line()}"
+                f"{[next(iter(a.devices())) for a in arrays]}: put each on its device with hloom.device_put"
             )
         parts[device] = array
     return _of_parts(whole, place, parts, what, dtype)
@@ -139,7 +136,7 @@ def _from_local(leaf: Any, sharding: Any, given: Any, what: str) -> Array:
     local = np.asarray(leaf)
     full = list(given) if given is not None else [None] * local.ndim
     if len(full) != local.ndim:
-        raise ValueError(f"{what}: global_shape {given} for an array of {local.ndim} dimensions\n  at {user_line()}")
+        raise ValueError(f"{what}: global_shape {given} for an array of {local.ndim} dimensions")
     place = completed(sharding, what)
     if place is None:
         raise TypeError(f"{what}: a sharding is needed, not {sharding!r}")
@@ -152,7 +149,7 @@ def _from_local(leaf: Any, sharding: Any, given: Any, what: str) -> Array:
         if size not in (whole, expected):
             raise ValueError(
                 f"{what}: dimension {d} has size {size} in this process, but it must be {whole}, that of the whole "
-                f"array, or {expected}, that of the parts on devices of this process\n  at {user_line()}"
+                f"array, or {expected}, that of the parts on devices of this process"
             )
         shape.append(whole)
     check_fits(place, tuple(shape), what)
@@ -194,19 +191,19 @@ def _of_parts(
     """The array with one part for each device of this process."""
     values = [parts[d] for d in place.addressable_assignment]
     if not values and dtype is None:
-        raise ValueError(f"{what}: no device of {place} is of this process: say `dtype`\n  at {user_line()}")
+        raise ValueError(f"{what}: no device of {place} is of this process: say `dtype`")
     found = values[0].aval.dtype if values else canonical_dtype(dtype)
     whole, wanted = ShapedArray(shape, found), place.shard_shape(shape)
     for value in values:
         if value.aval.shape != wanted:
             raise OperandError(
                 f"Expected shard shape {wanted} doesn't match the single device array shape {value.aval.shape}. Shape "
-                f"of Array is {whole.str_short()} with sharding {place}\n  at {user_line()}"
+                f"of Array is {whole.str_short()} with sharding {place}"
             )
         if value.aval.dtype != found:
             raise OperandError(
                 f"Input buffers to `Array` must have matching dtypes. Got {value.aval.dtype.name}, expected "
-                f"{found.name} for {what}\n  at {user_line()}"
+                f"{found.name} for {what}"
             )
     if len(values) == 1 and place.num_devices == 1:
         only = values[0].with_aval(whole)

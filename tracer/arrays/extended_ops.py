@@ -29,7 +29,6 @@ from ..checks.key_uses import Forward, Sink, Uses, bind_use, masked
 from ..core import bind
 from ..errors import OperandError
 from ..settings.context import current_context
-from ..source import user_line
 from .extended import ExtendedDType
 from .operators import Value
 from .overlay import EXTENDED, ExtendedRule, overlaid, storage_of
@@ -50,7 +49,7 @@ def _dtype(operands: Operands) -> ExtendedDType:
     found = {o.aval.dtype for o in operands if o.aval.is_extended}
     if len(found) > 1:
         names = " and ".join(sorted(d.name for d in found))
-        raise OperandError(f"operands must have one dtype, not {names}\n  at {user_line()}", "extended_c1")
+        raise OperandError(f"operands must have one dtype, not {names}", "extended_c1")
     (dtype,) = found
     assert isinstance(dtype, ExtendedDType)
     return dtype
@@ -60,7 +59,7 @@ def _require_all_extended(opcode: Opcode, operands: Operands) -> None:
     """Refuse plain numbers among elements that are moved together."""
     if not all(o.aval.is_extended for o in operands):
         types = ", ".join(o.aval.str_short() for o in operands)
-        raise OperandError(f"{opcode.value} does not accept {types} together\n  at {user_line()}", "extended_c2")
+        raise OperandError(f"{opcode.value} does not accept {types} together", "extended_c2")
 
 
 def _moved(
@@ -258,7 +257,7 @@ def _compare(opcode: Opcode, operands: Operands, attributes: CompareAttributes, 
     equal = attributes.direction is ComparisonDirection.EQ
     if not equal and attributes.direction is not ComparisonDirection.NE:
         what = f"{attributes.direction.value.lower()} does not accept dtype {operands[0].aval.dtype.name}"
-        raise OperandError(f"{what}: it has no order\n  at {user_line()}", "compare_c1")
+        raise OperandError(f"{what}: it has no order", "compare_c1")
     dtype, rank = _dtype(operands), operands[0].aval.ndim
     same = bind(opcode, [storage_of(o) for o in operands], attributes)
     initial = ops.scalar(equal, np.dtype(np.bool_))

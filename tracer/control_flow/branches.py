@@ -25,7 +25,7 @@ from ..ops import clamp, compare, convert, scalar_like
 from ..recording import Places, returns_element, run_computation, takes_one_tuple, trace_to_computation
 from ..references.refs import Ref, check_aliases, replace_all, values_of_references
 from ..settings.context import current_context
-from ..source import function_line, user_line
+from ..source import function_line
 from ..traced import DerivedCache, Traced, taking_references, trace_function, with_avals
 from ..trees import tree
 from .types import Body, arguments_of, avals_of, joined_types, leaf_names, require_functions, started
@@ -112,8 +112,7 @@ def _check_condition(cond_fun: Callable[..., Any], traced: Traced) -> None:
     described = types[0] if is_leaf else f"pytree {tree.describe(traced.out_tree)}"
     if types != ["bool[]"] or not is_leaf:
         raise TreeStructureError(
-            f"cond_fun must return a boolean scalar, but got {described}. It is {function_line(cond_fun)}\n"
-            f"  at {user_line()}"
+            f"cond_fun must return a boolean scalar, but got {described}. It is {function_line(cond_fun)}"
         )
 
 
@@ -161,14 +160,12 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any 
     value = _scalar(pred, f"{is_none if pred is None else 'lax.cond: Pred type'} must be either boolean or number")
     if value.aval.shape:
         raise TreeStructureError(
-            f"lax.cond: Pred must be a scalar, got {value.aval.str_short()}\n  at {user_line()}\n"
-            "  Reduce it (all, any), or choose element by element with hloom.numpy.where."
+            f"lax.cond: Pred must be a scalar, got {value.aval.str_short()}\n  Reduce it (all, any), or choose "
+            "element by element with hloom.numpy.where."
         )
     dtype = value.aval.dtype
     if not (dtype == np.bool_ or dtypes.is_integer(dtype) or dtypes.is_floating(dtype)):
-        raise TypeError(
-            f"lax.cond: Pred type must be either boolean or number, got {value.aval.str_short()}\n  at {user_line()}"
-        )
+        raise TypeError(f"lax.cond: Pred type must be either boolean or number, got {value.aval.str_short()}")
     if runs_in_python(value):
         return true_fun(*operands) if value else false_fun(*operands)
     if dtype != np.bool_:
@@ -207,11 +204,11 @@ def switch(
     branches = tuple(branches)
     require_functions("switch", **{f"branches[{k}]": b for k, b in enumerate(branches)})
     if not branches:
-        raise ValueError(f"lax.switch: `branches` is empty; it needs at least one function\n  at {user_line()}")
+        raise ValueError("lax.switch: `branches` is empty; it needs at least one function")
     value = _scalar(index, "lax.switch: Index type must be an integer")
     if value.aval.shape or not dtypes.is_integer(value.aval.dtype):
         raise TreeStructureError(
-            f"lax.switch: Index type must be an integer, and a scalar, got {value.aval.str_short()}\n  at {user_line()}"
+            f"lax.switch: Index type must be an integer, and a scalar, got {value.aval.str_short()}"
         )
     last = len(branches) - 1
     if not last:
@@ -332,12 +329,12 @@ def platform_dependent(
     functions = dict(per_platform) if default is None else {**per_platform, "default": default}
     require_functions("platform_dependent", **functions)
     if "gpu" in per_platform:
-        raise ValueError(f"lax.platform_dependent: use 'cuda' or 'rocm', not 'gpu'\n  at {user_line()}")
+        raise ValueError("lax.platform_dependent: use 'cuda' or 'rocm', not 'gpu'")
     chosen = functions.get(PLATFORM, default)
     if chosen is None:
         raise NotImplementedError(
             f"lax.platform_dependent has functions for {', '.join(per_platform) or 'no platform'}, but programs run "
-            f"on {PLATFORM}\n  at {user_line()}\n  Add {PLATFORM}=... or default=..."
+            f"on {PLATFORM}\n  Add {PLATFORM}=... or default=..."
         )
     if any(isinstance(leaf, Tracer) for leaf in tree.leaves(args)):
         values, treedef = arguments_of(chosen, *args)

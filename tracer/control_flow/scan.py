@@ -33,7 +33,7 @@ from ..ops import convert, read_block, scalar_like, write_block
 from ..recording import Places, Row, run_computation, takes_one_tuple, trace_to_computation, with_parameters
 from ..references.refs import Ref, check_aliases, replace_all, values_of_references
 from ..settings.context import current_context
-from ..source import function_line, user_line
+from ..source import function_line
 from ..traced import DerivedCache, Traced, taking_references, trace_function, with_avals
 from ..trees import tree
 from .branches import run_loop, runs_in_python
@@ -105,8 +105,7 @@ def scan(
         pair = [] if tree.treedef_is_leaf(traced.out_tree) else traced.out_tree.children()
         if len(pair) != 2:
             raise TreeStructureError(
-                f"scan body output must be a pair, got {_described(traced)}. {function_line(f)} must return "
-                f"(carry, y).\n  at {user_line()}"
+                f"scan body output must be a pair, got {_described(traced)}. {function_line(f)} must return (carry, y)."
             )
         described.check_structure(pair[0])
         return traced
@@ -205,11 +204,9 @@ def _check_unroll(name: str, unroll: Any) -> None:
     try:
         steps = operator.index(unroll)
     except TypeError:
-        raise TypeError(
-            f"the `unroll` argument of {name} must be an int or a bool, not {unroll!r}\n  at {user_line()}"
-        ) from None
+        raise TypeError(f"the `unroll` argument of {name} must be an int or a bool, not {unroll!r}") from None
     if steps < 0:
-        raise ValueError(f"`unroll` must be a bool or at least 0, but {name} got {steps}\n  at {user_line()}")
+        raise ValueError(f"`unroll` must be a bool or at least 0, but {name} got {steps}")
 
 
 def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
@@ -219,7 +216,7 @@ def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
         if not x.aval.shape:
             raise ValueError(
                 f"scan got value with no leading axis to scan over: {name} is {x.aval.str_short()}, and needs one "
-                f"element for each iteration\n  at {user_line()}"
+                "element for each iteration"
             )
     sizes = [x.aval.shape[0] for x in inputs]
     listed = ", ".join([f"{name} has {size}" for name, size in zip(names, sizes, strict=True)])
@@ -227,16 +224,15 @@ def length_of(inputs: Sequence[Value], xs_tree: Any, length: Any = None) -> int:
         count = _concrete_length(length)
         if any(size != count for size in sizes):
             raise ValueError(
-                f"scan got `length` argument of {count} which disagrees with leading axis sizes {sizes}: {listed}\n"
-                f"  at {user_line()}"
+                f"scan got `length` argument of {count} which disagrees with leading axis sizes {sizes}: {listed}"
             )
         return count
     if len(set(sizes)) > 1:
         why = f"values with different leading axis sizes: {listed}. They must be equal"
-        raise ValueError(f"scan got {why}\n  at {user_line()}")
+        raise ValueError(f"scan got {why}")
     if not sizes:
         why = "no values to scan over and `length` not provided: give one of them"
-        raise ValueError(f"scan got {why}\n  at {user_line()}")
+        raise ValueError(f"scan got {why}")
     return sizes[0]
 
 
@@ -251,13 +247,13 @@ def _concrete_length(length: Any) -> int:
     try:
         count = operator.index(length)
     except TypeError:
-        raise TypeError(f"the `length` argument of scan must be an int, not {length!r}\n  at {user_line()}") from None
+        raise TypeError(f"the `length` argument of scan must be an int, not {length!r}") from None
     if count < 0:
-        raise ValueError(f"the `length` argument of scan is negative: {count}\n  at {user_line()}")
+        raise ValueError(f"the `length` argument of scan is negative: {count}")
     if count > MOST_STEPS:
         raise ValueError(
-            f"the `length` argument of scan is {count}: its steps are counted in int32, up to {MOST_STEPS}\n"
-            f"  at {user_line()}\n  A loop of more turns: hloom.lax.fori_loop, hloom.lax.while_loop."
+            f"the `length` argument of scan is {count}: its steps are counted in int32, up to {MOST_STEPS}\n  A loop "
+            "of more turns: hloom.lax.fori_loop, hloom.lax.while_loop."
         )
     return count
 
@@ -441,8 +437,7 @@ def fori_loop(
         return _scan_from(start, steps, body_fun, init_val)
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
-            "Can only use `unroll` in fori_loop if the loop bounds are statically known; here they are traced\n"
-            f"  at {user_line()}"
+            "Can only use `unroll` in fori_loop if the loop bounds are statically known; here they are traced"
         )
     return _while_between(start, stop, body_fun, init_val)
 
@@ -465,8 +460,7 @@ def _bounds(lower: Any, upper: Any) -> tuple[Value, Value]:
             abstract(bound, lambda: "a bound of fori_loop")
         except NonArrayArgumentError:
             raise TreeStructureError(
-                f"lower and upper of fori_loop must be integers or floats, not {bound!r} of type "
-                f"{type(bound).__name__}\n  at {user_line()}"
+                f"lower and upper of fori_loop must be integers or floats, not {bound!r} of type {type(bound).__name__}"
             ) from None
     values = [as_value(b) for b in (lower, upper)]
     types = [(v.aval.dtype, v.aval.weak_type) for v in values]
@@ -475,12 +469,11 @@ def _bounds(lower: Any, upper: Any) -> tuple[Value, Value]:
     if len(strong) > 1 or not any(all(is_kind(dtype) for dtype, _ in types) for is_kind in is_number):
         names = " and ".join(dtype.name for dtype, _ in types)
         raise TreeStructureError(
-            f"lower and upper arguments to fori_loop must have equal types, integers or floats, got {names}\n"
-            f"  at {user_line()}"
+            f"lower and upper arguments to fori_loop must have equal types, integers or floats, got {names}"
         )
     if any(v.aval.shape for v in values):
         shapes = " and ".join(v.aval.str_short() for v in values)
-        raise TreeStructureError(f"lower and upper of fori_loop must be scalars, not {shapes}\n  at {user_line()}")
+        raise TreeStructureError(f"lower and upper of fori_loop must be scalars, not {shapes}")
     dtype, weak = dtypes.promote(types)
     start, stop = (convert(v, dtype, weak) for v in values)
     return start, stop

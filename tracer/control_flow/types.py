@@ -19,7 +19,7 @@ from ..core import Value, varying
 from ..errors import TreeStructureError
 from ..ops import convert
 from ..settings.context import current_context
-from ..source import function_line, user_line
+from ..source import function_line
 from ..traced import Traced
 from ..trees import tree
 
@@ -44,10 +44,7 @@ def require_functions(name: str, **functions: Any) -> None:
     """TypeError unless each argument of `lax.<name>` is a function."""
     for argument, fun in functions.items():
         if not callable(fun):
-            raise TypeError(
-                f"lax.{name}: {argument} argument should be callable, not {type(fun).__name__} ({fun!r})\n"
-                f"  at {user_line()}"
-            )
+            raise TypeError(f"lax.{name}: {argument} argument should be callable, not {type(fun).__name__} ({fun!r})")
 
 
 def leaf_names(treedef: Any, root: str) -> list[str]:
@@ -136,8 +133,8 @@ class Body:
 
     def _refuse(self, rule: str, differences: list[str], remedy: str) -> NoReturn:
         raise TreeStructureError(
-            f"{self.what} body function carry input and carry output must {rule}, but they differ:"
-            f"{_listed(differences)}  body function: {function_line(self.fun)}\n  at {user_line()}\n  {remedy}"
+            f"{self.what} body function carry input and carry output must {rule}, but they "
+            f"differ:{_listed(differences)}  body function: {function_line(self.fun)}\n  {remedy}"
         )
 
     def _component(self, path: str) -> str:
@@ -215,8 +212,8 @@ def joined_types(
     first = traced[0]
     for other, fun, name in zip(traced[1:], functions[1:], names[1:], strict=True):
         where = (
-            f"  {names[0]} is {function_line(functions[0])}, {name} is {function_line(fun)}\n  at {user_line()}\n"
-            f"  Revise {names[0]} or {name} so that both return the same"
+            f"  {names[0]} is {function_line(functions[0])}, {name} is {function_line(fun)}\n  Revise {names[0]} or "
+            f"{name} so that both return the same"
         )
         if other.out_tree != first.out_tree:
             differences = [

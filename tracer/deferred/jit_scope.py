@@ -20,7 +20,7 @@ from ...hlo.support.tables import Table
 from ...hlo.support.tracebacks import boundary
 from .. import core, execution
 from ..caches import on_clear
-from ..source import user_frame, user_line
+from ..source import user_frame
 from .clusters import MAX_CLUSTERS, Cluster, Settled
 from .deferral import UNSET, Recorder, recorder, restore, start
 
@@ -237,7 +237,7 @@ def jit_scope(compile_ops: bool = True) -> JitScope:
     True
     """
     if not isinstance(compile_ops, bool):
-        raise TypeError(f"jit_scope: compile_ops must be True or False, not {compile_ops!r}\n  at {user_line()}")
+        raise TypeError(f"jit_scope: compile_ops must be True or False, not {compile_ops!r}")
     return JitScope(compile_ops)
 
 

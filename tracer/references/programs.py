@@ -16,7 +16,6 @@ from ..arguments import identifier
 from ..arrays.array import Array
 from ..core import EVAL
 from ..execution import CompileOptions, aliases_for, compile_module, donations
-from ..source import user_line
 from ..traced import Traced, with_avals
 from ..tracer import Tracer, leaked
 from ..trees import tree
@@ -76,8 +75,6 @@ def _array(value: Any) -> Array:
         return value  # type: ignore[no-any-return]
     value.check()
     if value._owner is not EVAL:
-        raise ValueError(
-            f"{value.aval} is used outside of the function that made it.\n  at {user_line()}\n  {value.origin()}"
-        )
+        raise ValueError(f"{value.aval} is used outside of the function that made it.\n  {value.origin()}")
     array: Array = value._value
     return array

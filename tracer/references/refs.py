@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.support.tracebacks import boundaries
 from .. import dtypes
 from ..arguments import ShapeDtypeStruct
 from ..arrays.array import Array, as_value
@@ -60,7 +61,7 @@ class AbstractRef:
 
     def __new__(cls, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None) -> AbstractRef:
         if kind not in (None, "no_grad_no_remat"):
-            raise ValueError(f'the kind of a reference is None or "no_grad_no_remat", not {kind!r}\n  at {user_line()}')
+            raise ValueError(f'the kind of a reference is None or "no_grad_no_remat", not {kind!r}')
         return interned(_made, inner_aval.with_weak_type(False), kind)
 
     @property
@@ -152,7 +153,7 @@ class Ref:
         self.check()
         if isinstance(self._value, Array):
             return self._value
-        raise TypeError(f"{self.aval} is traced: it has no memory yet\n  at {user_line()}")
+        raise TypeError(f"{self.aval} is traced: it has no memory yet")
 
     def __len__(self) -> int:
         if not self.aval.shape:
@@ -261,9 +262,7 @@ class Ref:
         trace: Trace | None = current_trace()
         while trace is not self._owner:
             if trace is None:
-                raise ValueError(
-                    f"{self.aval} is used outside of the function that made it.\n  at {user_line()}\n  {self.origin()}"
-                )
+                raise ValueError(f"{self.aval} is used outside of the function that made it.\n  {self.origin()}")
             if isinstance(trace, HloTrace):
                 found.append(trace)
             trace = trace.parent
@@ -314,6 +313,9 @@ class Ref:
         self._value = None
 
 
+boundaries(Ref, "__len__", "__bool__", "__getitem__", "__setitem__", "get", "set", "swap", "addupdate")
+
+
 class _At:
     """The type of `ref.at`: it makes parts by indexing."""
 
@@ -326,6 +328,7 @@ class _At:
         return RefPart(self._ref, idx)
 
 
+@boundaries
 class RefPart:
     """A part of a reference, which is read and written as a reference is."""
 
@@ -428,9 +431,7 @@ def _written(value: Value, idx: Any, new: Value) -> Value:
 
 def _checked(ref: Any, what: str) -> None:
     if not isinstance(ref, Ref | RefPart):
-        raise ValueError(
-            f"Can only call `{what}` on a reference to a mutable array (hloom.new_ref): {ref!r}\n  at {user_line()}"
-        )
+        raise ValueError(f"Can only call `{what}` on a reference to a mutable array (hloom.new_ref): {ref!r}")
     ref.check()
 
 
@@ -504,7 +505,7 @@ def addupdate(ref: Any, idx: Any, x: Any) -> None:
 def _fitting(given: Any, like: Value, what: str) -> Value:
     """`given` with the type of `like`. ValueError if dtypes or shapes differ."""
     if isinstance(given, Ref | RefPart):
-        raise ValueError(f"{what}: the value is a reference; read it first, as in ref[...]\n  at {user_line()}")
+        raise ValueError(f"{what}: the value is a reference; read it first, as in ref[...]")
     value = as_value(given)
     dtype, wanted = value.aval.dtype, like.aval.dtype
     if dtype != wanted:
@@ -513,16 +514,16 @@ def _fitting(given: Any, like: Value, what: str) -> Value:
         )
         if not fits:
             raise OperandError(
-                f"Invalid dtype for `{what}`. Ref dtype: {wanted.name}. Value dtype: {dtype.name}.\n"
-                f"  at {user_line()}\n  Convert the value with astype.",
+                f"Invalid dtype for `{what}`. Ref dtype: {wanted.name}. Value dtype: {dtype.name}.\n  Convert the "
+                "value with astype.",
                 "ref_dtype",
             )
     value = convert(value, wanted, False)
     if value.aval.shape != like.aval.shape:
         if value.aval.shape:
             raise OperandError(
-                f"Invalid shape for `{what}`. Ref shape: {like.aval.shape}. Value shape: {value.aval.shape}.\n"
-                f"  at {user_line()}\n  Make them equal, as with hloom.numpy.broadcast_to.",
+                f"Invalid shape for `{what}`. Ref shape: {like.aval.shape}. Value shape: {value.aval.shape}.\n  Make "
+                "them equal, as with hloom.numpy.broadcast_to.",
                 "ref_shape",
             )
         value = zeros(like.aval) + value
@@ -545,7 +546,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     Ref([0., 2., 0.], dtype=float32)
     """
     if isinstance(init_val, Ref | RefPart):
-        raise ValueError(f"new_ref: references to references do not exist; give an array, ref[...]\n  at {user_line()}")
+        raise ValueError("new_ref: references to references do not exist; give an array, ref[...]")
     return Ref(as_value(init_val), kind=kind)
 
 
@@ -589,12 +590,10 @@ def free_ref(ref: Ref) -> None:
 
 def _ended(ref: Any, what: str, how: str) -> Value:
     if not isinstance(ref, Ref):
-        raise ValueError(f"{what}: a reference is needed, made by hloom.new_ref, not {ref!r}\n  at {user_line()}")
+        raise ValueError(f"{what}: a reference is needed, made by hloom.new_ref, not {ref!r}")
     ref.check()
     if ref._argument or ref._owner is not current_trace():
-        raise ValueError(
-            f"{what}: a reference can only be {how} where it was made.\n  at {user_line()}\n  {ref.origin()}"
-        )
+        raise ValueError(f"{what}: a reference can only be {how} where it was made.\n  {ref.origin()}")
     value = ref.current()
     ref.end(how)
     return value
@@ -617,8 +616,8 @@ def refuse_parts(container: Any, what: str) -> None:
     for leaf in tree.leaves(container, is_leaf=lambda x: isinstance(x, RefPart)):
         if isinstance(leaf, RefPart):
             raise ValueError(
-                f"{what}: TransformedRefs are not allowed: a part of a reference, as ref.at[...] makes it, has no axis "
-                f"to map over\n  at {user_line()}\n  Pass the reference, and index it inside."
+                f"{what}: TransformedRefs are not allowed: a part of a reference, as ref.at[...] makes it, has no "
+                "axis to map over\n  Pass the reference, and index it inside."
             )
 
 
@@ -630,16 +629,16 @@ def check_aliases(leaves: Sequence[Any], names: Sequence[str], captured: Sequenc
             leaf.check()
             if id(leaf) in first:
                 raise ValueError(
-                    f"only one reference to a mutable array may be passed as an argument to a function, but for {what} "
-                    f"the mutable array reference of type {leaf.aval} appeared at both {first[id(leaf)]} and {name}.\n"
-                    f"  at {user_line()}"
+                    "only one reference to a mutable array may be passed as an argument to a function, but for "
+                    f"{what} the mutable array reference of type {leaf.aval} appeared at both {first[id(leaf)]} and "
+                    f"{name}."
                 )
             first[id(leaf)] = name
     for outside in captured:
         if isinstance(outside, Ref) and id(outside) in first:
             raise ValueError(
                 f"for {what}, a mutable array reference of type {outside.aval} was both closed over and passed as the "
-                f"argument {first[id(outside)]}.\n  at {user_line()}"
+                f"argument {first[id(outside)]}."
             )
 
 

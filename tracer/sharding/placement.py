@@ -17,7 +17,6 @@ from ..arrays.operators import Value
 from ..arrays.overlay import overlaid, storage_of
 from ..core import current_trace
 from ..errors import DeletedArrayError
-from ..source import user_line
 from ..trees import tree
 from .calls import constrain
 from .current_mesh import current_device_mesh, current_mesh
@@ -74,17 +73,14 @@ def _check_places(device: Any) -> None:
                 f"`hloom.memory.Space` or a pytree of these values. Received invalid value: {place!r}"
             )
         if isinstance(place, PartitionSpec) and current_mesh().empty:
-            raise ValueError(
-                "Please set a mesh via `hloom.set_mesh` if a PartitionSpec is passed to device_put\n"
-                f"  at {user_line()}"
-            )
+            raise ValueError("Please set a mesh via `hloom.set_mesh` if a PartitionSpec is passed to device_put")
 
 
 def _moved(old: Array, new: Value, gives: bool) -> Value:
     """A copy of `old`, or all of it if it is given away, in the place of `new`."""
     assert isinstance(new, Array)
     if old.is_deleted():
-        raise DeletedArrayError(f"device_put: the array has been deleted\n  at {user_line()}")
+        raise DeletedArrayError("device_put: the array has been deleted")
     if not gives:
         return new.__deepcopy__({})
     copy = new.with_aval(new.aval)
@@ -123,24 +119,21 @@ def asked_place(given: Any, what: str) -> NamedSharding | None:
     if not isinstance(given, NamedSharding | PartitionSpec):
         raise TypeError(
             f"`out_sharding` argument of {what} only supports instances of `NamedSharding` or `PartitionSpec`. Got "
-            f"{given} of type: {type(given)}\n  at {user_line()}"
+            f"{given} of type: {type(given)}"
         )
     mesh = current_mesh()
     if isinstance(given, PartitionSpec):
         if mesh.empty:
             raise ValueError(
                 f"{what}: using PartitionSpec when you are not under a mesh context is not allowed. Please pass a "
-                f"NamedSharding instance or enter into a mesh context via `hloom.set_mesh`. Got {given}\n"
-                f"  at {user_line()}"
+                f"NamedSharding instance or enter into a mesh context via `hloom.set_mesh`. Got {given}"
             )
         given = NamedSharding(mesh, given)
     place: NamedSharding = given
     check_runs_here(place.mesh, what)
     sizes = [(m.axis_names, m.axis_sizes) for m in (mesh, place.mesh)]
     if not mesh.empty and sizes[0] != sizes[1]:
-        raise ValueError(
-            f"{what}: context mesh {mesh} should match the mesh of sharding {place.mesh}\n  at {user_line()}"
-        )
+        raise ValueError(f"{what}: context mesh {mesh} should match the mesh of sharding {place.mesh}")
     return place
 
 
@@ -193,7 +186,7 @@ def check_runs_here(mesh: Mesh | AbstractMesh | None, where: str) -> None:
     if isinstance(mesh, AbstractMesh) and mesh.size > 1 and current_device_mesh(mesh) is None:
         raise UnsupportedError(
             f"{where}: {mesh} has no devices: make a mesh with devices of its axes current with hloom.set_mesh, or "
-            f"give one that has devices\n  at {user_line()}"
+            "give one that has devices"
         )
 
 
@@ -202,7 +195,7 @@ def check_layout(layout: Layout | None, where: str) -> None:
     if layout is not None and not (layout.is_row_major and not layout.tiling):
         raise UnsupportedError(
             f"{where}: arrays of users are dense and row-major; {layout} is possible inside of programs only "
-            f"(hloom.config.hloom_target)\n  at {user_line()}"
+            "(hloom.config.hloom_target)"
         )
 
 
@@ -235,7 +228,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
             if taken:
                 raise ValueError(
                     f"with_sharding_constraint: {sharding.spec} contains a manual axes {set(taken)} of mesh "
-                    f"{sharding.mesh}: within shard_map each device has its own part along these\n  at {user_line()}"
+                    f"{sharding.mesh}: within shard_map each device has its own part along these"
                 )
             others = [a for a in sharding.spec.axes() if sharding.mesh.name_to_type[a] is not AxisType.Auto]
             if others:
@@ -251,8 +244,8 @@ def _check_spec_has_mesh(entry: Any, what: str, argument: str) -> None:
     if isinstance(entry, PartitionSpec) and current_mesh().empty:
         raise RuntimeError(
             f"{what} requires a non-empty mesh in context if you are passing `PartitionSpec`s to {argument}. You can "
-            "define a context mesh via `hloom.set_mesh(mesh)`. Alternatively, provide `Sharding`s to "
-            f"{argument} and then the mesh context manager is not required.\n  at {user_line()}"
+            f"define a context mesh via `hloom.set_mesh(mesh)`. Alternatively, provide `Sharding`s to {argument} and "
+            "then the mesh context manager is not required."
         )
 
 
@@ -271,9 +264,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     found = []
     for leaf, entry in zip(leaves, _spread("reshard out_shardings", out_shardings, xs, len(leaves)), strict=True):
         if entry is None:
-            raise ValueError(
-                f"reshard: an out_sharding must be a NamedSharding or a PartitionSpec, not None\n  at {user_line()}"
-            )
+            raise ValueError("reshard: an out_sharding must be a NamedSharding or a PartitionSpec, not None")
         _check_spec_has_mesh(entry, "reshard", "out_shardings")
         sharding = completed(entry, "reshard")
         if isinstance(sharding, NamedSharding):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...hlo.support.tracebacks import hide
+from ...hlo.support.tracebacks import boundaries, hide
 from .devices import MEMORY_KINDS, CpuDevice, check_device, default_device, process_index
 from .mesh import AbstractMesh, AxisType, Mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
@@ -409,3 +409,7 @@ class Shard:
 _HOME = f"{__name__.partition('.')[0]}.sharding"
 for _class in (NamedSharding, Sharding, SingleDeviceSharding):
     _class.__module__ = _HOME
+
+
+for _kind in (Sharding, SingleDeviceSharding, NamedSharding):
+    boundaries(_kind, *[n for n in ("devices_indices_map", "shard_shape", "with_memory_kind") if n in vars(_kind)])

@@ -28,7 +28,6 @@ from ..core import call_of
 from ..execution import compile_module, module_of
 from ..primitive import Call, Primitive
 from ..settings.context import Context, current_context
-from ..source import user_line
 from .devices import CpuDevice, process_index
 from .hlo_shardings import Assignment, assignment_of, from_hlo, to_hlo
 from .inlining import with_open_borders
@@ -103,8 +102,8 @@ def device_set_of(
             what = f"{what} and with device ids {[d.id for d in ids]} on platform CPU"
             if first is not None:
                 raise ValueError(
-                    f"Received incompatible devices for jitted computation. Got {first[0]} and {what}\n"
-                    f"  at {user_line()}\n  Put them on the same devices with hloom.device_put."
+                    f"Received incompatible devices for jitted computation. Got {first[0]} and {what}\n  Put them on "
+                    "the same devices with hloom.device_put."
                 )
             first = what, devices
     return None if first is None else assignment_of(first[1])
@@ -252,7 +251,7 @@ def move(array: Array, sharding: Sharding) -> Array:
     if frozenset(sharding.device_set) != frozenset(array.sharding.device_set):
         raise ValueError(
             f"{array.aval.str_short()} is on the devices {assignment_of(array.sharding.device_set)}, not all of them "
-            f"of this process, and cannot be put on others, {assignment_of(sharding.device_set)}\n  at {user_line()}\n"
+            f"of this process, and cannot be put on others, {assignment_of(sharding.device_set)}\n"
             "  hloom.experimental.multihost_utils.process_allgather gives each process the whole array."
         )
     stored = array._storage if array.aval.is_extended else array

@@ -8,7 +8,6 @@ from typing import Any
 
 from ...hlo.support.records import dataclass
 from ..arrays.array import Array
-from ..source import user_line
 from ..traced import Traced, with_avals
 from ..trees import tree
 from .placed_operations import spmd
@@ -35,7 +34,7 @@ class OverDevices:
             if own is not None and (place is None or not own.is_equivalent_to(place, array.aval.ndim)):
                 raise ValueError(
                     f"Compiled object called with input sharding {own}, but it was compiled with {place} for the "
-                    f"argument {array.aval.str_short()}\n  at {user_line()}"
+                    f"argument {array.aval.str_short()}"
                 )
             given.append(array if place is None else move(array, place))
         return self.run(given)
@@ -75,8 +74,8 @@ def compiled_over_devices(
     for place, want, aval in zip(places, wanted, traced.in_avals, strict=True):
         if place is not None and want is not None and not want.is_equivalent_to(place, aval.ndim):
             raise ValueError(
-                f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: {want},\n"
-                f"arg sharding: {place} for arg type: {aval.str_short()}\n  at {user_line()}"
+                "Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: "
+                f"{want},\narg sharding: {place} for arg type: {aval.str_short()}"
             )
     own = [p if p is not None else w for p, w in zip(places, wanted, strict=True)]
     moves = [(k, w) for k, (p, w) in enumerate(zip(places, wanted, strict=True)) if p is None and w is not None]

@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from ..source import user_line
 from .keys import keystr
 from .library import optree
 from .nodes import (
@@ -156,7 +155,7 @@ def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str = "tree") -> list[Any
         problem = first_difference(treedef, tree, name)
         if problem is None:
             raise
-    raise ValueError(f"{_STRUCTURE_ERROR}{problem}\n  at {user_line()}")
+    raise ValueError(f"{_STRUCTURE_ERROR}{problem}")
 
 
 _STRUCTURE_ERROR = "pytree structure error: "
@@ -178,7 +177,7 @@ def broadcast_prefix(
         if not found:
             raise
         listed = "\n".join(found)
-        raise ValueError(f"Mismatch details ({len(found)} found):\n{listed}\n  at {user_line()}") from None
+        raise ValueError(f"Mismatch details ({len(found)} found):\n{listed}") from None
     return [v for v, subtree in zip(values, subtrees, strict=True) for _ in leaves(subtree)]
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ...hlo.support.tracebacks import boundaries
 from ..errors import TreeDefError
-from ..source import user_line
 from . import tree as _tree
 from .library import optree
 from .nodes import (
@@ -27,6 +27,7 @@ from .paths import data_of_node
 IsLeaf = Callable[[Any], bool] | None
 
 
+@boundaries
 class PyTreeDef:
     """A tree's structure: hashable, compared by value. Made by `structure` and `flatten`.
 
@@ -70,7 +71,7 @@ class PyTreeDef:
             text = str(error)
             if not text.startswith(("Too few leaves for PyTreeSpec", "Too many leaves for PyTreeSpec")):
                 raise
-        raise ValueError(f"{text.replace('PyTreeSpec', 'PyTreeDef')} The structure is {self}\n  at {user_line()}")
+        raise ValueError(f"{text.replace('PyTreeSpec', 'PyTreeDef')} The structure is {self}")
 
     def flatten_up_to(self, xs: Any) -> list[Any]:
         """The subtrees of `xs` at the places of the leaves; ValueError if `xs` has another structure above them."""
@@ -188,7 +189,7 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_
     if len(leaves) != outer.num_leaves * count:
         raise TypeError(
             f"Mismatch: the tree to transpose has the structure\n{_tree.shown(found)}\nwhich is not\n"
-            f"{_tree.shown(outer.compose(inner))}\n  at {user_line()}"
+            f"{_tree.shown(outer.compose(inner))}"
         )
     return _tree.unflatten(inner, [_tree.unflatten(outer, leaves[k::count]) for k in range(count)])
 
@@ -231,12 +232,11 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 def spec_of(value: Any) -> Any:
     """optree's object for a structure; TreeDefError if `value` is something else."""
     if not isinstance(value, PyTreeDef):
-        raise TreeDefError(
-            f"a PyTreeDef is needed, as hloom.tree.structure makes it, not {type(value).__name__}\n  at {user_line()}"
-        )
+        raise TreeDefError(f"a PyTreeDef is needed, as hloom.tree.structure makes it, not {type(value).__name__}")
     return value._spec
 
 
+@boundaries
 class PyTreeRegistry:
     """The known containers, as methods: jax.tree_util.default_registry."""
 

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from ... import numpy as jnp
 from ... import tree
-from ...tracer.source import user_line
 from ...tree_util import register_pytree_node
 
 OptimizerState = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
@@ -93,14 +92,14 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
                 raise TypeError(
                     "optimizer update function was passed a gradient tree that did not match the parameter tree "
                     f"structure with which it was initialized: parameter tree {opt_state.tree_def} and grad tree "
-                    f"{outer}.\n  at {user_line()}"
+                    f"{outer}."
                 )
             found = _packed([update(i, g, s) for g, s in zip(leaves, _states(opt_state), strict=True)], outer)
             for before, after in zip(opt_state.subtree_defs, found.subtree_defs, strict=True):
                 if before != after:
                     raise TypeError(
                         "optimizer update function produced an output structure that did not match its input "
-                        f"structure: input {before} and output {after}.\n  at {user_line()}"
+                        f"structure: input {before} and output {after}."
                     )
             return found
 
@@ -408,9 +407,9 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     """
     steps, sizes = jnp.array(boundaries), jnp.array(values)
     if steps.ndim != 1 or sizes.ndim != 1:
-        raise ValueError(f"boundaries and values must be sequences\n  at {user_line()}")
+        raise ValueError("boundaries and values must be sequences")
     if steps.shape[0] != sizes.shape[0] - 1:
-        raise ValueError(f"boundaries length must be one shorter than values length\n  at {user_line()}")
+        raise ValueError("boundaries length must be one shorter than values length")
     return lambda i: sizes[jnp.sum(i > steps)]
 
 
@@ -425,7 +424,7 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
         return scalar_or_schedule
     if jnp.ndim(scalar_or_schedule) == 0:
         return constant(scalar_or_schedule)
-    raise TypeError(f"a step size is a number or a function, not a {type(scalar_or_schedule)}\n  at {user_line()}")
+    raise TypeError(f"a step size is a number or a function, not a {type(scalar_or_schedule)}")
 
 
 # ---- tools
@@ -498,5 +497,5 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     leaves, outer = tree.flatten(marked_pytree)
     for leaf in leaves:
         if not isinstance(leaf, JoinPoint):
-            raise TypeError(f"each leaf must be a JoinPoint, not a {type(leaf).__name__}\n  at {user_line()}")
+            raise TypeError(f"each leaf must be a JoinPoint, not a {type(leaf).__name__}")
     return _packed([leaf.subtree for leaf in leaves], outer)

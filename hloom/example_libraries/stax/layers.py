@@ -22,7 +22,6 @@ from ...nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softm
 from ...nn.initializers import glorot_normal, normal, ones, zeros
 from ...tracer.arguments import ShapeDtypeStruct
 from ...tracer.jit import eval_shape
-from ...tracer.source import user_line
 
 Shape = tuple[int, ...]
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
@@ -390,8 +389,8 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
         rng = kwargs.get("rng")
         if rng is None:
             raise ValueError(
-                "Dropout layer requires apply_fun to be called with a PRNG key argument\n"
-                f"  at {user_line()}\n  apply_fun(params, inputs, rng=key), with a key such as hloom.random.key(0)"
+                "Dropout layer requires apply_fun to be called with a PRNG key argument\n  apply_fun(params, inputs, "
+                "rng=key), with a key such as hloom.random.key(0)"
             )
         if mode != "train":
             return inputs

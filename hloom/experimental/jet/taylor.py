@@ -17,7 +17,6 @@ from ...autodiff.api import jvp
 from ...lax import exp, lgamma
 from ...numpy.promotion import promote_dtypes_inexact
 from ...tracer import dtypes
-from ...tracer.source import user_line
 
 
 def jet(
@@ -49,16 +48,16 @@ def jet(
     (Array(1., dtype=float32), [Array(1., dtype=float32), Array(1., dtype=float32), Array(1., dtype=float32)])
     """
     if len(primals) != len(series):
-        raise ValueError(f"jet: {len(primals)} primals and {len(series)} series: a series for each\n  at {user_line()}")
+        raise ValueError(f"jet: {len(primals)} primals and {len(series)} series: a series for each")
     lengths = {len(terms) for terms in series}
     if len(lengths) != 1:
-        raise ValueError(f"jet terms have inconsistent lengths for different arguments\n  at {user_line()}")
+        raise ValueError("jet terms have inconsistent lengths for different arguments")
     for i, (x, terms) in enumerate(zip(primals, series, strict=True)):
         if not tree.structure(x) == _LEAF:
-            raise ValueError(f"primal value at position {i} is not an array\n  at {user_line()}")
+            raise ValueError(f"primal value at position {i} is not an array")
         for j, term in enumerate(terms):
             if not tree.structure(term) == _LEAF:
-                raise ValueError(f"term {j} for argument {i} is not an array\n  at {user_line()}")
+                raise ValueError(f"term {j} for argument {i} is not an array")
     (order,) = lengths
     curves = [_Curve(x, terms, factorial_scaled) for x, terms in zip(primals, series, strict=True)]
 

@@ -25,7 +25,6 @@ from ...tracer import dtypes
 from ...tracer.arrays.array import as_value
 from ...tracer.arrays.operators import ArrayBase
 from ...tracer.jit import jit
-from ...tracer.source import user_line
 
 Function = Callable[..., Any]
 
@@ -100,14 +99,13 @@ def odeint(
     for arg in tree.leaves(args):
         if not isinstance(arg, ArrayBase | np.ndarray | np.generic | bool | int | float | complex):
             raise TypeError(
-                f"The contents of odeint *args must be arrays or scalars, but got {arg!r}, a {type(arg).__name__}\n"
-                f"  at {user_line()}"
+                f"The contents of odeint *args must be arrays or scalars, but got {arg!r}, a {type(arg).__name__}"
             )
     if not isinstance(t, ArrayBase | np.ndarray) or not jnp.issubdtype(t.dtype, jnp.floating):
-        raise TypeError(f"t must be an array of floats, but got {t!r}\n  at {user_line()}")
+        raise TypeError(f"t must be an array of floats, but got {t!r}")
     times = jnp.asarray(t)
     if times.ndim != 1 or not times.shape[0]:
-        raise ValueError(f"t must be a vector with at least one time, not of shape {times.shape}\n  at {user_line()}")
+        raise ValueError(f"t must be a vector with at least one time, not of shape {times.shape}")
     y0 = tree.map(lambda leaf: promote_dtypes_inexact(leaf)[0], y0)
     converted, captured = closure_convert(func, y0, times[0], *args)
     leaves, structure = tree.flatten((args, tuple(captured)))

@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import Any
 
 from ... import numpy as jnp
+from ...hlo.support.tracebacks import boundaries
 from ...tracer.arrays.array import as_value
 from ...tracer.errors import OperandError
-from ...tracer.source import user_line
 from ...tree_util import register_pytree_node
 
 
@@ -39,6 +39,7 @@ def _rules() -> Any:
     return import_module(".operators", __package__)
 
 
+@boundaries
 class JAXSparse:
     """The common base of sparse arrays.
 
@@ -125,7 +126,7 @@ class JAXSparse:
         return self.shape[0]
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(f"{self!r} is sparse\n  at {user_line()}\n  todense() gives a dense array.")
+        raise TypeError(f"{self!r} is sparse\n  todense() gives a dense array.")
 
     def __neg__(self) -> Any:
         return _rules().with_data(self, -self.data)
@@ -171,6 +172,7 @@ def _arrays(name: str, values: Sequence[Any]) -> list[Any]:
     return [as_value(jnp.asarray(v)) for v in values]
 
 
+@boundaries
 class BCOO(JAXSparse):
     """A sparse array in coordinates, with batch and dense dimensions. A pytree.
 
@@ -203,7 +205,7 @@ class BCOO(JAXSparse):
         if n_batch < 0 or n_dense < 0 or n_batch + n_sparse + n_dense != len(sizes):
             raise OperandError(
                 f"BCOO of data {data.aval.str_short()} and indices {indices.aval.str_short()} cannot have the shape "
-                f"{sizes}: data are [*batch, nse, *dense], indices [*batch, nse, n_sparse]\n  at {user_line()}",
+                f"{sizes}: data are [*batch, nse, *dense], indices [*batch, nse, n_sparse]",
                 "sparse_shape",
             )
         batch, dense = sizes[:n_batch], sizes[n_batch + n_sparse :]
@@ -239,7 +241,7 @@ class BCOO(JAXSparse):
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCOO:
         """The sparse array of one of SciPy's."""
         if n_dense or n_batch:
-            raise NotImplementedError(f"BCOO.from_scipy_sparse with nonzero n_dense/n_batch\n  at {user_line()}")
+            raise NotImplementedError("BCOO.from_scipy_sparse with nonzero n_dense/n_batch")
         found = mat.tocoo()
         indices = jnp.stack([jnp.asarray(found.row), jnp.asarray(found.col)], -1).astype(index_dtype or jnp.int32)
         return cls((jnp.asarray(found.data), indices), shape=found.shape)
@@ -270,11 +272,12 @@ class BCOO(JAXSparse):
     def reshape(self, *args: Any, **kwargs: Any) -> BCOO:
         """The array with another shape of the same size; batch and dense dimensions must stay."""
         if kwargs:
-            raise TypeError(f"reshape takes no arguments by name: {sorted(kwargs)}\n  at {user_line()}")
+            raise TypeError(f"reshape takes no arguments by name: {sorted(kwargs)}")
         sizes = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
         return _rules().reshape(self, sizes)  # type: ignore[no-any-return]
 
 
+@boundaries
 class BCSR(JAXSparse):
     """A sparse array in compressed rows, with batch and dense dimensions: BCSR((data, indices, indptr), shape=...).
 
@@ -305,7 +308,7 @@ class BCSR(JAXSparse):
             raise OperandError(
                 f"BCSR of data {data.aval.str_short()}, indices {indices.aval.str_short()} and indptr "
                 f"{indptr.aval.str_short()} cannot have the shape {sizes}: data are [*batch, nse, *dense], indices "
-                f"[*batch, nse], indptr [*batch, rows + 1]\n  at {user_line()}",
+                "[*batch, nse], indptr [*batch, rows + 1]",
                 "sparse_shape",
             )
         batch, dense, nse = sizes[:n_batch], sizes[n_batch + 2 :], indices.shape[-1]
@@ -345,7 +348,7 @@ class BCSR(JAXSparse):
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
         """The sparse array of one of SciPy's."""
         if n_dense or n_batch:
-            raise NotImplementedError(f"BCSR.from_scipy_sparse with nonzero n_dense/n_batch\n  at {user_line()}")
+            raise NotImplementedError("BCSR.from_scipy_sparse with nonzero n_dense/n_batch")
         found = mat.tocsr()
         places, indptr = (jnp.asarray(p).astype(index_dtype or jnp.int32) for p in (found.indices, found.indptr))
         return cls((jnp.asarray(found.data), places, indptr), shape=found.shape)
@@ -357,6 +360,10 @@ class BCSR(JAXSparse):
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """Each place once, in order."""
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
+
+
+for _kind in (BCOO, BCSR):
+    boundaries(_kind, "__init__")
 
 
 def _register(kind: Any, names: tuple[str, ...]) -> None:

@@ -14,7 +14,6 @@ from ...hlo.errors import UnsupportedError
 from ...tracer.arguments import ShapeDtypeStruct
 from ...tracer.arrays.operators import ArrayBase
 from ...tracer.jit import eval_shape
-from ...tracer.source import user_line
 from .arrays import BCOO
 from .layout import bcoo_update_layout
 
@@ -53,8 +52,8 @@ def bcoo_conv_general_dilated(
     for operand in (lhs, rhs):
         if not isinstance(operand, BCOO | ArrayBase | np.ndarray):
             raise TypeError(
-                f"bcoo_conv_general_dilated: input of type {type(operand).__name__} not recognized: a BCOO or an array "
-                f"is needed\n  at {user_line()}"
+                f"bcoo_conv_general_dilated: input of type {type(operand).__name__} not recognized: a BCOO or an "
+                "array is needed"
             )
     rank = lhs.ndim - 2
     result = eval_shape(
@@ -75,8 +74,7 @@ def bcoo_conv_general_dilated(
         other.append(f"leading dimensions other than (1, 1): {lhs.shape[:2]}, {rhs.shape[:2]}")
     if other:
         raise UnsupportedError(
-            f"bcoo_conv_general_dilated with {', '.join(other)}: convert the sparse operands with todense()\n"
-            f"  at {user_line()}"
+            f"bcoo_conv_general_dilated with {', '.join(other)}: convert the sparse operands with todense()"
         )
     pads = lax.padtype_to_pads(lhs.shape[2:], rhs.shape[2:], ones, padding) if isinstance(padding, str) else padding
     (values, places), (weights, offsets) = _specified(lhs), _specified(rhs)

@@ -14,7 +14,6 @@ from ...extend.primitive import Primitive
 from ...tracer.arrays.array import as_value
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
-from ...tracer.source import user_line
 
 
 def spsolve(
@@ -43,7 +42,7 @@ def spsolve(
     """
     values, columns, starts, right = (as_value(v) for v in (data, indices, indptr, b))
     shapes = ", ".join(v.aval.str_short() for v in (values, columns, starts, right))
-    where = f"got data, indices, indptr, b of {shapes}\n  at {user_line()}"
+    where = f"got data, indices, indptr, b of {shapes}"
     if values.aval.dtype != right.aval.dtype:
         raise ValueError(f"spsolve: data and b must have one dtype; {where}")
     if not np.issubdtype(columns.aval.dtype, np.integer) or not np.issubdtype(starts.aval.dtype, np.integer):
@@ -53,7 +52,7 @@ def spsolve(
     if starts.aval.size != right.aval.size + 1 or values.aval.shape != columns.aval.shape:
         raise ValueError(f"spsolve: the sizes are not those of a square matrix in CSR format; {where}")
     if reorder not in (0, 1, 2, 3):
-        raise ValueError(f"spsolve: reorder must be 0, 1, 2 or 3, not {reorder!r}\n  at {user_line()}")
+        raise ValueError(f"spsolve: reorder must be 0, 1, 2 or 3, not {reorder!r}")
     float(tol)
     found: Value = _spsolve.bind(values, columns, starts, right, transpose=False)
     return found

@@ -15,7 +15,6 @@ from ...autodiff.vmap import vmap
 from ...tracer.arrays.array import Array
 from ...tracer.compound import compound
 from ...tracer.errors import OperandError
-from ...tracer.source import user_line
 from .arrays import BCOO, BCSR, SparseEfficiencyError
 
 
@@ -54,9 +53,7 @@ def spread(mask: Any, data: Any) -> Any:
 def number_of(name: str, count: Any) -> int:
     """A number of elements that must be known."""
     if not isinstance(count, Array):
-        raise ValueError(
-            f"{name}: the number of elements must be given by nse= where values are traced\n  at {user_line()}"
-        )
+        raise ValueError(f"{name}: the number of elements must be given by nse= where values are traced")
     return int(count)
 
 
@@ -77,9 +74,7 @@ def bcoo_fromdense(
     dense = jnp.asarray(mat)
     n_sparse = dense.ndim - n_batch - n_dense
     if n_batch < 0 or n_dense < 0 or n_sparse < 0:
-        raise ValueError(
-            f"n_batch={n_batch} and n_dense={n_dense} do not fit {dense.aval.str_short()}\n  at {user_line()}"
-        )
+        raise ValueError(f"n_batch={n_batch} and n_dense={n_dense} do not fit {dense.aval.str_short()}")
     batch, sizes = dense.shape[:n_batch], dense.shape[n_batch : n_batch + n_sparse]
     total = math.prod(sizes)
     is_there = (dense != 0).any(tuple(range(n_batch + n_sparse, dense.ndim))).reshape(*batch, total)
@@ -139,9 +134,7 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
     """
     dense = jnp.asarray(arr)
     if dense.shape != sparr.shape:
-        raise OperandError(
-            f"bcoo_extract: the shapes {sparr.shape} and {dense.shape} differ\n  at {user_line()}", "sparse_shape"
-        )
+        raise OperandError(f"bcoo_extract: the shapes {sparr.shape} and {dense.shape} differ", "sparse_shape")
 
     def of_one(indices: Any, values: Any) -> Any:
         if not sparr._sizes:
@@ -253,13 +246,11 @@ def bcoo_update_layout(
     wanted_batch = mat.n_batch if n_batch is None else n_batch
     wanted_dense = mat.n_dense if n_dense is None else n_dense
     if wanted_batch < 0 or wanted_dense < 0 or wanted_batch + wanted_dense > mat.ndim:
-        raise ValueError(
-            f"n_batch={wanted_batch} and n_dense={wanted_dense} do not fit the shape {mat.shape}\n  at {user_line()}"
-        )
+        raise ValueError(f"n_batch={wanted_batch} and n_dense={wanted_dense} do not fit the shape {mat.shape}")
     if wanted_batch > mat.n_batch or wanted_dense > mat.n_dense:
         message = f"update_layout of {mat!r} to n_batch={wanted_batch}, n_dense={wanted_dense} makes it larger"
         if on_inefficient == "error":
-            raise SparseEfficiencyError(f"{message}\n  at {user_line()}\n  on_inefficient=None allows it.")
+            raise SparseEfficiencyError(f"{message}\n  on_inefficient=None allows it.")
         if on_inefficient == "warn":
             import warnings
 
@@ -305,7 +296,7 @@ def _batch_to_sparse(mat: BCOO) -> BCOO:
 
 def compressed(mat: BCOO) -> BCSR:
     if mat.n_sparse != 2:
-        raise OperandError(f"a BCSR array has two sparse dimensions, not as {mat!r}\n  at {user_line()}", "bcsr")
+        raise OperandError(f"a BCSR array has two sparse dimensions, not as {mat!r}", "bcsr")
     mat = mat if mat.indices_sorted else bcoo_sort_indices(mat)
     rows = mat._sizes[0]
 

@@ -20,7 +20,6 @@ from ...tracer.arrays.array import as_value
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
 from ...tracer.jit import jit
-from ...tracer.source import user_line
 
 Product = Callable[[Any], Any]
 
@@ -55,7 +54,7 @@ def lobpcg_standard(
     product, search = (matrix, _of_a_function) if callable(A) else (partial(_times, matrix), _of_a_matrix)
     wrong = _wrong(product, columns)
     if wrong is not None:
-        raise ValueError(f"lobpcg_standard: {wrong}\n  at {user_line()}")
+        raise ValueError(f"lobpcg_standard: {wrong}")
     found: tuple[Value, Value, Value] = search(matrix, columns, m, tol)
     return found
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
+from ...hlo.support.tracebacks import boundaries
 from ...tracer.errors import OperandError
-from ...tracer.source import user_line
 from ...tree_util import register_pytree_node
 from .arrays import BCOO, BCSR, JAXSparse, _arrays
 from .layout import bcoo_fromdense
@@ -27,6 +27,7 @@ class COOInfo(NamedTuple):
     cols_sorted: bool = False
 
 
+@boundaries
 class Matrix(JAXSparse):
     """The common base of COO, CSR and CSC."""
 
@@ -44,8 +45,7 @@ class Matrix(JAXSparse):
         self.shape = tuple(int(n) for n in shape)
         if len(self.shape) != 2:
             raise OperandError(
-                f"{type(self).__name__}: a matrix has two dimensions, not the shape {self.shape}\n  at {user_line()}",
-                "sparse_shape",
+                f"{type(self).__name__}: a matrix has two dimensions, not the shape {self.shape}", "sparse_shape"
             )
         for name, part in zip(self._parts, _arrays(type(self).__name__, parts), strict=True):
             setattr(self, name, part)
@@ -103,9 +103,7 @@ class Matrix(JAXSparse):
 
     def _swapped(self, axes: Sequence[int] | None) -> None:
         if axes is not None and tuple(a % 2 for a in axes) != (1, 0):
-            raise UnsupportedError(
-                f"{type(self).__name__}.transpose: axes={tuple(axes)}; a matrix has one transpose\n  at {user_line()}"
-            )
+            raise UnsupportedError(f"{type(self).__name__}.transpose: axes={tuple(axes)}; a matrix has one transpose")
 
     def __repr__(self) -> str:
         if not hasattr(self.data, "shape"):
@@ -151,12 +149,11 @@ def _as_bcoo(x: Any) -> Any:
 def _matrix(mat: Any) -> Any:
     dense = jnp.asarray(mat)
     if dense.ndim != 2:
-        raise OperandError(
-            f"a matrix is needed, not an array of shape {dense.shape}\n  at {user_line()}", "sparse_shape"
-        )
+        raise OperandError(f"a matrix is needed, not an array of shape {dense.shape}", "sparse_shape")
     return dense
 
 
+@boundaries
 class COO(Matrix):
     """A sparse matrix in coordinates: COO((data, row, col), shape=...). A pytree.
 
@@ -212,6 +209,7 @@ class COO(Matrix):
         return COO((self.data, self.col, self.row), shape=self.shape[::-1], **order)
 
 
+@boundaries
 class CSR(Matrix):
     """A sparse matrix in compressed rows: CSR((data, indices, indptr), shape=...). A pytree.
 
@@ -244,6 +242,7 @@ class CSR(Matrix):
         return CSC((self.data, self.indices, self.indptr), shape=self.shape[::-1])
 
 
+@boundaries
 class CSC(Matrix):
     """A sparse matrix in compressed columns: CSC((data, indices, indptr), shape=...), the transpose of a CSR matrix.
 
@@ -290,6 +289,9 @@ def _register(kind: Any) -> None:
 
 for _kind in (COO, CSR, CSC):
     _register(_kind)
+
+for _base in (Matrix, COO):
+    boundaries(_base, "__init__")
 
 
 # ---- functions
@@ -398,8 +400,7 @@ def _product(name: str, mat: Matrix, dense: Any, transpose: bool, rank: int) -> 
     left = mat.shape[0 if transpose else 1]
     if other.ndim != rank or other.shape[0] != left:
         raise OperandError(
-            f"{name}: {mat!r}{'.T' if transpose else ''} and an array of shape {other.shape} have no product\n"
-            f"  at {user_line()}",
+            f"{name}: {mat!r}{'.T' if transpose else ''} and an array of shape {other.shape} have no product",
             "sparse_shape",
         )
     return (mat.transpose() if transpose else mat) @ other

@@ -24,7 +24,6 @@ from ...tracer.arrays.operators import ArrayBase
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
-from ...tracer.source import user_line
 from ...tracer.tracer import Tracer
 from .arrays import BCOO, BCSR, JAXSparse
 from .layout import (
@@ -78,12 +77,12 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     order = [operator.index(d) for d in permutation]
     k, n = mat.n_batch, mat.n_batch + mat.n_sparse
     if sorted(order) != list(range(mat.ndim)):
-        raise ValueError(f"transpose: {order} is not a permutation of {mat.ndim} dimensions\n  at {user_line()}")
+        raise ValueError(f"transpose: {order} is not a permutation of {mat.ndim} dimensions")
     batch, sparse, dense = order[:k], order[k:n], order[n:]
     if sorted(batch) != list(range(k)) or sorted(sparse) != list(range(k, n)):
         raise UnsupportedError(
-            f"transpose of {mat!r} by {order}: it mixes batch, sparse and dense dimensions\n  at {user_line()}\n"
-            "  update_layout makes them sparse."
+            f"transpose of {mat!r} by {order}: it mixes batch, sparse and dense dimensions\n  update_layout makes "
+            "them sparse."
         )
     data = jnp.transpose(mat.data, [*batch, k, *[d - mat.n_sparse + 1 for d in dense]])
     indices = jnp.transpose(mat.indices, [*batch, k, k + 1])[..., np.array([d - k for d in sparse], int)]
@@ -114,7 +113,7 @@ def bcoo_broadcast_in_dim(
     """
     places = list(broadcast_dimensions)
     if len(places) != mat.ndim or sorted(set(places)) != places:
-        raise ValueError(f"broadcast_dimensions {places} do not fit {mat!r}\n  at {user_line()}")
+        raise ValueError(f"broadcast_dimensions {places} do not fit {mat!r}")
     k, n = mat.n_batch, mat.n_batch + mat.n_sparse
     sparse = places[k:n]
     first = places[k] if k < len(places) else len(shape)
@@ -158,13 +157,13 @@ def bcoo_reshape(
         mat = bcoo_transpose(mat, permutation=dimensions)
     sizes = [int(n) for n in new_sizes]
     if math.prod(sizes) != mat.size:
-        raise OperandError(f"reshape: cannot reshape {mat!r} to {tuple(sizes)}\n  at {user_line()}", "sparse_reshape")
+        raise OperandError(f"reshape: cannot reshape {mat!r} to {tuple(sizes)}", "sparse_reshape")
     batch, dense = math.prod(mat._batch()), math.prod(mat.data.shape[mat.n_batch + 1 :])
     first, last = _prefix(sizes, batch) if mat.n_batch else 0, len(sizes)
     if mat.n_dense:
         last -= _prefix(sizes[::-1], dense)
     if first > last:
-        raise UnsupportedError(f"reshape of {mat!r} to {tuple(sizes)} mixes its layout\n  at {user_line()}")
+        raise UnsupportedError(f"reshape of {mat!r} to {tuple(sizes)} mixes its layout")
     lead, inner, tail = sizes[:first], sizes[first:last], sizes[last:]
     flat: Any = 0
     for d, size in enumerate(mat._sizes):
@@ -190,9 +189,7 @@ def _prefix(sizes: Sequence[int], wanted: int) -> int:
             return k
         product *= size
     if product != wanted:
-        raise UnsupportedError(
-            f"reshape of a sparse array to {tuple(sizes)}: its batch and dense dimensions must stay\n  at {user_line()}"
-        )
+        raise UnsupportedError(f"reshape of a sparse array to {tuple(sizes)}: its batch and dense dimensions must stay")
     return len(sizes)
 
 
@@ -214,7 +211,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """
     gone = {canonical_axis(d, arr.ndim) for d in dimensions}
     if any(arr.shape[d] != 1 for d in gone):
-        raise ValueError(f"squeeze: dimensions {tuple(dimensions)} of {arr!r} must have size 1\n  at {user_line()}")
+        raise ValueError(f"squeeze: dimensions {tuple(dimensions)} of {arr!r} must have size 1")
     k, n = arr.n_batch, arr.n_batch + arr.n_sparse
     kept = [d for d in range(arr.n_sparse) if d + k not in gone]
     keep = inside(arr)
@@ -260,7 +257,7 @@ def bcoo_slice(
     """
     steps = [1] * mat.ndim if strides is None else list(strides)
     if not len(start_indices) == len(limit_indices) == len(steps) == mat.ndim:
-        raise ValueError(f"slice: each dimension of {mat!r} needs a start, a limit and a stride\n  at {user_line()}")
+        raise ValueError(f"slice: each dimension of {mat!r} needs a start, a limit and a stride")
     cuts = [slice(a, b, s) for a, b, s in zip(start_indices, limit_indices, steps)]
     k, n = mat.n_batch, mat.n_batch + mat.n_sparse
     data, indices = mat.data[(*cuts[:k], slice(None), *cuts[n:])], mat.indices[tuple(cuts[:k])]
@@ -289,10 +286,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     """
     sizes = [operator.index(n) for n in slice_sizes]
     if not len(start_indices) == len(sizes) == mat.ndim or any(not 0 <= n <= m for n, m in zip(sizes, mat.shape)):
-        raise ValueError(
-            f"bcoo_dynamic_slice: each dimension of {mat!r} needs a start and a size in it, not {sizes}\n"
-            f"  at {user_line()}"
-        )
+        raise ValueError(f"bcoo_dynamic_slice: each dimension of {mat!r} needs a start and a size in it, not {sizes}")
     k, n = mat.n_batch, mat.n_batch + mat.n_sparse
     starts = []
     for first, extent, length in zip(map(jnp.asarray, start_indices), mat.shape, sizes):
@@ -326,7 +320,7 @@ def getitem(x: Any, index: Any) -> Any:
         return _like_matrix(x, _chosen(getitem(mat, chosen.basic), chosen))
     count = sum(i is not None and i is not Ellipsis for i in given)
     if count > mat.ndim or sum(i is Ellipsis for i in given) > 1:
-        raise IndexError(f"too many indices for {x!r}: {index}\n  at {user_line()}")
+        raise IndexError(f"too many indices for {x!r}: {index}")
     full = [slice(None)] * (mat.ndim - count)
     if Ellipsis in [i for i in given if not hasattr(i, "shape")]:
         at = next(k for k, i in enumerate(given) if i is Ellipsis)
@@ -353,7 +347,7 @@ def getitem(x: Any, index: Any) -> Any:
         else:
             place = operator.index(item)
             if not -mat.shape[d] <= place < mat.shape[d]:
-                raise IndexError(f"index {place} is out of bounds for {x!r}\n  at {user_line()}")
+                raise IndexError(f"index {place} is out of bounds for {x!r}")
             place %= mat.shape[d]
             starts.append(place)
             limits.append(place + 1)
@@ -394,7 +388,7 @@ def _chosen(block: BCOO, index: ArrayIndex) -> BCOO:
         columns.append(jnp.broadcast_to(place, index.joint).reshape(-1).astype(block.indices.dtype))
     count = math.prod(index.joint)
     if count and 0 in sizes:
-        raise IndexError(f"index is out of bounds for an axis of size 0\n  at {user_line()}")
+        raise IndexError("index is out of bounds for an axis of size 0")
     numbers = jnp.arange(count, dtype=block.indices.dtype)
     ones = made(jnp.ones(count, block.dtype), jnp.stack([numbers, *columns], -1), [count, *sizes], unique=True)
     contracted = tuple(range(1, len(sizes) + 1))
@@ -417,14 +411,14 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """
     mats = list(operands)
     if len({(m.n_batch, m.n_sparse, m.n_dense) for m in mats}) != 1:
-        raise OperandError(f"concatenate: the layouts of {mats} differ\n  at {user_line()}", "sparse_layout")
+        raise OperandError(f"concatenate: the layouts of {mats} differ", "sparse_layout")
     first = mats[0]
     d, k, n = canonical_axis(dimension, first.ndim), first.n_batch, first.n_batch + first.n_sparse
     if any(m.shape[:d] + m.shape[d + 1 :] != first.shape[:d] + first.shape[d + 1 :] for m in mats):
-        raise OperandError(f"concatenate: the shapes of {mats} differ\n  at {user_line()}", "sparse_shape")
+        raise OperandError(f"concatenate: the shapes of {mats} differ", "sparse_shape")
     if not k <= d < n:
         if d >= n:
-            raise UnsupportedError(f"concatenate of {first!r} along a dense dimension\n  at {user_line()}")
+            raise UnsupportedError(f"concatenate of {first!r} along a dense dimension")
         most = max(m.nse for m in mats)
         mats = [_with_nse(m, most) for m in mats]
         data = jnp.concatenate([m.data for m in mats], d)
@@ -530,9 +524,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
     if dense.ndim == 0:
         return sp_mat.data * dense
     if dense.ndim > sp_mat.ndim or any(a not in (1, b) for a, b in zip(dense.shape[::-1], sp_mat.shape[::-1])):
-        raise OperandError(
-            f"multiply: {dense.aval.str_short()} does not broadcast to {sp_mat!r}\n  at {user_line()}", "sparse_shape"
-        )
+        raise OperandError(f"multiply: {dense.aval.str_short()} does not broadcast to {sp_mat!r}", "sparse_shape")
     dense = dense.reshape(*[1] * (sp_mat.ndim - dense.ndim), *dense.shape)
     k, n = sp_mat.n_batch, sp_mat.n_batch + sp_mat.n_sparse
     dense = jnp.broadcast_to(dense, (*sp_mat._batch(), *dense.shape[k:]))
@@ -559,7 +551,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
             shape = jnp.broadcast_shapes(lhs.shape, rhs.shape)
         except ValueError:
             raise OperandError(
-                f"multiply: the shapes of {lhs!r} and {rhs!r} do not broadcast\n  at {user_line()}", "sparse_shape"
+                f"multiply: the shapes of {lhs!r} and {rhs!r} do not broadcast", "sparse_shape"
             ) from None
         lhs, rhs = (_with_batch(m, shape, 0) for m in (lhs, rhs))
     batch, dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
@@ -587,7 +579,7 @@ def multiply(x: Any, other: Any) -> Any:
 
 def divide(x: Any, other: Any) -> Any:
     if isinstance(other, JAXSparse):
-        raise UnsupportedError(f"{x!r} / {other!r}: elements that are 0 would be divided by 0\n  at {user_line()}")
+        raise UnsupportedError(f"{x!r} / {other!r}: elements that are 0 would be divided by 0")
     return with_data(x, bcoo_multiply_dense(as_coordinates(x), 1 / jnp.asarray(other)))
 
 
@@ -598,12 +590,12 @@ def add(x: Any, other: Any) -> Any:
         if jnp.ndim(other) == 0 and not hasattr(other, "aval") and other == 0:
             return x
         raise UnsupportedError(
-            f"Addition between {x!r} and a dense array is not implemented: the sum would be dense\n  at {user_line()}\n"
-            "  todense() makes the array dense."
+            f"Addition between {x!r} and a dense array is not implemented: the sum would be dense\n  todense() makes "
+            "the array dense."
         )
     a, b = as_coordinates(x), as_coordinates(other)
     if a.shape != b.shape:
-        raise OperandError(f"add: the shapes of {x!r} and {other!r} differ\n  at {user_line()}", "sparse_shape")
+        raise OperandError(f"add: the shapes of {x!r} and {other!r} differ", "sparse_shape")
     batch, dense = min(a.n_batch, b.n_batch), min(a.n_dense, b.n_dense)
     a, b = (bcoo_update_layout(m, n_batch=batch, n_dense=dense) for m in (a, b))
     dtype = jnp.promote_types(a.dtype, b.dtype)
@@ -635,9 +627,7 @@ def bcoo_dot_general(
     (lc, rc), (lb, rb) = [[tuple(map(int, s)) for s in pair] for pair in dimension_numbers]
     for a, b in zip((*lc, *lb), (*rc, *rb), strict=True):
         if lhs.shape[a] != rhs.shape[b]:
-            raise OperandError(
-                f"dot_general: dimension {a} of {lhs.shape} and {b} of {rhs.shape} differ\n  at {user_line()}", "dot"
-            )
+            raise OperandError(f"dot_general: dimension {a} of {lhs.shape} and {b} of {rhs.shape} differ", "dot")
     if isinstance(lhs, JAXSparse) and isinstance(rhs, JAXSparse):
         return _sparse_product(as_coordinates(lhs), as_coordinates(rhs), lc, rc, lb, rb)
     if isinstance(lhs, JAXSparse):
@@ -761,7 +751,7 @@ def matmul(x: Any, y: Any) -> Any:
     if not isinstance(y, JAXSparse):
         y = jnp.asarray(y)
     if not x.ndim or not y.ndim:
-        raise OperandError(f"matmul of {x!r} and {y!r}: scalars are not matrices\n  at {user_line()}", "matmul")
+        raise OperandError(f"matmul of {x!r} and {y!r}: scalars are not matrices", "matmul")
     inner = (x.ndim - 1, max(y.ndim - 2, 0))
     if y.ndim <= 2 or (x.ndim <= 2 and not isinstance(y, JAXSparse)):
         found = bcoo_dot_general(x, y, dimension_numbers=(((inner[0],), (inner[1],)), ((), ())))
@@ -822,7 +812,7 @@ def power(x: Any, exponent: Any) -> Any:
         what = f"integer_pow with non-positive exponent {exponent}" if isinstance(exponent, int) else "pow"
         raise UnsupportedError(
             f"sparse rule for {what} is not implemented because it would result in dense output: {x!r} ** "
-            f"{exponent!r}\n  at {user_line()}\n  todense() makes an array dense."
+            f"{exponent!r}\n  todense() makes an array dense."
         )
     found = unique(x)
     return with_data(found, found.data**exponent)
@@ -876,6 +866,4 @@ def _in_format(found: BCOO, name: str) -> Any:
         return compressed(found)
     if name in ("coo", "csr", "csc"):
         return getattr(import_module(".matrices", __package__), name.upper()).from_bcoo(found)
-    raise ValueError(
-        f"sparse_format={name!r}: there are 'bcoo', 'bcsr', 'coo', 'csr' and 'csc'\n  at {user_line()}"
-    )
+    raise ValueError(f"sparse_format={name!r}: there are 'bcoo', 'bcsr', 'coo', 'csr' and 'csc'")

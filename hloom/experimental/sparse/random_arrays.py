@@ -9,7 +9,6 @@ from typing import Any
 from ... import numpy as jnp
 from ... import random
 from ...tracer.dtypes import canonical_dtype, default_float
-from ...tracer.source import user_line
 from .arrays import BCOO
 
 
@@ -41,12 +40,12 @@ def random_bcoo(
     sizes = tuple(int(n) for n in shape)
     end = len(sizes) - n_dense
     if not 0 <= n_batch <= end:
-        raise ValueError(f"random_bcoo: {n_batch=} and {n_dense=} of the shape {sizes}\n  at {user_line()}")
+        raise ValueError(f"random_bcoo: {n_batch=} and {n_dense=} of the shape {sizes}")
     batch, sparse, dense = sizes[:n_batch], sizes[n_batch:end], sizes[end:]
     places = math.prod(sparse)
     count = math.ceil(nse * places) if 0 <= nse < 1 else int(nse)
     if count < 0 or (unique_indices and count > places):
-        raise ValueError(f"random_bcoo: got {nse=}, expected to be between 0 and {places}\n  at {user_line()}")
+        raise ValueError(f"random_bcoo: got {nse=}, expected to be between 0 and {places}")
     for_places, for_data = random.split(key)
     batches = math.prod(batch)
     if unique_indices:

@@ -18,7 +18,6 @@ from ...hlo.errors import UnsupportedError
 from ...jaxpr.view import make_jaxpr
 from ...tracer.arguments import ShapeDtypeStruct
 from ...tracer.errors import TreeStructureError
-from ...tracer.source import user_line
 from ...tracer.tracer import Tracer
 from . import operators as rules
 from .arrays import BCOO, BCSR, JAXSparse
@@ -89,7 +88,7 @@ def _evaluate(jaxpr: Any, consts: Any, args: Any) -> list[Any]:
             why = " because it would result in dense output" if eqn.primitive.name in _DENSE else ""
             raise UnsupportedError(
                 f"sparse rule for {eqn.primitive.name} is not implemented{why}. It is applied to "
-                f"{[x for x in operands if _is_sparse(x)]}\n  at {user_line()}\n  todense() makes an array dense."
+                f"{[x for x in operands if _is_sparse(x)]}\n  todense() makes an array dense."
             )
         results = list(found) if isinstance(found, list | tuple) else [found]
         known.update(zip(eqn.outvars, results, strict=True))
@@ -114,14 +113,14 @@ def _elementwise(function: Function) -> Function:
 def _arctangent(x: Any, y: Any, **_: Any) -> Any:
     """atan(x) is atan2(x, 1): it keeps 0 where the second number is positive."""
     if not _is_sparse(x) or isinstance(y, Tracer) or _is_sparse(y) or jnp.ndim(y) or not y > 0:
-        raise UnsupportedError(f"sparsify: atan2 of {x!r} and {y!r} is not sparse\n  at {user_line()}")
+        raise UnsupportedError(f"sparsify: atan2 of {x!r} and {y!r} is not sparse")
     found = rules.unique(x)
     return with_data(found, jnp.arctan2(found.data, y))
 
 
 def _complex(x: Any, y: Any, **_: Any) -> Any:
     if not (_is_sparse(x) and _is_sparse(y)):
-        raise UnsupportedError(f"sparsify: complex of sparse and dense arrays\n  at {user_line()}")
+        raise UnsupportedError("sparsify: complex of sparse and dense arrays")
     if _same_places(x, y):  # the parts of one array
         return with_data(x, lax.complex(x.data, y.data))
     return rules.add(*(with_data(part, part.data * unit) for part, unit in ((x, 1 + 0j), (y, 1j))))
@@ -148,7 +147,7 @@ def _same_places(x: Any, y: Any) -> bool:
 
 def _divide(x: Any, y: Any, **_: Any) -> Any:
     if not _is_sparse(x):
-        raise UnsupportedError(f"sparsify: division by {y!r}\n  at {user_line()}")
+        raise UnsupportedError(f"sparsify: division by {y!r}")
     return rules.divide(x, y)
 
 
@@ -186,7 +185,7 @@ def _slice(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any = Non
 
 def _concatenate(*xs: Any, dimension: int, **_: Any) -> Any:
     if not all(_is_sparse(x) for x in xs):
-        raise UnsupportedError(f"sparsify: concatenate of sparse and dense arrays\n  at {user_line()}")
+        raise UnsupportedError("sparsify: concatenate of sparse and dense arrays")
     return rules.bcoo_concatenate([rules.as_coordinates(x) for x in xs], dimension=dimension)
 
 
@@ -244,7 +243,7 @@ def _scan(*operands: Any, jaxpr: Any, num_consts: int, num_carry: int, **params:
 
 def _no_sparse(values: Any, what: str) -> None:
     if sparse := [x for x in values if _is_sparse(x)]:
-        raise UnsupportedError(f"sparsify: sparse arrays cannot be {what} scan: {sparse}\n  at {user_line()}")
+        raise UnsupportedError(f"sparsify: sparse arrays cannot be {what} scan: {sparse}")
 
 
 _DENSE = frozenset(
@@ -365,7 +364,7 @@ def _jacobian(transformation: Function, fun: Function, argnums: Any, has_aux: bo
         x = rules.as_coordinates(argument)
         lead = derivative.ndim - x.data.ndim
         if isinstance(argument, BCSR) or x.n_batch:
-            raise UnsupportedError(f"the Jacobian by {argument!r}: BCOO without batches has one\n  at {user_line()}")
+            raise UnsupportedError(f"the Jacobian by {argument!r}: BCOO without batches has one")
         shape = (*derivative.shape[:lead], *x.shape)
         indices = jnp.broadcast_to(x.indices, (*derivative.shape[:lead], *x.indices.shape))
         form = {"indices_sorted": x.indices_sorted, "unique_indices": x.unique_indices}

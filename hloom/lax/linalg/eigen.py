@@ -39,7 +39,6 @@ from ...tracer.ops import (
     unary,
     zeros,
 )
-from ...tracer.source import user_line
 from ..reduce import argmax
 from .lapack import lapack, matrices, nan_unless, succeeded, takes_batches
 from .lu import solve
@@ -98,11 +97,9 @@ def eigh(
     """
     a = matrices("eigh", x, square=True)
     if implementation is not None and EighImplementation(implementation) is not EighImplementation.QR:
-        raise UnsupportedError(
-            f"eigh: the implementation {implementation} is not for CPUs\n  at {user_line()}\n  QR (or None) is."
-        )
+        raise UnsupportedError(f"eigh: the implementation {implementation} is not for CPUs\n  QR (or None) is.")
     if subset_by_index not in (None, (0, a.aval.shape[-1])):
-        raise UnsupportedError(f"eigh: subset_by_index={subset_by_index} is not supported on CPUs\n  at {user_line()}")
+        raise UnsupportedError(f"eigh: subset_by_index={subset_by_index} is not supported on CPUs")
     v, w = eigh_of(symmetrized(a) if symmetrize_input else a, lower=lower)
     return v, w
 
@@ -179,7 +176,7 @@ def eig(
     """
     a = matrices("eig", x, square=True)
     if implementation is not None and EigImplementation(implementation) is not EigImplementation.LAPACK:
-        raise ValueError(f"eig: only the LAPACK implementation is supported on a CPU\n  at {user_line()}")
+        raise ValueError("eig: only the LAPACK implementation is supported on a CPU")
     found = _eig.bind(
         a,
         left=bool(compute_left_eigenvectors),
@@ -212,9 +209,9 @@ def _eig_jvp(primals: Any, tangents: Any, *, left: bool, right: bool, vectors_mo
     (x,), (dx,) = primals, tangents
     if (left or right) and not vectors_move:
         raise UnsupportedError(
-            "the derivative of eigenvectors of matrices that are not Hermitian is valid under assumptions that cannot "
-            f"be checked\n  at {user_line()}\n  hloom.lax.linalg.eig(x, enable_eigvec_derivs=True) computes it; "
-            "eigvals, or eig without vectors, has a derivative."
+            "the derivative of eigenvectors of matrices that are not Hermitian is valid under assumptions that "
+            "cannot be checked\n  hloom.lax.linalg.eig(x, enable_eigvec_derivs=True) computes it; eigvals, or eig "
+            "without vectors, has a derivative."
         )
     # Second derivatives of w move the vectors, but depend neither on their lengths nor on their phases.
     w, *vectors = _eig.bind(x, left=left, right=True, vectors_move=True)

@@ -23,7 +23,6 @@ from ...tracer.arrays.array import as_value
 from ...tracer.core import Value, bind, bind_multi
 from ...tracer.errors import OperandError
 from ...tracer.ops import array_shape, broadcast, compare, convert, full_like, select, zeros
-from ...tracer.source import user_line
 from ...tracer.trees import tree
 
 _LETTERS = {ElementType.F32: "s", ElementType.F64: "d", ElementType.C64: "c", ElementType.C128: "z"}
@@ -97,8 +96,7 @@ def inexact(name: str, x: Any) -> Value:
     if element_type_of(value.aval.dtype) not in _LETTERS:
         raise UnsupportedDtypeError(
             f"{name} does not accept dtype {value.aval.dtype.name}: LAPACK has no routine for "
-            f"{value.aval.str_short()}\n  at {user_line()}\n"
-            "  Convert the argument, as in x.astype('float32')."
+            f"{value.aval.str_short()}\n  Convert the argument, as in x.astype('float32')."
         )
     return value
 
@@ -129,7 +127,7 @@ _HALVES = (dtypes.float16, dtypes.bfloat16)
 def fail(name: str, operands: Sequence[Value], why: str, rule: str) -> Any:
     """Raise OperandError: the operands violate the rule of the function `name`."""
     types = " and ".join(o.aval.str_short() for o in operands)
-    raise OperandError(f"{name} of {types}: {why}\n  at {user_line()}", f"{name}_{rule}")
+    raise OperandError(f"{name} of {types}: {why}", f"{name}_{rule}")
 
 
 def no_derivative(primitive: Primitive, instead: str) -> None:
@@ -138,8 +136,8 @@ def no_derivative(primitive: Primitive, instead: str) -> None:
     @primitive.def_jvp
     def refuse(primals: Any, tangents: Any, **params: Any) -> Any:
         raise UnsupportedError(
-            f"{primitive.name} has no derivative: {instead} defined\n  at {user_line()}\n"
-            "  hloom.lax.stop_gradient makes its operand a constant."
+            f"{primitive.name} has no derivative: {instead} defined\n  hloom.lax.stop_gradient makes its operand a "
+            "constant."
         )
 
 

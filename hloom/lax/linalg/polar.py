@@ -11,7 +11,6 @@ from ...tracer.arrays.matrices import ADJOINT, adjoint, identity, matmul, sizes,
 from ...tracer.control_flow.branches import while_loop
 from ...tracer.core import Value
 from ...tracer.ops import concatenate, full_like, select, slice_
-from ...tracer.source import user_line
 from ..instructions import sqrt
 from ..movement import broadcasted_iota
 from .lapack import fail, matrices
@@ -47,7 +46,7 @@ def qdwh(
         fail("qdwh", [a], "it takes one matrix", "rank")
     m, n = sizes(a)
     if m < n:
-        raise ValueError(f"qdwh: the input matrix of shape M x N must have M >= N, not {(m, n)}\n  at {user_line()}")
+        raise ValueError(f"qdwh: the input matrix of shape M x N must have M >= N, not {(m, n)}")
     most = 10 if max_iterations is None else int(max_iterations)
     precision = float(dtypes.finfo(a.aval.dtype).eps) if eps is None else float(eps)
     value: Any = a

@@ -15,7 +15,6 @@ from ...tracer.arrays.matrices import batch_of, rows_scaled, sizes
 from ...tracer.aval import ShapedArray
 from ...tracer.core import Value, bind
 from ...tracer.ops import array_shape, concatenate, is_complex, neg, slice_, sub, zeros
-from ...tracer.source import user_line
 from .lapack import fail, inexact, lapack, matrices, nan_unless, no_derivative, succeeded, takes_batches
 
 
@@ -40,7 +39,7 @@ def schur(
     """
     a = matrices("schur", x, square=True)
     if sort_eig_vals or select_callable is not None:
-        raise UnsupportedError(f"schur: eigenvalues cannot be sorted or selected\n  at {user_line()}")
+        raise UnsupportedError("schur: eigenvalues cannot be sorted or selected")
     return list(_schur.bind(a, vectors=bool(compute_schur_vectors)))
 
 

@@ -33,7 +33,6 @@ from ...tracer.ops import (
     sub,
     zeros,
 )
-from ...tracer.source import user_line
 from .lapack import fail, lapack, matrices, nan_unless, succeeded, takes_batches
 
 
@@ -83,14 +82,14 @@ def svd(
     a = matrices("svd", x)
     routine = _ROUTINES.get(SvdAlgorithm.DEFAULT if algorithm is None else SvdAlgorithm(algorithm))
     if routine is None:
-        raise UnsupportedError(f"svd: the Jacobi and Polar algorithms are not for CPUs\n  at {user_line()}")
+        raise UnsupportedError("svd: the Jacobi and Polar algorithms are not for CPUs")
     full = bool(full_matrices)
     if subset_by_index is not None:
         if full and compute_uv:
             fail("svd", [a], "full_matrices and subset_by_index cannot both be set", "subset")
         if tuple(subset_by_index) != (0, min(sizes(a))):
             what = f"subset_by_index={subset_by_index}"
-            raise UnsupportedError(f"svd: {what} is not supported on CPUs\n  at {user_line()}")
+            raise UnsupportedError(f"svd: {what} is not supported on CPUs")
     if min(sizes(a)) == max(sizes(a)) or not compute_uv:
         full = False  # the same factors
     found = _svd.bind(a, full_matrices=full, compute_uv=bool(compute_uv), routine=routine)
@@ -137,7 +136,7 @@ def _svd_jvp(primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bo
     if full_matrices:
         raise UnsupportedError(
             f"svd of {x.aval.str_short()} with full_matrices: vectors beyond the first {k} are not determined, and "
-            f"have no derivative\n  at {user_line()}\n  full_matrices=False has one."
+            "have no derivative\n  full_matrices=False has one."
         )
     s, u, vt = _svd.bind(x, full_matrices=False, compute_uv=True, routine=routine)
     v = adjoint(vt)

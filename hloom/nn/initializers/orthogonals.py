@@ -11,7 +11,6 @@ from ...hlo.support.tracebacks import boundary
 from ...lax.movement import canonical_shape
 from ...tracer import dtypes
 from ...tracer.core import Value
-from ...tracer.source import user_line
 from .distributions import Initializer
 
 
@@ -57,11 +56,10 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Value:
         sizes, found = canonical_shape(shape), _dtype(dtype, default)
         if len(sizes) not in (3, 4, 5):
-            raise ValueError(f"delta_orthogonal: a 3D, 4D or 5D shape is required, not {sizes}\n  at {user_line()}")
+            raise ValueError(f"delta_orthogonal: a 3D, 4D or 5D shape is required, not {sizes}")
         if sizes[-1] < sizes[-2]:
             raise ValueError(
-                f"delta_orthogonal: `fan_in` must be less or equal than `fan_out`, which {sizes} contradicts\n"
-                f"  at {user_line()}"
+                f"delta_orthogonal: `fan_in` must be less or equal than `fan_out`, which {sizes} contradicts"
             )
         matrix = _orthogonal(key, sizes[-2:], found, scale, column_axis)
         center = tuple([(size - 1) // 2 for size in sizes[:-2]])
@@ -78,7 +76,7 @@ def _dtype(dtype: Any, default: Any) -> Any:
 
 def _orthogonal(key: Any, sizes: tuple[int, ...], dtype: Any, scale: Any, column_axis: int) -> Value:
     if len(sizes) < 2:
-        raise ValueError(f"the orthogonal initializer requires at least a 2D shape, not {sizes}\n  at {user_line()}")
+        raise ValueError(f"the orthogonal initializer requires at least a 2D shape, not {sizes}")
     if 0 in sizes:
         return jnp.zeros(sizes, dtype)
     columns = sizes[column_axis]

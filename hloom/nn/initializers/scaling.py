@@ -16,7 +16,6 @@ from ...hlo.support.tracebacks import boundary
 from ...lax.movement import canonical_shape
 from ...tracer import dtypes
 from ...tracer.core import Value
-from ...tracer.source import user_line
 from .distributions import Initializer
 
 # The standard deviation of a normal distribution truncated to two of them.
@@ -102,7 +101,7 @@ def _fans(
     if len(shape) < 2 and in_axis == -2:
         raise ValueError(
             f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor with default in_axis. "
-            f"Must be at least 2D or specify in_axis explicitly. The shape is {shape}\n  at {user_line()}"
+            f"Must be at least 2D or specify in_axis explicitly. The shape is {shape}"
         )
 
     def size(axes: int | Sequence[int]) -> float:

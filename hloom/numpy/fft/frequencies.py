@@ -9,7 +9,6 @@ from ... import lax
 from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
-from ...tracer.source import user_line
 from ..array_creation import arange
 from ..promotion import to_dtype
 
@@ -43,17 +42,13 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = Non
 
 def _count(n: Any, name: str) -> int:
     if isinstance(n, list | tuple):
-        raise ValueError(
-            f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {list(n)}.\n  at {user_line()}"
-        )
+        raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {list(n)}.")
     return operator.index(n)
 
 
 def _frequencies(numbers: Value, count: int, d: Any, dtype: Any, name: str) -> Value:
     if isinstance(d, list | tuple):
-        raise ValueError(
-            f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}.\n  at {user_line()}"
-        )
+        raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}.")
     result = dtypes.default_float() if dtype is None else dtypes.requested_dtype(dtype, name)
     inexact = dtypes.to_inexact(result)
     found: Value = to_dtype(numbers, inexact, False) / to_dtype(d * count, inexact, False)

@@ -17,7 +17,6 @@ from ...tracer.arrays.array import as_value
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.source import user_line
 from .. import unary_ufuncs as ew
 from ..array_manipulation import moveaxis, roll
 from ..padding import pad
@@ -245,16 +244,13 @@ def _opposite(norm: str | None) -> str:
 
 def _check_norm(norm: str | None) -> None:
     if norm not in _OPPOSITE:
-        raise ValueError(f'Invalid norm value {norm!r}: it is "backward", "ortho" or "forward"\n  at {user_line()}')
+        raise ValueError(f'Invalid norm value {norm!r}: it is "backward", "ortho" or "forward"')
 
 
 def _two(name: str, axes: Any) -> tuple[int, ...]:
     given = index_tuple("axes", axes)
     if len(given) != 2:
-        raise ValueError(
-            f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.\n  at {user_line()}\n"
-            "  fft.fftn takes others."
-        )
+        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.\n  fft.fftn takes others.")
     return given
 
 
@@ -263,8 +259,8 @@ def _along_one(
 ) -> Value:
     if isinstance(axis, tuple | list):
         raise ValueError(
-            f"jax.numpy.fft.{name or kind} does not support multiple axes. "
-            f"Please use jax.numpy.fft.{name or kind}n. Got axis = {axis}.\n  at {user_line()}"
+            f"jax.numpy.fft.{name or kind} does not support multiple axes. Please use jax.numpy.fft.{name or kind}n. "
+            f"Got axis = {axis}."
         )
     return _transform(kind, a, None if n is None else (n,), (axis,), norm)
 
@@ -276,7 +272,7 @@ def _transform(kind: str, a: ArrayLike, s: Any, axes: Any, norm: str | None) -> 
     rank = x.aval.ndim
     given = None if s is None else index_tuple("s", s)
     if given is not None and any(size <= 0 for size in given):
-        raise ValueError(f"fft.{kind}: the sizes {given} must be positive\n  at {user_line()}")
+        raise ValueError(f"fft.{kind}: the sizes {given} must be positive")
     places = _places(kind, rank, given, axes)
     last = range(rank - len(places), rank)
     x = moveaxis(x, places, last)
@@ -296,16 +292,14 @@ def _places(kind: str, rank: int, s: tuple[int, ...] | None, axes: Any) -> tuple
     if axes is None:
         count = rank if s is None else len(s)
         if count > rank:
-            raise ValueError(f"fft.{kind}: {count} sizes {s} for an array of {rank} dimensions\n  at {user_line()}")
+            raise ValueError(f"fft.{kind}: {count} sizes {s} for an array of {rank} dimensions")
         return tuple(range(rank - count, rank))
     given = index_tuple("axes", axes)
     if s is not None and len(s) != len(given):
-        raise ValueError(f"Shape and axes have different lengths: {s} and {given}\n  at {user_line()}")
+        raise ValueError(f"Shape and axes have different lengths: {s} and {given}")
     places = tuple(canonical_axis(axis, rank) for axis in given)
     if len(set(places)) != len(places):
-        raise ValueError(
-            f"jax.numpy.fft.{kind}n does not support repeated axes. Got axes {list(given)}.\n  at {user_line()}"
-        )
+        raise ValueError(f"jax.numpy.fft.{kind}n does not support repeated axes. Got axes {list(given)}.")
     return places
 
 

@@ -15,7 +15,6 @@ from ...tracer.arrays.matrices import adjoint, compare_places, symmetrized, tran
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.source import user_line
 from .. import unary_ufuncs as ew
 from ..promotion import check_arraylike, promote_dtypes_inexact
 from ..selection import where
@@ -102,14 +101,14 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
         return QRResult(transposed(h), taus)
     if mode not in ("reduced", "r", "full", "complete"):
         known = "'reduced', 'complete', 'r' or 'raw'"
-        raise ValueError(f"Unsupported QR decomposition mode {mode!r}: use {known}\n  at {user_line()}")
+        raise ValueError(f"Unsupported QR decomposition mode {mode!r}: use {known}")
     q, r = linalg.qr(x, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 
 def _is_lower(uplo: str | None) -> bool:
     if uplo not in (None, "L", "U"):
-        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {uplo!r}\n  at {user_line()}")
+        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {uplo!r}")
     return uplo != "U"
 
 

@@ -27,7 +27,6 @@ from ...tracer.arrays.matrices import (
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.source import user_line
 from .. import reductions as red
 from .. import unary_ufuncs as ew
 from ..promotion import check_arraylike, promote_dtypes_inexact, to_dtype
@@ -246,10 +245,10 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """
     x, dtype = _square("slogdet", a)
     if method not in (None, "lu", "qr"):
-        raise ValueError(f"Unknown slogdet method {method!r}; there are 'lu' (None) and 'qr'\n  at {user_line()}")
+        raise ValueError(f"Unknown slogdet method {method!r}; there are 'lu' (None) and 'qr'")
     if method == "qr":
         if dtypes.is_complex(dtype):
-            raise UnsupportedError(f"slogdet: method 'qr' is for real matrices\n  at {user_line()}")
+            raise UnsupportedError("slogdet: method 'qr' is for real matrices")
         return SlogdetResult(*(to_dtype(v, dtype, False) for v in _by_qr(x)))
     sign, logarithm = _slogdet.bind(x)
     return SlogdetResult(to_dtype(sign, dtype, False), to_dtype(logarithm, dtypes.real_of(dtype), False))
@@ -302,7 +301,7 @@ def matrix_rank(M: ArrayLike, rtol: Any = None, *, hermitian: bool = False, tol:
     """
     check_arraylike("linalg.matrix_rank", M)
     if tol is not None and rtol is not None:
-        raise ValueError(f"matrix_rank: only one of tol or rtol may be specified\n  at {user_line()}")
+        raise ValueError("matrix_rank: only one of tol or rtol may be specified")
     (x,) = promote_dtypes_inexact(M)
     if x.aval.ndim < 2:
         return lax.convert_element_type(red.any(x != 0), dtypes.int32)

@@ -9,7 +9,6 @@ from ...tracer.arrays.array import as_value
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
-from ...tracer.source import user_line
 from .. import array_manipulation
 from ..promotion import check_arraylike
 from ..tensor_contractions import matmul as any_matmul
@@ -81,8 +80,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Value:
     if x.aval.ndim != 1 or y.aval.ndim != 1:
         types = f"{x.aval.str_short()} and {y.aval.str_short()}"
         raise OperandError(
-            f"linalg.outer of {types}: both must have one dimension\n  at {user_line()}\n"
-            "  hloom.numpy.outer flattens its arguments.",
+            f"linalg.outer of {types}: both must have one dimension\n  hloom.numpy.outer flattens its arguments.",
             "outer",
         )
     return any_outer(x, y)

@@ -12,7 +12,6 @@ from ...tracer.arrays.array import as_value
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.source import user_line
 from .. import reductions as red
 from .. import unary_ufuncs as ew
 from ..array_manipulation import moveaxis
@@ -48,7 +47,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
         return _vector_norm(a, 2 if ord is None else ord, axes, keepdims)
     if len(axes) == 2:
         return _matrix_norm(a, "fro" if ord is None else ord, axes, keepdims)
-    raise ValueError(f"norm: {len(axes)} axes {axes}; one is a vector's, two are a matrix's\n  at {user_line()}")
+    raise ValueError(f"norm: {len(axes)} axes {axes}; one is a vector's, two are a matrix's")
 
 
 def axis_tuple(axis: Axis, rank: int) -> tuple[int, ...]:
@@ -75,7 +74,7 @@ def _vector_norm(a: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> V
     if ord == 1:
         return red.sum(magnitude, axes, keepdims=keepdims)
     if isinstance(ord, str):
-        raise ValueError(f"norm: order {ord!r} is a matrix norm\n  at {user_line()}")
+        raise ValueError(f"norm: order {ord!r} is a matrix norm")
     exponent: float = ord
     return red.sum(magnitude**exponent, axes, keepdims=keepdims) ** (1.0 / exponent)
 
@@ -106,7 +105,7 @@ def _matrix_norm(a: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> V
             return result
         return lax.reshape(result, [1 if d in axes else size for d, size in enumerate(a.aval.shape)])
     known = "1, -1, 2, -2, inf, -inf, 'fro' or 'nuc'"
-    raise ValueError(f"norm: Invalid order {ord!r} for matrix norm: use {known}\n  at {user_line()}")
+    raise ValueError(f"norm: Invalid order {ord!r} for matrix norm: use {known}")
 
 
 @compound(static=("p",))

@@ -14,7 +14,6 @@ from ...tracer.arrays.matrices import identity
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.source import user_line
 from ..promotion import check_arraylike
 from ..tensor_contractions import cross as any_cross
 from ..tensor_contractions import matmul
@@ -39,7 +38,7 @@ def matrix_power(a: ArrayLike, n: int) -> Value:
     try:
         count = operator.index(n)
     except TypeError:
-        raise TypeError(f"matrix_power: the exponent must be an integer, got {n!r}\n  at {user_line()}") from None
+        raise TypeError(f"matrix_power: the exponent must be an integer, got {n!r}") from None
     if count == 0:
         return identity(x.aval.shape, x.aval.dtype)
     if count < 0:
@@ -69,7 +68,7 @@ def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
     values = [as_value(a) for a in given]
     shapes = [v.aval.shape for v in values]
     if len(values) < 2:
-        raise ValueError(f"multi_dot requires at least two arrays; got {len(values)}\n  at {user_line()}")
+        raise ValueError(f"multi_dot requires at least two arrays; got {len(values)}")
     if any(len(s) != 2 for s in shapes[1:-1]) or any(len(s) not in (1, 2) for s in (shapes[0], shapes[-1])):
         fail("multi_dot", values, "all must be two-dimensional; the first and the last may be vectors", "rank")
     if any(a[-1] != b[0] for a, b in itertools.pairwise(shapes)):

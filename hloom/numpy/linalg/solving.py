@@ -19,7 +19,6 @@ from ...tracer.arrays.matrices import matmul as product
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.source import user_line
 from .. import reductions as red
 from .. import unary_ufuncs as ew
 from ..array_manipulation import moveaxis, reshape
@@ -103,7 +102,7 @@ def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any 
     check_arraylike("linalg.pinv", a)
     if rcond is not None:
         if rtol is not None:
-            raise ValueError(f"pinv: only one of rtol and rcond may be specified.\n  at {user_line()}")
+            raise ValueError("pinv: only one of rtol and rcond may be specified.")
         rtol = rcond
     (x,) = promote_dtypes_inexact(a)
     x = matrices("pinv", x, square=hermitian)
@@ -114,7 +113,7 @@ def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any 
     if len(shape) > len(batch) or any(n not in (1, m) for n, m in zip(reversed(shape), reversed(batch), strict=False)):
         raise ValueError(
             f"pinv: rtol is a number, or one for each matrix: its shape {shape} does not broadcast to {batch}, the "
-            f"batch of {x.aval.str_short()}\n  at {user_line()}"
+            f"batch of {x.aval.str_short()}"
         )
     limits = broadcast_to_shape(given, batch)
     found: Value = _pinv.bind(x, limits, hermitian=bool(hermitian))
@@ -217,7 +216,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Value:
     check_arraylike("linalg.tensorinv", a)
     (x,) = promote_dtypes_inexact(a)
     if ind <= 0:
-        raise ValueError(f"ind must be a positive integer; got ind={ind}\n  at {user_line()}")
+        raise ValueError(f"ind must be a positive integer; got ind={ind}")
     rows, columns = x.aval.shape[:ind], x.aval.shape[ind:]
     if math.prod(rows) != math.prod(columns):
         why = f"the product of the first {ind} dimensions must equal that of the others"

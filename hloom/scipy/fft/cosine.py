@@ -23,7 +23,6 @@ from ...numpy.promotion import check_arraylike, index_tuple, promote_dtypes_inex
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.source import user_line
 
 
 @compound(static=("type", "n", "axis", "norm"))
@@ -99,9 +98,9 @@ def idctn(
 def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Any:
     check_arraylike(name, x)
     if type != 2:
-        raise UnsupportedError(f"{name}: only type 2 is implemented, not {type}\n  at {user_line()}")
+        raise UnsupportedError(f"{name}: only type 2 is implemented, not {type}")
     if norm not in (None, "backward", "ortho"):
-        raise ValueError(f'{name}: norm={norm!r} is not implemented: it is "backward" or "ortho"\n  at {user_line()}')
+        raise ValueError(f'{name}: norm={norm!r} is not implemented: it is "backward" or "ortho"')
     (value,) = promote_dtypes_inexact(x)
     # the Fourier transform takes no floats of 16 bits
     return value if value.aval.dtype.itemsize > 2 else lax.convert_element_type(value, np.float32)
@@ -122,12 +121,12 @@ def _several(name: str, method: Callable[..., Any], x: ArrayLike, type: int, s: 
     if axes is None:
         count = rank if sizes is None else len(sizes)
         if count > rank:
-            raise ValueError(f"s must have at most x.ndim ({rank}) elements, got {count}\n  at {user_line()}")
+            raise ValueError(f"s must have at most x.ndim ({rank}) elements, got {count}")
         places: tuple[int, ...] = tuple(range(rank - count, rank))
     else:
         places = tuple([canonical_axis(a, rank) for a in index_tuple("axes", axes)])
     if sizes is not None and len(sizes) != len(places):
-        raise ValueError(f"s and axes have different lengths: {sizes} and {places}\n  at {user_line()}")
+        raise ValueError(f"s and axes have different lengths: {sizes} and {places}")
     if sizes is not None:
         value = _resized(name, value, dict(zip(places, sizes, strict=True)))
     for place in places:
@@ -139,7 +138,7 @@ def _resized(name: str, x: Any, sizes: dict[int, int]) -> Any:
     """x cut or padded with zeros along the given axes."""
     wanted = [operator.index(sizes.get(d, size)) for d, size in enumerate(x.shape)]
     if any(size <= 0 for size in wanted):
-        raise ValueError(f"{name}: cannot transform sizes {wanted}: they must be positive\n  at {user_line()}")
+        raise ValueError(f"{name}: cannot transform sizes {wanted}: they must be positive")
     return lax.pad(x, jnp.zeros((), x.dtype), [(0, b - a, 0) for a, b in zip(x.shape, wanted)])
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from ... import numpy as jnp
 from ...hlo.errors import UnsupportedError
+from ...hlo.support.tracebacks import boundaries
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
 from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
-from ...tracer.source import user_line
 from ...tree_util import register_pytree_node
 
 _METHODS = ("linear", "nearest")
@@ -53,32 +53,27 @@ class RegularGridInterpolator:
         self.bounds_error = bounds_error
         if bounds_error:
             raise UnsupportedError(
-                "RegularGridInterpolator: `bounds_error` takes no effect under JIT: it must be False\n"
-                f"  at {user_line()}"
+                "RegularGridInterpolator: `bounds_error` takes no effect under JIT: it must be False"
             )
         check_arraylike("RegularGridInterpolator", values, *points)
         (found,) = promote_dtypes_inexact(values)
         shape = found.aval.shape
         if len(points) > len(shape):
-            raise ValueError(
-                f"there are {len(points)} point arrays, but values has {len(shape)} dimensions\n  at {user_line()}"
-            )
+            raise ValueError(f"there are {len(points)} point arrays, but values has {len(shape)} dimensions")
         grid = tuple([jnp.asarray(p) for p in points])
         for d, axis in enumerate(grid):
             if axis.ndim != 1:
-                raise ValueError(f"the points in dimension {d} must be 1-dimensional\n  at {user_line()}")
+                raise ValueError(f"the points in dimension {d} must be 1-dimensional")
             if axis.shape[0] != shape[d] or shape[d] < 2:
                 raise ValueError(
                     f"there are {axis.shape[0]} points and {shape[d]} values in dimension {d}: they must be as many, "
-                    f"and at least 2\n  at {user_line()}"
+                    "and at least 2"
                 )
         if fill_value is not None:
             check_arraylike("RegularGridInterpolator", fill_value)
             fill_value = jnp.asarray(fill_value)
             if dtypes.is_complex(fill_value.dtype) and not dtypes.is_complex(found.aval.dtype):
-                raise ValueError(
-                    f"fill_value must be either 'None' or of a type compatible with values\n  at {user_line()}"
-                )
+                raise ValueError("fill_value must be either 'None' or of a type compatible with values")
         self.fill_value = fill_value
         self.grid = grid
         self.values = found
@@ -90,14 +85,17 @@ class RegularGridInterpolator:
         if places.shape[-1] != len(self.grid):
             raise ValueError(
                 f"the requested sample points xi have dimension {places.shape[-1]}, but this RegularGridInterpolator "
-                f"has dimension {len(self.grid)}\n  at {user_line()}"
+                f"has dimension {len(self.grid)}"
             )
         return _interpolated(self.grid, self.values, self.fill_value, places, chosen)
 
 
+boundaries(RegularGridInterpolator, "__init__", "__call__")
+
+
 def _checked_method(method: str) -> str:
     if method not in _METHODS:
-        raise ValueError(f"method {method!r} is not defined: there are 'linear' and 'nearest'\n  at {user_line()}")
+        raise ValueError(f"method {method!r} is not defined: there are 'linear' and 'nearest'")
     return method
 
 

@@ -37,7 +37,6 @@ from ...tracer.arrays.matrices import (
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.source import user_line
 
 
 def _square(name: str, a: ArrayLike) -> Any:
@@ -126,7 +125,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
            [3., 4.]], dtype=float32)
     """
     if method not in (None, "SPS", "blockEnlarge"):
-        raise ValueError(f"Unrecognized method {method!r}: there are 'SPS' and 'blockEnlarge'\n  at {user_line()}")
+        raise ValueError(f"Unrecognized method {method!r}: there are 'SPS' and 'blockEnlarge'")
     check_arraylike("expm_frechet", A, E)
     x, direction = promote_dtypes_inexact(A, E)
     if x.aval.shape != direction.aval.shape:
@@ -233,7 +232,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Value:
            [0., 3.]], dtype=float32)
     """
     if blocksize > 1:
-        raise UnsupportedError(f"sqrtm: a block size of {blocksize} is not supported; 1 is\n  at {user_line()}")
+        raise UnsupportedError(f"sqrtm: a block size of {blocksize} is not supported; 1 is")
     x = _one("sqrtm", *(widened(A) if half_of(A) else [A]))
     n = x.aval.shape[-1]
     t, z = _complex_schur(x)
@@ -320,7 +319,7 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
     Array([[2.]], dtype=float32)
     """
     if method not in ("schur", "eigen"):
-        raise ValueError(f"Unrecognized method {method!r}: there are 'schur' and 'eigen'\n  at {user_line()}")
+        raise ValueError(f"Unrecognized method {method!r}: there are 'schur' and 'eigen'")
     check_arraylike("solve_sylvester", A, B, C)
     given = promote_dtypes_inexact(A, B, C)
     a, b, c = (matrices("solve_sylvester", v, square=k < 2) for k, v in enumerate(given))

@@ -28,7 +28,6 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.ops import add, broadcast, div, full_like, is_complex, select, sub, zeros
-from ...tracer.source import user_line
 
 
 @compound(static=("side", "method", "eps", "max_iterations"))
@@ -54,9 +53,9 @@ def polar(
            [0., 2.]], dtype=float32))
     """
     if side not in ("right", "left"):
-        raise ValueError(f"polar: side must be 'right' or 'left', not {side!r}\n  at {user_line()}")
+        raise ValueError(f"polar: side must be 'right' or 'left', not {side!r}")
     if method not in ("qdwh", "svd"):
-        raise ValueError(f"Unknown polar decomposition method {method!r}\n  at {user_line()}")
+        raise ValueError(f"Unknown polar decomposition method {method!r}")
     check_arraylike("polar", a)
     (x,) = promote_dtypes_inexact(a)
     x = matrices("polar", x)

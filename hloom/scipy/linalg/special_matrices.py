@@ -23,7 +23,6 @@ from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.source import user_line
 from .construction import toeplitz
 
 # ---- of vectors
@@ -162,10 +161,10 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Value:
     """
     count = operator.index(n)
     if count <= 0:
-        raise ValueError(f"n must be a positive integer; got {count}.\n  at {user_line()}")
+        raise ValueError(f"n must be a positive integer; got {count}.")
     check_arraylike("convolution_matrix", a)
     if mode not in ("full", "valid", "same"):
-        raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.\n  at {user_line()}")
+        raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
     value = asarray(a)
     if not value.ndim or not value.shape[-1]:
         fail("convolution_matrix", [value], "a must be at least 1-dimensional, with len(a) at least 1", "length")
@@ -198,10 +197,10 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Value:
     True
     """
     if scale not in (None, "sqrtn", "n"):
-        raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.\n  at {user_line()}")
+        raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
     chosen = dtypes.to_complex(dtypes.default_float()) if dtype is None else dtypes.requested_dtype(dtype, "dft")
     if not dtypes.is_complex(chosen):
-        raise ValueError(f"dtype must be a complex floating-point type; got {chosen}.\n  at {user_line()}")
+        raise ValueError(f"dtype must be a complex floating-point type; got {chosen}.")
     places: Any = arange(n)
     turns = (places[:, None] * places % max(n, 1)).astype(dtypes.real_of(chosen)) * (-2 * math.pi / max(n, 1))
     found: Any = exp(lax.complex(lax.full_like(turns, 0), turns))
@@ -221,7 +220,7 @@ def hadamard(n: int, dtype: Any = int) -> Value:
     """
     size = operator.index(n)
     if size < 1 or size & (size - 1):
-        raise ValueError(f"n must be a positive power of 2; got {n}.\n  at {user_line()}")
+        raise ValueError(f"n must be a positive power of 2; got {n}.")
     places: Any = arange(size)
     is_odd = lax.population_count(places[:, None] & places) & 1
     found: Any = where(is_odd == 1, -1, 1)
@@ -239,7 +238,7 @@ def helmert(n: int, full: bool = False) -> Value:
            [ 0.408,  0.408, -0.816]], dtype=float32)
     """
     if n < 1:
-        raise ValueError(f"n must be a positive integer; got {n}.\n  at {user_line()}")
+        raise ValueError(f"n must be a positive integer; got {n}.")
     real = dtypes.default_float()
     k: Any = arange(1, n, dtype=real)[:, None]
     places: Any = arange(n, dtype=real)
@@ -307,7 +306,7 @@ def invpascal(n: int, kind: str | None = None) -> Value:
 def _kind(kind: str | None) -> str:
     kinds = ["symmetric", "lower", "upper"]
     if kind is not None and kind not in kinds:
-        raise ValueError(f"Expected kind to be one of: {kinds}; got {kind}\n  at {user_line()}")
+        raise ValueError(f"Expected kind to be one of: {kinds}; got {kind}")
     return kind or "symmetric"
 
 

@@ -14,7 +14,6 @@ from ...numpy.unary_ufuncs import conj
 from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
-from ...tracer.source import user_line
 
 _INEXACT = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
@@ -45,21 +44,21 @@ def eigh_tridiagonal(
     if middle.dtype != beside.dtype or middle.dtype not in _INEXACT:
         raise TypeError(
             "eigh_tridiagonal: diagonal and off-diagonal values must have same dtype, of floats or complex numbers, "
-            f"got {middle.dtype} and {beside.dtype}\n  at {user_line()}"
+            f"got {middle.dtype} and {beside.dtype}"
         )
     if middle.ndim != 1 or beside.shape != (max(middle.shape[0] - 1, 0),):
         fail("eigh_tridiagonal", [middle, beside], "d must be a vector, and e one with one number less", "shape")
     if select == "v":
-        raise UnsupportedError(f"eigh_tridiagonal(..., select='v') is not implemented\n  at {user_line()}")
+        raise UnsupportedError("eigh_tridiagonal(..., select='v') is not implemented")
     if select not in ("a", "i"):
-        raise ValueError(f"select must be 'a' or 'i', not {select!r}\n  at {user_line()}")
+        raise ValueError(f"select must be 'a' or 'i', not {select!r}")
     first, last = 0, middle.shape[0] - 1
     if select == "i":
         if select_range is None:
-            raise ValueError(f"for select='i', select_range must be specified.\n  at {user_line()}")
+            raise ValueError("for select='i', select_range must be specified.")
         first, last = (int(k) for k in select_range)
         if first > last:
-            raise ValueError(f"Got empty index range in select_range.\n  at {user_line()}")
+            raise ValueError("Got empty index range in select_range.")
     return _eigh(middle, beside, bool(eigvals_only), first, last)
 
 

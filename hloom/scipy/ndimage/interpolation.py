@@ -15,7 +15,6 @@ from ...tracer import dtypes
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.source import user_line
 
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
@@ -45,16 +44,11 @@ def map_coordinates(
     """
     array, places = jnp.asarray(input), [jnp.asarray(c) for c in coordinates]
     if len(places) != array.ndim:
-        raise ValueError(
-            f"coordinates must be a sequence of length input.ndim, but {len(places)} != {array.ndim}\n"
-            f"  at {user_line()}"
-        )
+        raise ValueError(f"coordinates must be a sequence of length input.ndim, but {len(places)} != {array.ndim}")
     if mode not in _MODES:
-        raise UnsupportedError(
-            f"map_coordinates does not yet support mode {mode!r}: there are {', '.join(_MODES)}\n  at {user_line()}"
-        )
+        raise UnsupportedError(f"map_coordinates does not yet support mode {mode!r}: there are {', '.join(_MODES)}")
     if order not in (0, 1):
-        raise UnsupportedError(f"map_coordinates currently requires order<=1, not {order}\n  at {user_line()}")
+        raise UnsupportedError(f"map_coordinates currently requires order<=1, not {order}")
     outside = jnp.asarray(cval, array.dtype)
     neighbours = [_neighbours(p, order) for p in places]
     terms: list[Any] = []

@@ -12,7 +12,6 @@ from ... import numpy as jnp
 from ...autodiff.api import value_and_grad
 from ...lax import Precision
 from ...tracer import dtypes
-from ...tracer.source import user_line
 from .line_search import line_search
 
 
@@ -44,7 +43,7 @@ def bfgs(
     status: 0 the gradient is small, 1 maxiter steps, else 2 and the status of the line search that failed.
     """
     if dtypes.is_complex(x0.aval.dtype):
-        raise TypeError(f"minimize by BFGS takes real vectors, not {x0.aval.str_short()}\n  at {user_line()}")
+        raise TypeError(f"minimize by BFGS takes real vectors, not {x0.aval.str_short()}")
     size = x0.aval.shape[0]
     most = 200 * size if maxiter is None else maxiter
     identity = jnp.eye(size, dtype=x0.aval.dtype)

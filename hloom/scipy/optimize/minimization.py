@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from ...numpy.promotion import check_arraylike, promote_dtypes_inexact
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.errors import OperandError
-from ...tracer.source import user_line
 from .bfgs import bfgs
 from .lbfgs import lbfgs
 
@@ -73,16 +72,14 @@ def minimize(
     Array([1., 1.], dtype=float32)
     """
     if not isinstance(args, tuple):
-        raise TypeError(f"args argument to scipy.optimize.minimize must be a tuple, got {args}\n  at {user_line()}")
+        raise TypeError(f"args argument to scipy.optimize.minimize must be a tuple, got {args}")
     found = _METHODS.get(method.lower())
     if found is None:
-        raise ValueError(
-            f"Method {method} not recognized\n  at {user_line()}\n  Use {' or '.join(map(repr, _METHODS))}."
-        )
+        raise ValueError(f"Method {method} not recognized\n  Use {' or '.join(map(repr, _METHODS))}.")
     check_arraylike("minimize", x0)
     (x,) = promote_dtypes_inexact(x0)
     if x.aval.ndim != 1:
-        raise OperandError(f"minimize: x0 must be a vector, not {x.aval.str_short()}\n  at {user_line()}", "vector")
+        raise OperandError(f"minimize: x0 must be a vector, not {x.aval.str_short()}", "vector")
     chosen = dict(options or {})
     if tol is not None:
         chosen.setdefault("gtol", tol)

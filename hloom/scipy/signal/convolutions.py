@@ -18,7 +18,6 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
-from ...tracer.source import user_line
 
 _MODES = ("full", "same", "valid")
 
@@ -118,8 +117,8 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequen
     along = range(x.ndim) if axes is None else [canonical_axis(a, x.ndim) for a in index_tuple("axes", axes)]
     if any(x.shape[d] != y.shape[d] for d in range(x.ndim) if d not in along):
         raise OperandError(
-            f"fftconvolve of {x.aval.str_short()} and {y.aval.str_short()} along {tuple(along)}: mapped axes must have "
-            f"same shape\n  at {user_line()}",
+            f"fftconvolve of {x.aval.str_short()} and {y.aval.str_short()} along {tuple(along)}: mapped axes must "
+            "have same shape",
             "convolve_axes",
         )
     found: Value = _by_transforms(x, y, mode, sorted(set(along)))
@@ -129,20 +128,19 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequen
 def _pair(name: str, in1: ArrayLike, in2: ArrayLike, mode: str) -> tuple[Any, Any]:
     check_arraylike(name, in1, in2)
     if mode not in _MODES:
-        raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}\n  at {user_line()}")
+        raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}")
     x: Any
     y: Any
     x, y = promote_dtypes_inexact(in1, in2)
     if x.ndim != y.ndim:
         raise OperandError(
             f"{name} of {x.aval.str_short()} and {y.aval.str_short()}: in1 and in2 must have the same number of "
-            f"dimensions\n  at {user_line()}",
+            "dimensions",
             "convolve_rank",
         )
     if not x.size or not y.size:
         raise OperandError(
-            f"{name}: zero-size arrays not supported in convolutions, got shapes {x.shape} and {y.shape}\n"
-            f"  at {user_line()}",
+            f"{name}: zero-size arrays not supported in convolutions, got shapes {x.shape} and {y.shape}",
             "convolve_size",
         )
     return x, y
@@ -150,12 +148,10 @@ def _pair(name: str, in1: ArrayLike, in2: ArrayLike, mode: str) -> tuple[Any, An
 
 def _matrices(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, boundary: str, fillvalue: float) -> tuple[Any, Any]:
     if boundary != "fill" or fillvalue != 0:
-        raise UnsupportedError(f"{name}() only supports boundary='fill', fillvalue=0\n  at {user_line()}")
+        raise UnsupportedError(f"{name}() only supports boundary='fill', fillvalue=0")
     x, y = _pair(name, in1, in2, mode)
     if x.ndim != 2:
-        raise OperandError(
-            f"{name}() only supports 2-dimensional inputs, not {x.aval.str_short()}\n  at {user_line()}", "matrices"
-        )
+        raise OperandError(f"{name}() only supports 2-dimensional inputs, not {x.aval.str_short()}", "matrices")
     return x, y
 
 
@@ -164,7 +160,7 @@ def _by(method: str, x: Any, y: Any, mode: str, precision: Any) -> Any:
         return _by_transforms(x, y, mode, range(x.ndim))
     if method in ("direct", "auto"):
         return _direct(x, y, mode, precision)
-    raise ValueError(f"Got method={method!r}; expected 'auto', 'fft', or 'direct'\n  at {user_line()}")
+    raise ValueError(f"Got method={method!r}; expected 'auto', 'fft', or 'direct'")
 
 
 def _larger_first(x: Any, y: Any, dimensions: Any) -> tuple[Any, Any]:
@@ -175,7 +171,7 @@ def _larger_first(x: Any, y: Any, dimensions: Any) -> tuple[Any, Any]:
         return y, x
     raise OperandError(
         f"For 'valid' mode, one input must be at least as large as the other in every dimension, not {x.shape} and "
-        f"{y.shape}\n  at {user_line()}",
+        f"{y.shape}",
         "convolve_valid",
     )
 

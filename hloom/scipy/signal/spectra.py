@@ -19,7 +19,6 @@ from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
 from ...tracer.errors import OperandError
-from ...tracer.source import user_line
 from .trends import detrend as _detrend
 
 Detrend = bool | str | Callable[[Any], Any]
@@ -92,9 +91,9 @@ def csd(
     (Array(32., dtype=float32), dtype('complex64'))
     """
     if scaling not in ("density", "spectrum"):
-        raise ValueError(f"Unknown scaling: {scaling}\n  at {user_line()}")
+        raise ValueError(f"Unknown scaling: {scaling}")
     if average not in ("mean", "median"):
-        raise ValueError(f'average must be "median" or "mean", got {average}\n  at {user_line()}')
+        raise ValueError(f'average must be "median" or "mean", got {average}')
     form = _form(x, y, window, nperseg, noverlap, nfft, detrend, return_onesided, axis, None, False)
     frequencies, _, power = _spectra(form.x, form.y, form.window, fs, form.static, scaling, True)
     return frequencies, _averaged(power, average)
@@ -152,12 +151,10 @@ def istft(
     check_arraylike("istft", Zxx)
     z: Any = jnp.asarray(Zxx)
     if z.ndim < 2:
-        raise OperandError(
-            f"istft: input stft must be at least 2d, not {z.aval.str_short()}\n  at {user_line()}", "rank"
-        )
+        raise OperandError(f"istft: input stft must be at least 2d, not {z.aval.str_short()}", "rank")
     by_frequency, by_time = canonical_axis(freq_axis, z.ndim), canonical_axis(time_axis, z.ndim)
     if by_frequency == by_time:
-        raise ValueError(f"Must specify differing time and frequency axes!\n  at {user_line()}")
+        raise ValueError("Must specify differing time and frequency axes!")
     usual = 2 * (z.shape[by_frequency] - 1) if input_onesided else z.shape[by_frequency]
     length = operator.index(nperseg) if nperseg else usual
     if nfft is None:
@@ -214,18 +211,14 @@ def _form(
 ) -> _Form:
     """The arguments of a function, checked: signals of one length, the window as an array."""
     if boundary not in _BOUNDARIES:
-        raise ValueError(
-            f"Unknown boundary option '{boundary}', must be one of: {list(_BOUNDARIES)}\n  at {user_line()}"
-        )
+        raise ValueError(f"Unknown boundary option '{boundary}', must be one of: {list(_BOUNDARIES)}")
     if isinstance(detrend, str) and detrend not in ("constant", "linear"):
-        raise ValueError(f"Trend type must be 'linear' or 'constant', not {detrend!r}\n  at {user_line()}")
+        raise ValueError(f"Trend type must be 'linear' or 'constant', not {detrend!r}")
     given = [x] if y is None else [x, y]
     check_arraylike("spectra", *given)
     signals: list[Any] = list(promote_dtypes_inexact(*given))
     if y is not None and signals[0].ndim != signals[1].ndim:
-        raise OperandError(
-            f"the signals must have the same rank ({signals[0].ndim} vs {signals[1].ndim})\n  at {user_line()}", "rank"
-        )
+        raise OperandError(f"the signals must have the same rank ({signals[0].ndim} vs {signals[1].ndim})", "rank")
     place = canonical_axis(axis, signals[0].ndim)
     longest = max(s.shape[place] for s in signals)
     signals = [_extended_to(s, place, longest) for s in signals]
@@ -243,11 +236,11 @@ def _form(
 
 def _check_lengths(length: int, overlap: int, size: int) -> None:
     if length < 1:
-        raise ValueError(f"nperseg must be a positive integer, not {length}\n  at {user_line()}")
+        raise ValueError(f"nperseg must be a positive integer, not {length}")
     if size < length:
-        raise ValueError(f"nfft must be greater than or equal to nperseg: {size} and {length}\n  at {user_line()}")
+        raise ValueError(f"nfft must be greater than or equal to nperseg: {size} and {length}")
     if overlap >= length:
-        raise ValueError(f"noverlap must be less than nperseg: {overlap} and {length}\n  at {user_line()}")
+        raise ValueError(f"noverlap must be less than nperseg: {overlap} and {length}")
 
 
 def _extended_to(x: Any, axis: int, size: int) -> Any:
@@ -258,7 +251,7 @@ def _extended_to(x: Any, axis: int, size: int) -> Any:
 def _length(window: Any, nperseg: int | None, longest: int) -> int:
     """The length of a segment."""
     if nperseg is not None and operator.index(nperseg) < 1:
-        raise ValueError(f"nperseg must be a positive integer, not {nperseg}\n  at {user_line()}")
+        raise ValueError(f"nperseg must be a positive integer, not {nperseg}")
     if isinstance(window, str | tuple):
         if nperseg is None:
             return longest
@@ -270,14 +263,11 @@ def _length(window: Any, nperseg: int | None, longest: int) -> int:
         return operator.index(nperseg)
     shape = jnp.shape(window)
     if len(shape) != 1:
-        raise ValueError(f"window must be 1-D, not of shape {shape}\n  at {user_line()}")
+        raise ValueError(f"window must be 1-D, not of shape {shape}")
     if shape[0] > longest:
-        raise ValueError(f"window is longer than input signal: {shape[0]} and {longest}\n  at {user_line()}")
+        raise ValueError(f"window is longer than input signal: {shape[0]} and {longest}")
     if nperseg is not None and nperseg != shape[0]:
-        raise ValueError(
-            f"value specified for nperseg is different from length of window: {nperseg} and {shape[0]}\n"
-            f"  at {user_line()}"
-        )
+        raise ValueError(f"value specified for nperseg is different from length of window: {nperseg} and {shape[0]}")
     return shape[0]
 
 
@@ -292,7 +282,7 @@ def _window(window: Any, length: int, dtype: Any) -> Any:
         return jnp.asarray(get_window(window, length).astype(dtype))
     found = jnp.asarray(window)
     if found.shape != (length,):
-        raise ValueError(f"window must have length of {length}, not the shape {found.shape}\n  at {user_line()}")
+        raise ValueError(f"window must have length of {length}, not the shape {found.shape}")
     return found if jnp.iscomplexobj(found) else found.astype(dtype)
 
 
@@ -352,7 +342,7 @@ def _extended(x: Any, boundary: str | None, count: int) -> Any:
     if boundary in ("even", "odd") and count > x.shape[-1] - 1:
         raise ValueError(
             f"The extension length n ({count}) is too big. It must not exceed x.shape[axis]-1, which is "
-            f"{x.shape[-1] - 1}\n  at {user_line()}"
+            f"{x.shape[-1] - 1}"
         )
     first, last = x[..., :1], x[..., -1:]
     before, after = jnp.flip(x[..., 1 : count + 1], -1), jnp.flip(x[..., -count - 1 : -1], -1)

@@ -14,7 +14,6 @@ from ...numpy.promotion import promote_dtypes_inexact
 from ...tracer.arrays.operators import ArrayLike
 from ...tracer.compound import compound
 from ...tracer.core import Value
-from ...tracer.source import user_line
 
 
 def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None) -> Value:
@@ -30,17 +29,15 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, 
     Array([0., 0., 0., 0.], dtype=float32)
     """
     if overwrite_data is not None:
-        raise UnsupportedError(f"detrend: overwrite_data argument not implemented\n  at {user_line()}")
+        raise UnsupportedError("detrend: overwrite_data argument not implemented")
     if type not in ("constant", "linear"):
-        raise ValueError(f"Trend type must be 'linear' or 'constant', not {type!r}\n  at {user_line()}")
+        raise ValueError(f"Trend type must be 'linear' or 'constant', not {type!r}")
     (x,) = promote_dtypes_inexact(jnp.asarray(data))
     place = canonical_axis(axis, x.aval.ndim)
     size = x.aval.shape[place]
     breaks = sorted({0, size, *(int(b) for b in np.ravel(bp))})
     if breaks[0] < 0 or breaks[-1] > size:
-        raise ValueError(
-            f"Breakpoints must be non-negative and less than length of data along given axis: {bp}\n  at {user_line()}"
-        )
+        raise ValueError(f"Breakpoints must be non-negative and less than length of data along given axis: {bp}")
     found: Value = _detrended(x, place, tuple(breaks) if type == "linear" else ())
     return found
 

@@ -11,7 +11,6 @@ from ...tracer.core import Value
 from ...tracer.errors import OperandError
 from ...tracer.ops import convert
 from ...tracer.settings.config import enable_x64
-from ...tracer.source import user_line
 
 
 class ComplexOperandError(OperandError, ValueError):
@@ -24,8 +23,8 @@ def real(name: str, *args: Any) -> list[Value]:
     if dtypes.is_complex(values[0].aval.dtype):
         first = f" Argument `x` to {name} must be real-valued." if len(args) == 1 else ""
         raise ComplexOperandError(
-            f"{name} does not support complex-valued inputs: {values[0].aval.str_short()}.{first}\n"
-            f"  at {user_line() or '<unknown>'}\n  It is a function of real numbers here, as in JAX.",
+            f"{name} does not support complex-valued inputs: {values[0].aval.str_short()}.{first}\n  It is a function "
+            "of real numbers here, as in JAX.",
             f"{name}_dtypes",
         )
     return values

@@ -10,7 +10,6 @@ from ....tracer.arrays.operators import ArrayLike
 from ....tracer.compound import compound
 from ....tracer.core import Value
 from ....tracer.errors import OperandError
-from ....tracer.source import user_line
 
 
 @compound(static=("check_finite",))
@@ -31,13 +30,13 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     codes: Any
     points, codes = promote_dtypes_inexact(obs, code_book)
     if points.ndim != codes.ndim:
-        raise OperandError(f"Observation and code_book should have the same rank\n  at {user_line()}", "vq_rank")
+        raise OperandError("Observation and code_book should have the same rank", "vq_rank")
     if points.ndim == 1:
         points, codes = points[:, None], codes[:, None]
     if points.ndim != 2 or points.shape[1] != codes.shape[1]:
         raise OperandError(
             f"vq of {points.aval.str_short()} and {codes.aval.str_short()}: both must have one or two dimensions, and "
-            f"as many features\n  at {user_line()}",
+            "as many features",
             "vq_shape",
         )
     squares = jnp.sum(jnp.abs(points[:, None] - codes) ** 2, -1)

@@ -13,7 +13,6 @@ from typing import Any
 from .... import lax, tree
 from .... import numpy as jnp
 from ....numpy.linalg import qr
-from ....tracer.source import user_line
 from ...linalg import solve_triangular
 from .vectors import Function, Problem, add, dot, like, norm, problem, sub, unit
 
@@ -53,9 +52,7 @@ def gmres(
     given = problem("gmres", A, b, x0, M)
     methods = {"incremental": True, "batched": False}
     if solve_method not in methods:
-        raise ValueError(
-            f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'\n  at {user_line()}"
-        )
+        raise ValueError(f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'")
     most = 10 * given.size if maxiter is None else maxiter
     size = min(int(restart), given.size)
 

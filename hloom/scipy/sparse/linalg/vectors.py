@@ -14,7 +14,6 @@ from .... import tree
 from ....lax import Precision
 from ....numpy.promotion import promote_dtypes_inexact, to_dtype
 from ....tracer.arrays.operators import ArrayBase
-from ....tracer.source import user_line
 
 Function = Callable[[Any], Any]
 
@@ -80,13 +79,10 @@ def as_function(operator_or_matrix: Any) -> Function:
     if callable(given):
         return given  # type: ignore[no-any-return]
     if not isinstance(given, np.ndarray | ArrayBase) and not hasattr(given, "__matmul__"):
-        raise TypeError(
-            f"linear operator must be either a function or ndarray: {given!r} is a {type(given).__name__}\n"
-            f"  at {user_line()}"
-        )
+        raise TypeError(f"linear operator must be either a function or ndarray: {given!r} is a {type(given).__name__}")
     shape = getattr(given, "shape", (1, 1))
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(f"linear operator must be a square matrix, but has shape: {shape}\n  at {user_line()}")
+        raise ValueError(f"linear operator must be a square matrix, but has shape: {shape}")
     if isinstance(given, np.ndarray | ArrayBase):
         return partial(dot, given)
     return partial(operator.matmul, given)
@@ -116,19 +112,15 @@ def problem(name: str, a: Any, b: Any, x0: Any, m: Any) -> Problem:
     """The problem of a solver's arguments, checked."""
     b_leaves, structure = tree.flatten(b)
     if not b_leaves:
-        raise ValueError(f"{name}: b has no arrays\n  at {user_line()}")
+        raise ValueError(f"{name}: b has no arrays")
     right = promote_each(b_leaves)
     guess, guess_structure = ([jnp.zeros_like(v) for v in right], structure) if x0 is None else tree.flatten(x0)
     if guess_structure != structure:
-        raise ValueError(
-            f"x0 and b must have matching tree structure: {guess_structure} vs {structure}\n  at {user_line()}"
-        )
+        raise ValueError(f"x0 and b must have matching tree structure: {guess_structure} vs {structure}")
     guess = [to_dtype(jnp.asarray(g), v.dtype, v.aval.weak_type) for g, v in zip(guess, right, strict=True)]
     shapes = [[v.shape for v in values] for values in (guess, right)]
     if shapes[0] != shapes[1]:
-        raise ValueError(
-            f"arrays in x0 and b must have matching shapes: {shapes[0]} vs {shapes[1]}\n  at {user_line()}"
-        )
+        raise ValueError(f"arrays in x0 and b must have matching shapes: {shapes[0]} vs {shapes[1]}")
     return Problem(
         as_function(a),
         tree.unflatten(structure, right),

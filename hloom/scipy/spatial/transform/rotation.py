@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .... import numpy as jnp
+from ....hlo.support.tracebacks import boundaries
 from ....numpy.promotion import check_arraylike, promote_dtypes_inexact
 from ....tracer.arrays.operators import ArrayLike
 from ....tracer.errors import OperandError
-from ....tracer.source import user_line
 from . import quaternions
 
 
@@ -21,8 +21,7 @@ def _given(name: str, x: ArrayLike, *last: int) -> Any:
     (value,) = promote_dtypes_inexact(x)
     if value.aval.shape[-len(last) :] != last:
         raise OperandError(
-            f"{name}: the last dimensions must be {last}, not {value.aval.str_short()}\n  at {user_line()}",
-            "rotation_shape",
+            f"{name}: the last dimensions must be {last}, not {value.aval.str_short()}", "rotation_shape"
         )
     return value
 
@@ -33,16 +32,15 @@ def _axes(seq: str, counts: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
         what = f"Expected {counts[0]} axes" if len(counts) == 1 else (
             "Expected axis specification to be a non-empty string of upto 3 characters"
         )  # fmt: skip
-        raise ValueError(f"{what}, got {seq}\n  at {user_line()}")
+        raise ValueError(f"{what}, got {seq}")
     if not re.fullmatch("[XYZ]+|[xyz]+", seq):
-        raise ValueError(
-            f"Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'], got {seq}\n  at {user_line()}"
-        )
+        raise ValueError(f"Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'], got {seq}")
     if any(a == b for a, b in itertools.pairwise(seq)):
-        raise ValueError(f"Expected consecutive axes to be different, got {seq}\n  at {user_line()}")
+        raise ValueError(f"Expected consecutive axes to be different, got {seq}")
     return tuple(["xyz".index(c) for c in seq.lower()]), seq.isupper()
 
 
+@boundaries
 class Rotation(NamedTuple):
     """A rotation, or an array of them. Made by `from_quat` and the like.
 
@@ -88,8 +86,7 @@ class Rotation(NamedTuple):
         values: Any = promote_dtypes_inexact(jnp.atleast_1d(angles))[0]
         if values.shape[-1] != len(axes):
             raise OperandError(
-                f"from_euler: {seq} has {len(axes)} axes, but the angles are {values.aval.str_short()}\n"
-                f"  at {user_line()}",
+                f"from_euler: {seq} has {len(axes)} axes, but the angles are {values.aval.str_short()}",
                 "rotation_angles",
             )
         return cls(quaternions.from_euler(values, axes, intrinsic, bool(degrees)))
@@ -173,13 +170,13 @@ class Rotation(NamedTuple):
     def __getitem__(self, indexer: Any) -> Rotation:
         """Rotations of an array. TypeError for a single one."""
         if self.single:
-            raise TypeError(f"Single rotation is not subscriptable.\n  at {user_line()}")
+            raise TypeError("Single rotation is not subscriptable.")
         return Rotation(self.quat[indexer])
 
     def __len__(self) -> int:
         """How many rotations. TypeError for a single one."""
         if self.single:
-            raise TypeError(f"Single rotation has no len().\n  at {user_line()}")
+            raise TypeError("Single rotation has no len().")
         return int(self.quat.shape[0])
 
     def __mul__(self, other: Rotation) -> Rotation:  # type: ignore[override]
@@ -294,11 +291,11 @@ class Rotation(NamedTuple):
         count, dtype = len(self), self.quat.dtype
         w = jnp.ones(count, dtype) if weights is None else jnp.asarray(weights, dtype=dtype)
         if w.ndim != 1:
-            raise ValueError(f"Expected `weights` to be 1 dimensional, got shape {w.shape}.\n  at {user_line()}")
+            raise ValueError(f"Expected `weights` to be 1 dimensional, got shape {w.shape}.")
         if w.shape[0] != count:
             raise ValueError(
-                "Expected `weights` to have number of values equal to number of rotations, got "
-                f"{w.shape[0]} values and {count} rotations.\n  at {user_line()}"
+                f"Expected `weights` to have number of values equal to number of rotations, got {w.shape[0]} values "
+                f"and {count} rotations."
             )
         return Rotation(quaternions.leading(jnp.dot(w * self.quat.T, self.quat)))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .... import numpy as jnp
+from ....hlo.support.tracebacks import boundaries
 from ....tracer.arrays.operators import ArrayLike
-from ....tracer.source import user_line
 from ...interpolate.grids import interval_of
 from . import quaternions
 from .rotation import Rotation
 
 
+@boundaries
 class Slerp(NamedTuple):
     """A function of time to rotations. Made by `Slerp.init(times, rotations)`.
 
@@ -43,21 +44,16 @@ class Slerp(NamedTuple):
         Array(0.25, dtype=float32)
         """
         if not isinstance(rotations, Rotation):
-            raise TypeError(
-                f"`rotations` must be a `Rotation` instance, not a {type(rotations).__name__}\n  at {user_line()}"
-            )
+            raise TypeError(f"`rotations` must be a `Rotation` instance, not a {type(rotations).__name__}")
         if rotations.single or len(rotations) == 1:
-            raise ValueError(f"`rotations` must be a sequence of at least 2 rotations.\n  at {user_line()}")
+            raise ValueError("`rotations` must be a sequence of at least 2 rotations.")
         at = jnp.asarray(times, dtype=rotations.quat.dtype)
         if at.ndim != 1:
-            raise ValueError(
-                f"Expected times to be specified in a 1 dimensional array, got {at.ndim} dimensions.\n"
-                f"  at {user_line()}"
-            )
+            raise ValueError(f"Expected times to be specified in a 1 dimensional array, got {at.ndim} dimensions.")
         if at.shape[0] != len(rotations):
             raise ValueError(
-                "Expected number of rotations to be equal to number of timestamps given, got "
-                f"{len(rotations)} rotations and {at.shape[0]} timestamps.\n  at {user_line()}"
+                f"Expected number of rotations to be equal to number of timestamps given, got {len(rotations)} "
+                f"rotations and {at.shape[0]} timestamps."
             )
         before, after = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
         return cls(at, jnp.diff(at), before, (before.inv() * after).as_rotvec())
@@ -66,7 +62,7 @@ class Slerp(NamedTuple):
         """The rotations at times, a number or a vector."""
         at = jnp.asarray(times, dtype=self.times.dtype)
         if at.ndim > 1:
-            raise ValueError(f"`times` must be at most 1-dimensional, not {at.aval.str_short()}\n  at {user_line()}")
+            raise ValueError(f"`times` must be at most 1-dimensional, not {at.aval.str_short()}")
         place = interval_of(self.times, at)
         part = (at - self.times[place]) / self.timedelta[place]
         turn = quaternions.from_rotvec(self.rotvecs[place] * part[..., None], False)
