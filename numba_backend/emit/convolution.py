@@ -1,15 +1,6 @@
-"""Kernels of canonical convolutions: patches for a matrix product, and convolutions that are no matrix product.
+"""The sizes of canonical convolutions, and kernels that read the input where it is.
 
-A patch matrix holds the elements that the window covers at each of its positions. With channels first, its rows are the
-kernel's elements and its columns the positions; with channels last it is transposed. In both cases, neighbours in the
-input are neighbours in the matrix.
-
-    channels first                               channels last
-    for row in range(lo, hi):   # f, k0, k1      for row in range(lo, hi):   # positions
-        for o0 in range(y0, y1):                     for k0 in range(3):
-            out[...] = x[...]   # along o1               out[...] = x[...]   # along k1 and f
-
-Direct kernels accumulate in the result, one row at a time, as the kernels of reduce-window do.
+These kernels accumulate in the result, one row at a time, as the kernels of reduce-window do.
 """
 
 from __future__ import annotations
@@ -31,9 +22,6 @@ from ..loops.expressions import (
     Name,
     all_of,
     call,
-    is_number,
-    maximum,
-    minimum,
     product,
     product_of,
     sum_of,
@@ -47,8 +35,6 @@ from .window_axes import NOTHING, Axis, KernelAxis, kernel_axes, row_major, take
 
 SUPPORTED = frozenset((ElementType.F32, ElementType.F64))
 """Element types with vector instructions for products."""
-MOST_OFFSETS = 1 << 16
-"""A longer table of offsets would take more memory than it is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,146 +136,6 @@ def _zero(element_type: ElementType) -> Expr:
         part = call(CAST[element_type.real], 0)
         return call("complex_from", part, part)
     return call("uint8" if element_type is ElementType.PRED else CAST[element_type], 0)
-
-
-def emit_patches_first(sizes: Sizes, first_image: int, images: int, first: int, end: int) -> EmittedKernel:
-    """Patches [image, feature, k..., position] of some images, for positions `first` to `end` along the first
-    dimension. Operand 0: the input; output 0: the patches."""
-    text = KernelText("patches", guarded=True)
-    writer, zero = text.writer, _zero(sizes.element_type)
-    x = text.operand("x", sizes.element_type, 0).pointer
-    out = text.output("out", sizes.element_type, 0).pointer
-    axes = kernel_axes(text, sizes.axes, moves=True)
-    features = text.size("features", sizes.features)
-    before_image = text.argument("first_image", first_image)
-    bounds: list[tuple[Expr, Expr]] = [(text.argument("begin", first), text.argument("end", end))]
-    bounds += [(ZERO, a.count) for a in axes[1:]]
-    last, outer = axes[-1], axes[:-1]
-    low, high = bounds[-1]
-    width = (end - first) * math.prod(axis.count for axis in sizes.axes[1:])
-    with writer.loop("row", LO, HI) as row, ExitStack() as stack:
-        names = ["image", "f", *(f"k{a.number}" for a in axes)]
-        image, f, *elements = take_apart(text, row, names, [ZERO, features, *(a.window for a in axes)])
-        at = writer.assign("at", row * text.argument("width", width))
-        shift = last.shift(elements[-1])
-        begin, stop = last.span(shift, low, high)
-        left = writer.assign("left", minimum(begin, high))
-        right = writer.assign("right", maximum(stop, left))
-        tests: list[Expr] = []
-        indices = [row_major([image + before_image, f], [ZERO, features])]
-        loops = [writer.loop(f"o{a.number}", *b) for a, b in zip(outer, bounds, strict=False)]
-        positions = [stack.enter_context(loop) for loop in loops]
-        for axis, position, element in zip(outer, positions, elements, strict=False):
-            cell = axis.cell(axis.origin(position), element)
-            tests += axis.tests(cell)
-            indices.append(axis.index(cell))
-        before, after = writer.assign("before", left), writer.assign("after", right)
-        if tests:
-            with writer.if_(unary("not", all_of(tests))):
-                writer.assign(before, high)
-                writer.assign(after, high)
-        base = writer.assign("base", row_major([*indices, ZERO], [ZERO, *(a.size for a in axes)]))
-        to = writer.assign("to", at - low)
-        with writer.loop("j", low, before) as j:
-            writer.store(out, to + j, zero)
-        with writer.loop("j", before, after) as j:
-            writer.store(out, to + j, x[base + j * last.stride + shift])
-        with writer.loop("j", after, high) as j:
-            writer.store(out, to + j, zero)
-        writer.augment(at, "+", high - low)
-    return text.finish(images * sizes.features * sizes.taps)
-
-
-def emit_patches_last(sizes: Sizes, first_row: int, rows: int, first: int, end: int) -> EmittedKernel:
-    """Patches [group, position, k..., input] of some positions (of all images), for the kernel's elements `first` to
-    `end` along its first dimension. Operand 0: the input; output 0: the patches."""
-    text = KernelText("patches", guarded=True)
-    writer = text.writer
-    x = text.operand("x", sizes.element_type, 0).pointer
-    out = text.output("out", sizes.element_type, 0).pointer
-    axes = kernel_axes(text, sizes.axes, moves=True)
-    last, outer = axes[-1], axes[:-1]
-    features, inputs = text.size("features", sizes.features), text.size("inputs", sizes.inputs)
-    run = last.part.window_dilation == 1 and sizes.groups == 1
-    depth = (end - first) * math.prod(axis.part.size for axis in sizes.axes[1:]) * sizes.inputs
-    bounds: list[tuple[Expr, Expr]] = [(text.argument("begin", first), text.argument("end", end))]
-    bounds += [(ZERO, a.window) for a in axes[1:]]
-    with ExitStack() as stack:
-        row = stack.enter_context(writer.loop("row", LO, HI))
-        position = writer.assign("place", row + text.argument("first_row", first_row))
-        names = ["image", *(f"o{a.number}" for a in axes)]
-        image, *positions = take_apart(text, position, names, [ZERO, *(a.count for a in axes)])
-        begins = [axis.begin(p) for axis, p in zip(axes, positions, strict=True)]
-        offset = row * text.argument("depth", depth)
-        feature: Expr = ZERO
-        if sizes.groups > 1:
-            group = stack.enter_context(writer.loop("group", text.size("groups", sizes.groups)))
-            offset = group * text.argument("all", rows * depth) + offset
-            feature = product(group, inputs)
-        at = writer.assign("at", offset)
-        indices: list[Expr] = [image]
-        tests: list[Expr] = []
-        for axis, begin, bound in zip(outer, begins, bounds, strict=False):
-            k = stack.enter_context(writer.loop(f"k{axis.number}", *bound))
-            cell = axis.cell(begin, k)
-            tests += axis.tests(cell)
-            indices.append(axis.index(cell))
-        patch = _Patch(text, x, out, _zero(sizes.element_type), at, inputs)
-        array = [ZERO, *(a.size for a in axes), features]
-        if run:
-            base = row_major([*indices, begins[-1], feature], array)
-            patch.run(last, begins[-1], bounds[-1], tests, base)
-        else:
-            k = stack.enter_context(writer.loop(f"k{last.number}", *bounds[-1]))
-            cell = last.cell(begins[-1], k)
-            patch.element([*tests, *last.tests(cell)], row_major([*indices, last.index(cell), feature], array))
-    return text.finish(rows)
-
-
-@dataclass(frozen=True, slots=True)
-class _Patch:
-    """Writes a patch, channels last, from offset `at` of the result on."""
-
-    text: KernelText
-    x: Name
-    out: Name
-    zero: Expr
-    at: Name
-    inputs: Expr
-
-    def run(self, axis: KernelAxis, begin: Expr, bounds: tuple[Expr, Expr], tests: list[Expr], base: Expr) -> None:
-        """Copies all elements of the window along the last axis: those inside the array are neighbours in it."""
-        writer, inputs, (low, high) = self.text.writer, self.inputs, bounds
-        left = writer.assign("left", minimum(maximum(low, -begin), high))
-        right = writer.assign("right", maximum(minimum(high, axis.size - begin), left))
-        if tests:
-            with writer.if_(unary("not", all_of(tests))):
-                writer.assign(left, high)
-                writer.assign(right, high)
-        base = writer.assign("base", base)
-        to = writer.assign("to", self.at if is_number(low, 0) else self.at - product(low, inputs))
-        with writer.loop("j", product(low, inputs), product(left, inputs)) as j:
-            writer.store(self.out, to + j, self.zero)
-        with writer.loop("j", product(left, inputs), product(right, inputs)) as j:
-            writer.store(self.out, to + j, self.x[base + j])
-        with writer.loop("j", product(right, inputs), product(high, inputs)) as j:
-            writer.store(self.out, to + j, self.zero)
-        writer.augment(self.at, "+", product(Binary("-", high, low), inputs))
-
-    def element(self, tests: list[Expr], base: Expr) -> None:
-        """Copies the inputs of one element of the window, or writes zeros if it is outside of the array."""
-        writer, inputs = self.text.writer, self.inputs
-        inside = writer.assign("inside", 1)
-        if tests:
-            with writer.if_(unary("not", all_of(tests))):
-                writer.assign(inside, 0)
-        with writer.if_(inside.eq(1)):
-            base = writer.assign("base", base)
-            with writer.loop("j", inputs) as j:
-                writer.store(self.out, self.at + j, self.x[base + j])
-        with writer.else_(), writer.loop("j", inputs) as j:
-            writer.store(self.out, self.at + j, self.zero)
-        writer.augment(self.at, "+", inputs)
 
 
 def _add_product(text: KernelText, element_type: ElementType, total: Load, x: Expr, weight: Expr) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from ...hlo.opcode import Opcode
 from ...hlo.passes.expand.expand import EXPANSIONS
 from ...hlo.passes.rules import RuleSet, rule
-from .convolution import batch_groups, canonical_dimensions, not_reversed
+from .convolution import batch_groups, canonical_dimensions, complex_convolution, not_reversed, strided_pointwise
 from .linalg import half_in_f32
 from .power import small_power
 from .product import dot_in_type_of_blas, small_dot_of_integers
@@ -22,9 +22,11 @@ NUMBA_EXPANSIONS = RuleSet(
             "reversed_window",  # so does not_reversed
         ),
         rule(half_in_f32, Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE),
+        rule(complex_convolution, Opcode.CONVOLUTION),
         rule(batch_groups, Opcode.CONVOLUTION),
         rule(not_reversed, Opcode.CONVOLUTION),
         rule(convolution_as_stencil, Opcode.CONVOLUTION),
+        rule(strided_pointwise, Opcode.CONVOLUTION),
         rule(canonical_dimensions, Opcode.CONVOLUTION),
         rule(dot_in_type_of_blas, Opcode.DOT),
         rule(small_dot_of_integers, Opcode.DOT),

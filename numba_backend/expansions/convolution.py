@@ -17,11 +17,12 @@ from ...hlo.builder import make_instruction
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops.convolution import ConvolutionAttributes
+from ...hlo.ops.movement import SliceAttributes
 from ...hlo.passes.expand.convolution import batch_groups_as_feature_groups, canonical_numbers, reversed_window
-from ...hlo.passes.patterns import transpose
+from ...hlo.passes.patterns import binary, reshape, transpose, unary
 from ...hlo.shape import Shape
-from ...hlo.window import ConvolutionDimensionNumbers
-from ..emit.convolution import MOST_OFFSETS, SUPPORTED
+from ...hlo.window import ConvolutionDimensionNumbers, WindowDimension, is_trivial
+from ..emit.convolution import SUPPORTED
 
 LEAST_GRADIENT = 1 << 15
 """Multiplications of a derivative that has a form of its own: native loops do not take these forms."""
@@ -32,6 +33,8 @@ TILE_BYTES, SOME_WASTE, MOST_WASTE = 128, 1.1, 1.6
 MOVED, MOVED_WEIGHT = 10, 300
 """Bringing an element of an image or of the kernel into another order, in multiplications."""
 
+FEW_OUTPUTS = 8
+"""Channels last, outputs are along a vector: with fewer of them channels first is faster, up to 8 times."""
 FEW_PLACES = 64
 """An image with fewer positions of the window is a narrow matrix. With channels last all images together are one
 matrix."""
@@ -43,7 +46,10 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
     numbers, spatial = attributes.dimension_numbers, len(attributes.window)
     if wants_turned_kernel(convolution):
         return None
-    wanted = wanted_gradient(convolution) or canonical_numbers(spatial, _wants_channels_last(convolution))
+    wanted = wanted_gradient(convolution)
+    if wanted is None and _has_few_outputs(convolution) and _has_small_images(convolution):
+        return _images_as_places(convolution)
+    wanted = wanted or canonical_numbers(spatial, _wants_channels_last(convolution))
     if wanted == numbers:
         return None
     array, kernel = convolution.operands
@@ -54,6 +60,68 @@ def canonical_dimensions(convolution: HloInstruction) -> HloInstruction | None:
     new = replace(attributes, dimension_numbers=wanted)
     result = make_instruction(Opcode.CONVOLUTION, (array, kernel), new, shape)
     return transpose(result, _moved(_result(wanted), _result(numbers)))
+
+
+def _has_small_images(convolution: HloInstruction) -> bool:
+    numbers, sizes = convolution.attributes.dimension_numbers, convolution.shape.dimensions
+    places = math.prod(sizes[d] for d in numbers.output_spatial)
+    return sizes[numbers.output_batch] >= 8 and (places < FEW_PLACES or _has_few_places(convolution))
+
+
+def _images_as_places(convolution: HloInstruction) -> HloInstruction:
+    """One image, channels first, in which neighbours along the last dimension are at the same place of neighbouring
+    images."""
+    attributes: ConvolutionAttributes = convolution.attributes
+    numbers, window = attributes.dimension_numbers, attributes.window
+    array, kernel = convolution.operands
+    array = transpose(array, (numbers.input_feature, *numbers.input_spatial, numbers.input_batch))
+    kernel = transpose(kernel, (numbers.kernel_output_feature, numbers.kernel_input_feature, *numbers.kernel_spatial))
+    new = replace(
+        attributes, window=(*window, WindowDimension()),
+        dimension_numbers=canonical_numbers(len(window) + 1, False),
+    )  # fmt: skip
+    order = (numbers.output_feature, *numbers.output_spatial, numbers.output_batch)
+    sizes = [convolution.shape.dimensions[d] for d in order]
+    result = make_instruction(
+        Opcode.CONVOLUTION,
+        (reshape(array, (1, *array.shape.dimensions)), reshape(kernel, (*kernel.shape.dimensions, 1))),
+        new, Shape.array(convolution.shape.element, (1, *sizes)),
+    )  # fmt: skip
+    return transpose(reshape(result, sizes), [order.index(d) for d in range(len(order))])
+
+
+def strided_pointwise(convolution: HloInstruction) -> HloInstruction | None:
+    """A window of one element that skips places: the elements that it covers are taken first, and are a matrix."""
+    attributes: ConvolutionAttributes = convolution.attributes
+    numbers, window = attributes.dimension_numbers, attributes.window
+    if not all((w.size, w.padding_low, w.base_dilation) == (1, 0, 1) and w.padding_high <= 0 for w in window):
+        return None
+    if all(map(is_trivial, window)):
+        return None
+    array, kernel = convolution.operands
+    limits, strides = list(array.shape.dimensions), [1] * array.shape.rank
+    for source, target, part in zip(numbers.input_spatial, numbers.output_spatial, window, strict=True):
+        strides[source] = part.stride
+        limits[source] = (convolution.shape.dimensions[target] - 1) * part.stride + 1
+    taken = SliceAttributes((0,) * array.shape.rank, tuple(limits), tuple(strides))
+    array = make_instruction(Opcode.SLICE, (array,), taken)
+    new = replace(attributes, window=(WindowDimension(),) * len(window))
+    return make_instruction(Opcode.CONVOLUTION, (array, kernel), new, convolution.shape)
+
+
+def complex_convolution(convolution: HloInstruction) -> HloInstruction | None:
+    """Four convolutions of real and imaginary parts."""
+    if not convolution.shape.element.is_complex or _is_depthwise(convolution):
+        return None
+    shape = Shape.array(convolution.shape.element.real, convolution.shape.dimensions)
+
+    def part(x: Opcode, w: Opcode) -> HloInstruction:
+        array, kernel = convolution.operands
+        return make_instruction(Opcode.CONVOLUTION, (unary(x, array), unary(w, kernel)), convolution.attributes, shape)
+
+    real = binary(Opcode.SUBTRACT, part(Opcode.REAL, Opcode.REAL), part(Opcode.IMAG, Opcode.IMAG))
+    imaginary = binary(Opcode.ADD, part(Opcode.REAL, Opcode.IMAG), part(Opcode.IMAG, Opcode.REAL))
+    return binary(Opcode.COMPLEX, real, imaginary)
 
 
 def batch_groups(convolution: HloInstruction) -> HloInstruction | None:
@@ -87,14 +155,13 @@ def wanted_gradient(convolution: HloInstruction) -> ConvolutionDimensionNumbers 
     sizes = convolution.shape.dimensions
     taps = math.prod(w.size for w in window)
     elements = math.prod(sizes[d] for d in numbers.output_spatial)
-    if not elements < taps or elements > MOST_OFFSETS:
+    if not elements < taps:
         return None
     if _multiplications(convolution) < LEAST_GRADIENT:
         return None
     outputs = convolution.operands[1].shape.dimensions[numbers.kernel_output_feature] // attributes.batch_group_count
     short = taps < SHORT_ROW and outputs >= MANY_OUTPUTS
-    last = (numbers.input_batch == len(sizes) - 1 or short) and taps <= MOST_OFFSETS
-    return gradient_numbers(len(window), last)
+    return gradient_numbers(len(window), numbers.input_batch == len(sizes) - 1 or short)
 
 
 def not_reversed(convolution: HloInstruction) -> HloInstruction | None:
@@ -126,8 +193,7 @@ def _has_tiles(convolution: HloInstruction) -> bool:
     """True for a type and a window that `policy/convolutions.py` has tiles for."""
     element = convolution.shape.element
     same = element in SUPPORTED and all(o.shape.element is element for o in convolution.operands)
-    window = convolution.attributes.window
-    return same and all(w.base_dilation == 1 for w in window) and math.prod(w.size for w in window) <= MOST_OFFSETS
+    return same and all(w.base_dilation == 1 for w in convolution.attributes.window)
 
 
 def _multiplications(convolution: HloInstruction) -> int:
@@ -174,6 +240,21 @@ def _rounded(number: int, tile: int) -> int:
     return -(-number // tile) * tile
 
 
+def _is_depthwise(convolution: HloInstruction) -> bool:
+    numbers, groups = convolution.attributes.dimension_numbers, convolution.attributes.feature_group_count
+    kernel = convolution.operands[1].shape.dimensions
+    return groups > 1 and (kernel[numbers.kernel_input_feature], kernel[numbers.kernel_output_feature]) == (1, groups)
+
+
+def _has_few_outputs(convolution: HloInstruction) -> bool:
+    """True for tiles with so few outputs that channels first is better: channels last, they are along a vector."""
+    attributes: ConvolutionAttributes = convolution.attributes
+    made = convolution.operands[1].shape.dimensions[attributes.dimension_numbers.kernel_output_feature]
+    if not _has_tiles(convolution) or all(map(is_trivial, attributes.window)) or _is_depthwise(convolution):
+        return False
+    return made // attributes.feature_group_count < FEW_OUTPUTS
+
+
 def _wants_channels_last(convolution: HloInstruction) -> bool:
     """Follows the layout of the input. But few positions make a poor matrix, and BLAS does not take all element
     types."""
@@ -181,17 +262,11 @@ def _wants_channels_last(convolution: HloInstruction) -> bool:
     numbers = attributes.dimension_numbers
     sizes = convolution.shape.dimensions
     lies_last = bool(numbers.input_spatial) and numbers.input_feature == len(sizes) - 1
-    groups, kernel = attributes.feature_group_count, convolution.operands[1].shape.dimensions
-    depthwise = groups > 1 and kernel[numbers.kernel_output_feature] == groups
-    if depthwise and kernel[numbers.kernel_input_feature] == 1:
+    if _is_depthwise(convolution):
         return lies_last
-    if not convolution.shape.element.is_inexact:
+    if not convolution.shape.element.is_inexact or _has_few_outputs(convolution):
         return False
-    places = math.prod(sizes[d] for d in numbers.output_spatial)
-    few = places < FEW_PLACES and sizes[numbers.output_batch] > 1 and bool(numbers.input_spatial)
-    if _has_tiles(convolution):
-        few = _has_few_places(convolution)
-    return lies_last or few
+    return lies_last or (_has_few_places if _has_tiles(convolution) else _has_small_images)(convolution)
 
 
 def _input(numbers: ConvolutionDimensionNumbers) -> tuple[int, ...]:

@@ -3,9 +3,8 @@
 The input is copied with its padding, and tiles of sums in registers are made of the copy (`policy/convolutions.py`).
 Where there are enough images, a thread does both for one of them, and then the instructions that follow in the program,
 before the next image; otherwise threads share each of the two, for a block of images at a time, so that the block is
-still in the cache. With 1 x 1 windows the input itself is a matrix for a BLAS. Complex numbers become matrix products
-too, of patches (`emit/convolution.py`). Kernels do all the work for types that a BLAS does not support, for inputs with
-very many holes, and in native loops.
+still in the cache. With 1 x 1 windows the input itself is a matrix for a BLAS. A kernel without copies does all
+the work for other types than floats, for inputs with very many holes, and in native loops (`emit/convolution.py`).
 """
 
 from __future__ import annotations
@@ -18,13 +17,10 @@ from ...hlo.opcode import Opcode
 from ..emit import convolution_copy as copies
 from ..emit import convolution_gradient as gradients
 from ..emit.convolution import (
-    MOST_OFFSETS,
     SUPPORTED,
     Sizes,
     emit_direct_first,
     emit_direct_last,
-    emit_patches_first,
-    emit_patches_last,
     is_pointwise,
     sizes_of,
     sizes_of_gradient,
@@ -40,11 +36,9 @@ from .table import OUTPUT_ROWS, LoweringContext, OutputRows, PieceMemory, Step, 
 
 MAX_BLOCKS = 256
 """A large convolution has larger blocks instead of more of them."""
-FEW_OUTPUTS = 8
-"""Channels last, outputs are along a vector register: with less of them a product by the BLAS is faster."""
 
 
-@register(Opcode.CONVOLUTION, how="kernels: tiles of sums in registers; 1 x 1, complex: BLAS gemm")
+@register(Opcode.CONVOLUTION, how="kernels: tiles of sums in registers; 1 x 1: BLAS gemm")
 def _convolution(context: LoweringContext, instruction: HloInstruction) -> None:
     numbers, spatial = instruction.attributes.dimension_numbers, len(instruction.attributes.window)
     if numbers == gradient_numbers(spatial, True):
@@ -57,15 +51,13 @@ def _convolution(context: LoweringContext, instruction: HloInstruction) -> None:
         _tiles_first(context, instruction, sizes_of(instruction), turned=True)
         return
     sizes = sizes_of(instruction)
-    if not context.has_blas or not (sizes.is_product or _has_tiles(sizes)):
+    if context.has_blas and _has_tiles(sizes):
+        (_tiles_last if sizes.channels_last else _tiles_first)(context, instruction, sizes)
+    elif context.has_blas and sizes.is_product and is_pointwise(sizes):
+        _pointwise(context, instruction, sizes)
+    else:
         kernel = emit_direct_last(sizes) if sizes.channels_last else emit_direct_first(sizes)
         context.kernel(instruction.name, kernel, context.operands(instruction), context.results(instruction))
-    elif _has_tiles(sizes):
-        (_tiles_last if sizes.channels_last else _tiles_first)(context, instruction, sizes)
-    elif sizes.channels_last:
-        _channels_last(context, instruction, sizes)
-    else:
-        _channels_first(context, instruction, sizes)
 
 
 def _output_rows(instruction: HloInstruction) -> OutputRows | None:
@@ -108,90 +100,28 @@ def _limit(total: int) -> int:
     return max(policy.block_bytes(), total // MAX_BLOCKS)
 
 
-def _channels_first(context: LoweringContext, instruction: HloInstruction, sizes: Sizes) -> None:
-    """result[b, g] = kernel[g] @ patches[b, g]: one product an image and group; the positions are the columns."""
+def _pointwise(context: LoweringContext, instruction: HloInstruction, sizes: Sizes) -> None:
+    """result[b, g] = kernel[g] @ input[b, g] with channels first, result[:, g] = input[:, g] @ kernel[g] with channels
+    last: all images are one matrix."""
     array, kernel = context.operands(instruction)
     (result,) = context.results(instruction)
-    dtype, depth, positions = sizes.element_type.value, sizes.depth, sizes.positions
-    per_image = sizes.groups * depth * positions * sizes.element_type.byte_width
-    limit = _limit(sizes.batch * per_image)
-    rows = sizes.axes[0].count
-    rest = positions // rows
-
-    def product(patches: Argument, image: int, images: int, first: int, width: int) -> None:
+    dtype, positions, inputs, outputs = sizes.element_type.value, sizes.positions, sizes.inputs, sizes.outputs
+    if not sizes.channels_last:
         batch = (
-            BatchDimension(images, 0, sizes.groups * depth * width, sizes.made * positions),
-            BatchDimension(sizes.groups, sizes.outputs * depth, depth * width, sizes.outputs * positions),
+            BatchDimension(sizes.batch, 0, sizes.features * positions, sizes.made * positions),
+            BatchDimension(sizes.groups, outputs * inputs, inputs * positions, outputs * positions),
         )
-        gemm = Gemm(dtype, sizes.outputs, width, depth, "N", "N", depth, width, positions, batch=batch)
-        if width == positions and images == sizes.batch:
-            context.product(gemm, kernel, patches, result)
-            return
-        target = _at(result, sizes, image * sizes.made * positions + first * rest)
-        context.builder.gemm(gemm, kernel, patches, target)
-
-    if is_pointwise(sizes):
-        product(array, 0, sizes.batch, 0, positions)
+        gemm = Gemm(dtype, outputs, positions, inputs, "N", "N", inputs, positions, positions, batch=batch)
+        context.product(gemm, kernel, array, result)
         return
-    images = max(1, min(sizes.batch, limit // per_image))
-    height = rows if per_image <= limit else max(1, rows * limit // per_image)
-    patches = context.scratch(sizes.element_type, images * sizes.groups * depth * positions * height // rows)
-    for image in range(0, sizes.batch, images):
-        some = min(images, sizes.batch - image)
-        for first in range(0, rows, height):
-            end = min(first + height, rows)
-            emitted = emit_patches_first(sizes, image, some, first, end)
-            context.kernel(f"{instruction.name}.patches", emitted, [array], [patches])
-            product(patches, image, some, first, (end - first) * rest)
-
-
-def _channels_last(context: LoweringContext, instruction: HloInstruction, sizes: Sizes) -> None:
-    """result[b, s, g] = patches[g, (b, s)] @ kernel[g]: all images are one matrix. It is cut along the positions, or
-    along the first dimension of the kernel if there are few positions."""
-    array, kernel = context.operands(instruction)
-    (result,) = context.results(instruction)
-    dtype, width = sizes.element_type.value, sizes.element_type.byte_width
-    total = sizes.batch * sizes.positions
-    height = sizes.axes[0].part.size
-    slab = sizes.depth // height
-
-    def product(patches: Argument, row: int, rows: int, first: int, end: int, lda: int, stride: int) -> None:
-        batch = (BatchDimension(sizes.groups, stride, sizes.outputs, sizes.outputs),)
-        gemm = Gemm(
-            dtype, rows, sizes.outputs, (end - first) * slab, "N", "N", lda, sizes.made, sizes.made,
-            beta=0.0 if first == 0 else 1.0, batch=batch,
-        )  # fmt: skip
-        if rows == total and end - first == height and sizes.groups == 1:
-            context.product(gemm, patches, kernel, result)
-            return
-        weights = _at(kernel, sizes, first * slab * sizes.made)
-        context.builder.gemm(gemm, patches, weights, _at(result, sizes, row * sizes.made))
-
-    if is_pointwise(sizes):
-        product(array, 0, total, 0, height, sizes.features, sizes.inputs)
-        return
-    per_row = sizes.groups * sizes.depth * width
-    limit = _limit(total * per_row)
-    rows = min(total, max(limit // per_row, policy.MANY_POSITIONS))
-    deep = max(1, min(height, limit // (rows * sizes.groups * slab * width)))
-    patches = context.scratch(sizes.element_type, rows * sizes.groups * deep * slab)
-    for row in range(0, total, rows):
-        some = min(rows, total - row)
-        for first in range(0, height, deep):
-            end = min(first + deep, height)
-            emitted = emit_patches_last(sizes, row, some, first, end)
-            context.kernel(f"{instruction.name}.patches", emitted, [array], [patches])
-            depth = (end - first) * slab
-            product(patches, row, some, first, end, depth, some * depth)
+    of_groups, rows = (BatchDimension(sizes.groups, inputs, outputs, outputs),), sizes.batch * positions
+    gemm = Gemm(dtype, rows, outputs, inputs, "N", "N", sizes.features, sizes.made, sizes.made, batch=of_groups)
+    (context.product if sizes.groups == 1 else context.builder.gemm)(gemm, array, kernel, result)
 
 
 def _has_tiles(sizes: Sizes) -> bool:
-    """True for convolutions with tiles that are faster than the others."""
-    if sizes.element_type not in SUPPORTED or sizes.holes > 1:
-        return False
-    if is_pointwise(sizes) or sizes.taps > MOST_OFFSETS:
-        return False
-    return not sizes.channels_last or sizes.outputs >= FEW_OUTPUTS or _is_depthwise(sizes)
+    """True for convolutions with tiles of sums in registers."""
+    return sizes.element_type in SUPPORTED and sizes.holes == 1 and not is_pointwise(sizes)
 
 
 def _tiles_first(context: LoweringContext, instruction: HloInstruction, sizes: Sizes, *, turned: bool = False) -> None:

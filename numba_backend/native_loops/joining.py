@@ -125,7 +125,7 @@ def _by_its_row(instruction: HloInstruction) -> Part | None:
 
 
 MOST_CONVOLUTION = 2_000
-"""Multiplications of a convolution: from 3,000 on, patches and BLAS are faster."""
+"""Multiplications of a convolution: from 3,000 on, tiles of sums are faster."""
 
 
 def _convolution(instruction: HloInstruction) -> Part | None:

@@ -28,8 +28,8 @@ FIRST, LAST = "NCHW", "NHWC"
 
 
 @pytest.mark.parametrize("case", _IN_BLOCKS, ids=lambda case: case.id)
-def test_blocks_of_patches(case: OpCase, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With blocks of a few positions, images are cut along these, and deep kernels along their first dimension."""
+def test_blocks_of_images(case: OpCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With small blocks, few images are copied at a time."""
     monkeypatch.setattr(policy, "block_bytes", lambda: 600)
     monkeypatch.setattr(policy, "MANY_POSITIONS", 5)
     module, inputs = build_module(case), make_inputs(case)
@@ -74,7 +74,7 @@ def test_all_blocks_share_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(text.count("\ndef ") == 1 for text in (*first.values(), *last.values()))
 
 
-def test_a_window_of_one_needs_no_patches() -> None:
+def test_a_window_of_one_needs_no_copy() -> None:
     one = (WindowDimension(1), WindowDimension(1))
     assert _kernels(_module((3, 20, 9, 9), (5, 20, 1, 1), one, FIRST)) == set()
     assert _kernels(_module((3, 9, 9, 20), (1, 1, 20, 5), one, LAST)) == set()
@@ -82,6 +82,30 @@ def test_a_window_of_one_needs_no_patches() -> None:
 
 def _expanded(module: HloModule) -> str:
     return Expand(NUMBA_EXPANSIONS)(module).to_text()
+
+
+_THREE, _SKIPS = (WindowDimension(3, 1, 1, 1),), (WindowDimension(1, 2), WindowDimension(1, 3))
+_OTHER_FORMS = {
+    "channels last, few outputs": (_module((2, 20, 9), (3, 9, 2), _THREE, LAST), "dim_labels=bf0_oi0->bf0"),
+    "many small images": (_module((9, 5, 9), (3, 9, 2), _THREE, LAST), "size=3x1 pad=1_1x0_0"),
+    "channels first, too": (_module((9, 9, 5), (2, 9, 3), _THREE, FIRST), "size=3x1 pad=1_1x0_0"),
+    "a window of one that skips": (_module((2, 9, 9, 9), (5, 9, 1, 1), _SKIPS, FIRST), "window={size=1x1}"),
+    "complex": (_module((2, 2, 9), (3, 2, 3), _THREE, FIRST, E.C64), "f32[2,3,9]{2,1,0} convolution("),
+}
+
+
+@pytest.mark.parametrize("name", _OTHER_FORMS)
+def test_other_forms(name: str) -> None:
+    module, wanted = _OTHER_FORMS[name]
+    text = _expanded(module)
+    assert wanted in text, text
+    arrays = []
+    for n, parameter in enumerate(module.entry.parameters):
+        numbers = np.random.default_rng(n).standard_normal((2, *parameter.shape.dimensions))
+        values = numbers[0] + 1j * numbers[1] if name == "complex" else numbers[0]
+        arrays.append(values.astype(parameter.shape.element.dtype))
+    (actual,) = NumbaCompiler().compile(module).execute(arrays)
+    np.testing.assert_allclose(actual, np.asarray(evaluate(module, *arrays)[0]), rtol=1e-5, atol=1e-5)
 
 
 def test_an_input_with_holes_becomes_phases() -> None:
