@@ -37,14 +37,28 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """The collected tests, some millions of objects, stay for the whole run: the garbage collector skips them, both
-    while pytest collects and after each test. `gc.unfreeze` gives a test all objects to look through."""
+    """The collected tests stay for the whole run: the garbage collector skips them, both while pytest collects and
+    after each test. So a test that looks for what refers to its objects imports a module anew."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Before a file's first test, the garbage collector forgets what the files before it left alive: modules, kernels,
+    entries of caches. A collection visits the objects of one file then, not some millions."""
+    if _file.count(item.path) == 0:
+        _file[:] = [item.path]
+        gc.collect()
+        gc.freeze()
+    return (yield)
+
+
+_file: list[Path] = []
 
 
 @pytest.fixture(scope="session")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import inspect
 import logging
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -251,92 +251,45 @@ def test_the_environment_and_the_process() -> None:
 # ---- leaks
 
 
-class Holder:
-    """Keeps its argument."""
-
-    best: Any = None
-
-    def __init__(self) -> None:
-        self.layers: dict[str, Any] = {}
-
-
-kept: list[Any] = []
-holder = Holder()
-MODULE = __name__
+LEAKS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "into_a_list": (lambda leaking: leaking.kept[0], "kept[0]"),
+    "into_an_attribute": (lambda leaking: leaking.holder.layers["h"][1][0], "holder.layers['h'][1][0]"),
+    "into_a_class": (lambda leaking: leaking.Holder.best, "Holder.best"),
+    "into_a_closure": (lambda leaking: leaking.holder.layers["later"](), "holder.layers['later'].__closure__<y>"),
+    "into_a_default": (lambda leaking: leaking.kept[0](), "kept[0].__defaults__[0]"),
+}
 
 
-def into_a_list(y: Any) -> None:
-    kept.append(y)
+@pytest.fixture
+def leaking(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """support/leaking.py, imported anew."""
+    monkeypatch.delitem(sys.modules, LEAKING, raising=False)
+    return importlib.import_module(LEAKING)
 
 
-def into_an_attribute(y: Any) -> None:
-    holder.layers["h"] = (0, [y])
+LEAKING = "tests.support.leaking"
 
 
-def into_a_class(y: Any) -> None:
-    Holder.best = y
+@pytest.mark.parametrize("leak", LEAKS)
+def test_a_leaked_value_is_named(leak: str, leaking: Any) -> None:
+    get, name = LEAKS[leak]
+    name = f"{LEAKING}.{name}"
 
-
-def into_a_closure(y: Any) -> None:
-    holder.layers["later"] = lambda: y
-
-
-def into_a_default(y: Any) -> None:
-    def later(y: Any = y) -> Any:
-        return y
-
-    kept.append(later)
-
-
-LEAKS: list[tuple[Callable[..., None], Callable[[], Any], str]] = [
-    (into_a_list, lambda: kept[0], f"{MODULE}.kept[0]"),
-    (into_an_attribute, lambda: holder.layers["h"][1][0], f"{MODULE}.holder.layers['h'][1][0]"),
-    (into_a_class, lambda: Holder.best, f"{MODULE}.Holder.best"),
-    (into_a_closure, lambda: holder.layers["later"](), f"{MODULE}.holder.layers['later'].__closure__<y>"),
-    (into_a_default, lambda: kept[0](), f"{MODULE}.kept[0].__defaults__[0]"),
-]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_kept() -> Any:
-    yield
-    _clear()
-
-
-@contextmanager
-def modules_are_looked_through() -> Iterator[None]:
-    """The garbage collector knows what the variables of modules refer to, too: see conftest.py."""
-    gc.unfreeze()
-    try:
-        yield
-    finally:
-        gc.freeze()
-
-
-@pytest.mark.parametrize(("leak", "get", "name"), LEAKS, ids=[each[0].__name__ for each in LEAKS])
-def test_a_leaked_value_is_named(leak: Callable[..., None], get: Callable[[], Any], name: str) -> None:
     def f(x: Any) -> Any:
         y = x * 2  # made here
-        leak(y)
+        getattr(leaking, leak)(y)
         return y
 
     made = line_of(f, "# made here")
-    with modules_are_looked_through():
-        with hloom.checking_leaks(), pytest.raises(UnexpectedTracerError, match="Leaked tracer") as caught:
-            hloom.jit(f)(1.0)
-        assert name in str(caught.value) and made in str(caught.value)
-        del caught
-        _clear()
+    with hloom.checking_leaks(), pytest.raises(UnexpectedTracerError, match="Leaked tracer") as caught:
         hloom.jit(f)(1.0)
-        with pytest.raises(UnexpectedTracerError) as used:
-            get() + 1
+    assert name in str(caught.value) and made in str(caught.value)
+    del caught
+    leaking.clear()
+    hloom.jit(f)(1.0)
+    with pytest.raises(UnexpectedTracerError) as used:
+        get(leaking) + 1
     assert name in str(used.value) and f"made at {made}" in str(used.value)
-
-
-def _clear() -> None:
-    kept.clear()
-    holder.layers.clear()
-    Holder.best = None
 
 
 def test_one_search_serves_all_leaked_values(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,22 +337,19 @@ TRANSFORMED: list[tuple[str, Callable[[Callable[..., Any]], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "run"),
-    [pytest.param(*t, id=t[0], marks=[] if t[0] in ("jit", "vmap") else [pytest.mark.slow]) for t in TRANSFORMED],
-)
-def test_leaks_of_transformations(name: str, run: Callable[..., Any]) -> None:
-    def leaking(x: Any) -> Any:
-        into_a_list(x)
+@pytest.mark.parametrize(("name", "run"), TRANSFORMED, ids=[name for name, _ in TRANSFORMED])
+def test_leaks_of_transformations(name: str, run: Callable[..., Any], leaking: Any) -> None:
+    def leaks(x: Any) -> Any:
+        leaking.into_a_list(x)
         return x * 2
 
     with hloom.checking_leaks():
-        with modules_are_looked_through(), pytest.raises(UnexpectedTracerError, match=rf"{MODULE}.kept\[0\]"):
-            run(leaking)
-        _clear()
+        with pytest.raises(UnexpectedTracerError, match=rf"{LEAKING}.kept\[0\]"):
+            run(leaks)
+        leaking.clear()
         run(lambda x: jnp.sin(x) * 2)  # what does not leak is no error
-    kept.clear()
-    run(leaking)  # without the setting there is no check
+    leaking.clear()
+    run(leaks)  # without the setting there is no check
 
 
 @pytest.mark.slow  # each check of the many looks through all objects
