@@ -1,8 +1,13 @@
-"""Every op case on the Numba backend against the evaluator: all dtypes, sizes 0 and 1, edge values."""
+"""Every op case on the Numba backend against the evaluator: all dtypes, sizes 0 and 1, edge values.
+
+By default an operation runs at all sizes and with all attributes, and its element types take turns; the slow tests have
+the product of both.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -13,11 +18,49 @@ from hloom.numba_backend.loops.statements import Assign, LoopProgram, ScalarPara
 
 from hloom import hlo
 from hloom.backend_check.op_table import CASES, OpCase, build_module, check_results, make_inputs
+from tests.support.case_forms import mixed_forms
 from tests.support.emitted_programs import check_arithmetic, check_one_type_each, check_program, check_text, recorded
 
+BY_DEFAULT = mixed_forms(CASES)
+OPCODES = sorted({case.opcode.value for case in CASES})
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+
+@pytest.mark.parametrize("case", BY_DEFAULT, ids=lambda case: case.id)
 def test_op_agrees_with_evaluator(case: OpCase) -> None:
+    check(case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opcode", OPCODES)
+def test_all_other_cases_of_an_op_agree_with_evaluator(opcode: str) -> None:
+    """One test for each opcode, so that a run without them does not collect all cases."""
+    failures = []
+    for case in others(opcode):
+        try:
+            check(case)
+        except (AssertionError, hlo.HloError) as error:
+            failures.append(f"{case.id}: {error}")
+    assert not failures, "\n".join(failures)
+
+
+def others(opcode: str) -> list[OpCase]:
+    by_default = {case.id for case in BY_DEFAULT}
+    return [case for case in CASES if case.opcode.value == opcode and case.id not in by_default]
+
+
+def test_every_case_is_tested_once_and_every_op_and_type_by_default() -> None:
+    rest = [case.id for opcode in OPCODES for case in others(opcode)]
+    assert sorted([*rest, *(case.id for case in BY_DEFAULT)]) == sorted(case.id for case in CASES)
+    assert {case.opcode for case in BY_DEFAULT} == {case.opcode for case in CASES}
+    assert element_types(BY_DEFAULT) == element_types(CASES)
+
+
+def element_types(cases: Iterable[OpCase]) -> set[hlo.ElementType]:
+    shapes = [shape for case in cases for shape in (*(array.shape for array in case.arrays), case.result)]
+    return {leaf.element for shape in shapes for leaf in shape.leaves()}
+
+
+def check(case: OpCase) -> None:
     module, inputs = build_module(case), make_inputs(case)
     expected = hlo.evaluate(module, *inputs)
     with recorded() as kernels:

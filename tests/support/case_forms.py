@@ -6,7 +6,8 @@ their meaning. So a test of layouts does not compile every type in every layout.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import zlib
+from collections.abc import Hashable, Iterable, Sequence
 
 from hloom.hlo.tpu_target import WORD_BITS
 
@@ -32,3 +33,11 @@ def one_of_each_form(cases: Iterable[OpCase], *, packing: bool = False) -> list[
     for case in cases:
         found.setdefault(form(case, packing=packing), case)
     return list(found.values())
+
+
+def mixed_forms(cases: Sequence[OpCase]) -> list[OpCase]:
+    """One case of each form, in the cases' order. The element types change from form to form, so that each operation
+    has most of them, and it is the same choice in each process."""
+    chosen = one_of_each_form(sorted(cases, key=lambda case: zlib.crc32(case.id.encode())))
+    ids = {case.id for case in chosen}
+    return [case for case in cases if case.id in ids]
