@@ -11,12 +11,13 @@ from ..hlo.opcode import Opcode
 from ..hlo.passes.fuse.outline_loops import is_outlined_loop
 from ..hlo.support.memory_pressure import on_pressure
 from ..hlo.timeline.spans import Track, spanning
-from .emit import FusedBody, Sharing, canonical, emit_fusion, structure_of
+from .emit import FusedBody, Sharing, canonical, structure_of
 from .emit.kernel import EmittedKernel
 from .lowering_rules import share_rule
 from .machine import Machine, target_machine
 from .native_loops.state import overwritten
 from .output_fusion import OutputMemory, in_place, is_output_fusion, memory_of, pieces_of, scatter_of
+from .policy.fusions import emit_fusion
 
 
 class _Known:

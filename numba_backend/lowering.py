@@ -25,7 +25,7 @@ from ..hlo.support.loading import load
 from ..hlo.timeline.spans import Track, spanning
 from .choices import compiler_of, schedules_of
 from .dot import gemm_of, strides_of
-from .emit import FusedBody, canonical, emit_fusion
+from .emit import FusedBody, canonical
 from .emit.copies import emit_copy, shared_copy
 from .emit.element import storage_of
 from .emit.kernel import EmittedKernel
@@ -39,6 +39,7 @@ from .native_loops.emit import emit_native_loop
 from .native_loops.state import overwritten
 from .output_fusion import Leaf, Pieces, is_output_fusion, leaf_of, pieces_of, result_of, scatter_of
 from .output_fusion.fuse import most_parts
+from .policy.fusions import emit_fusion
 from .policy.products import ROWS, GivenBand, product_kernel, tiles
 from .runtime import portable
 from .runtime.blas import Gemm

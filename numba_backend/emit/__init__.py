@@ -1,4 +1,5 @@
-"""Emit loop programs (`loops/`) for HLO: `emit_fusion` for a fused computation; `lowering_rules/` calls other kernels.
+"""Emit loop programs (`loops/`) for HLO. `policy/fusions.py` calls the nests of fused computations, and
+`lowering_rules/` calls other kernels.
 
 `element.py` and the files named after op families emit one element; `nest.py` and `nest_*.py` put loops around
 elements; `collapse.py` and `sizes.py` make the program independent of ranks and sizes. Scatter, sorts, windows and
@@ -18,8 +19,6 @@ The words that all files use:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from . import (  # noqa: F401 - each registers its rules
     elementwise,
     indexing,
@@ -27,25 +26,7 @@ from . import (  # noqa: F401 - each registers its rules
     reduce,
     unsupported,
 )
-from .alignment import reductions_of, roots_of
 from .collapse import FusedBody, canonical, structure_of
-from .kernel import EmittedKernel
-from .nest import emit_loop, emit_update
-from .nest_parts import emit_parts, many_parts
-from .reductions import reduction_nest
-from .sharing import Sharing, is_update
+from .sharing import Sharing
 
-__all__ = ["FusedBody", "Sharing", "canonical", "emit_fusion", "structure_of"]
-
-
-def emit_fusion(fused: FusedBody, sharing: Mapping[int, int]) -> EmittedKernel:
-    """The kernel of a canonical fused computation. `sharing`: output -> the operand that it overwrites."""
-    body = fused.computation
-    if reductions_of(body).main:
-        return reduction_nest(fused, sharing).emit()
-    if is_update(fused, roots_of(body)[0]):
-        return emit_update(fused, sharing)
-    concatenation = many_parts(fused)
-    if concatenation is not None:
-        return emit_parts(fused, concatenation)
-    return emit_loop(fused, sharing)
+__all__ = ["FusedBody", "Sharing", "canonical", "structure_of"]

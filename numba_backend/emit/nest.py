@@ -18,7 +18,7 @@ are tiled, so that each cache line that is read is used whole::
 
 Where both loops are long, whole tiles go through a local array: `emit_loop` shows it.
 
-The nests of fusions with reductions are in `nest_reduce.py`; nests that end in an in-place update are in this file.
+The nests of fusions with reductions are in `nest_stages.py`; nests that end in an in-place update are in this file.
 """
 
 from __future__ import annotations
@@ -123,6 +123,10 @@ class NestEmitter:
     def stored_value(self, output: int, spot: ElementAddress) -> Expr:
         """The current value of an output's element."""
         return self.elements.read(self.outputs[output], spot, self.fused.root_places.get(output))
+
+    def read_back(self, instruction: HloInstruction, output: int, index: Index) -> None:
+        """From here on the value is read from an output that holds it."""
+        self.elements.spilled[instruction, index] = lambda: self.stored_value(output, self.spot(output, index))
 
     def tile_loops(self, domain: HloInstruction, digits: Sequence[LoopDigit], names: Mapping[int, str]) -> TileLoops:
         """Loops over `digits` of the indices of `domain`."""

@@ -1,19 +1,20 @@
 """The loop nest over rows with a vector of neighbouring sums: distances between all pairs of points, and other
 reductions along a dimension that all arrays share, while each array lacks some other one.
 
-A reduction along a row of a few elements does little for each result, and summing up the elements of one vector costs
-more than the vector saves. Here a vector has the results of neighbours. One kept dimension is the *lanes*. An array
-with lanes that is contiguous along the reduced dimension is transposed into a local array, a panel, as elements of the
-type in which they are held. It serves all *rows* of a block: another kept dimension, which the array lacks::
+A vector has the results of neighbours. One kept dimension is the *lanes*. An array with lanes that is contiguous along
+the reduced dimension is transposed into a local array, a panel, as elements of the type in which they are held. It
+serves all *rows* of a block: another kept dimension, which the array lacks. The schedule is that of a product of
+matrices (`policy/reductions.py`)::
 
-    for item in range(lo, hi):                                    batch x blocks of rows x strips of lanes
-        for column in range(left, right, 16):
-            first = minimum(column, right - 16)                   the last tile may have lanes of the one before
-            for t in range((below - top) * 16):
-                sums0[t] = c0
-            for p0 in range(0, n0, 128):
+    for item in range(lo, hi):                                    Parallel: batch x blocks of rows x strips of lanes
+        for column in range(left, right, 16):                     Split("j", "column", 16), Lanes("j")
+            first = minimum(column, right - 16)                   "shift"
+            for row in range(top, below):                         Collect("column", "sums")
+                for c in range(16):
+                    sums0[(row - top) * 16 + c] = c0
+            for p0 in range(0, n0, 128):                          Split("p", "deep", 128, "short")
                 panel0[p * 16 + c] = x1[(first + c) * n0 + p0 + p]
-                for row in range(top, whole, 6):
+                for row in range(top, whole, 6):                  Split("i", "row", 6, "rest"), Unroll("i")
                     for p in range(minimum(128, n0 - p0)):
                         factor0 = x0[row * n0 + p0 + p]
                         for c in range(16):
@@ -32,50 +33,24 @@ rounding errors grow with the length of a sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from ...hlo.element_type import ElementType
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
-from ...hlo.ops import Trait, has_trait
 from ...hlo.passes.patterns import reducer_opcode
 from ..loops.expressions import ZERO, Expr, Name, Number, minimum
-from ..loops.typing import pointee
 from ..loops.writer import cast
-from .alignment import roots_of
+from ..schedule.steps import Schedule, turns_of
+from .accumulators import Accumulators, Cell, is_inexact_sum
 from .collapse import FusedBody
 from .element import CAST
 from .kernel import HI, LO, EmittedKernel
-from .nest_arg import is_arg_reduction
-from .nest_rows import RowNest
-from .physical_index import reached_parameters
-from .reduce import combined
-from .sizes import LITERAL_LIMIT, Index
-
-LANES = 16
-"""Neighbouring results in a vector: a register of f32 with AVX-512. LLVM unrolls shorter loops before it makes vectors
-of them. No size up to `LITERAL_LIMIT` is an argument, so that fewer lanes are another kernel in any case."""
-assert LANES <= LITERAL_LIMIT
-
-_TILE_BYTES = 24
-"""Bytes of the accumulators of a tile, for one lane: six rows of f32. With two registers of AVX2 for each, and three
-for the operands, all registers are used."""
-_DEPTH = 128
-"""Elements of the reduced dimension in a panel."""
-_BLOCK = 96
-"""Rows of a block, a multiple of the rows of every tile: a panel is transposed once for each block. Sums of more rows
-would not stay in a first-level cache beside panels."""
-_ITEMS = 32
-"""Pieces to share between threads."""
-_MOST_PANELS = 4
-
-_FOLLOWED = frozenset(
-    (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.BROADCAST, Opcode.TRANSPOSE, Opcode.IOTA, Opcode.REDUCE, Opcode.TUPLE,
-     Opcode.GET_TUPLE_ELEMENT)
-)  # fmt: skip
-"""Besides element-wise ones, the ops with elements that are available for each lane."""
+from .nest_stages import StagedNest
+from .sizes import Index
 
 Reached = tuple[HloInstruction, tuple[int, ...]]
 """A parameter, and which dimensions of the domain its own dimensions are."""
@@ -93,223 +68,173 @@ class Plan:
     """The operands with an element for each row and position, and without lanes."""
 
 
-def plan_of(fused: FusedBody, reductions: Sequence[HloInstruction]) -> Plan | None:
-    """The plan for a fused computation with these reductions of rows; None if it has no such nest."""
-    domain, dimensions = reductions[0].operands[0], reductions[0].attributes.dimensions
-    rank = domain.shape.rank
-    if rank < 3 or dimensions != (rank - 1,) or fused.root_places or fused.parameter_places:
-        return None
-    sizes, body = domain.shape.dimensions, fused.computation
-    if any(r.shape.dimensions == sizes for r in roots_of(body)) or any(map(is_arg_reduction, reductions)):
-        return None
-    for i in body.instructions:
-        is_held = not i.shape.is_array or _is_lane_type(i.shape.element)
-        if not is_held or not (i.opcode in _FOLLOWED or has_trait(i.opcode, Trait.ELEMENTWISE)):
-            return None
-    everywhere = tuple(range(rank))
-    arrays = [o for r in reductions for o in r.operands[: len(r.operands) // 2]]
-    reached = [*reached_parameters([(array, everywhere) for array in arrays])]
-    for lanes in range(rank - 2, -1, -1):
-        if sizes[lanes] > LITERAL_LIMIT and (plan := _plan_along(lanes, rank, reached)):
-            return plan
-    return None
+class InLanes(Accumulators):
+    """Accumulators in local arrays, one for each value of a reduction: of the lanes of one row, or of all rows of a
+    block."""
 
-
-def _is_lane_type(element: ElementType) -> bool:
-    return element is ElementType.PRED or (element in CAST and not element.is_small and not element.is_complex)
-
-
-def _plan_along(lanes: int, rank: int, reached: Sequence[Reached]) -> Plan | None:
-    last = rank - 1
-    across = [(p, where) for p, where in reached if lanes in where and where[-1] != lanes]
-    if any(last not in where for _, where in across) or len(across) > _MOST_PANELS:
-        return None
-    if not any(lanes in where and last in where for _, where in reached):
-        return None
-    rows = [d for d in range(last) if d != lanes and not any(d in where for _, where in across)]
-    if not rows:
-        return None
-    factors = [(p, where) for p, where in reached if lanes not in where and last in where]
-    return Plan(lanes, rows[-1], tuple(across), tuple(factors))
-
-
-class AcrossNest(RowNest):
-    """The nest over rows with a vector of neighbouring results."""
-
-    def __init__(
-        self, fused: FusedBody, sharing: Mapping[int, int], reductions: Sequence[HloInstruction], plan: Plan
-    ) -> None:
-        super().__init__(fused, sharing, reductions)
-        self.plan = plan
-        self.batch = tuple(d for d in self.kept if d not in (plan.lanes, plan.rows))
-        self.sums = {
+    def __init__(self, nest: AcrossNest, stem: str, rows: int) -> None:
+        super().__init__(nest)
+        self.across, self.rows = nest, rows
+        self.arrays = {
             reduce: [
-                self.writer.local_array(self.writer.fresh("sums"), _BLOCK * LANES, _kind(o.shape.element))
+                self.writer.local_array(self.writer.fresh(stem), rows * nest.lanes, _kind(o.shape.element))
                 for o in reduce.operands[: len(reduce.operands) // 2]
             ]
-            for reduce in reductions
+            for reduce in nest.reductions
         }
-        self.panels = {
-            panel: self.writer.local_array(f"panel{k}", _DEPTH * LANES, _kind(panel[0].shape.element))
-            for k, panel in enumerate(plan.panels)
-        }
-        widest = max(o.shape.element.byte_width for r in reductions for o in r.operands)
-        most = max(sum(map(len, (self.sums[r] for r in reductions if self.level[r] == s))) for s in range(self.stages))
-        self.tile_rows = max(1, _TILE_BYTES // (max(4, widest) * most))
-        self.accumulators = [
-            {
-                reduce: [self.writer.local_array(self.writer.fresh("acc"), LANES, pointee(s.type)) for s in sums]
-                for reduce, sums in self.sums.items()
-            }
-            for _ in range(self.tile_rows)
-        ]
-        """The accumulators, by row of the tile, and reduction."""
 
-    def emit(self) -> EmittedKernel:
-        """The kernel; the loop over blocks of rows and strips of lanes is sliced."""
-        plan, writer, sizes = self.plan, self.writer, self.domain.shape.dimensions
-        self.sizes.mark_outer(self.domain, self.kept[0])
+    def cells(self, reduce: HloInstruction, at: Index) -> list[Cell]:
+        place: Expr = self.across.lane
+        if self.rows > 1:
+            place = (at[self.across.kept.index(self.across.plan.rows)] - self.across.top) * self.across.lanes + place
+        return [
+            Cell(_held(o.shape.element, array[place]), partial(self._store, o.shape.element, array, place))
+            for o, array in zip(reduce.operands, self.arrays[reduce], strict=False)
+        ]
+
+    def _store(self, element: ElementType, array: Name, place: Expr, value: Expr) -> None:
+        self.writer.store(array, place, _stored(element, value))
+
+    def know(self, reduce: HloInstruction, at: Index) -> None:
+        self.publish(reduce, [cell.value for cell in self.cells(reduce, at)], at)
+
+
+class AcrossNest(StagedNest):
+    """The nest over rows with a vector of neighbouring results."""
+
+    accumulators: InLanes
+
+    def __init__(self, fused: FusedBody, sharing: Mapping[int, int], plan: Plan, parts: Mapping[str, int]) -> None:
+        """`parts`: how the sliced loop is cut, the values of the parameters block, blocks, strip and strips."""
+        super().__init__(fused, sharing)
+        self.plan, self.cut = plan, parts
+        self.inner = (plan.rows, plan.lanes)
+        self.batch = tuple(d for d in self.kept if d not in self.inner)
         self.sizes.mark_outer(self.domain, plan.rows)
-        rows, lanes = sizes[plan.rows], sizes[plan.lanes]
-        batch = math.prod(sizes[d] for d in self.batch)
-        blocks = max(1, -(-rows // _BLOCK))
-        block = -(-rows // blocks)
-        tiles = lanes // LANES
-        wide = -(-tiles // min(tiles, max(1, -(-_ITEMS // max(1, blocks * batch))))) * LANES
-        strips = max(1, lanes // wide)
-        arguments = (("block", block), ("blocks", blocks), ("strip", wide), ("strips", strips))
-        of_block, of_blocks, of_strip, of_strips = (self.sizes.argument(*each) for each in arguments)
+
+    def emit(self, schedules: Sequence[Schedule]) -> EmittedKernel:
+        local = self.writer.local_array
+        self.lanes, self.depth, self.tile_rows = (turns_of(schedules[0], x) for x in ("column", "deep", "row"))
+        self.accumulators = InLanes(self, "sums", turns_of(schedules[0], "block"))
+        self.panels = {
+            panel: local(f"panel{k}", self.depth * self.lanes, _kind(panel[0].shape.element))
+            for k, panel in enumerate(self.plan.panels)
+        }
+        self.tile = [InLanes(self, "acc", 1) for _ in range(self.tile_rows)]
+        """The accumulators, by row of the tile."""
+        return super().emit(schedules)
+
+    @contextmanager
+    def sliced(self) -> Iterator[Mapping[int, Expr]]:
+        """The sliced loop over blocks of rows and strips of lanes, and the loop over the columns of a strip."""
+        plan, writer, sizes = self.plan, self.writer, self.domain.shape.dimensions
+        self.extent = math.prod(sizes[d] for d in self.batch) * self.cut["blocks"] * self.cut["strips"]
+        block, blocks, strip, strips = (
+            self.sizes.argument(name, self.cut[name]) for name in ("block", "blocks", "strip", "strips")
+        )
         row_count, lane_count = (self.sizes.of(self.domain, d) for d in (plan.rows, plan.lanes))
         with writer.loop("item", LO, HI) as item:
-            number = writer.assign("number", item % of_strips)
-            rest = writer.assign("rest", item // of_strips)
-            left = writer.assign("left", number * of_strip)
-            right = writer.assign("right", left + of_strip)
-            with writer.if_(number.eq(of_strips - 1)):
+            number = writer.assign("number", item % strips)
+            rest = writer.assign("rest", item // strips)
+            left = writer.assign("left", number * strip)
+            right = writer.assign("right", left + strip)
+            with writer.if_(number.eq(strips - 1)):
                 writer.assign(right, lane_count)
-            self.top = writer.assign("top", rest % of_blocks * of_block)
-            self.below = writer.assign("below", minimum(self.top + of_block, row_count))
+            self.top = writer.assign("top", rest % blocks * block)
+            self.below = writer.assign("below", minimum(self.top + block, row_count))
             index: dict[int, Expr] = {}
-            above: Expr = rest // of_blocks
+            above: Expr = rest // blocks
             for d in reversed(self.batch):
                 size = self.sizes.of(self.domain, d)
                 index[d] = writer.let("outer", above % size)
                 above = above // size
-            with writer.loop("column", left, right, step=LANES) as column:
-                self.first = writer.assign("first", minimum(column, right - LANES))
-                for stage in range(self.stages):
-                    self._stage(stage, index)
-                with writer.loop("row", self.top, self.below) as row, self._lanes(index, row) as here:
-                    self._know_sums(self.stages, row, here)
-                    kept_index = tuple(here[d] for d in self.kept)
-                    for output, root in enumerate(self.roots):
-                        self.store(output, self.spot(output, kept_index), self.elements.value(root, kept_index))
-        return self.finish(batch * blocks * strips)
+            with writer.loop("column", left, right, step=self.lanes) as column:
+                self.first = writer.assign("first", minimum(column, right - self.lanes))
+                yield index
 
     @contextmanager
-    def _lanes(self, index: Mapping[int, Expr], row: Expr) -> Iterator[dict[int, Expr]]:
-        """The loop over the lanes of one row; gives the index there."""
-        with self.writer.neighbours("c", LANES) as self.lane:
-            yield {**index, self.plan.rows: row, self.plan.lanes: self.first + self.lane}
+    def inner_loops(self, level: int) -> Iterator[Mapping[int, Expr]]:
+        with self.writer.loop("row", self.top, self.below) as row, self._lanes(row) as index:
+            yield index
 
-    def _know_sums(self, stage: int, row: Expr, here: Mapping[int, Expr]) -> None:
-        """Look up the results of the reductions before a stage for one row, in all lanes."""
-        kept_index = tuple(here[d] for d in self.kept)
-        for reduce in self.reductions:
-            if self.level[reduce] < stage:
-                values = [
-                    _held(o.shape.element, sums[self._at(row)])
-                    for o, sums in zip(reduce.operands, self.sums[reduce], strict=False)
-                ]
-                self._publish(reduce, kept_index, values)
+    @contextmanager
+    def _lanes(self, row: Expr) -> Iterator[dict[int, Expr]]:
+        """The loop over the lanes of one row."""
+        with self.writer.neighbours("c", self.lanes) as self.lane:
+            yield {self.plan.rows: row, self.plan.lanes: self.first + self.lane}
 
-    def _at(self, row: Expr) -> Expr:
-        """Where the sum of a row is, in the loop over lanes."""
-        return (row - self.top) * LANES + self.lane
-
-    def _stage(self, stage: int, index: Mapping[int, Expr]) -> None:
-        writer = self.writer
+    def write_stage(self, stage: int, outer: Mapping[int, Expr], level: int) -> None:
         reductions = [r for r in self.reductions if self.level[r] == stage]
-        for reduce in reductions:
-            half = len(reduce.operands) // 2
-            for init, sums in zip(reduce.operands[half:], self.sums[reduce], strict=True):
-                value = _stored(init.shape.element, self.elements.value(init, ()))
-                with writer.loop("t", (self.below - self.top) * LANES) as t:
-                    writer.store(sums, t, value)
-        last = self.domain.shape.rank - 1
+        (last,) = self.reduced
         size = self.sizes.of(self.domain, last)
-        if isinstance(size, Number):
-            self._part(reductions, index, ZERO, size)
+        if not reductions:
             return
-        with writer.loop("p0", ZERO, size, step=_DEPTH) as p0:
-            self._part(reductions, index, p0, writer.assign("deep", minimum(Number(_DEPTH), size - p0)))
+        if isinstance(size, Number):
+            self._part(reductions, outer, ZERO, size)
+            return
+        with self.writer.loop("p0", ZERO, size, step=self.depth) as p0:
+            deep = self.writer.assign("deep", minimum(Number(self.depth), size - p0))
+            self._part(reductions, outer, p0, deep)
 
-    def _part(self, reductions: Sequence[HloInstruction], index: Mapping[int, Expr], p0: Expr, deep: Expr) -> None:
+    def _part(self, reductions: Sequence[HloInstruction], outer: Mapping[int, Expr], p0: Expr, deep: Expr) -> None:
         """Add the elements of a panel's depth to the sums of the block."""
-        writer, last = self.writer, self.domain.shape.rank - 1
+        writer, (last,), count = self.writer, self.reduced, self.tile_rows
         for (parameter, where), panel in self.panels.items():
-            with writer.loop("c", LANES) as c, writer.loop("p", deep) as p:
-                here = {**index, self.plan.lanes: self.first + c, last: p0 + p}
+            with writer.loop("c", self.lanes) as c, writer.loop("p", deep) as p:
+                here = {**outer, self.plan.lanes: self.first + c, last: p0 + p}
                 value = self.elements.load(parameter, tuple(here[d] for d in where))
-                writer.store(panel, p * LANES + c, _stored(parameter.shape.element, value))
+                writer.store(panel, p * self.lanes + c, _stored(parameter.shape.element, value))
         whole = self.top
-        if self.tile_rows > 1:
-            whole = writer.assign("whole", self.top + (self.below - self.top) // self.tile_rows * self.tile_rows)
-            with writer.loop("row", self.top, whole, step=self.tile_rows) as row:
-                self._tile(reductions, index, row, self.tile_rows, p0, deep)
+        if count > 1:
+            whole = writer.assign("whole", self.top + (self.below - self.top) // count * count)
+            with writer.loop("row", self.top, whole, step=count) as row:
+                rows = [row, *(writer.assign(writer.fresh("row"), row + r) for r in range(1, count))]
+                self._tile(reductions, outer, rows, p0, deep)
         with writer.loop("row", whole, self.below) as row:
-            self._tile(reductions, index, row, 1, p0, deep)
+            self._tile(reductions, outer, [row], p0, deep)
 
     def _tile(
-        self, reductions: Sequence[HloInstruction], index: Mapping[int, Expr], row: Name, count: int, p0: Expr,
+        self, reductions: Sequence[HloInstruction], outer: Mapping[int, Expr], rows: Sequence[Name], p0: Expr,
         deep: Expr,
     ) -> None:  # fmt: skip
-        writer, last = self.writer, self.domain.shape.rank - 1
-        rows = [row, *(writer.assign(writer.fresh("row"), row + r) for r in range(1, count))]
-        accumulators = [{r: mine[r] for r in reductions} for mine in self.accumulators[:count]]
-        for i, mine in zip(rows, accumulators, strict=True):
-            for reduce, arrays in mine.items():
-                for sums, acc in zip(self.sums[reduce], arrays, strict=True):
-                    with self._lanes(index, i):
-                        start = cast(pointee(sums.type), Number(-0.0)) if _is_sum(reduce) else sums[self._at(i)]
-                        writer.store(acc, self.lane, start)
+        writer, (last,) = self.writer, self.reduced
+        self._move(reductions, outer, rows, self._begin)
         with writer.loop("p", deep) as p:
             position = p if p0 is ZERO else writer.assign("position", p0 + p)
             for parameter, where in self.plan.factors:
                 for i in rows if self.plan.rows in where else rows[:1]:
-                    here = {**index, self.plan.rows: i, last: position}
+                    here = {**outer, self.plan.rows: i, last: position}
                     at = tuple(here[d] for d in where)
                     factor = writer.assign(writer.fresh("factor"), self.elements.load(parameter, at))
                     writer.know(parameter, factor, at)
-            for i, mine in zip(rows, accumulators, strict=True):
-                with self._lanes(index, i) as here:
-                    here[last] = position
+            for i, accumulators in zip(rows, self.tile, strict=False):
+                with self._lanes(i) as inner:
+                    here = {**outer, **inner, last: position}
                     for (parameter, where), panel in self.panels.items():
-                        value = _held(parameter.shape.element, panel[p * LANES + self.lane])
+                        value = _held(parameter.shape.element, panel[p * self.lanes + self.lane])
                         writer.know(parameter, value.at(writer.depth), tuple(here[d] for d in where))
-                    self._know_sums(self.level[reductions[0]], i, here)
-                    self._combine(mine, tuple(here[d] for d in range(last + 1)))
-        for i, mine in zip(rows, accumulators, strict=True):
-            for reduce, arrays in mine.items():
-                for sums, acc in zip(self.sums[reduce], arrays, strict=True):
-                    with self._lanes(index, i):
-                        value = acc[self.lane]
-                        whole = sums[self._at(i)] + value if _is_sum(reduce) else value
-                        writer.store(sums, self._at(i), whole)
+                    kept_index = self._known(here, self.level[reductions[0]], all_columns=False)
+                    accumulators.accumulate(reductions, [self._index(here)], kept_index)
+        self._move(reductions, outer, rows, self._end)
 
-    def _combine(self, accumulators: Mapping[HloInstruction, Sequence[Name]], index: Index) -> None:
-        """One more element for one row, in all lanes. All are computed before one is written."""
-        new: list[tuple[Name, Expr]] = []
-        for reduce, arrays in accumulators.items():
-            old = [_held(o.shape.element, acc[self.lane]) for o, acc in zip(reduce.operands, arrays, strict=False)]
-            values = [self.elements.value(o, index) for o in reduce.operands[: len(arrays)]]
-            results = combined(self.elements, reduce, old, values)
-            for o, acc, value in zip(reduce.operands, arrays, results, strict=False):
-                new.append((acc, _stored(o.shape.element, value)))
-        if len(new) > 1:
-            new = [(acc, self.writer.let("next", value)) for acc, value in new]
-        for acc, value in new:
-            self.writer.store(acc, self.lane, value)
+    def _move(
+        self, reductions: Sequence[HloInstruction], outer: Mapping[int, Expr], rows: Sequence[Name],
+        move: Callable[[HloInstruction, Cell, Cell], None],
+    ) -> None:  # fmt: skip
+        """Move accumulators between the arrays of a block and of a tile."""
+        for i, tile in zip(rows, self.tile, strict=False):
+            for reduce in reductions:
+                with self._lanes(i) as inner:
+                    here = {**outer, **inner}
+                    at = tuple(here[d] for d in self.kept)
+                    for total, own in zip(self.accumulators.cells(reduce, at), tile.cells(reduce, at), strict=True):
+                        move(reduce, total, own)
+
+    def _begin(self, reduce: HloInstruction, total: Cell, own: Cell) -> None:
+        own.write(cast(CAST[reduce.operands[0].shape.element], Number(-0.0)) if _is_sum(reduce) else total.value)
+
+    def _end(self, reduce: HloInstruction, total: Cell, own: Cell) -> None:
+        total.write(total.value + own.value if _is_sum(reduce) else own.value)
 
 
 def _kind(element: ElementType) -> str:
@@ -327,7 +252,6 @@ def _stored(element: ElementType, value: Expr) -> Expr:
 
 def _is_sum(reduce: HloInstruction) -> bool:
     """True for a sum of floats that may be made in parts."""
-    return reducer_opcode(reduce.attributes.to_apply) is Opcode.ADD and reduce.operands[0].shape.element in (
-        ElementType.F32,
-        ElementType.F64,
+    return reducer_opcode(reduce.attributes.to_apply) is Opcode.ADD and is_inexact_sum(reduce) and (
+        not reduce.shape.element.is_complex
     )

@@ -1,9 +1,5 @@
-"""The common base of loop nests with reductions. One fusion may hold several reductions, and work before, between and
-after them.
-
-`nest_rows.py` has the nest over rows, where the most minor dimension is reduced, and `nest_columns.py` the nest where
-it is kept. `nest_mixed.py` has the nest with reductions of both kinds, and `nest_across.py` the nest over rows with
-vectors of neighbouring results. `reductions.py` chooses one for a fusion.
+"""The plan of a loop nest with reductions. One fusion may hold several reductions, and work before, between and after
+them. `nest_stages.py` writes the loops.
 
 A reduction's *stage* is the number of reductions that must be complete before it. Each stage is one loop over the
 reduced dimensions. A value that a nest writes for each element of the domain is a *sink*. The sink is in a loop where
@@ -17,14 +13,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from ...hlo.analyses.bands import Band, mask_of
 from ...hlo.ir import HloComputation, HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.ops import Trait, has_trait
 from ..loops.expressions import Expr
+from .alignment import reductions_of
 from .collapse import FusedBody
 from .nest import NestEmitter, loop_variable
 from .physical_index import LoopDigit, guide_of
-from .reduce import folded
 from .sizes import Index
 
 
@@ -39,28 +36,32 @@ class _Spills:
 
 
 class ReductionNest(NestEmitter):
-    """The base of nests with reductions. The reductions are over dimensions of one domain."""
+    """The reductions are over dimensions of one domain."""
 
-    def __init__(self, fused: FusedBody, sharing: Mapping[int, int], reductions: Sequence[HloInstruction]) -> None:
-        """`reductions`: the reductions that are complete inside of the nest, all over the same dimensions. The last
-        loop of the nest is the stage after them."""
+    def __init__(self, fused: FusedBody, sharing: Mapping[int, int]) -> None:
         super().__init__(fused, sharing)
         body = self.body
-        self.reductions = reductions
-        first = reductions[0]
+        groups = reductions_of(body)
+        self.reductions = groups.main
+        """The reductions that are complete inside of the nest, all over the same dimensions. The last loop of the nest
+        is the stage after them."""
+        self.columns = groups.columns
+        """Beside reductions of rows: those along columns, over the dimensions `along`. Their elements are sinks."""
+        self.along: tuple[int, ...] = self.columns[0].attributes.dimensions if self.columns else ()
+        first = self.reductions[0]
         self.domain = first.operands[0]
         self.reduced = first.attributes.dimensions
         self.kept = tuple(d for d in range(self.domain.shape.rank) if d not in self.reduced)
         sizes = self.domain.shape.dimensions
         self.kept_sizes = tuple(sizes[d] for d in self.kept)
         assert all(
-            r.operands[0].shape.dimensions == sizes and r.attributes.dimensions == self.reduced for r in reductions
+            r.operands[0].shape.dimensions == sizes and r.attributes.dimensions == self.reduced for r in self.reductions
         ), "reductions over different dimensions in one group"
         self.level = _levels(body)
         """By value: how many reductions, in a chain, must be complete before it can be computed."""
-        self.stages = 1 + max(self.level[r] for r in reductions)
+        self.stages = 1 + max(self.level[r] for r in self.reductions)
         self.full_roots = [k for k, r in enumerate(self.roots) if self.is_full(r)]
-        self._digits = self._guide()
+        self.digits = self._guide()
         self._stage_of = self._plan_stages()
         self._spills = self._plan_spills()
 
@@ -74,10 +75,17 @@ class ReductionNest(NestEmitter):
         return guide_of(starts, self.fused.parameter_places, rank)
 
     @contextmanager
-    def loops_over(self, dimensions: Sequence[int], first: int) -> Iterator[Mapping[int, Expr]]:
+    def loops_over(
+        self, dimensions: Sequence[int], first: int, bounds: tuple[Expr, Expr] | None = None
+    ) -> Iterator[Mapping[int, Expr]]:
         """Loops over some dimensions of the domain, tile by tile where there are tiles; gives their indices. Variables
-        are named from level `first` on."""
-        digits = [digit for digit in self._digits if digit.dimension in dimensions]
+        are named from level `first` on. `bounds`: of the first dimension."""
+        if bounds is not None and dimensions:
+            loop = self.writer.loop(loop_variable(first), *bounds)
+            with loop as outermost, self.loops_over(dimensions[1:], first + 1) as rest:
+                yield {dimensions[0]: outermost, **rest}
+            return
+        digits = [digit for digit in self.digits if digit.dimension in dimensions]
         if not digits:
             sizes = [self.sizes.of(self.domain, d) for d in dimensions]
             with self.loops(sizes, first) as variables:
@@ -88,6 +96,11 @@ class ReductionNest(NestEmitter):
         with loops.over(digits):
             yield {d: loops.index(d) for d in dimensions}
 
+    @property
+    def has_tiles(self) -> bool:
+        """The loops go tile by tile through an array."""
+        return bool(self.digits)
+
     def is_full(self, instruction: HloInstruction) -> bool:
         """True for a value with one element per element of the domain, not per kept index."""
         return bool(self.reduced) and instruction.shape.dimensions == self.domain.shape.dimensions
@@ -95,7 +108,8 @@ class ReductionNest(NestEmitter):
     def sinks(self) -> Mapping[HloInstruction, Sequence[HloInstruction]]:
         """The work that the nest does for each element of the domain, if no result of it is needed inside: by
         instruction, the values that it needs there."""
-        return {self.roots[k]: (self.roots[k],) for k in self.full_roots}
+        arrays = {r: r.operands[: len(r.operands) // 2] for r in self.columns}
+        return {**{self.roots[k]: (self.roots[k],) for k in self.full_roots}, **arrays}
 
     def sinks_at(self, stage: int) -> list[HloInstruction]:
         """The sinks in the loop of a stage."""
@@ -199,7 +213,7 @@ class ReductionNest(NestEmitter):
                 found.lost.setdefault(last, []).append(instruction)
         return found
 
-    def _kept_before(self, stage: int) -> dict[HloInstruction, int]:
+    def kept_before(self, stage: int) -> dict[HloInstruction, int]:
         """The values that the loops of earlier stages keep in outputs, and which outputs."""
         written = self._spills.written
         return {value: output for at, kept in written.items() if at < stage for output, value in kept.items()}
@@ -269,48 +283,29 @@ class ReductionNest(NestEmitter):
         self.store(output, self.spot(output, index), value)
         self.read_back(instruction, output, index)
 
-    def read_back(self, instruction: HloInstruction, output: int, index: Index) -> None:
-        """From here on the value is read from an output that holds it."""
-        self.elements.spilled[instruction, index] = lambda: self.stored_value(output, self.spot(output, index))
+    def writes_elements(self, stage: int) -> bool:
+        """True if the loop of a stage writes or keeps something for each element of the domain, or accumulates columns
+        beside rows."""
+        return bool(self.sinks_at(stage) or stage in self._spills.written or stage in self._spills.lost)
 
-    def accumulators_of(self, reduce: HloInstruction) -> list[int]:
-        """For each result of a reduction along columns, the output in which it is accumulated."""
-        if not reduce.shape.is_tuple:
-            return [self.roots.index(reduce)]
-        parts = {r.attributes.index: k for k, r in reversed([*enumerate(self.roots)]) if _is_part(r, reduce)}
-        assert len(parts) == len(reduce.shape.elements), "a result of a column reduction that nobody reads"
-        return [parts[k] for k in range(len(parts))]
+    def is_cheap(self, stage: int, most: int) -> bool:
+        """True if the elements that a stage needs are at most `most` operations, none of them an expensive one."""
+        needs = self._full_needs(self.ends_at(stage))
+        return len(needs) <= most and not any(has_trait(i.opcode, Trait.EXPENSIVE) for i in needs)
 
-    def initialise(self, reduce: HloInstruction, kept_index: Index) -> None:
-        """Write the first values of the accumulators of one column."""
-        inits = reduce.operands[len(reduce.operands) // 2 :]
-        for output, init in zip(self.accumulators_of(reduce), inits, strict=True):
-            self.store(output, self.spot(output, kept_index), self.elements.value(init, ()))
-
-    def accumulate(self, reductions: Sequence[HloInstruction], indices: Sequence[Index], kept_index: Index) -> None:
-        """Combine the accumulators of one column with some elements of it.
-
-        All are read before one is written. A processor that compares only the low bits of addresses would else let a
-        read wait for a write to another accumulator.
-        """
-        outputs = [output for reduce in reductions for output in self.accumulators_of(reduce)]
-        spots = [self.spot(output, kept_index) for output in outputs]
-        old = [self.stored_value(output, spot) for output, spot in zip(outputs, spots, strict=True)]
-        if len(outputs) > 1:
-            old = [self.writer.let("acc", value) for value in old]
-        new: list[Expr] = []
-        for reduce in reductions:
-            half = len(reduce.operands) // 2
-            elements = [[self.elements.value(o, index) for o in reduce.operands[:half]] for index in indices]
-            new += folded(self.elements, reduce, old[len(new) : len(new) + half], elements)
-        if len(outputs) > 1:
-            new = [self.writer.let("next", value) for value in new]
-        for output, spot, value in zip(outputs, spots, new, strict=True):
-            self.store(output, spot, value)
-
-    def has_full(self, stage: int) -> bool:
-        """True if the loop of a stage writes or keeps something for each element of the domain."""
-        return bool(self.full_roots_at(stage) or stage in self._spills.written or stage in self._spills.lost)
+    def masks_at(self, stage: int) -> dict[HloInstruction, tuple[Band, HloInstruction]]:
+        """The selects by position that save the loop of a stage something expensive: by select, a band and one of its
+        operands. Outside of the band, the select is that operand."""
+        rank = self.domain.shape.rank
+        if self.has_tiles or self.reduced != (rank - 1,) or rank - 2 not in self.kept:
+            return {}
+        needed = self._full_needs(self.ends_at(stage), self.kept_before(stage))
+        spared: set[HloInstruction] = set()
+        for instruction in needed:
+            if has_trait(instruction.opcode, Trait.EXPENSIVE):
+                spared |= self._full_needs([instruction])
+        found = {i: mask_of(i) for i in self.body.instructions if i.opcode is Opcode.SELECT and i in spared & needed}
+        return {select: mask for select, mask in found.items() if mask is not None}
 
 
 def _weight(instruction: HloInstruction) -> int:
@@ -318,10 +313,6 @@ def _weight(instruction: HloInstruction) -> int:
     if instruction.opcode is Opcode.PARAMETER:
         return 4
     return 16 if has_trait(instruction.opcode, Trait.EXPENSIVE) else 1
-
-
-def _is_part(root: HloInstruction, reduce: HloInstruction) -> bool:
-    return root.opcode is Opcode.GET_TUPLE_ELEMENT and root.operands[0] is reduce
 
 
 def _levels(body: HloComputation) -> dict[HloInstruction, int]:

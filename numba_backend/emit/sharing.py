@@ -9,9 +9,7 @@ from ...hlo.passes.fuse.fusible import reads_at_its_own_index, reads_of_its_own
 from ...hlo.support.lazy import lazy_property
 from .alignment import reductions_of, roots_of
 from .collapse import FusedBody
-from .nest_columns import ColumnNest
-from .nest_rows import RowNest
-from .reductions import reduction_nest
+from .nest_reduce import ReductionNest
 
 
 class Sharing:
@@ -30,8 +28,8 @@ class Sharing:
         return bool(reductions_of(self.body).main)
 
     @lazy_property
-    def _reductions(self) -> RowNest | ColumnNest:
-        return reduction_nest(self.fused, {})
+    def _reductions(self) -> ReductionNest:
+        return ReductionNest(self.fused, {})
 
     @lazy_property
     def _elsewhere(self) -> set[HloInstruction]:

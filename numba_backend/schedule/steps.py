@@ -220,3 +220,8 @@ EVERY = "*"
 Steps = tuple[Step | KernelStep, ...]
 Schedules = Mapping[str, Steps]
 """Schedules by the name of a kernel, or `EVERY`."""
+
+
+def turns_of(schedule: Steps, outer: str) -> int:
+    """The number of elements in an iteration of the loop `outer`, which a step `Split` makes; 0 without that step."""
+    return next((s.size for s in schedule if isinstance(s, Split) and s.outer == outer and isinstance(s.size, int)), 0)

@@ -159,7 +159,6 @@ NO_COSTS = {
 TEXTS = {
     "expansions/convolution.py: TILE_BYTES": "forms are chosen in HLO, before there is a kernel; the same everywhere",
     "expansions/stencil.py: VECTOR_BYTES": "the same",
-    "emit/nest_across.py: _TILE_BYTES": "accumulators of a tile of registers: a schedule's number",
     "linalg/forms.py: _MOST_LOCAL_BYTES": "which sizes of matrices have a kernel: a part of the program's text",
     "loops/nontemporal.py: LINE": "what a streamed loop writes",
     "runtime/block_moves.py: _LINE": "the same",

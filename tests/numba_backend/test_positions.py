@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from hloom.hlo.passes.layout.buffer_layouts import reshape_is_bitcast
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit import canonical, emit_fusion
+from hloom.numba_backend.emit import canonical
 from hloom.numba_backend.emit.physical_layouts import Digit, PhysicalLayout, physical_layout_of
 from hloom.numba_backend.loops.statements import PointerParameter
+from hloom.numba_backend.policy.fusions import emit_fusion
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

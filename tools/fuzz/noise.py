@@ -53,7 +53,7 @@ SUMS = frozenset(
 )  # fmt: skip
 """Sums of products: their order is open, so the error is relative to the sum of the magnitudes."""
 LONGEST_SUM = 4096
-"""Terms that are added one after the other (`numba_backend/emit/long_sums.py`): rounding may be in one direction."""
+"""Terms that are added one after the other (`numba_backend/policy/reductions.py`): rounding may be in one direction."""
 WHOLE = frozenset(
     {O.BATCH_NORM_GRAD, O.BATCH_NORM_INFERENCE, O.BATCH_NORM_TRAINING, O.CHOLESKY, O.TRIANGULAR_SOLVE, O.CUSTOM_CALL}
 )

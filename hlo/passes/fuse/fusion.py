@@ -10,8 +10,7 @@ A cluster has a space (`clusters.py`): a domain, the dimensions that its loops r
 that are reduced. A member has an element for each element of the domain ("full") or for each kept index ("kept"), or it
 is read only by one member, at another index ("inlined"; an instruction that reads no array, by several). Beside
 reductions of rows there may be some along columns, if no member of the nest reads their results. A backend must have a
-nest for each such cluster: the Numba backend's nests are in `numba_backend/emit/nest.py`, `nest_rows.py`,
-`nest_columns.py` and `nest_mixed.py`.
+nest for each such cluster: the Numba backend's nests are in `numba_backend/emit/nest.py` and `nest_stages.py`.
 
 Cost model: fusing saves a write and a read of memory and never repeats expensive work; it must not take away the
 parallelism of a large computation. The backend chooses the limit for "large": `FusionLimits`.
