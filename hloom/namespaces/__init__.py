@@ -41,6 +41,7 @@ def publish(module: str, *, after: str | None = None, aliases_are_one: bool = Fa
     Two names of one function are two functions, each with its own `__name__`, as in JAX; with `aliases_are_one` they
     are one object, as in `jax.nn`.
     """
+    _namespaces.add(module)
     if aliases_are_one:
         _ALIASES_ARE_ONE.add(module)
     names = vars(sys.modules[module])
@@ -48,7 +49,8 @@ def publish(module: str, *, after: str | None = None, aliases_are_one: bool = Fa
         names["__getattr__"] = partial(_find, module, {}, None)
         _homes.add(module)
         for name in names["__all__"]:
-            names[name] = published(names[name], name, module)
+            if not isinstance(names[name], type):  # a class has the module that defines it, or a namespace with a stub
+                names[name] = published(names[name], name, module)
         return
     homes = stub_names(sys.modules[module])
     names["__all__"] = list(homes)
@@ -91,6 +93,7 @@ def stub_names(module: ModuleType) -> dict[str, tuple[str, str]]:
 
 
 _ALIASES_ARE_ONE: set[str] = set()
+_namespaces: set[str] = set()
 _homes: set[str] = set()
 """The modules that define what a namespace offers."""
 _published: dict[tuple[str, str, FunctionType], FunctionType] = {}
@@ -117,7 +120,10 @@ def published(found: Any, name: str, module: str) -> Any:
     elif isinstance(found, partial):
         found = partial(published(found.func, found.func.__name__, module), *found.args, **found.keywords)
     elif isinstance(found, type):
-        if found.__module__.startswith(f"{_PACKAGE}.") and found.__name__ == name:
+        # one that has a public home keeps it: the home of an error may be a namespace that is not loaded yet
+        home = found.__module__
+        is_private = home.startswith(f"{_PACKAGE}.") and home in sys.modules and home not in _namespaces
+        if is_private and found.__name__ == name:
             found.__module__ = module
     elif type(found).__module__.startswith(f"{_PACKAGE}.") and "__module__" in getattr(found, "__dict__", ()):
         # a function in the form of an object

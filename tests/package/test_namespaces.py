@@ -281,6 +281,56 @@ def test_only_the_librarys_own_objects_get_another_home() -> None:
     assert ran.stdout.split() == ["typing", "numpy", "numpy", "ml_dtypes"]
 
 
+FIRST = """
+import json, os, sys, traceback
+import numba, scipy.linalg, scipy.special
+import hloom.autodiff.api, hloom.hlo, hloom.tracer.bottom  # layers below, which import no namespace
+for name in json.loads(sys.argv[1]):
+    child = os.fork()
+    if child == 0:
+        try:
+            module = __import__(name, fromlist=["_"])
+            for each in module.__all__:
+                getattr(module, each)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        print(name)
+"""
+"""Imports each namespace in a process that has no other yet, and asks for all of its names; prints those that fail."""
+
+
+@pytest.mark.slow
+def test_each_namespace_can_be_the_first_that_is_imported() -> None:
+    package = Path(hloom.__file__).parent
+    files = [f for f in package.rglob("*.py") if not f.is_relative_to(package / "jax_programs")]
+    files = [f for f in files if "\n_publish(__name__" in f.read_text()]
+    names = [".".join(f.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__") for f in files]
+    assert len(names) > 70
+    command = [sys.executable, "-c", FIRST, json.dumps(sorted(names))]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("use", "home"),
+    [
+        ("hloom.jax_programs.src.dtypes hloom.dtypes", "dtypes.TypePromotionError"),
+        ("hloom.extend.core hloom.errors", "errors.InconclusiveDimensionOperation"),
+        ("hloom.experimental.hijax hloom.ref", "ref.AbstractRef"),
+        ("hloom hloom.sharding", "sharding.NamedSharding"),
+    ],
+)
+def test_a_class_keeps_its_home(use: str, home: str) -> None:
+    """Whichever of the namespaces that offer it is used first, or later."""
+    space, _, name = home.rpartition(".")
+    code = f"for m in {use.split()}: found = getattr(__import__(m, fromlist=['_']), {name!r}); print(found.__module__)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert ran.stdout.split()[-1] == f"hloom.{space}"
+
+
 def test_the_page_of_names_is_what_is_there() -> None:
     """And each name that is missing has a reason."""
     root = Path(__file__).resolve().parents[2]

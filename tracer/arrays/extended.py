@@ -32,6 +32,10 @@ class prng_key(extended):
     """
 
 
+for _type in (extended, prng_key):
+    _type.__module__ = f"{__name__.partition('.')[0]}.dtypes"  # the namespace in which users find it
+
+
 class ExtendedDType:
     """A dtype with elements that are arrays of `storage_shape` and `storage_dtype`. Equal means identical.
 
