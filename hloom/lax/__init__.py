@@ -8,4 +8,4 @@ from . import collective_hlo as _collective_hlo  # noqa: F401  # registers rules
 from . import parallel as _parallel  # noqa: F401  # registers rules
 from . import sharding_rules as _sharding_rules  # noqa: F401  # registers rules
 
-_publish(__name__)
+_publish(__name__, examples=("from hloom import lax, numpy as jnp",))

@@ -59,7 +59,6 @@ def bessel_i0e(x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.bessel_i0e(jnp.array([0.0, 1.0])), 3)
     Array([1.   , 0.466], dtype=float32)
     """
@@ -73,7 +72,6 @@ def bessel_i1e(x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.bessel_i1e(jnp.array([0.0, 1.0])), 3)
     Array([0.   , 0.208], dtype=float32)
     """

@@ -32,7 +32,6 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
     `batch_size`: so many at once, by `vmap`; those that are left over are one more batch. 0: all at once.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.map(lambda row: row @ row, jnp.array([[1.0, 2.0], [3.0, 4.0]]))
     Array([ 5., 25.], dtype=float32)
     """
@@ -83,7 +82,6 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     It is one loop along the axis, which combines in the order that is written above. A sum, product, maximum or minimum
     of one array is the cumulative function of that name, such as `cumsum`: more exact, and shared by threads.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.associative_scan(jnp.maximum, jnp.array([1, 3, 2, 5, 4]))
     Array([1, 3, 3, 5, 5], dtype=int32)
     >>> lax.associative_scan(jnp.add, jnp.array([1, 2, 3]), reverse=True)

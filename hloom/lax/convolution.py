@@ -123,7 +123,6 @@ def conv_general_dilated(
     the input's elements, `rhs_dilation` between the kernel's. Both have one dtype; the result has it too, or
     `preferred_element_type`, in which it is also summed.
 
-    >>> from hloom import lax, numpy as jnp
     >>> image, kernel, layout = jnp.ones((1, 4, 4, 1)), jnp.ones((3, 3, 1, 1)), ("NHWC", "HWIO", "NHWC")
     >>> lax.conv_general_dilated(image, kernel, (1, 1), "SAME", dimension_numbers=layout)[0, :, :, 0]
     Array([[4., 6., 6., 4.],
@@ -188,7 +187,6 @@ def conv(
 
     Both have one dtype, integers or floating point, and n + 2 dimensions; the result is (N, O, ...).
 
-    >>> from hloom import lax, numpy as jnp
     >>> x, kernel = jnp.arange(5.0).reshape(1, 1, 5), jnp.array([[[1.0, 0.0, -1.0]]])
     >>> lax.conv(x, kernel, (1,), "VALID")
     Array([[[-2., -2., -2.]]], dtype=float32)
@@ -210,7 +208,6 @@ def conv_with_general_padding(
 ) -> Value:
     """`conv_general_dilated` of an input (N, C, ...) with a kernel (O, I, ...).
 
-    >>> from hloom import lax, numpy as jnp
     >>> x, kernel = jnp.arange(5.0).reshape(1, 1, 5), jnp.array([[[1.0, -1.0]]])
     >>> lax.conv_with_general_padding(x, kernel, (1,), [(1, 0)], None, (2,))
     Array([[[-1., -2., -2., -2.]]], dtype=float32)
@@ -241,7 +238,6 @@ def conv_transpose(
     pairs without it are the padding here. By default dimensions are (N, ..., C), (..., I, O). `transpose_kernel`
     reverses the kernel and exchanges its features, so that the result is the gradient of the strided convolution.
 
-    >>> from hloom import lax, numpy as jnp
     >>> x, kernel = jnp.array([[[1.0], [2.0]]]), jnp.array([[[1.0]], [[10.0]]])
     >>> lax.conv_transpose(x, kernel, (2,), "VALID")[0, :, 0]
     Array([10.,  1., 20.,  2.], dtype=float32)
@@ -302,7 +298,6 @@ def conv_general_dilated_patches(
     """The elements that a kernel of `filter_shape` reads at each of its positions: for each input feature its elements,
     row-major, as features of the result.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.conv_general_dilated_patches(jnp.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), "VALID")
     Array([[[1., 2.],
             [2., 3.]]], dtype=float32)
@@ -334,7 +329,6 @@ def conv_general_dilated_local(
     """A convolution with a separate kernel at each position: rhs has the spatial sizes of the result, and the features
     of `conv_general_dilated_patches` as input features.
 
-    >>> from hloom import lax, numpy as jnp
     >>> x, kernels = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[1.0, 2.0], [10.0, 20.0]]])
     >>> lax.conv_general_dilated_local(x, kernels, (1,), "VALID", (2,))
     Array([[[21., 64.]]], dtype=float32)

@@ -42,7 +42,6 @@ def dot_general(
     with the larger exponents, then the longer mantissa), or `preferred_element_type`, in which it is also summed.
     `precision` may name an algorithm, which says in which types it computes (`DotAlgorithm`).
 
-    >>> from hloom import lax, numpy as jnp
     >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))
     >>> lax.dot_general(x, y, dimension_numbers=(([2], [1]), ([0], [0]))).shape
     (5, 2, 4)
@@ -134,7 +133,6 @@ def dot(
 
     With `dimension_numbers`, `dot_general`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
     Array([12, 34], dtype=int32)
     """
@@ -151,7 +149,6 @@ def dot(
 def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Value:
     """Matrix products over equal leading batch dimensions: [..., m, k] and [..., k, n] to [..., m, n].
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
     (5, 2, 4)
     """
@@ -172,7 +169,6 @@ class RaggedDotDimensionNumbers:
     """The dimensions of `dot_general`, the ragged dimension of the lhs, and the dimension of groups in the rhs, if the
     ragged one is neither contracting nor batch.
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
     >>> lax.ragged_dot_general(jnp.ones((3, 2)), jnp.ones((2, 2, 1)), jnp.array([1, 2]), numbers).shape
     (3, 1)
@@ -199,7 +195,6 @@ def ragged_dot(
 
     Rows after the last group are zero.
 
-    >>> from hloom import lax, numpy as jnp
     >>> rows, matrices = jnp.ones((3, 2)), jnp.array([[[1.0], [1.0]], [[5.0], [5.0]]])
     >>> lax.ragged_dot(rows, matrices, jnp.array([1, 2]))[:, 0]
     Array([ 2., 10., 10.], dtype=float32)
@@ -224,7 +219,6 @@ def ragged_dot_general(
     If that is a free dimension, each group has a separate rhs; if it is contracted, the result has a first dimension of
     groups; if it is a batch dimension, groups make no difference.
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], [])
     >>> lax.ragged_dot_general(jnp.ones((3, 1)), jnp.ones((3, 1)), jnp.array([1, 2]), numbers).ravel()
     Array([1., 2.], dtype=float32)

@@ -35,7 +35,6 @@ def complex(x: Any, y: Any) -> Value:
 
     Element by element; the result is complex64 or complex128.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.complex(jnp.array([1.0, 2.0]), 3.0)
     Array([1.+3.j, 2.+3.j], dtype=complex64)
     """
@@ -45,7 +44,6 @@ def complex(x: Any, y: Any) -> Value:
 def real(x: Any) -> Value:
     """The real part, of the real dtype; of complex numbers only.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.real(jnp.array([1 + 2j]))
     Array([1.], dtype=float32)
     """
@@ -55,7 +53,6 @@ def real(x: Any) -> Value:
 def imag(x: Any) -> Value:
     """The imaginary part, of the real dtype; of complex numbers only.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.imag(jnp.array([1 + 2j]))
     Array([2.], dtype=float32)
     """
@@ -76,7 +73,6 @@ def _complex_only(name: str, x: Any) -> Value:
 def conj(x: Any) -> Value:
     """The complex conjugate; a float becomes complex first.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.conj(jnp.array([1 + 2j]))
     Array([1.-2.j], dtype=complex64)
     """
@@ -91,7 +87,6 @@ def sign(x: Any) -> Value:
 
     Element by element, of arrays of numbers of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.sign(jnp.array([-2.5, 0.0, 7.0]))
     Array([-1.,  0.,  1.], dtype=float32)
     """
@@ -106,7 +101,6 @@ def square(x: Any) -> Value:
 
     Element by element, of arrays of numbers of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.square(jnp.array([-3, 4]))
     Array([ 9, 16], dtype=int32)
     """
@@ -142,7 +136,6 @@ def reciprocal(x: Any) -> Value:
 
     Element by element, of arrays of numbers of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reciprocal(jnp.array([2.0, 4.0]))
     Array([0.5 , 0.25], dtype=float32)
     """
@@ -155,7 +148,6 @@ def atan(x: Any) -> Value:
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.atan(jnp.array([0.0, 1.0])), 3)
     Array([0.   , 0.785], dtype=float32)
     """
@@ -171,7 +163,6 @@ def exp2(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.exp2(jnp.array([0.0, 1.0, -1.0]))
     Array([1. , 2. , 0.5], dtype=float32)
     """
@@ -184,7 +175,6 @@ def log2(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Value:
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.log2(jnp.array([1.0, 8.0, 0.25]))
     Array([ 0.,  3., -2.], dtype=float32)
     """
@@ -197,7 +187,6 @@ def pow(x: Any, y: Any) -> Value:
 
     Element by element; the result has the dtype of x. A scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.pow(jnp.array([2.0, 3.0]), 2)
     Array([4., 9.], dtype=float32)
     >>> lax.pow(jnp.array([2, 3]), jnp.array([10, 3]))
@@ -214,7 +203,6 @@ def integer_pow(x: Any, y: int) -> Value:
 
     Element by element, of arrays of numbers of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.integer_pow(jnp.array([2.0, -3.0]), 3)
     Array([  8., -27.], dtype=float32)
     >>> lax.integer_pow(jnp.array([2.0]), -2)
@@ -240,7 +228,6 @@ def integer_pow(x: Any, y: int) -> Value:
 class RoundingMethod(IntEnum):
     """How `round` treats numbers halfway between two integers.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.round(jnp.array([0.5, 1.5, 2.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
     Array([0., 2., 2.], dtype=float32)
     """
@@ -254,7 +241,6 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
 
     Of floating-point arrays. Halves go away from zero, or with `RoundingMethod.TO_NEAREST_EVEN` to the even one.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.round(jnp.array([0.5, 1.5, 2.4]))
     Array([1., 2., 2.], dtype=float32)
     """
@@ -270,7 +256,6 @@ def select_n(which: Any, *cases: Any) -> Value:
 
     Integers below 0 choose the first case, those from the number of cases on the last.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.select_n(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
     Array([10,  2], dtype=int32)
     >>> lax.select_n(jnp.array([2, 0]), jnp.array([1, 2]), jnp.array([3, 4]), jnp.array([5, 6]))
@@ -296,7 +281,6 @@ def select_n(which: Any, *cases: Any) -> Value:
 def clamp(min: Any, x: Any, max: Any) -> Value:
     """x limited to [min, max]; the bounds are scalars or of its shape.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.clamp(0.0, jnp.array([-1.0, 0.25, 7.0]), 1.0)
     Array([0.  , 0.25, 1.  ], dtype=float32)
     """
@@ -314,7 +298,6 @@ def convert_element_type(operand: Any, new_dtype: DTypeLike | None) -> Value:
 
     Floats become integers by truncation, saturating; complex numbers drop their imaginary part.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.convert_element_type(jnp.array([1.9, -1.9, 1e20]), jnp.int32)
     Array([         1,         -1, 2147483647], dtype=int32)
     """
@@ -326,7 +309,6 @@ def convert_element_type(operand: Any, new_dtype: DTypeLike | None) -> Value:
 def bitcast_convert_type(operand: Any, new_dtype: DTypeLike) -> Value:
     """The same bits as another dtype. A narrower one adds a last dimension, a wider one removes it.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.bitcast_convert_type(jnp.float32(1.0), jnp.uint32)
     Array(1065353216, dtype=uint32)
     >>> lax.bitcast_convert_type(jnp.float32(1.0), jnp.uint8).shape
@@ -348,7 +330,6 @@ def bitcast_convert_type(operand: Any, new_dtype: DTypeLike) -> Value:
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Value:
     """Floats rounded to the nearest ones with so many bits in exponent and mantissa; the dtype remains.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reduce_precision(jnp.array([1.0, 1.01, 3.3]), exponent_bits=8, mantissa_bits=2)
     Array([1. , 1. , 3.5], dtype=float32)
     """

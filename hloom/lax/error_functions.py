@@ -53,7 +53,6 @@ def erfc(x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> 1 - lax.erf(jnp.array([5.0])), jnp.log10(lax.erfc(jnp.array([5.0]))).astype(int)
     (Array([0.], dtype=float32), Array([-11], dtype=int32))
     """

@@ -24,7 +24,6 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Value:
     OperandError (a ValueError and TypeError): the sizes do not fit, there are more than three, or RFFT gets complex
     numbers.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.fft(jnp.array([1.0, 0.0, 0.0, 0.0]), "RFFT", (4,))
     Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     >>> lax.fft(jnp.array([1 + 0j, 1, 1]), lax.FftType.IRFFT, (4,))

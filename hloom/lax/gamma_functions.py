@@ -89,7 +89,6 @@ def lgamma(x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.exp(lax.lgamma(jnp.array([5.0, 6.0]))).round(3)  # 4!, 5!
     Array([ 24., 120.], dtype=float32)
     """
@@ -146,7 +145,6 @@ def digamma(x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> -lax.digamma(jnp.array([1.0])).round(4)  # Euler's constant
     Array([0.5772], dtype=float32)
     """
@@ -297,7 +295,6 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Value:
 
     Element by element, of two floating-point arrays of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.zeta(jnp.array([2.0, 4.0]), 1.0), 3)
     Array([1.645, 1.082], dtype=float32)
     """
@@ -334,7 +331,6 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element, of two floating-point arrays of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.polygamma(1.0, jnp.array([1.0, 2.0])), 3)
     Array([1.645, 0.645], dtype=float32)
     """

@@ -45,7 +45,6 @@ class GatherDimensionNumbers(NamedTuple):
     dimension ``start_index_map[k]``. Along `operand_batching_dims` the slice is where the index itself is, along
     `start_indices_batching_dims`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
     >>> lax.gather(jnp.array([[1, 2], [3, 4], [5, 6]]), jnp.array([[2], [0]]), numbers, slice_sizes=(1, 2))
     Array([[5, 6],
@@ -65,7 +64,6 @@ class ScatterDimensionNumbers(NamedTuple):
     The updates have windows of the operand along `update_window_dims`, without `inserted_window_dims` (of size 1) and
     batching dimensions; their other dimensions are the indices' dimensions.
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.ScatterDimensionNumbers((1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_add(jnp.zeros((3, 2)), jnp.array([[2], [0]]), jnp.ones((2, 2)), numbers)
     Array([[1., 1.],
@@ -96,7 +94,6 @@ def gather(
     A slice that does not fit is moved into the operand, or with mode "fill" consists of `fill_value` (by default NaN,
     the lowest signed or the highest unsigned integer, True). `unique_indices`: a promise that is not needed here.
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
     >>> lax.gather(jnp.array([[1, 2], [3, 4], [5, 6]]), jnp.array([[2], [0]]), numbers, slice_sizes=(1, 2))
     Array([[5, 6],
@@ -121,7 +118,6 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Value:
 
     idxs: a vector of integers for each axis; they count on from the start where they are out of bounds.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.index_take(jnp.array([[1, 2], [3, 4]]), [jnp.array([0, 1]), jnp.array([1, 0])], axes=(0, 1))
     Array([2, 3], dtype=int32)
     """
@@ -221,7 +217,6 @@ def scatter(
 
     A window that does not fit is dropped, or with mode "clip" moved into the operand.
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter(jnp.zeros(4), jnp.array([[1], [3]]), jnp.array([5.0, 7.0]), numbers)
     Array([0., 5., 0., 7.], dtype=float32)
@@ -243,7 +238,6 @@ def scatter_add(
 ) -> Value:
     """The operand with `updates` added to windows of it. Modes: see `scatter`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_add(jnp.zeros(3), jnp.array([[1], [1]]), jnp.array([5.0, 7.0]), numbers)
     Array([ 0., 12.,  0.], dtype=float32)
@@ -265,7 +259,6 @@ def scatter_sub(
 ) -> Value:
     """The operand with `updates` subtracted from windows of it. Modes: see `scatter`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_sub(jnp.array([3, 3]), jnp.array([[1], [1]]), jnp.array([2, 5]), numbers)
     Array([ 3, -4], dtype=int32)
@@ -287,7 +280,6 @@ def scatter_mul(
 ) -> Value:
     """The operand with windows of it multiplied by `updates`. Modes: see `scatter`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_mul(jnp.array([3, 3]), jnp.array([[1], [1]]), jnp.array([2, 5]), numbers)
     Array([ 3, 30], dtype=int32)
@@ -309,7 +301,6 @@ def scatter_min(
 ) -> Value:
     """The smaller ones of `updates` and windows of the operand. Modes: see `scatter`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_min(jnp.array([3, 3]), jnp.array([[0], [1]]), jnp.array([1, 7]), numbers)
     Array([1, 3], dtype=int32)
@@ -331,7 +322,6 @@ def scatter_max(
 ) -> Value:
     """The larger ones of `updates` and windows of the operand. Modes: see `scatter`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_max(jnp.array([3, 3]), jnp.array([[0], [1]]), jnp.array([1, 7]), numbers)
     Array([3, 7], dtype=int32)
@@ -357,7 +347,6 @@ def scatter_apply(
     `update_shape`: the dimensions that updates would have. `func` may use constants only from outside, unless the
     operand's elements are keys: these are changed window by window, and `func` is applied to a batch of them (`vmap`).
 
-    >>> from hloom import lax, numpy as jnp
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_apply(jnp.array([1, 2, 3]), jnp.array([[0], [2]]), lambda x: -x, numbers, update_shape=(2,))
     Array([-1,  2, -3], dtype=int32)

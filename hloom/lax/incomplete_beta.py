@@ -243,7 +243,6 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.betainc(2.0, 2.0, jnp.array([0.0, 0.25, 1.0])), 3)
     Array([0.   , 0.156, 1.   ], dtype=float32)
     """

@@ -282,7 +282,6 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.igamma(1.0, jnp.array([0.0, 1.0, 50.0])), 3)  # 1 - exp(-x)
     Array([0.   , 0.632, 1.   ], dtype=float32)
     """
@@ -296,7 +295,6 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.igammac(1.0, jnp.array([0.0, 1.0])), 3)  # exp(-x)
     Array([1.   , 0.368], dtype=float32)
     """
@@ -310,7 +308,6 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of one dtype.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.igamma_grad_a(jnp.array([1.0]), jnp.array([1.0])), 3)
     Array([-0.432], dtype=float32)
     """
@@ -324,7 +321,6 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of one dtype. It makes `hloom.random.gamma` differentiable.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.random_gamma_grad(jnp.array([1.0]), jnp.array([1.0])), 3)
     Array([1.174], dtype=float32)
     """

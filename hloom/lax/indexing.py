@@ -27,7 +27,6 @@ from .movement import canonical_axis, canonical_shape, expand_dims, slice_in_dim
 class GatherScatterMode(Enum):
     """The treatment of indices out of bounds in `x.at[...]`: see `hloom.numpy.indexing.IndexUpdate`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> x = jnp.array([1.0, 2.0])
     >>> x.at[5].get(mode=lax.GatherScatterMode.CLIP), x.at[5].get(mode="fill")
     (Array(2., dtype=float32), Array(nan, dtype=float32))
@@ -62,7 +61,6 @@ def dynamic_slice(
 
     Start indices have one integer dtype; Python integers have the default one. OperandError otherwise.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.dynamic_slice(jnp.arange(12).reshape(3, 4), (1, 2), (2, 2))
     Array([[ 6,  7],
            [10, 11]], dtype=int32)
@@ -77,7 +75,6 @@ def dynamic_update_slice(
 ) -> Value:
     """The operand with the block at `start_indices` replaced by `update`, of the same dtype and rank.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.dynamic_update_slice(jnp.zeros(5), jnp.array([1.0, 2.0]), (3,))
     Array([0., 0., 0., 1., 2.], dtype=float32)
     """
@@ -116,7 +113,6 @@ def dynamic_index_in_dim(
 ) -> Value:
     """The element at `index` along one axis.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.dynamic_index_in_dim(jnp.array([[1, 2], [3, 4]]), 1, axis=1, keepdims=False)
     Array([2, 4], dtype=int32)
     """
@@ -129,7 +125,6 @@ def dynamic_update_slice_in_dim(
 ) -> Value:
     """The operand with the elements from `start_index` along one axis replaced by `update`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.dynamic_update_slice_in_dim(jnp.zeros((2, 3)), jnp.ones((2, 1)), 1, axis=1)
     Array([[0., 1., 0.],
            [0., 1., 0.]], dtype=float32)
@@ -145,7 +140,6 @@ def dynamic_update_index_in_dim(
 ) -> Value:
     """The operand with the element at `index` along one axis replaced by `update` (with or without that axis).
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.dynamic_update_index_in_dim(jnp.zeros((2, 3)), jnp.ones(2), 1, axis=1)
     Array([[0., 1., 0.],
            [0., 1., 0.]], dtype=float32)

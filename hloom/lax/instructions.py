@@ -174,7 +174,6 @@ def abs(x: ArrayLike) -> Value:
 
     Element by element, of signed integers, floating-point or complex numbers; the shape remains.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.abs(jnp.array([-2, 0, 3]))
     Array([2, 0, 3], dtype=int32)
     >>> lax.abs(jnp.array([3 + 4j]))
@@ -188,7 +187,6 @@ def neg(x: ArrayLike) -> Value:
 
     Element by element, of arrays of numbers of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.neg(jnp.array([1.5, -2.0]))
     Array([-1.5,  2. ], dtype=float32)
     """
@@ -200,7 +198,6 @@ def floor(x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.floor(jnp.array([-1.5, 1.5]))
     Array([-2.,  1.], dtype=float32)
     """
@@ -212,7 +209,6 @@ def ceil(x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.ceil(jnp.array([-1.5, 1.5]))
     Array([-1.,  2.], dtype=float32)
     """
@@ -224,7 +220,6 @@ def exp(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Va
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.exp(jnp.array([0.0, 1.0])), 3)
     Array([1.   , 2.718], dtype=float32)
     """
@@ -236,7 +231,6 @@ def expm1(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> 
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> x = jnp.array([1e-9])
     >>> lax.exp(x) - 1, lax.expm1(x)
     (Array([0.], dtype=float32), Array([1.e-09], dtype=float32))
@@ -250,7 +244,6 @@ def log(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Va
     Element by element, of floating-point or complex arrays; -inf at 0, NaN for real numbers below. Shape and dtype
     remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.log(jnp.array([1.0, 0.0, -1.0]))
     Array([  0., -inf,  nan], dtype=float32)
     """
@@ -262,7 +255,6 @@ def log1p(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> 
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> x = jnp.array([1e-9])
     >>> lax.log(1 + x), lax.log1p(x)
     (Array([0.], dtype=float32), Array([1.e-09], dtype=float32))
@@ -275,7 +267,6 @@ def sqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> V
 
     Element by element, of floating-point or complex arrays; NaN for real numbers below 0. Shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.sqrt(jnp.array([4.0, 9.0]))
     Array([2., 3.], dtype=float32)
     >>> lax.sqrt(jnp.array([-4.0 + 0j]))
@@ -289,7 +280,6 @@ def rsqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> 
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.rsqrt(jnp.array([4.0, 0.25]))
     Array([0.5, 2. ], dtype=float32)
     """
@@ -301,7 +291,6 @@ def cbrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> V
 
     Element by element, of floating-point arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.cbrt(jnp.array([-8.0, 27.0])), 3)
     Array([-2.,  3.], dtype=float32)
     """
@@ -313,7 +302,6 @@ def sin(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Va
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.sin(jnp.array([0.0, 1.0])), 3)
     Array([0.   , 0.841], dtype=float32)
     """
@@ -325,7 +313,6 @@ def cos(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Va
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.cos(jnp.array([0.0, 1.0])), 3)
     Array([1.  , 0.54], dtype=float32)
     """
@@ -337,7 +324,6 @@ def tan(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Va
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.tan(jnp.array([0.0, 1.0])), 3)
     Array([0.   , 1.557], dtype=float32)
     """
@@ -349,7 +335,6 @@ def asin(x: ArrayLike) -> Value:
 
     Element by element, of floating-point or complex arrays; NaN for real numbers outside of [-1, 1].
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.asin(jnp.array([0.0, 1.0, 2.0])), 3)
     Array([0.   , 1.571,   nan], dtype=float32)
     """
@@ -361,7 +346,6 @@ def acos(x: ArrayLike) -> Value:
 
     Element by element, of floating-point or complex arrays; NaN for real numbers outside of [-1, 1].
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.acos(jnp.array([1.0, -1.0])), 3)
     Array([0.   , 3.142], dtype=float32)
     """
@@ -373,7 +357,6 @@ def sinh(x: ArrayLike) -> Value:
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.sinh(jnp.array([0.0, 1.0])), 3)
     Array([0.   , 1.175], dtype=float32)
     """
@@ -385,7 +368,6 @@ def cosh(x: ArrayLike) -> Value:
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.cosh(jnp.array([0.0, 1.0])), 3)
     Array([1.   , 1.543], dtype=float32)
     """
@@ -397,7 +379,6 @@ def tanh(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> V
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.tanh(jnp.array([0.0, 1.0, 20.0])), 3)
     Array([0.   , 0.762, 1.   ], dtype=float32)
     """
@@ -409,7 +390,6 @@ def asinh(x: ArrayLike) -> Value:
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.asinh(jnp.array([0.0, 1.0])), 3)
     Array([0.   , 0.881], dtype=float32)
     """
@@ -421,7 +401,6 @@ def acosh(x: ArrayLike) -> Value:
 
     Element by element, of floating-point or complex arrays; NaN for real numbers below 1.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.acosh(jnp.array([1.0, 2.0])), 3)
     Array([0.   , 1.317], dtype=float32)
     """
@@ -433,7 +412,6 @@ def atanh(x: ArrayLike) -> Value:
 
     Element by element, of floating-point or complex arrays; infinite at -1 and 1, NaN for real numbers outside.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.atanh(jnp.array([0.0, 0.5, 1.0])), 3)
     Array([0.   , 0.549,   inf], dtype=float32)
     """
@@ -445,7 +423,6 @@ def logistic(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) 
 
     Element by element, of floating-point or complex arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.logistic(jnp.array([-jnp.inf, 0.0, jnp.inf]))
     Array([0. , 0.5, 1. ], dtype=float32)
     """
@@ -457,7 +434,6 @@ def erf(x: ArrayLike) -> Value:
 
     Element by element, of floating-point arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.erf(jnp.array([0.0, 0.5, 1.0])), 3)
     Array([0.   , 0.52 , 0.843], dtype=float32)
     """
@@ -467,7 +443,6 @@ def erf(x: ArrayLike) -> Value:
 def is_finite(x: ArrayLike) -> Value:
     """True where x is neither infinite nor NaN; for floats.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.is_finite(jnp.array([1.0, jnp.inf, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
@@ -479,7 +454,6 @@ def bitwise_not(x: ArrayLike) -> Value:
 
     Element by element; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.bitwise_not(jnp.array([0, 1, -1]))
     Array([-1, -2,  0], dtype=int32)
     """
@@ -491,7 +465,6 @@ def population_count(x: ArrayLike) -> Value:
 
     Element by element, of integer arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.population_count(jnp.array([0, 1, 7, -1]))
     Array([ 0,  1,  3, 32], dtype=int32)
     """
@@ -503,7 +476,6 @@ def clz(x: ArrayLike) -> Value:
 
     Element by element, of integer arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.clz(jnp.array([0, 1, 8]))
     Array([32, 31, 28], dtype=int32)
     """
@@ -519,7 +491,6 @@ def add(x: ArrayLike, y: ArrayLike) -> Value:
     Element by element, of two arrays of numbers of one dtype, which the result has too; a scalar, or a size of 1, meets
     any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.add(jnp.array([1, 2]), jnp.array([10, 20]))
     Array([11, 22], dtype=int32)
     >>> lax.add(jnp.array([1.0, 2.0]), 0.5)
@@ -534,7 +505,6 @@ def sub(x: ArrayLike, y: ArrayLike) -> Value:
     Element by element, of two arrays of numbers of one dtype, which the result has too; a scalar, or a size of 1, meets
     any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.sub(jnp.array([1, 2]), jnp.array([10, 20]))
     Array([ -9, -18], dtype=int32)
     """
@@ -547,7 +517,6 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Va
     Element by element, of two arrays of numbers of one dtype, which the result has too; a scalar, or a size of 1, meets
     any size. With `out_dtype` both are converted to that dtype first, and may have different ones.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.mul(jnp.array([1, 2]), jnp.array([10, 20]))
     Array([10, 40], dtype=int32)
     """
@@ -559,7 +528,6 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Value:
 
     Element by element, of integers (signed or not) of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.mulhi(jnp.uint32(2**31), jnp.uint32(6))
     Array(3, dtype=uint32)
     """
@@ -572,7 +540,6 @@ def div(x: ArrayLike, y: ArrayLike) -> Value:
     Element by element, of two arrays of numbers of one dtype, which the result has too; a scalar, or a size of 1, meets
     any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.div(jnp.array([-7, 7]), jnp.array([2, 0]))
     Array([-3, -1], dtype=int32)
     >>> lax.div(jnp.array([1.0, 3.0]), 2.0)
@@ -587,7 +554,6 @@ def rem(x: ArrayLike, y: ArrayLike) -> Value:
     Element by element, of two arrays of numbers of one dtype, which the result has too; a scalar, or a size of 1, meets
     any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.rem(jnp.array([-7, 7]), jnp.array([3, 3]))
     Array([-1,  1], dtype=int32)
     """
@@ -600,7 +566,6 @@ def max(x: ArrayLike, y: ArrayLike) -> Value:
     Element by element, of two arrays of numbers of one dtype, which the result has too; a scalar, or a size of 1, meets
     any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.max(jnp.array([1.0, 5.0, jnp.nan]), 2.0)
     Array([ 2.,  5., nan], dtype=float32)
     """
@@ -613,7 +578,6 @@ def min(x: ArrayLike, y: ArrayLike) -> Value:
     Element by element, of two arrays of numbers of one dtype, which the result has too; a scalar, or a size of 1, meets
     any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.min(jnp.array([1.0, 5.0, jnp.nan]), 2.0)
     Array([ 1.,  2., nan], dtype=float32)
     """
@@ -626,7 +590,6 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Value:
     Element by element, of floating-point or complex arrays of one dtype; the result is in [-pi, pi], in the point's
     quadrant.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.atan2(jnp.array([1.0, -1.0]), jnp.array([-1.0, -1.0])), 3)
     Array([ 2.356, -2.356], dtype=float32)
     """
@@ -638,7 +601,6 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of integers (signed or not) of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.bitwise_and(jnp.array([0b1100]), 0b1010)
     Array([8], dtype=int32)
     """
@@ -650,7 +612,6 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of integers (signed or not) of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.bitwise_or(jnp.array([0b1100]), 0b1010)
     Array([14], dtype=int32)
     """
@@ -662,7 +623,6 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of integers (signed or not) of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.bitwise_xor(jnp.array([0b1100]), 0b1010)
     Array([6], dtype=int32)
     """
@@ -674,7 +634,6 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of integers (signed or not) of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.shift_left(jnp.array([1, 3]), 4)
     Array([16, 48], dtype=int32)
     """
@@ -686,7 +645,6 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of integers (signed or not) of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.shift_right_logical(jnp.array([-16, 16]), 2)
     Array([1073741820,          4], dtype=int32)
     """
@@ -698,7 +656,6 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of integers (signed or not) of one dtype; a scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.shift_right_arithmetic(jnp.array([-16, 16]), 2)
     Array([-4,  4], dtype=int32)
     """
@@ -710,7 +667,6 @@ def eq(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of two arrays of one dtype; the result is bool. A scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.eq(jnp.array([1, 2, 3]), 2)
     Array([False,  True, False], dtype=bool)
     """
@@ -722,7 +678,6 @@ def ne(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of two arrays of one dtype; the result is bool. A scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.ne(jnp.array([1, 2, 3]), 2)
     Array([ True, False,  True], dtype=bool)
     """
@@ -734,7 +689,6 @@ def ge(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of two arrays of one dtype; the result is bool. A scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.ge(jnp.array([1, 2, 3]), 2)
     Array([False,  True,  True], dtype=bool)
     """
@@ -746,7 +700,6 @@ def gt(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of two arrays of one dtype; the result is bool. A scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.gt(jnp.array([1, 2, 3]), 2)
     Array([False, False,  True], dtype=bool)
     """
@@ -758,7 +711,6 @@ def le(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of two arrays of one dtype; the result is bool. A scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.le(jnp.array([1, 2, 3]), 2)
     Array([ True,  True, False], dtype=bool)
     """
@@ -770,7 +722,6 @@ def lt(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element, of two arrays of one dtype; the result is bool. A scalar, or a size of 1, meets any size.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.lt(jnp.array([1, 2, 3]), 2)
     Array([ True, False, False], dtype=bool)
     """
@@ -784,7 +735,6 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Value:
 
     A `pred` of integers chooses `on_false` up to 0, as in `select_n`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
     Array([ 1, 20], dtype=int32)
     """

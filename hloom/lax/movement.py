@@ -134,7 +134,6 @@ def broadcast_in_dim(
 ) -> Value:
     """Dimension i of the operand becomes dimension `broadcast_dimensions[i]` of the result; size 1 is repeated.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
@@ -186,7 +185,6 @@ on_clear(_broadcast_plan.cache_clear)
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Value:
     """The operand repeated along new leading dimensions of `sizes`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.broadcast(jnp.array([1, 2]), (3,))
     Array([[1, 2],
            [1, 2],
@@ -199,7 +197,6 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 def broadcast_like(arr: Any, like_arr: Any) -> Value:
     """The array broadcast to the shape of another one, its last dimensions to the last ones.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.broadcast_like(jnp.array([1, 2]), jnp.zeros((3, 2)))
     Array([[1, 2],
            [1, 2],
@@ -216,7 +213,6 @@ def broadcast_like(arr: Any, like_arr: Any) -> Value:
 def tile(operand: Any, reps: Sequence[int]) -> Value:
     """The array repeated as a whole along each dimension: one number for each.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.tile(jnp.array([[1, 2]]), (2, 2))
     Array([[1, 2, 1, 2],
            [1, 2, 1, 2]], dtype=int32)
@@ -241,7 +237,6 @@ def reshape(
 ) -> Value:
     """The elements in row-major order under another shape (after transposing by `dimensions`, where given).
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reshape(jnp.arange(6), (2, 3))
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
@@ -263,7 +258,6 @@ def reshape(
 def transpose(operand: Any, permutation: Sequence[int]) -> Value:
     """Dimension i of the result is dimension `permutation[i]` of the operand.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
@@ -276,7 +270,6 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Value:
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Value:
     """New dimensions of size 1 at these positions of the result's shape.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.expand_dims(jnp.zeros((2, 3)), (0, 3)).shape
     (1, 2, 3, 1)
     """
@@ -292,7 +285,6 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Value:
 def squeeze(array: Any, dimensions: Sequence[int]) -> Value:
     """Without these dimensions, which have size 1.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.squeeze(jnp.zeros((1, 2, 1)), (0,)).shape
     (2, 1)
     """
@@ -313,7 +305,6 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Value:
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Value:
     """Dimensions [start, stop) merged into one.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.collapse(jnp.zeros((2, 3, 4)), 0, 2).shape
     (6, 4)
     """
@@ -326,7 +317,6 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 def rev(operand: Any, dimensions: Sequence[int]) -> Value:
     """Elements in reverse order along `dimensions`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (1,))
     Array([[2, 1],
            [4, 3]], dtype=int32)
@@ -344,7 +334,6 @@ def slice(
 ) -> Value:
     """Elements start, start + stride, ... below limit, along each dimension.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.slice(jnp.arange(10), (1,), (8,), (3,))
     Array([1, 4, 7], dtype=int32)
     """
@@ -361,7 +350,6 @@ def slice_in_dim(
 ) -> Value:
     """`slice` along one axis; negative indices count from the end.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.slice_in_dim(jnp.arange(6).reshape(2, 3), -2, None, axis=1)
     Array([[1, 2],
            [4, 5]], dtype=int32)
@@ -381,7 +369,6 @@ def slice_in_dim(
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Value:
     """The element at a constant index along one axis.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.index_in_dim(jnp.array([[1, 2], [3, 4]]), -1, axis=1, keepdims=False)
     Array([2, 4], dtype=int32)
     """
@@ -397,7 +384,6 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Value:
     """Add (low, high, interior) elements of `padding_value` in each dimension; negative low or high remove elements.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.pad(jnp.array([1, 2, 3]), 0, [(2, 1, 0)])
     Array([0, 0, 1, 2, 3, 0], dtype=int32)
     >>> lax.pad(jnp.array([1, 2, 3]), 0, [(-1, 0, 1)])
@@ -416,7 +402,6 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 def concatenate(operands: Sequence[Any], dimension: int) -> Value:
     """Arrays of one dtype joined along a dimension.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.concatenate([jnp.array([1, 2]), jnp.array([3])], 0)
     Array([1, 2, 3], dtype=int32)
     """
@@ -443,7 +428,6 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Value:
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
     """Consecutive pieces of `sizes` along an axis.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.split(jnp.arange(5), (2, 3))
     [Array([0, 1], dtype=int32), Array([2, 3, 4], dtype=int32)]
     """
@@ -466,7 +450,6 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
 def stack(operands: Sequence[Any], axis: int = 0) -> Value:
     """Arrays of one type, stacked along a new dimension.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
     Array([[1, 3],
            [2, 4]], dtype=int32)
@@ -486,7 +469,6 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Value:
 def unstack(x: Any, axis: int = 0) -> tuple[Value, ...]:
     """The slices along a dimension, without it.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.unstack(jnp.array([[1, 2], [3, 4]]))
     (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
@@ -498,7 +480,6 @@ def unstack(x: Any, axis: int = 0) -> tuple[Value, ...]:
 def empty(shape: Any, dtype: DTypeLike, *, out_sharding: None = None) -> Value:
     """An array with unspecified elements: zeros. `out_sharding` has no meaning on one device.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.empty((2, 3), jnp.float32).shape
     (2, 3)
     """
@@ -508,7 +489,6 @@ def empty(shape: Any, dtype: DTypeLike, *, out_sharding: None = None) -> Value:
 def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, sharding: Any = None) -> Value:
     """An array of one value; `dtype` defaults to the value's, weak type included. Of float0: a NumPy array.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.full((2, 2), 7, jnp.int8)
     Array([[7, 7],
            [7, 7]], dtype=int8)
@@ -563,7 +543,6 @@ def full_like(
 
     x: an array, a number, or an object with only a shape and a dtype, such as `hloom.ShapeDtypeStruct`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.full_like(jnp.zeros((2, 2)), 7)
     Array([[7., 7.],
            [7., 7.]], dtype=float32)
@@ -592,7 +571,6 @@ def is_described(x: Any) -> bool:
 def iota(dtype: DTypeLike, size: int) -> Value:
     """0, 1, ..., size - 1.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.iota(jnp.float32, 4)
     Array([0., 1., 2., 3.], dtype=float32)
     """
@@ -602,7 +580,6 @@ def iota(dtype: DTypeLike, size: int) -> Value:
 def broadcasted_iota(dtype: DTypeLike, shape: Any, dimension: int, *, out_sharding: Any = None) -> Value:
     """An array in which each element is its own index along `dimension`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
     Array([[0, 1, 2],
            [0, 1, 2]], dtype=int32)

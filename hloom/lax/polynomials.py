@@ -70,7 +70,6 @@ def one_minus_square(x: Any) -> Value:
 
     Element by element, of arrays of numbers of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.one_minus_square(jnp.array([0.0, 1.0, 1 - 2.0**-20]))
     Array([1.0000000e+00, 0.0000000e+00, 1.9073477e-06], dtype=float32)
     """

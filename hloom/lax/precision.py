@@ -19,7 +19,6 @@ class Precision(Enum):
     """The precision of products; None: as `hloom.default_matmul_precision` says. The CPU always multiplies in the
     operands' precision; programs for other targets carry the requested one.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.dot(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]), precision=lax.Precision.HIGHEST)
     Array(11., dtype=float32)
     """

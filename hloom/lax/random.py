@@ -24,7 +24,6 @@ from .movement import canonical_shape, concatenate, reshape, slice
 class RandomAlgorithm(enum.IntEnum):
     """The generators of `rng_bit_generator`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.rng_bit_generator(jnp.zeros(4, jnp.uint32), (2,), algorithm=lax.RandomAlgorithm.RNG_PHILOX)[1]
     Array([1713891541, 3781805453], dtype=uint32)
     """
@@ -62,7 +61,6 @@ def rng_bit_generator(
       dtype: uint8, uint16, uint32 or uint64 (TypeError for others).
       algorithm: the generator.
 
-    >>> from hloom import lax, numpy as jnp
     >>> key, bits = lax.rng_bit_generator(jnp.array([0, 1, 2, 3], jnp.uint32), (2, 3))
     >>> key, bits.shape
     (Array([0, 1, 4, 3], dtype=uint32), (2, 3))

@@ -90,7 +90,6 @@ def _numbers(name: str, operand: Any) -> Value:
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Value:
     """The sum over `axes`; not of booleans.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reduce_sum(jnp.array([[1, 5], [7, 2]]), (0,))
     Array([8, 7], dtype=int32)
     """
@@ -113,7 +112,6 @@ def _check_half(x: Value, axes: Sequence[int]) -> None:
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Value:
     """The product over `axes`; not of booleans.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reduce_prod(jnp.array([[1, 5], [7, 2]]), (0, 1))
     Array(70, dtype=int32)
     """
@@ -123,7 +121,6 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Value:
 def reduce_max(operand: Any, axes: Sequence[int]) -> Value:
     """The largest value over `axes`; NaN if there is one. Complex numbers: by real, then imaginary part.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reduce_max(jnp.array([[1, 5], [7, 2]]), (1,))
     Array([5, 7], dtype=int32)
     """
@@ -136,7 +133,6 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Value:
 def reduce_min(operand: Any, axes: Sequence[int]) -> Value:
     """The smallest value over `axes`; NaN if there is one. Complex numbers: by real, then imaginary part.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reduce_min(jnp.array([[1, 5], [7, 2]]), (1,))
     Array([1, 2], dtype=int32)
     """
@@ -188,7 +184,6 @@ _EXTREMA = {
 def reduce_and(operand: Any, axes: Sequence[int]) -> Value:
     """Bitwise (for bool: logical) and over `axes`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reduce_and(jnp.array([[True, False], [True, True]]), (1,))
     Array([False,  True], dtype=bool)
     """
@@ -207,7 +202,6 @@ def _all_bits(dtype: np.dtype[Any]) -> int:
 def reduce_or(operand: Any, axes: Sequence[int]) -> Value:
     """Bitwise (for bool: logical) or over `axes`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reduce_or(jnp.array([[True, False], [False, False]]), (1,))
     Array([ True, False], dtype=bool)
     """
@@ -217,7 +211,6 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Value:
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Value:
     """Bitwise (for bool: logical) exclusive or over `axes`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reduce_xor(jnp.array([0b1100, 0b1010]), (0,))
     Array(6, dtype=int32)
     """
@@ -247,7 +240,6 @@ def reduce(
     `init_values` and the results of `computation` have the same structure; it must be associative, and may not use
     traced values or arrays from outside (UnsupportedError).
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reduce(jnp.array([[1, 2], [3, 4]]), 1, lax.mul, (1,))
     Array([ 2, 12], dtype=int32)
     """
@@ -365,7 +357,6 @@ def _complex_arg_reduce(opcode: Opcode, x: Value, axis: int, dtype: np.dtype[Any
 def argmax(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
     """The index of the first largest value along an axis; of the first NaN if there is one.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.argmax(jnp.array([[1, 5, 5], [7, 2, 0]]), 1, jnp.int32)
     Array([1, 0], dtype=int32)
     """
@@ -376,7 +367,6 @@ def argmax(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
 def argmin(operand: Any, axis: int, index_dtype: DTypeLike) -> Value:
     """The index of the first smallest value along an axis; of the first NaN if there is one.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.argmin(jnp.array([[1, 5, 5], [7, 2, 0]]), 1, jnp.int32)
     Array([0, 2], dtype=int32)
     """
@@ -448,7 +438,6 @@ _MINIMA = _define_cumulative("cummin", ew.min, lambda dtype: limits(dtype)[1])
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Sums of prefixes (of suffixes if `reverse`) along an axis.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.cumsum(jnp.array([1, 2, 3]))
     Array([1, 3, 6], dtype=int32)
     >>> lax.cumsum(jnp.array([1, 2, 3]), reverse=True)
@@ -461,7 +450,6 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Products of prefixes along an axis.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.cumprod(jnp.array([1, 2, 3, 4]))
     Array([ 1,  2,  6, 24], dtype=int32)
     """
@@ -472,7 +460,6 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Largest values of prefixes along an axis.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.cummax(jnp.array([1, 3, 2, 5]))
     Array([1, 3, 3, 5], dtype=int32)
     """
@@ -483,7 +470,6 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """Smallest values of prefixes along an axis.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.cummin(jnp.array([4, 3, 5, 1]))
     Array([4, 3, 3, 1], dtype=int32)
     """
@@ -494,7 +480,6 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Value:
     """log(sum(exp(prefix))) along an axis, of floats or complex numbers.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.cumlogsumexp(jnp.log(jnp.array([1.0, 2.0, 3.0]))).round(3)  # log 1, log 3, log 6
     Array([0.   , 1.099, 1.792], dtype=float32)
     """

@@ -26,7 +26,6 @@ DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tupl
 def broadcast_to_rank(x: Any, rank: int) -> Value:
     """x with dimensions of size 1 before its own, so that it has at least `rank` of them.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.broadcast_to_rank(jnp.zeros((2, 3)), 4).shape
     (1, 1, 2, 3)
     """
@@ -149,7 +148,6 @@ def scaled_dot(
     dimension as the sizes say. None: 1. `dimension_numbers`: as of `dot_general`; for matrices and batches of matrices
     the product of matrices. The result has the type bfloat16 or `preferred_element_type`; sums are float32.
 
-    >>> from hloom import lax, numpy as jnp
     >>> x, scale = jnp.ones((2, 4)), jnp.array([[1.0, 10.0], [2.0, 2.0]])  # a scale for two neighbours
     >>> lax.scaled_dot(x, jnp.ones((4, 1)), lhs_scale=scale, preferred_element_type=jnp.float32)
     Array([[22.],

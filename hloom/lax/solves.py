@@ -71,7 +71,6 @@ def custom_linear_solve(
         it is traced: under jit, a derivative or vmap.
       TypeError: reverse mode without `transpose_solve`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> halves = lambda matvec, b: b / matvec(jnp.ones_like(b))  # solves any diagonal equation
     >>> lax.custom_linear_solve(lambda x: jnp.array([2.0, 4.0]) * x, jnp.array([1.0, 2.0]), halves)
     Array([0.5, 0.5], dtype=float32)

@@ -83,7 +83,6 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     Several arrays of equal dimensions are permuted in the same way: by the first one, equal elements by the second and
     so on, up to `num_keys`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.sort(jnp.array([3.0, jnp.nan, 1.0, 2.0]))
     Array([ 1.,  2.,  3., nan], dtype=float32)
     >>> lax.sort((jnp.array([2, 1, 2]), jnp.array([9, 8, 7])), num_keys=2)
@@ -114,7 +113,6 @@ def _sorted(operands: Sequence[Any], dimension: int, is_stable: bool, num_keys: 
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Value, Value]:
     """`keys` in ascending order along a dimension, and `values` permuted in the same way.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
     (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
     """
@@ -129,7 +127,6 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Value]:
 
     Of equal elements those with lower indices come first.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.top_k(jnp.array([1.0, 5.0, 3.0, 5.0]), 2)
     [Array([5., 5.], dtype=float32), Array([1, 3], dtype=int32)]
     """
@@ -160,7 +157,6 @@ def approx_max_k(
 ) -> list[Value]:
     """The k largest elements along a dimension, and their indices. The exact ones: a recall of 1, in order.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.approx_max_k(jnp.array([1.0, 5.0, 3.0, 4.0]), 2)
     [Array([5., 4.], dtype=float32), Array([1, 3], dtype=int32)]
     """
@@ -178,7 +174,6 @@ def approx_min_k(
 ) -> list[Value]:
     """The k smallest elements along a dimension, and their indices. The exact ones: a recall of 1, in order.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.approx_min_k(jnp.array([1.0, 5.0, 3.0, 4.0]), 2)
     [Array([1., 3.], dtype=float32), Array([0, 2], dtype=int32)]
     """

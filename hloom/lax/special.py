@@ -69,7 +69,6 @@ def erf_inv(x: Any) -> Value:
 
     Element by element, of floating-point arrays of any shape; shape and dtype remain.
 
-    >>> from hloom import lax, numpy as jnp
     >>> jnp.round(lax.erf_inv(jnp.array([0.0, 0.5, 1.0])), 3)
     Array([0.   , 0.477,   inf], dtype=float32)
     """
@@ -122,7 +121,6 @@ def nextafter(x1: Any, x2: Any) -> Value:
 
     Floats of one sign have the order of their bits, so the neighbour away from zero has the next higher bits.
 
-    >>> from hloom import lax, numpy as jnp
     >>> float(lax.nextafter(jnp.float32(1.0), jnp.float32(2.0)) - 1) == 2.0**-23
     True
     """

@@ -104,7 +104,6 @@ def reduce_window(
     `init_value` (of the same structure) is where each window begins; padding and holes take no part. `computation` must
     be associative, and may use constants only from outside.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.reduce_window(jnp.array([1.0, 5.0, 2.0, 7.0]), -jnp.inf, lax.max, (2,), (2,))
     Array([5., 7.], dtype=float32)
     """

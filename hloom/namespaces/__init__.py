@@ -31,7 +31,9 @@ from ..hlo.support.tracebacks import boundary, hide, inner
 _PACKAGE = __name__.partition(".")[0]
 
 
-def publish(module: str, *, after: str | None = None, aliases_are_one: bool = False) -> None:
+def publish(
+    module: str, *, after: str | None = None, aliases_are_one: bool = False, examples: tuple[str, ...] = ()
+) -> None:
     """Make a module a public namespace of the names in its stub, or of those in its `__all__`.
 
     The names of a stub are loaded when they are first used, those of `after` before all that are no modules. A function
@@ -40,7 +42,11 @@ def publish(module: str, *, after: str | None = None, aliases_are_one: bool = Fa
 
     Two names of one function are two functions, each with its own `__name__`, as in JAX; with `aliases_are_one` they
     are one object, as in `jax.nn`.
+
+    examples: the imports with which the examples of its files begin. They are added to each that begins with none.
     """
+    if examples:
+        _imports[module] = examples
     _namespaces.add(module)
     if aliases_are_one:
         _ALIASES_ARE_ONE.add(module)
@@ -93,6 +99,8 @@ def stub_names(module: ModuleType) -> dict[str, tuple[str, str]]:
 
 
 _ALIASES_ARE_ONE: set[str] = set()
+_imports: dict[str, tuple[str, ...]] = {}
+"""Of namespaces: the imports with which the examples of their files begin."""
 _namespaces: set[str] = set()
 _homes: set[str] = set()
 """The modules that define what a namespace offers."""
@@ -114,12 +122,14 @@ def published(found: Any, name: str, module: str) -> Any:
         found = _published.get(key)
         if found is None:
             found = boundary(function)
+            _complete_example(found)
             found.__module__, found.__name__, found.__qualname__ = module, name, name
             found.__code__ = found.__code__.replace(co_name=name, co_qualname=name)
             found = _published.setdefault(key, found)  # another thread may have been here, too
     elif isinstance(found, partial):
         found = partial(published(found.func, found.func.__name__, module), *found.args, **found.keywords)
     elif isinstance(found, type):
+        _complete_example(found)
         # one that has a public home keeps it: the home of an error may be a namespace that is not loaded yet
         home = found.__module__
         is_private = home.startswith(f"{_PACKAGE}.") and home in sys.modules and home not in _namespaces
@@ -133,8 +143,24 @@ def published(found: Any, name: str, module: str) -> Any:
             vars(other).update(vars(found))
             found = other
             found.__name__ = found.__qualname__ = name
+        _complete_example(found)
         found.__module__ = module
     return found
+
+
+def _complete_example(found: Any) -> None:
+    """Begin the example of an object's documentation with the imports of the namespace whose file defines it."""
+    doc = found.__doc__
+    place = doc.find(">>> ") if isinstance(doc, str) else -1
+    if place < 0 or doc.startswith(("import ", "from "), place + 4):
+        return
+    home = getattr(found, "__wrapped__", found).__module__
+    while home and home not in _imports:
+        home = home.rpartition(".")[0]
+    if home:
+        indent = doc[doc.rfind("\n", 0, place) + 1 : place]
+        added = "".join([f">>> {line}\n{indent}" for line in _imports[home]])
+        found.__doc__ = doc[:place] + added + doc[place:]
 
 
 # ---- names that are not there

@@ -5,4 +5,4 @@ Names and semantics follow jax.nn.
 
 from ..namespaces import publish as _publish
 
-_publish(__name__, aliases_are_one=True)
+_publish(__name__, aliases_are_one=True, examples=("from hloom import nn, numpy as jnp",))

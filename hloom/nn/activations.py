@@ -22,7 +22,6 @@ from ..tracer.core import Value
 def identity(x: Any) -> Value:
     """x as an array, of the same shape and dtype.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.identity(jnp.array([1.0, 2.0]))
     Array([1., 2.], dtype=float32)
     """
@@ -37,7 +36,6 @@ def relu(x: Any) -> Value:
 
     Element by element; shape and dtype remain.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.relu(jnp.array([-1.0, 0.0, 2.0]))
     Array([0., 0., 2.], dtype=float32)
     """
@@ -59,7 +57,6 @@ def relu6(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.relu6(jnp.array([-1.0, 2.0, 8.0]))
     Array([0., 2., 6.], dtype=float32)
     """
@@ -82,7 +79,6 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.leaky_relu(jnp.array([-2.0, 3.0]), negative_slope=0.5)
     Array([-1.,  3.], dtype=float32)
     """
@@ -95,7 +91,6 @@ def hard_tanh(x: Any) -> Value:
 
     Element by element; shape and dtype remain.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.hard_tanh(jnp.array([-2.0, 0.5, 2.0]))
     Array([-1. ,  0.5,  1. ], dtype=float32)
     """
@@ -108,7 +103,6 @@ def hard_sigmoid(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.hard_sigmoid(jnp.array([-4.0, 0.0, 1.5, 4.0]))
     Array([0.  , 0.5 , 0.75, 1.  ], dtype=float32)
     """
@@ -120,7 +114,6 @@ def hard_silu(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.hard_silu(jnp.array([-4.0, 0.0, 3.0]))
     Array([-0.,  0.,  3.], dtype=float32)
     """
@@ -139,7 +132,6 @@ def sigmoid(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.sigmoid(jnp.array([-100.0, 0.0, 1.0])).round(3)
     Array([0.   , 0.5  , 0.731], dtype=float32)
     """
@@ -151,7 +143,6 @@ def tanh(x: Any, /) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.tanh(jnp.array([-1.0, 0.0, 1.0])).round(3)
     Array([-0.762,  0.   ,  0.762], dtype=float32)
     """
@@ -164,7 +155,6 @@ def softplus(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.softplus(jnp.array([-100.0, 0.0, 100.0])).round(3)
     Array([  0.   ,   0.693, 100.   ], dtype=float32)
     """
@@ -195,7 +185,6 @@ def log_sigmoid(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.log_sigmoid(jnp.array([-100.0, 0.0, 100.0])).round(3)
     Array([-100.   ,   -0.693,   -0.   ], dtype=float32)
     """
@@ -209,7 +198,6 @@ def log1mexp(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.log1mexp(jnp.array([0.0, 1.0])).round(3)
     Array([  -inf, -0.459], dtype=float32)
     """
@@ -238,7 +226,6 @@ def sparse_plus(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
     Array([0.  , 0.25, 2.  ], dtype=float32)
     """
@@ -253,7 +240,6 @@ def sparse_sigmoid(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 0.5, 2.0]))
     Array([0.  , 0.5 , 0.75, 1.  ], dtype=float32)
     """
@@ -265,7 +251,6 @@ def soft_sign(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.soft_sign(jnp.array([-1.0, 0.0, 3.0]))
     Array([-0.5 ,  0.  ,  0.75], dtype=float32)
     """
@@ -278,7 +263,6 @@ def silu(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.silu(jnp.array([-1.0, 0.0, 1.0])).round(3)
     Array([-0.269,  0.   ,  0.731], dtype=float32)
     """
@@ -295,7 +279,6 @@ def mish(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.mish(jnp.array([-1.0, 0.0, 1.0])).round(3)
     Array([-0.303,  0.   ,  0.865], dtype=float32)
     """
@@ -309,7 +292,6 @@ def elu(x: Any, alpha: Any = 1.0) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.elu(jnp.array([-1.0, 0.0, 2.0])).round(3)
     Array([-0.632,  0.   ,  2.   ], dtype=float32)
     """
@@ -325,7 +307,6 @@ def celu(x: Any, alpha: Any = 1.0) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.celu(jnp.array([-2.0, 0.0, 2.0]), alpha=2.0).round(3)
     Array([-1.264,  0.   ,  2.   ], dtype=float32)
     """
@@ -340,7 +321,6 @@ def selu(x: Any) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.selu(jnp.array([-1.0, 0.0, 1.0])).round(3)
     Array([-1.111,  0.   ,  1.051], dtype=float32)
     """
@@ -353,7 +333,6 @@ def gelu(x: Any, approximate: bool = True) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.gelu(jnp.array([-1.0, 0.0, 1.0])).round(3)
     Array([-0.159,  0.   ,  0.841], dtype=float32)
     >>> nn.gelu(jnp.array([1.0, 3.0]), approximate=False).round(3)
@@ -370,7 +349,6 @@ def gelu(x: Any, approximate: bool = True) -> Value:
 def glu(x: Any, axis: int = -1) -> Value:
     """The first half along `axis` times the sigmoid of the second.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.glu(jnp.array([3.0, 5.0, 0.0, jnp.inf]))
     Array([1.5, 5. ], dtype=float32)
     """
@@ -389,7 +367,6 @@ def squareplus(x: Any, b: Any = 4) -> Value:
 
     Element by element; integers become floats, the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.squareplus(jnp.array([-1.5, 0.0, 1.5]))
     Array([0.5, 1. , 2. ], dtype=float32)
     """

@@ -50,7 +50,6 @@ def dot_product_attention(
       implementation: None or "xla", which are the same here; "cudnn" raises UnsupportedError.
       return_residual: also return the logarithm of the sum of exponentials, [B, T, N].
 
-    >>> from hloom import nn, numpy as jnp
     >>> query, key = jnp.zeros((1, 2, 1, 4)), jnp.zeros((1, 3, 1, 4))  # all keys alike: the mean of the values
     >>> value = jnp.array([1.0, 2.0, 6.0]).reshape(1, 3, 1, 1) * jnp.ones(4)
     >>> nn.dot_product_attention(query, key, value)[0, :, 0].round(3)

@@ -24,7 +24,6 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> V
 
     `axis` may be the name of a mapped axis of this size: each of its elements gets its own entry. x may be a list.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.one_hot(jnp.array([0, 2, 5]), 3)
     Array([[1., 0., 0.],
            [0., 0., 1.],

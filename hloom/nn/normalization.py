@@ -22,7 +22,6 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:
 
     Integers become floats; the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.softmax(jnp.array([0.0, 0.0, 1000.0]))
     Array([0., 0., 1.], dtype=float32)
     >>> nn.softmax(jnp.array([1.0, 1.0, 5.0]), where=jnp.array([True, True, False]))
@@ -58,7 +57,6 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Value:
 
     Integers become floats; the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.log_softmax(jnp.array([0.0, 0.0, -200.0])).round(3)
     Array([  -0.693,   -0.693, -200.693], dtype=float32)
     """
@@ -112,7 +110,6 @@ def logsumexp(
 
     With `return_sign`: (log of the modulus, sign).
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.logsumexp(jnp.array([1000.0, 1000.0])).round(2)
     Array(1000.69, dtype=float32)
     >>> nn.logsumexp(jnp.log(jnp.array([[1.0, 2.0], [3.0, 4.0]])), axis=1).round(3)
@@ -227,7 +224,6 @@ _logsumexp.def_jvp(_logsumexp_jvp, symbolic_zeros=True)
 def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False) -> Value:
     """log(mean(exp(x))) over `axis` without overflow, of elements where `where` is true.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.logmeanexp(jnp.array([1000.0, 1000.0]))
     Array(1000., dtype=float32)
     """
@@ -255,7 +251,6 @@ def standardize(
 
     Integers become floats; the shape remains.
 
-    >>> from hloom import nn, numpy as jnp
     >>> nn.standardize(jnp.array([1.0, 2.0, 3.0, 4.0])).round(3)
     Array([-1.342, -0.447,  0.447,  1.342], dtype=float32)
     """

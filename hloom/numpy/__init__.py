@@ -11,4 +11,4 @@ from .array_api import namespace_info as __array_namespace_info__  # noqa: F401
 
 __array_api_version__ = _VERSIONS[-1]
 
-_publish(__name__)
+_publish(__name__, examples=("import hloom.numpy as jnp",))

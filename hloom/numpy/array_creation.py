@@ -102,7 +102,6 @@ def array(
 
     dtype: int32 of Python integers and float32 of floats by default, where NumPy has 64 bits. `order` has no effect.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.array([1, 2, 3])
     Array([1, 2, 3], dtype=int32)
     >>> jnp.array([[1, 2], [3, 4]], dtype=jnp.float16)
@@ -229,7 +228,6 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> V
 def copy(a: ArrayLike, order: str | None = None) -> Value:
     """A copy, of the same shape and dtype. Arrays are immutable, so that it is rarely needed.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.copy(jnp.array([1, 2]))
     Array([1, 2], dtype=int32)
     """
@@ -244,7 +242,6 @@ def full(
 ) -> Value:
     """An array of one value (or of a value broadcast to `shape`), in the dtype of the value by default.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.full((2, 3), 7)
     Array([[7, 7, 7],
            [7, 7, 7]], dtype=int32, weak_type=True)
@@ -263,7 +260,6 @@ def full(
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
     """Zeros of a shape, float32 by default (float64 with x64).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.zeros((2, 3))
     Array([[0., 0., 0.],
            [0., 0., 0.]], dtype=float32)
@@ -276,7 +272,6 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
     """Ones of a shape, float32 by default (float64 with x64).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.ones((2, 3))
     Array([[1., 1., 1.],
            [1., 1., 1.]], dtype=float32)
@@ -299,7 +294,6 @@ def _dtype_of_constants(name: str, shape: Any, dtype: Any) -> np.dtype[Any]:
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Value:
     """Zeros, as in JAX: there is no memory without contents. float32 by default.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.empty((2, 3)).shape
     (2, 3)
     """
@@ -318,7 +312,6 @@ def full_like(
     """An array of one value with the shape and dtype of `a`, unless others are given. The value is converted to the
     dtype.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.full_like(jnp.array([[1, 2], [3, 4]]), 7.9)
     Array([[7, 7],
            [7, 7]], dtype=int32)
@@ -341,7 +334,6 @@ def zeros_like(
 ) -> Value:
     """Zeros with the shape and dtype of `a`, unless others are given.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.zeros_like(jnp.array([1, 2, 3]))
     Array([0, 0, 0], dtype=int32)
     >>> jnp.zeros_like(jnp.array([1, 2, 3]), dtype=float, shape=(2, 2))
@@ -358,7 +350,6 @@ def ones_like(
 ) -> Value:
     """Ones with the shape and dtype of `a`, unless others are given.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.ones_like(jnp.array([0.5, 2.5]))
     Array([1., 1.], dtype=float32)
     """
@@ -370,7 +361,6 @@ def ones_like(
 def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Value:
     """Zeros with the shape and dtype of `prototype`: there is no memory without contents.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.empty_like(jnp.ones((2, 3), jnp.int8))
     Array([[0, 0, 0],
            [0, 0, 0]], dtype=int8)
@@ -390,7 +380,6 @@ def arange(
     Of floats the number of elements depends on rounding, as in NumPy: prefer `linspace`. OperandError for bounds that
     are no real numbers, and for dtypes without arithmetic (bool).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.arange(4)
     Array([0, 1, 2, 3], dtype=int32)
     >>> jnp.arange(1, 2, 0.25)
@@ -457,7 +446,6 @@ def linspace(
 
     start, stop: numbers or arrays; of arrays that broadcast to a shape, the new dimension `axis` is put into it.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     >>> jnp.linspace(0, 1, 4, endpoint=False, retstep=True)
@@ -508,7 +496,6 @@ def logspace(
 ) -> Value:
     """base ** linspace(start, stop): `num` values with equal ratios, float32 by default.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.logspace(0, 3, 4, base=2)
     Array([1., 2., 4., 8.], dtype=float32)
     """
@@ -525,7 +512,6 @@ def geomspace(
     Both must have one sign; of complex numbers the quotient's logarithm is the principal one, so that they are on a
     spiral.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.geomspace(1.0, 8.0, 4).round(3)
     Array([1., 2., 4., 8.], dtype=float32)
     """
@@ -557,7 +543,6 @@ def _geomspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, dtyp
 def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Value:
     """Ones on diagonal k (which may be traced), else zeros: [N, M], where M is N by default. float32 by default.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.eye(2, 3, k=1)
     Array([[0., 1., 0.],
            [0., 0., 1.]], dtype=float32)
@@ -573,7 +558,6 @@ def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: 
 def identity(n: int, dtype: Any = None) -> Value:
     """The n x n identity matrix, float32 by default.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.identity(2, dtype=int)
     Array([[1, 0],
            [0, 1]], dtype=int32)
@@ -588,7 +572,6 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
     sparse: arrays have size 1 along all axes but their own, and broadcast. OperandError unless `copy`: the arrays share
     no memory with the coordinates.
 
-    >>> import hloom.numpy as jnp
     >>> x, y = jnp.meshgrid(jnp.array([1, 2, 3]), jnp.array([10, 20]))
     >>> x + y
     Array([[11, 12, 13],
@@ -625,7 +608,6 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     """The index of each element along each dimension, stacked: [len(dimensions), *dimensions]; a tuple of arrays that
     broadcast if `sparse`. int32 by default.
 
-    >>> import hloom.numpy as jnp
     >>> rows, columns = jnp.indices((2, 3))
     >>> rows * 10 + columns
     Array([[ 0,  1,  2],

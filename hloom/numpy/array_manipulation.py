@@ -54,7 +54,6 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
 
     The result is no view of `a`: arrays are immutable. `copy` has no effect.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.arange(6)
     >>> jnp.reshape(x, (2, -1))
     Array([[0, 1, 2],
@@ -86,7 +85,6 @@ def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = N
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Value:
     """All elements in one dimension, [a.size]. `order` "F": the first index varies fastest.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
     Array([1, 2, 3, 4], dtype=int32)
     """
@@ -97,7 +95,6 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Value:
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Value:
     """Dimension i of the result is dimension axes[i]; by default the order is reversed.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.transpose(jnp.array([[1, 2, 3], [4, 5, 6]]))
     Array([[1, 4],
            [2, 5],
@@ -113,7 +110,6 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Value:
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Value:
     """Dimension i of the result is dimension axes[i]: `transpose` with the arguments of the array API standard.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
@@ -123,7 +119,6 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Value:
 def matrix_transpose(x: ArrayLike, /) -> Value:
     """The last two dimensions swapped: of [..., m, n] it is [..., n, m]. The property x.mT.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.matrix_transpose(jnp.array([[[1, 2], [3, 4]]]))
     Array([[[1, 3],
             [2, 4]]], dtype=int32)
@@ -137,7 +132,6 @@ def matrix_transpose(x: ArrayLike, /) -> Value:
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Value:
     """Two dimensions swapped.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
@@ -151,7 +145,6 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Value:
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
     """Dimensions `source` moved to positions `destination`; the others keep their order.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
@@ -173,7 +166,6 @@ def _axis_list(axis: int | Sequence[int], rank: int) -> list[int]:
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Value:
     """New dimensions of size 1 at these positions of the result's shape.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.expand_dims(jnp.ones((2, 3)), 0).shape, jnp.expand_dims(jnp.ones((2, 3)), (1, -1)).shape
     ((1, 2, 3), (2, 1, 3, 1))
     """
@@ -183,7 +175,6 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Value:
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Value:
     """Without dimensions of size 1: all, or those given, which must have size 1.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.squeeze(jnp.ones((1, 3, 1))).shape, jnp.squeeze(jnp.ones((1, 3, 1)), axis=0).shape
     ((3,), (3, 1))
     """
@@ -196,7 +187,6 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Value:
 def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> Value:
     """Repeated along new leading dimensions and along dimensions of size 1.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2))
     Array([[1, 2],
            [1, 2]], dtype=int32)
@@ -217,7 +207,6 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> V
 def broadcast_arrays(*args: ArrayLike) -> list[Value]:
     """All broadcast to one shape: a list. Dtypes stay.
 
-    >>> import hloom.numpy as jnp
     >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones((2, 1)), jnp.ones(3))]
     [(2, 3), (2, 3)]
     """
@@ -229,7 +218,6 @@ def broadcast_arrays(*args: ArrayLike) -> list[Value]:
 def atleast_1d(*arys: ArrayLike) -> Any:
     """Scalars as vectors of size 1, other arrays as they are. A list, unless there is one argument.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.atleast_1d(jnp.array(3.0))
     Array([3.], dtype=float32, weak_type=True)
     """
@@ -239,7 +227,6 @@ def atleast_1d(*arys: ArrayLike) -> Any:
 def atleast_2d(*arys: ArrayLike) -> Any:
     """Scalars and vectors as matrices of one row, other arrays as they are. A list, unless there is one argument.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.atleast_2d(jnp.array([1, 2]))
     Array([[1, 2]], dtype=int32)
     """
@@ -267,7 +254,6 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Value:
     """Arrays joined along an axis; flattened first if it is None. All other sizes must be equal; dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.concatenate([jnp.ones((1, 2)), jnp.zeros((1, 2))])
     Array([[1., 1.],
            [0., 0.]], dtype=float32)
@@ -290,7 +276,6 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Value:
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Value:
     """`concatenate`, with the arguments of the array API standard.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
     Array([1, 2, 3], dtype=int32)
     """
@@ -300,7 +285,6 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Value:
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Value:
     """Arrays of one shape joined along a new axis; dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])])
     Array([[1, 2],
            [3, 4]], dtype=int32)
@@ -322,7 +306,6 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Va
 def vstack(tup: Any, dtype: Any = None) -> Value:
     """Rows (or arrays of more dimensions) on top of each other: joined along the first axis. Dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
     Array([[1, 2],
            [3, 4]], dtype=int32)
@@ -333,7 +316,6 @@ def vstack(tup: Any, dtype: Any = None) -> Value:
 def hstack(tup: Any, dtype: Any = None) -> Value:
     """Vectors end to end, or arrays joined along the second axis. Dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
     Array([1, 2, 3], dtype=int32)
     >>> jnp.hstack([jnp.ones((2, 1)), jnp.zeros((2, 2))])
@@ -347,7 +329,6 @@ def hstack(tup: Any, dtype: Any = None) -> Value:
 def column_stack(tup: Any) -> Value:
     """Vectors as the columns of a matrix; matrices are joined along the second axis. Dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
     Array([[1, 3],
            [2, 4]], dtype=int32)
@@ -361,7 +342,6 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Value
 
     ValueError if the size does not divide: `array_split` allows that.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.split(jnp.arange(4), 2)
     [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
     >>> jnp.split(jnp.arange(4), [1, 3])
@@ -373,7 +353,6 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Value
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Value]:
     """As `split`; the first pieces are one larger where the size does not divide.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.array_split(jnp.arange(5), 3)
     [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32), Array([4], dtype=int32)]
     """
@@ -405,7 +384,6 @@ def _split(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int, uneve
 def flip(m: ArrayLike, axis: Axis = None) -> Value:
     """Reversed along all axes or those given.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.flip(jnp.array([[1, 2], [3, 4]]))
     Array([[4, 3],
            [2, 1]], dtype=int32)
@@ -420,7 +398,6 @@ def flip(m: ArrayLike, axis: Axis = None) -> Value:
 def flipud(m: ArrayLike) -> Value:
     """Reversed along the first axis: rows upside down.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
     Array([[3, 4],
            [1, 2]], dtype=int32)
@@ -431,7 +408,6 @@ def flipud(m: ArrayLike) -> Value:
 def fliplr(m: ArrayLike) -> Value:
     """Reversed along the second axis: columns from right to left.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
     Array([[2, 1],
            [4, 3]], dtype=int32)
@@ -444,7 +420,6 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Value:
 
     `shift` and `axis` are integers or sequences of integers, and broadcast with one another. Shifts may be traced.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.roll(jnp.array([1, 2, 3, 4]), 1)
     Array([4, 1, 2, 3], dtype=int32)
     >>> jnp.roll(jnp.array([[1, 2], [3, 4]]), 1, axis=0)
@@ -512,7 +487,6 @@ def _unmatched_shifts(shape: tuple[int, ...], axes: Sequence[int]) -> OperandErr
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
     """Turned by k quarter turns in the plane of two axes, from the first towards the second (counterclockwise).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
     Array([[2, 4],
            [1, 3]], dtype=int32)
@@ -536,7 +510,6 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
 def tile(A: ArrayLike, reps: Any) -> Value:
     """The whole array repeated `reps` times along each dimension; one number is for the last one.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.tile(jnp.array([1, 2]), 2)
     Array([1, 2, 1, 2], dtype=int32)
     >>> jnp.tile(jnp.array([[1, 2]]), (2, 2))
@@ -560,7 +533,6 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Value:
     """Ones at and below diagonal k (which may be traced), else zeros: [N, M], where M is N by default. float32 by
     default.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.tri(2, 3)
     Array([[1., 0., 0.],
            [1., 1., 0.]], dtype=float32)
@@ -601,7 +573,6 @@ def _no_diagonal(name: str, k: str) -> OperandError:
 def tril(m: ArrayLike, k: Any = 0) -> Value:
     """Zeros above diagonal k (which may be traced) of the last two dimensions, [..., m, n].
 
-    >>> import hloom.numpy as jnp
     >>> jnp.tril(jnp.array([[1, 2], [3, 4]]))
     Array([[1, 0],
            [3, 4]], dtype=int32)
@@ -615,7 +586,6 @@ def tril(m: ArrayLike, k: Any = 0) -> Value:
 def triu(m: ArrayLike, k: Any = 0) -> Value:
     """Zeros below diagonal k (which may be traced) of the last two dimensions, [..., m, n].
 
-    >>> import hloom.numpy as jnp
     >>> jnp.triu(jnp.array([[1, 2], [3, 4]]), k=1)
     Array([[0, 2],
            [0, 0]], dtype=int32)
@@ -636,7 +606,6 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> V
     """The elements with an index along `axis2` that is `offset` more than along `axis1`, as the last dimension. A copy,
     no view.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
     Array([1, 4], dtype=int32)
     >>> jnp.diagonal(jnp.ones((2, 3, 4)), axis1=0, axis2=2).shape
@@ -674,7 +643,6 @@ def _diagonal_by_value(a: ArrayLike, offset: Any, axis1: int, axis2: int) -> Val
 def diag(v: ArrayLike, k: int = 0) -> Value:
     """A matrix with the vector v on diagonal k, [n + |k|, n + |k|], or diagonal k of a matrix.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.diag(jnp.array([1, 2]))
     Array([[1, 0],
            [0, 2]], dtype=int32)
@@ -699,7 +667,6 @@ def trace(
 ) -> Value:
     """The sum of a diagonal (see `diagonal`), of each matrix if there are more than two dimensions.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
     Array(5, dtype=int32)
     """
@@ -720,7 +687,6 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Value:
     """A new array: `values` joined to the end of `arr` along an axis; both flattened if it is None. Nothing changes in
     place.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.append(jnp.array([1, 2]), 3)
     Array([1, 2, 3], dtype=int32)
     """
@@ -730,7 +696,6 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Value:
 def dstack(tup: Any, dtype: Any = None) -> Value:
     """Arrays joined along the third axis; vectors become [1, n, 1], matrices [m, n, 1]. Dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
     Array([[[1, 3],
             [2, 4]]], dtype=int32)
@@ -748,7 +713,6 @@ def diff(
 
     Of booleans: whether they differ. Unsigned integers wrap around.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.diff(jnp.array([1, 4, 9, 16]))
     Array([3, 5, 7], dtype=int32)
     >>> jnp.diff(jnp.array([1, 4, 9, 16]), n=2)

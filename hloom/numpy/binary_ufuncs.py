@@ -104,7 +104,6 @@ def add(x: ArrayLike, y: ArrayLike, /) -> Value:
 
     The dtype depends on dtypes alone: int32 and float32 give float32, where NumPy has float64; Python numbers adapt.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.add(jnp.array([[1], [2]]), jnp.array([10, 0.5]))
     Array([[11. ,  1.5],
            [12. ,  2.5]], dtype=float32)
@@ -115,7 +114,6 @@ def add(x: ArrayLike, y: ArrayLike, /) -> Value:
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x - y for each element. Shapes broadcast, dtypes promote; not for two arrays of booleans.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.subtract(jnp.array([1, 2, 3]), 1)
     Array([0, 1, 2], dtype=int32)
     """
@@ -125,7 +123,6 @@ def subtract(x: ArrayLike, y: ArrayLike, /) -> Value:
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x * y for each element; of booleans the logical and. Shapes broadcast, dtypes promote. Integers wrap around.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.multiply(jnp.array([[1], [2]]), jnp.array([3, 4]))
     Array([[3, 4],
            [6, 8]], dtype=int32)
@@ -138,7 +135,6 @@ def divide(x: ArrayLike, y: ArrayLike, /) -> Value:
 
     Division by 0 has infinity or NaN, without a warning.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.divide(jnp.array([1, -1, 0]), jnp.array([2, 0, 0]))
     Array([ 0.5, -inf,  nan], dtype=float32)
     """
@@ -154,7 +150,6 @@ def maximum(x: ArrayLike, y: ArrayLike, /) -> Value:
 
     Complex numbers are ordered by their real part, then by the imaginary part.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.maximum(jnp.array([-1.0, 2.0, jnp.nan]), 0)
     Array([ 0.,  2., nan], dtype=float32)
     """
@@ -167,7 +162,6 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Value:
 
     Complex numbers are ordered by their real part, then by the imaginary part.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.minimum(jnp.array([-1.0, 2.0, jnp.nan]), 0)
     Array([-1.,  0., nan], dtype=float32)
     """
@@ -179,7 +173,6 @@ def arctan2(x: ArrayLike, y: ArrayLike, /) -> Value:
 
     Of arrays that broadcast; integers become floats. `atan2` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.rad2deg(jnp.arctan2(jnp.array([0, 1, -1]), jnp.array([1, 0, -1]))).round(2)
     Array([   0.,   90., -135.], dtype=float32)
     """
@@ -192,7 +185,6 @@ atan2 = arctan2
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The bits that are set in both, x & y: of integers or booleans. Shapes broadcast, dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.bitwise_and(jnp.array([5, 6]), 3)
     Array([1, 2], dtype=int32)
     """
@@ -202,7 +194,6 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Value:
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The bits that are set in one or both, x | y: of integers or booleans. Shapes broadcast, dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.bitwise_or(jnp.array([5, 6]), 3)
     Array([7, 7], dtype=int32)
     """
@@ -212,7 +203,6 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Value:
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The bits that are set in exactly one, x ^ y: of integers or booleans. Shapes broadcast, dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.bitwise_xor(jnp.array([5, 6]), 3)
     Array([6, 5], dtype=int32)
     """
@@ -222,7 +212,6 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Value:
 def equal(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x == y for each element, booleans; NaN equals nothing. Shapes broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.equal(jnp.array([1.0, 2.0, jnp.nan]), jnp.array([1, 0, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
@@ -232,7 +221,6 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Value:
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x != y for each element, booleans; NaN differs from everything. Shapes broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.not_equal(jnp.array([1.0, 2.0, jnp.nan]), jnp.array([1, 0, jnp.nan]))
     Array([False,  True,  True], dtype=bool)
     """
@@ -243,7 +231,6 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x < y for each element, booleans; False where one is NaN. Complex numbers: by the real part first. Shapes
     broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.less(jnp.array([1, 2, 3]), 2)
     Array([ True, False, False], dtype=bool)
     """
@@ -254,7 +241,6 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x <= y for each element, booleans; False where one is NaN. Complex numbers: by the real part first. Shapes
     broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.less_equal(jnp.array([1, 2, 3]), 2)
     Array([ True,  True, False], dtype=bool)
     """
@@ -265,7 +251,6 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x > y for each element, booleans; False where one is NaN. Complex numbers: by the real part first. Shapes
     broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.greater(jnp.array([1, 2, 3]), 2)
     Array([False, False,  True], dtype=bool)
     """
@@ -276,7 +261,6 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x >= y for each element, booleans; False where one is NaN. Complex numbers: by the real part first. Shapes
     broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.greater_equal(jnp.array([1, 2, 3]), 2)
     Array([False,  True,  True], dtype=bool)
     """
@@ -288,7 +272,6 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
 
     0 if y is negative, or not less than the number of bits.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.left_shift(1, jnp.array([0, 3, 31, 32]))
     Array([          1,           8, -2147483648,           0], dtype=int32)
     """
@@ -304,7 +287,6 @@ def right_shift(x: ArrayLike, y: ArrayLike, /) -> Value:
 
     `bitwise_right_shift` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.right_shift(jnp.array([8, -8]), 2)
     Array([ 2, -2], dtype=int32)
     >>> jnp.right_shift(jnp.array([255], jnp.uint8), 4)
@@ -323,7 +305,6 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Value:
 
     The quotient of integers by 0 means nothing (in NumPy it is 0); of floats it is infinite or NaN.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.floor_divide(jnp.array([7, -7]), 2)
     Array([ 3, -4], dtype=int32)
     >>> jnp.floor_divide(-7.5, 2)
@@ -361,7 +342,6 @@ def mod(x: ArrayLike, y: ArrayLike, /) -> Value:
 
     Shapes broadcast, dtypes promote. `fmod` has the sign of x.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.mod(jnp.array([7, -7]), 3), jnp.mod(5.5, -2)
     (Array([1, 2], dtype=int32), Array(-0.5, dtype=float32, weak_type=True))
     """
@@ -383,7 +363,6 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The remainder of x / y that has the sign of x, as C's; of integers by 0 it is 0. Shapes broadcast, dtypes
     promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fmod(jnp.array([7, -7]), 3)
     Array([ 1, -1], dtype=int32)
     """
@@ -403,7 +382,6 @@ def _without_zeros(divisor: Value) -> Value:
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Value, Value]:
     """(floor_divide(x, y), mod(x, y)), for each element.
 
-    >>> import hloom.numpy as jnp
     >>> minutes, seconds = jnp.divmod(jnp.array([125, 59]), 60)
     >>> minutes, seconds
     (Array([2, 0], dtype=int32), Array([ 5, 59], dtype=int32))
@@ -417,7 +395,6 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
     A Python integer y multiplies repeatedly, which is exact for integers, and has derivatives at 0. TypeError for a
     negative one if x has integers, as in NumPy: `float_power` takes them. `pow` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.power(jnp.array([1, 2, 3]), 2)
     Array([1, 4, 9], dtype=int32)
     >>> jnp.power(2.0, jnp.array([-1, 0.5])).round(4)
@@ -455,7 +432,6 @@ pow = power
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Value:
     """x**y as a float, also of integers: of the default float type, where NumPy has float64 at least.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.float_power(jnp.array([2, 4]), -1)
     Array([0.5 , 0.25], dtype=float32)
     """
@@ -470,7 +446,6 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Value:
     Integers become floats. Two equal infinities have derivatives of 1/2. For complex numbers it is the logarithm with
     an imaginary part between -pi and pi.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.logaddexp(jnp.array([-1000.0, 0.0]), jnp.array([-1000.0, -jnp.inf])).round(3)
     Array([-999.307,    0.   ], dtype=float32)
     """
@@ -508,7 +483,6 @@ def _logaddexp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 def hypot(x: ArrayLike, y: ArrayLike, /) -> Value:
     """sqrt(x**2 + y**2) for each element without overflow; not for complex numbers. Integers become floats.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.hypot(3, jnp.array([4, jnp.inf]))
     Array([ 5., inf], dtype=float32)
     """
@@ -548,7 +522,6 @@ def _hypot_jvp(primals: Any, tangents: Any) -> tuple[Value, Value]:
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Value:
     """The larger of x1 and x2 for each element; the other one where one is NaN. Shapes broadcast, dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fmax(jnp.array([1.0, jnp.nan]), jnp.array([3.0, 4.0]))
     Array([3., 4.], dtype=float32)
     """
@@ -560,7 +533,6 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Value:
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Value:
     """The smaller of x1 and x2 for each element; the other one where one is NaN. Shapes broadcast, dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fmin(jnp.array([1.0, jnp.nan]), jnp.array([3.0, 4.0]))
     Array([1., 4.], dtype=float32)
     """
@@ -572,7 +544,6 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Value:
 def copysign(x: ArrayLike, y: ArrayLike, /) -> Value:
     """|x| with the sign of y, for each element; the sign of -0.0 is negative. Integers become floats.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.copysign(jnp.array([1.0, -2.0]), -0.0)
     Array([-1., -2.], dtype=float32)
     """
@@ -585,7 +556,6 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Value:
 def heaviside(x: ArrayLike, y: ArrayLike, /) -> Value:
     """0 for negative x, y where x is 0, 1 for positive x; NaN for NaN. A float. Shapes broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.heaviside(jnp.array([-2, 0, 3]), 0.5)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
@@ -614,7 +584,6 @@ def _logical(function: Callable[[Any, Any], Value]) -> Callable[[F], F]:
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Value:
     """True where both are true: a number is true if it is not 0. Booleans; shapes broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([1, 5, 9])
     >>> jnp.logical_and(x > 2, x < 8)
     Array([False,  True, False], dtype=bool)
@@ -625,7 +594,6 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Value:
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Value:
     """True where one or both are true: a number is true if it is not 0. Booleans; shapes broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([1, 5, 9])
     >>> jnp.logical_or(x < 2, x > 8)
     Array([ True, False,  True], dtype=bool)
@@ -636,7 +604,6 @@ def logical_or(x: ArrayLike, y: ArrayLike, /) -> Value:
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Value:
     """True where exactly one is true: a number is true if it is not 0. Booleans; shapes broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.logical_xor(jnp.array([True, True, False]), jnp.array([1, 0, 0]))
     Array([False,  True, False], dtype=bool)
     """
@@ -647,7 +614,6 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Value:
     """log2(2**x + 2**y) for each element without overflow. Integers become floats. Two equal infinities have
     derivatives of 1/2.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.logaddexp2(jnp.array([3.0, -1000.0]), jnp.array([3.0, -1000.0]))
     Array([   4., -999.], dtype=float32)
     """

@@ -20,7 +20,6 @@ from .unary_ufuncs import abs
 def bitwise_count(x: ArrayLike, /) -> Value:
     """The number of bits of |x| that are 1, as uint8.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.bitwise_count(jnp.array([7, -3, 0]))
     Array([3, 2, 0], dtype=uint8)
     """
@@ -40,7 +39,6 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Va
 
     bitorder: "big", the first element is the highest bit, or "little".
 
-    >>> import hloom.numpy as jnp
     >>> jnp.packbits(jnp.array([1, 0, 0, 0, 0, 0, 1, 1, 1]))
     Array([131, 128], dtype=uint8)
     """
@@ -66,7 +64,6 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
 
     count: how many to keep; if negative, how many to drop at the end. More than there are: zeros.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.unpackbits(jnp.array([131], "uint8"))
     Array([1, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)
     """

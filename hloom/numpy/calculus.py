@@ -31,7 +31,6 @@ from .unary_ufuncs import abs
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Value:
     """The differences of neighbours of the flattened array, a vector, with values put before and after them.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.ediff1d(jnp.array([1, 4, 9]), to_end=-1)
     Array([ 3,  5, -1], dtype=int32)
     """
@@ -58,7 +57,6 @@ def gradient(
     edge_order: 1 (the default) or 2, the number of differences at the ends.
     A list, unless there is one axis.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.gradient(jnp.array([1.0, 4.0, 9.0, 16.0]))
     Array([3., 4., 6., 7.], dtype=float32)
     """
@@ -137,7 +135,6 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
     dx: a number, or an array that is broadcast to the distances of neighbours.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.trapezoid(jnp.array([1, 2, 3]), dx=2.0)
     Array(8., dtype=float32)
     >>> jnp.trapezoid(jnp.array([1, 2, 3]), x=jnp.array([0.0, 1.0, 5.0]))
@@ -170,7 +167,6 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     """Values that are known up to multiples of a period, made continuous along an axis: steps of more than half of it
     (or than `discont`) become the shortest equal ones.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.unwrap(jnp.array([0, 1, 2, -1, 0]), period=4)
     Array([0, 1, 2, 3, 4], dtype=int32)
     """
@@ -216,7 +212,6 @@ def interp(
     left, right: the value outside; by default that at the end; "extrapolate": the line goes on.
     period: xp and x are on a circle of this length; then xp have any order.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.interp(jnp.array([0.5, 3.0]), jnp.array([0.0, 1.0, 2.0]), jnp.array([0.0, 10.0, 0.0]))
     Array([5., 0.], dtype=float32)
     """

@@ -29,7 +29,6 @@ def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: Any = Non
     Complex numbers drop their imaginary part, but for bool, which says whether they are not 0. float64 and int64 are
     narrowed, with a warning, unless x64 is on. `copy`: another array also where nothing changes.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.astype(jnp.array([1.7, -1.7, 0.0]), int)
     Array([ 1, -1,  0], dtype=int32)
     >>> jnp.astype(jnp.array([1.7, -1.7, 0.0]), bool)

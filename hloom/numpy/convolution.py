@@ -22,7 +22,6 @@ def convolve(
     mode: "full" has all shifts at which they overlap, len(a) + len(v) - 1; "valid" those at which one is inside of the
     other; and "same" as many, from the middle, as the longer one has elements.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.convolve(jnp.array([1, 2, 3]), jnp.array([1, 1]))
     Array([1., 3., 5., 3.], dtype=float32)
     >>> jnp.convolve(jnp.array([1, 2, 3]), jnp.array([1, 1]), mode="valid")
@@ -39,7 +38,6 @@ def correlate(
 ) -> Value:
     """The products of the vector `a` with the conjugate of `v` shifted, summed. `mode` as for `convolve`, dtypes too.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.correlate(jnp.array([1, 2, 3, 2]), jnp.array([1, 2]))
     Array([5., 8., 7.], dtype=float32)
     """

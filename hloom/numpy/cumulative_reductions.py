@@ -42,7 +42,6 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None =
 
     The result has the array's dtype, unless another is given (booleans: int32); NumPy widens small integers.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.cumsum(jnp.array([1, 2, 3, 4]))
     Array([ 1,  3,  6, 10], dtype=int32)
     >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0)
@@ -58,7 +57,6 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None 
 
     The result has the array's dtype, unless another is given (booleans: int32).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.cumprod(jnp.array([1, 2, 3, 4]))
     Array([ 1,  2,  6, 24], dtype=int32)
     """
@@ -76,7 +74,6 @@ def _numbers(name: str, a: ArrayLike, stand_in: float) -> Value:
 def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
     """Sums of prefixes along an axis, or of the flattened array, where NaN counts as 0.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nancumsum(jnp.array([1, jnp.nan, 3]))
     Array([1., 1., 4.], dtype=float32)
     """
@@ -87,7 +84,6 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: Non
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
     """Products of prefixes along an axis, or of the flattened array, where NaN counts as 1.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nancumprod(jnp.array([2, jnp.nan, 3]))
     Array([2., 2., 6.], dtype=float32)
     """
@@ -103,7 +99,6 @@ def cumulative_sum(
 
     include_initial: include the empty prefix, with the sum 0: the axis is one longer.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
     Array([0, 1, 3, 6], dtype=int32)
     """
@@ -118,7 +113,6 @@ def cumulative_prod(
 
     include_initial: include the empty prefix, with the product 1: the axis is one longer.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True)
     Array([1, 1, 2, 6], dtype=int32)
     """

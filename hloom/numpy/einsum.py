@@ -48,7 +48,6 @@ def einsum(
 
     `_dot_general` multiplies; libraries give a function of their own for other numbers.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> jnp.einsum("ij,j->i", x, jnp.array([1, 10]))
     Array([21, 43], dtype=int32)
@@ -87,7 +86,6 @@ def einsum_path(
     """The order in which `einsum` multiplies: pairs of positions in a list; the product of each pair goes to the end of
     the list. And opt_einsum's report on its cost, to print. The arrays are not computed with.
 
-    >>> import hloom.numpy as jnp
     >>> x, y, z = jnp.ones((2, 10)), jnp.ones((10, 50)), jnp.ones((50, 2))
     >>> path, report = jnp.einsum_path("ij,jk,kl->il", x, y, z)
     >>> path

@@ -54,7 +54,6 @@ def frexp(x: ArrayLike, /) -> tuple[Value, Value]:
 
     The derivative of m is 2**-e.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.frexp(jnp.array([1.0, -6.0, 0.0]))
     (Array([ 0.5 , -0.75,  0.  ], dtype=float32), Array([1, 3, 0], dtype=int32))
     """
@@ -76,7 +75,6 @@ def frexp(x: ArrayLike, /) -> tuple[Value, Value]:
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Value:
     """x1 * 2**x2, rounded once, also where 2**x2 itself has no float; x2 are integers. The inverse of `frexp`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.ldexp(1.5, -3)
     Array(0.1875, dtype=float32)
     """
@@ -114,7 +112,6 @@ def _scaled(x: Value, exponent: Value) -> Value:
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Value, Value]:
     """(fraction, whole part), each with the sign of x. The fraction of an infinity is 0.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.modf(jnp.array([2.5, -0.25]))
     (Array([ 0.5 , -0.25], dtype=float32), Array([ 2., -0.], dtype=float32))
     """
@@ -128,7 +125,6 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Value, Value]:
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Value:
     """The float next to x in the direction of y; NaN if one is NaN. Integers become floats. Shapes broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> float(jnp.nextafter(1.0, 2.0)) - 1
     1.1920928955078125e-07
     """
@@ -142,7 +138,6 @@ def spacing(x: ArrayLike, /) -> Value:
 
     Of float16 it is the distance to the next larger float, as in NumPy.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.spacing(jnp.float32(1.0))
     Array(1.1920929e-07, dtype=float32)
     """

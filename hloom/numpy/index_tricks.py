@@ -44,7 +44,6 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Value, Value
     """Rows and columns of the elements at and below diagonal k of an [n, m] matrix: two vectors of int32. m is n by
     default.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.tril_indices(2)
     (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
@@ -55,7 +54,6 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Value, Value
     """Rows and columns of the elements at and above diagonal k of an [n, m] matrix: two vectors of int32. m is n by
     default.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.triu_indices(2)
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
@@ -79,7 +77,6 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Value, Value]:
     """`tril_indices` for the shape of a matrix.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.tril_indices_from(jnp.ones((2, 2)))
     (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
@@ -90,7 +87,6 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Value, Value]:
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Value, Value]:
     """`triu_indices` for the shape of a matrix.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.triu_indices_from(jnp.ones((2, 2)))
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
@@ -101,7 +97,6 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Value, Value]:
 def diag_indices(n: int, ndim: int = 2) -> tuple[Value, ...]:
     """The indices of the diagonal of an array with `ndim` dimensions of size n: `ndim` vectors of int32.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.ones((2, 2))
     >>> x.at[jnp.diag_indices(2)].set(0)
     Array([[0., 1.],
@@ -116,7 +111,6 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Value, ...]:
 def diag_indices_from(arr: ArrayLike) -> tuple[Value, ...]:
     """`diag_indices` for an array of two or more dimensions, which have one size.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.diag_indices_from(jnp.ones((2, 2)))
     (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
@@ -136,7 +130,6 @@ def mask_indices(
 
     size: how many to return: the last ones are cut off, or there are zeros at the end. Under `jit` it is needed.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.mask_indices(2, jnp.tril)
     (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
@@ -167,7 +160,6 @@ def mask_indices(
 def diagflat(v: ArrayLike, k: int = 0) -> Value:
     """A matrix with the flattened v on diagonal k: [v.size + |k|, v.size + |k|].
 
-    >>> import hloom.numpy as jnp
     >>> jnp.diagflat(jnp.array([[1, 2]]))
     Array([[1, 0],
            [0, 2]], dtype=int32)
@@ -180,7 +172,6 @@ def ix_(*args: ArrayLike) -> tuple[Value, ...]:
     """Vectors as an open grid: the k-th along dimension k, so that ``x[ix_(rows, columns)]`` is a block of a matrix.
     A boolean vector stands for the places where it is true.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.arange(9).reshape(3, 3)
     >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([0, 1]))]
     Array([[0, 1],

@@ -519,7 +519,6 @@ class IndexUpdate:
     wrap_negative_indices: False makes negative integers out of bounds.
     indices_are_sorted, unique_indices: promises of the user about indices that are arrays. Without effect here.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.zeros(3)
     >>> x.at[1].set(5), x.at[jnp.array([0, 0])].add(1)
     (Array([0., 5., 0.], dtype=float32), Array([2., 0., 0.], dtype=float32))

@@ -76,7 +76,6 @@ def take(
         "wrap": they count on from the start.
     unique_indices, indices_are_sorted: promises of the user.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.take(jnp.array([10.0, 20.0, 30.0]), jnp.array([2, -1, 7]))
     Array([30., 30., nan], dtype=float32)
     """
@@ -135,7 +134,6 @@ def take_along_axis(
     mode, fill_value: the treatment of indices out of bounds, as for `x.at[...].get()`; by default "fill".
     wrap_negative_indices: negative ones count from the end; false by default if mode is "promise_in_bounds".
 
-    >>> import hloom.numpy as jnp
     >>> jnp.take_along_axis(jnp.array([[1, 9], [8, 2]]), jnp.array([[1], [0]]), axis=1)
     Array([[9],
            [8]], dtype=int32)
@@ -207,7 +205,6 @@ def put_along_axis(
 
     mode: the treatment of indices out of bounds, as for `x.at[...].set()`; by default they are dropped.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.put_along_axis(jnp.zeros((2, 2)), jnp.array([[1], [0]]), 7, axis=1, inplace=False)
     Array([[0., 7.],
            [7., 0.]], dtype=float32)
@@ -253,7 +250,6 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
 
     mode: "clip" or "wrap" for indices out of bounds; by default they are dropped.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.put(jnp.zeros(4), jnp.array([0, 2]), 5, inplace=False)
     Array([5., 0., 5., 0.], dtype=float32)
     """
@@ -281,7 +277,6 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Value:
     """A copy of `arr` with `vals`, repeated, one after the other where the mask is true. `inplace` must be False.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.place(jnp.zeros(4), jnp.array([True, False, True, True]), jnp.array([1, 2]), inplace=False)
     Array([1., 0., 2., 1.], dtype=float32)
     """
@@ -307,7 +302,6 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     mode: the treatment of numbers out of bounds: "clip", "wrap", or "raise", which is a ValueError: the values of `a`
         must be known for it.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.choose(jnp.array([0, 1, 0]), [jnp.array([1, 2, 3]), 10])
     Array([ 1, 10,  3], dtype=int32)
     """
@@ -348,7 +342,6 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 
     An array of more than two dimensions must have the same size along all. `wrap` must be False.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fill_diagonal(jnp.ones((2, 3)), 7, inplace=False)
     Array([[7., 1., 1.],
            [1., 7., 1.]], dtype=float32)
@@ -374,7 +367,6 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Value, ...]:
 
     Negative ones count from the end. The sizes may be traced, their number may not.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.unravel_index(jnp.array([0, 5]), (2, 3))
     (Array([0, 1], dtype=int32), Array([0, 2], dtype=int32))
     """
@@ -417,7 +409,6 @@ def ravel_multi_index(
       order: "C" or "F", of the flat array.
       dtype: of the result.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.ravel_multi_index((1, 2), (2, 3))
     Array(5, dtype=int32)
     """

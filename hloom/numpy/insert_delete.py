@@ -35,7 +35,6 @@ from .vectorize import vectorize
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Value:
     """The elements where the condition is true, as a vector. `size`: see `compress`; it is needed under jit.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([1, 2, 3, 4])
     >>> jnp.extract(x % 2 == 0, x)
     Array([2, 4], dtype=int32)
@@ -59,7 +58,6 @@ def compress(
     size: how many there are in the result: those above it are cut off, and `fill_value` takes the places of missing
       ones.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3]))
     Array([1, 3], dtype=int32)
     """
@@ -104,7 +102,6 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
     trim: "f" for the front, "b" for the back.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]))
     Array([1, 0, 2], dtype=int32)
     """
@@ -132,7 +129,6 @@ def delete(
     obj: an integer, a slice, a mask or integers. Their values must be known, unless they are integers and
       `assume_unique_indices` says that all differ.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.delete(jnp.array([1, 2, 3]), 1)
     Array([1, 3], dtype=int32)
     """
@@ -194,7 +190,6 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
 
     obj: an integer, integers or a slice. One place takes all values; several take one each, or all the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9)
     Array([1, 9, 2, 3], dtype=int32)
     """
@@ -249,7 +244,6 @@ def piecewise(
         these are 0.
       args, kw: passed to the functions.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([-2.0, 0.5, 3.0])
     >>> jnp.piecewise(x, [x < 0, x > 1], [lambda t: -t, 1.0])
     Array([2., 0., 1.], dtype=float32)

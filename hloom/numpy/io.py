@@ -65,7 +65,6 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Value:
     """The bytes of a buffer from `offset` as elements of a dtype: `count`, or all. `float` means float64 in the buffer.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.frombuffer(bytes([1, 0, 2, 0]), dtype="int16")
     Array([1, 2], dtype=int16)
     """
@@ -75,7 +74,6 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Value:
     """The numbers in a text, which `sep` separates: `count`, or all.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fromstring("1 2 3", dtype=int, sep=" ")
     Array([1, 2, 3], dtype=int32)
     """
@@ -122,7 +120,6 @@ def array_repr(
 ) -> str:
     """The text of `repr` for an array, with other options.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.array_repr(jnp.array([1.234]), precision=2)
     'Array([1.23], dtype=float32)'
     """
@@ -134,7 +131,6 @@ def array_str(
 ) -> str:
     """The text of `str` for an array, with other options.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.array_str(jnp.array([1.234]), precision=2)
     '[1.23]'
     """
@@ -144,7 +140,6 @@ def array_str(
 def get_printoptions() -> dict[str, Any]:
     """How arrays are printed: NumPy's options, which hold for both.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.get_printoptions()["precision"]
     8
     """
@@ -156,7 +151,6 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
 
     `printoptions` does it for a while.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.set_printoptions(precision=3)
     >>> jnp.array([1 / 3])
     Array([0.333], dtype=float32)
@@ -168,7 +162,6 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
 def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
     """`set_printoptions` for the duration of a `with` block.
 
-    >>> import hloom.numpy as jnp
     >>> with jnp.printoptions(precision=2):
     ...     print(jnp.array([1.234]))
     [1.23]
@@ -180,7 +173,6 @@ def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
 def iterable(y: Any) -> bool:
     """True if a loop can go over it.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.iterable(jnp.ones(2)), jnp.iterable(2)
     (True, False)
     """

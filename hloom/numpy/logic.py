@@ -30,7 +30,6 @@ from .unary_ufuncs import abs, isfinite, isnan
 def ndim(a: Any) -> int:
     """The number of dimensions of an array, a number or a nested sequence, as a Python integer.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.ndim(jnp.ones((2, 3))), jnp.ndim(5)
     (2, 0)
     """
@@ -40,7 +39,6 @@ def ndim(a: Any) -> int:
 def shape(a: Any) -> tuple[int, ...]:
     """The sizes of all dimensions, a tuple of Python integers: known while tracing too.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.shape(jnp.ones((2, 3)))
     (2, 3)
     """
@@ -51,7 +49,6 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, or of those along one axis or several axes, as a Python integer. ValueError for an axis
     that is none.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.size(jnp.ones((2, 3))), jnp.size(jnp.ones((2, 3)), axis=1)
     (6, 3)
     """
@@ -62,7 +59,6 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 def isscalar(element: Any) -> bool:
     """True for numbers and arrays without dimensions, where NumPy says False of the latter.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.isscalar(1.5), jnp.isscalar(jnp.array(1.5)), jnp.isscalar(jnp.ones(1))
     (True, True, False)
     """
@@ -74,7 +70,6 @@ def isscalar(element: Any) -> bool:
 def iscomplexobj(x: Any) -> bool:
     """True if the dtype of an array, a number or a sequence is complex, for any imaginary parts.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.iscomplexobj(jnp.array([1, 2], complex)), jnp.iscomplexobj(jnp.ones(2))
     (True, False)
     """
@@ -90,7 +85,6 @@ def iscomplexobj(x: Any) -> bool:
 def isrealobj(x: Any) -> bool:
     """True if the dtype of an array, a number or a sequence is not complex.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.isrealobj(jnp.ones(2)), jnp.isrealobj(1j)
     (True, False)
     """
@@ -101,7 +95,6 @@ def isrealobj(x: Any) -> bool:
 def iscomplex(x: ArrayLike) -> Value:
     """True where the imaginary part is not 0. Booleans of the shape of x.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.iscomplex(jnp.array([1 + 1j, 2]))
     Array([ True, False], dtype=bool)
     """
@@ -116,7 +109,6 @@ def iscomplex(x: ArrayLike) -> Value:
 def isreal(x: ArrayLike) -> Value:
     """True where the imaginary part is 0. Booleans of the shape of x.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.isreal(jnp.array([1 + 1j, 2]))
     Array([False,  True], dtype=bool)
     """
@@ -128,7 +120,6 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Value:
     """True if shapes and all elements are equal, as a boolean array without dimensions; NaN equals NaN only with
     `equal_nan`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1.0, 2.0])), jnp.array_equal(jnp.ones(2), jnp.ones((1, 2)))
     (Array(True, dtype=bool), Array(False, dtype=bool))
     """
@@ -145,7 +136,6 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Value:
     """True if the shapes broadcast to one another and all elements are then equal, as a boolean array without
     dimensions.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.array_equiv(jnp.array([1, 1]), 1), jnp.array_equiv(jnp.ones(2), jnp.ones(3))
     (Array(True, dtype=bool), Array(False, dtype=bool))
     """
@@ -161,7 +151,6 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Value:
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Whether NumPy converts one dtype, or the dtype of an array, to another under a rule ("safe", "same_kind", ...).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.can_cast(jnp.int32, jnp.int64), jnp.can_cast(jnp.float32, jnp.int32)
     (True, False)
     """
@@ -184,7 +173,6 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """True if a dtype is of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
     "complex floating", "numeric", another dtype, or one of a tuple of these.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.isdtype(jnp.float32, "real floating"), jnp.isdtype(jnp.int8, ("bool", "unsigned integer"))
     (True, False)
     """
@@ -207,7 +195,6 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
     """|a - b| <= atol + rtol * |b| for each element, booleans; equal infinities are close, NaN only with `equal_nan`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.isclose(jnp.array([1.0, 1.1, jnp.nan]), jnp.array([1.000001, 1.0, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
@@ -225,7 +212,6 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, 
 def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
     """True if all elements are close, as a boolean array without dimensions. Arguments: see `isclose`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.000001, 2.0]))
     Array(True, dtype=bool)
     """

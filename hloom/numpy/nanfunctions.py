@@ -43,7 +43,6 @@ def nansum(
 ) -> Value:
     """The sum over `axis` of elements that are not NaN; 0 if there are none. Other arguments: see `sum`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nansum(jnp.array([[1, jnp.nan], [3, 4]]), axis=0)
     Array([4., 4.], dtype=float32)
     """
@@ -63,7 +62,6 @@ def nanprod(
 ) -> Value:
     """The product over `axis` of elements that are not NaN; 1 if there are none. Other arguments: see `prod`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nanprod(jnp.array([[1, jnp.nan], [3, 4]]), axis=0)
     Array([3., 4.], dtype=float32)
     """
@@ -87,7 +85,6 @@ def nanmean(
 ) -> Value:
     """The mean over `axis` of elements that are not NaN; NaN if there are none, without a warning.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nanmean(jnp.array([[1, jnp.nan], [3, 4]]), axis=0)
     Array([2., 4.], dtype=float32)
     """
@@ -109,7 +106,6 @@ def nanvar(
     """The variance over `axis` of elements that are not NaN; NaN if there are none, without a warning. Arguments: see
     `var`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nanvar(jnp.array([1, jnp.nan, 3]))
     Array(1., dtype=float32)
     """
@@ -130,7 +126,6 @@ def nanstd(
 ) -> Value:
     """The standard deviation over `axis` of elements that are not NaN; NaN if there are none. Arguments: see `var`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nanstd(jnp.array([1, jnp.nan, 3]))
     Array(1., dtype=float32)
     """
@@ -149,7 +144,6 @@ def nanmax(
 ) -> Value:
     """The largest element over `axis` that is not NaN; NaN if all are NaN, without a warning.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nanmax(jnp.array([[1, jnp.nan], [3, 4]]), axis=1)
     Array([1., 4.], dtype=float32)
     """
@@ -167,7 +161,6 @@ def nanmin(
 ) -> Value:
     """The smallest element over `axis` that is not NaN; NaN if all are NaN, without a warning.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nanmin(jnp.array([[1, jnp.nan], [3, 4]]), axis=1)
     Array([1., 3.], dtype=float32)
     """
@@ -198,7 +191,6 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
     """The index of the first largest element that is not NaN, in all or along an axis; -1 if all are NaN, where NumPy
     raises.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nanargmax(jnp.array([1, jnp.nan, 3]))
     Array(2, dtype=int32)
     """
@@ -210,7 +202,6 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
     """The index of the first smallest element that is not NaN, in all or along an axis; -1 if all are NaN, where NumPy
     raises.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nanargmin(jnp.array([jnp.nan, 3, 1]))
     Array(2, dtype=int32)
     """

@@ -49,7 +49,6 @@ def quantile(
         "inverted_cdf", the first element at which the cumulative weights reach q of their sum.
       weights: for "inverted_cdf", of the shape of `a` or one for each index of the axes.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.quantile(jnp.array([1.0, 2.0, 4.0]), jnp.array([0.5, 0.75]))
     Array([2., 3.], dtype=float32)
     """
@@ -70,7 +69,6 @@ def nanquantile(
 ) -> Value:
     """The `quantile` of elements that are not NaN; NaN if all are.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nanquantile(jnp.array([1, jnp.nan, 3, 5]), 0.5)
     Array(3., dtype=float32)
     """
@@ -95,7 +93,6 @@ def percentile(
 
     `out_sharding` has no meaning on one device.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.percentile(jnp.array([1, 2, 3, 4, 5]), jnp.array([25, 50]))
     Array([2., 3.], dtype=float32)
     """
@@ -116,7 +113,6 @@ def nanpercentile(
 ) -> Value:
     """The `quantile` at q / 100 of elements that are not NaN; NaN if all are.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nanpercentile(jnp.array([1, jnp.nan, 3, 5]), 50)
     Array(3., dtype=float32)
     """
@@ -132,7 +128,6 @@ def median(
 
     A float: integers have a float32 (float64 with x64).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.median(jnp.array([[1, 2, 4, 9], [0, 0, 1, 1]]), axis=1)
     Array([3. , 0.5], dtype=float32)
     """
@@ -145,7 +140,6 @@ def nanmedian(
 ) -> Value:
     """The `median` over `axis` of elements that are not NaN; NaN if there is none, without a warning.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nanmedian(jnp.array([1.0, jnp.nan, 4.0]))
     Array(2.5, dtype=float32)
     """

@@ -60,7 +60,6 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
         zeros; returns the vector. (In NumPy it changes the vector in place.)
     constant_values, end_values, stat_length: as pad_width, one value or one for each side and axis.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.pad(jnp.array([1, 2, 3]), (2, 1), mode="reflect").tolist()
     [3, 2, 1, 2, 3, 2]
     """

@@ -53,7 +53,6 @@ def _aligned(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Value, Value]:
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Value:
     """The sum of two polynomials, given as vectors of coefficients, highest power first. Dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.polyadd(jnp.array([1, 2, 3]), jnp.array([1, 1]))
     Array([1, 3, 4], dtype=int32)
     """
@@ -64,7 +63,6 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Value:
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Value:
     """The difference of two polynomials, given as vectors of coefficients, highest power first. Dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([1, 1]))
     Array([1, 1, 2], dtype=int32)
     """
@@ -76,7 +74,6 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
     trim_leading_zeros: leave out zeros in front, of the factors too; not under jit, where sizes are constant.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, -2]))
     Array([ 1.,  0., -4.], dtype=float32)
     """
@@ -101,7 +98,6 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
     trim_leading_zeros: leave out leading coefficients of the remainder that are 0 up to rounding; not under jit.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.polydiv(jnp.array([1, 0, -4]), jnp.array([1, 2]))
     (Array([ 1., -2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
@@ -159,7 +155,6 @@ def _falling(low: int, count: int, order: int) -> np.ndarray[Any, Any]:
 def polyder(p: ArrayLike, m: int = 1) -> Value:
     """The derivative of order m, with floats as coefficients (NumPy keeps integers); highest power first.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.polyder(jnp.array([1, 3, 5]))
     Array([2., 3.], dtype=float32)
     """
@@ -178,7 +173,6 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Value:
     """The integral of order m, with floats as coefficients. k: the constants of integration, in the order of the
     integrations; default 0.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.polyint(jnp.array([2, 3]), k=7)
     Array([1., 3., 7.], dtype=float32)
     """
@@ -210,7 +204,6 @@ def poly(seq_of_zeros: ArrayLike) -> Value:
     """The coefficients of the polynomial with these zeros, or of a square matrix's characteristic polynomial: n + 1 of
     them, the first is 1. For a matrix they are complex.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.poly(jnp.array([1.0, 2.0]))
     Array([ 1., -3.,  2.], dtype=float32)
     """
@@ -242,7 +235,6 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Value:
     strip_zeros: leading coefficients that are 0 make no zeros; under jit, where the size is constant, it must be False.
     Then there are NaN at the end in their place.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.sort(jnp.roots(jnp.array([1.0, -3.0, 2.0])).real).round(4)
     Array([1., 2.], dtype=float32)
     """
@@ -308,7 +300,6 @@ def polyfit(
     full: also residuals, rank, singular values and rcond.
     cov: also the covariance of the coefficients; "unscaled": not multiplied by the variance of the residuals.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.polyfit(jnp.array([0.0, 1.0, 2.0]), jnp.array([1.0, 3.0, 5.0]), 1).round(4)
     Array([2., 1.], dtype=float32)
     """
@@ -369,7 +360,6 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Value:
 
     `unroll` is for JAX's sake: no loop is left.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.polyval(jnp.array([1, 0, -1]), jnp.array([2, 3]))
     Array([3, 8], dtype=int32)
     """

@@ -23,7 +23,6 @@ def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Value, Value]:
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Value:
     """The greatest common divisor of integers, element by element; of 0 and 0 it is 0. Shapes broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.gcd(jnp.array([12, 18, 0]), 8)
     Array([4, 2, 8], dtype=int32)
     """
@@ -49,7 +48,6 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Value:
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Value:
     """The least common multiple of integers, element by element; 0 if one is 0. Shapes broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.lcm(jnp.array([12, 18, 0]), 8)
     Array([24, 72,  0], dtype=int32)
     """

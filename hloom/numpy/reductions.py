@@ -134,7 +134,6 @@ def sum(
     Integers that are narrower than the default integers, and booleans, become these, unless `promote_integers` is
     False; float16 and bfloat16 are added in float32 and rounded once. `keepdims` leaves the axes, with size 1.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> jnp.sum(x), jnp.sum(x, axis=0)
     (Array(10, dtype=int32), Array([4, 6], dtype=int32))
@@ -160,7 +159,6 @@ def prod(
 
     Dtypes, `promote_integers` and `keepdims` as for `sum`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=1)
     Array([ 2, 12], dtype=int32)
     """
@@ -180,7 +178,6 @@ def max(
 
     ValueError for no elements without `initial`, which `where` needs too. `amax` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.max(jnp.array([[1, 5], [3, 4]]), axis=0)
     Array([3, 5], dtype=int32)
     >>> jnp.max(jnp.array([1.0, jnp.nan])), jnp.max(jnp.array([1, 5]), initial=7)
@@ -202,7 +199,6 @@ def min(
 
     ValueError for no elements without `initial`, which `where` needs too. `amin` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.min(jnp.array([[1, 5], [3, 4]]), axis=1)
     Array([1, 3], dtype=int32)
     """
@@ -222,7 +218,6 @@ def minmax(
 ) -> tuple[Value, Value]:
     """`min` and `max` of the same elements. A pair for `initial`: one for each.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.minmax(jnp.array([[1, 5], [3, 4]]), axis=1)
     (Array([1, 3], dtype=int32), Array([5, 4], dtype=int32))
     """
@@ -257,7 +252,6 @@ def all(
 ) -> Value:
     """True if all of the elements over `axis` (where `where` is true) are not 0. A boolean array; of no elements True.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([[1, 0], [2, 3]])
     >>> jnp.all(x), jnp.all(x, axis=1)
     (Array(False, dtype=bool), Array([False,  True], dtype=bool))
@@ -270,7 +264,6 @@ def any(
 ) -> Value:
     """True if any of the elements over `axis` (where `where` is true) are not 0. A boolean array; of no elements False.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([[0, 0], [2, 3]])
     >>> jnp.any(x), jnp.any(x, axis=1)
     (Array(True, dtype=bool), Array([False,  True], dtype=bool))
@@ -280,7 +273,6 @@ def any(
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Value:
     """The number of elements over `axis` that are not 0, int32 (int64 with x64).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.count_nonzero(jnp.array([[1, 0], [2, 3]]), axis=0)
     Array([2, 1], dtype=int32)
     """
@@ -310,7 +302,6 @@ def mean(
 
     Integers have the mean as a float32 (float64 with x64); float16 and bfloat16 are added in float32.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([[1, 2], [3, 6]])
     >>> jnp.mean(x), jnp.mean(x, axis=0)
     (Array(3., dtype=float32), Array([2., 4.], dtype=float32))
@@ -338,7 +329,6 @@ def average(
     Weights have the array's shape, or one dimension for each axis of `axis`, in its order. Integers become floats. A
     sum of weights that is 0 gives NaN or infinity, where NumPy raises.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.average(jnp.array([1, 2, 3]), weights=jnp.array([3, 1, 0]))
     Array(1.25, dtype=float32)
     """
@@ -390,7 +380,6 @@ def var(
     A float, also of integers and of complex numbers. `mean`: the mean, with the reduced axes as dimensions of size 1,
     if it is known. `where`: the elements that take part.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([1, 2, 3, 6])
     >>> jnp.var(x), jnp.var(x, ddof=2)
     (Array(3.5, dtype=float32), Array(7., dtype=float32))
@@ -440,7 +429,6 @@ def std(
 ) -> Value:
     """The square root of the variance. Arguments: see `var`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.std(jnp.array([[1, 3], [2, 6]]), axis=1)
     Array([1., 2.], dtype=float32)
     """
@@ -451,7 +439,6 @@ def std(
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Value:
     """The largest minus the smallest value over `axis`, in the dtype of the array.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.ptp(jnp.array([[1, 5], [3, 4]]), axis=1)
     Array([4, 1], dtype=int32)
     """
@@ -480,7 +467,6 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     """The index of the first largest element (of the first NaN), in the flattened array or along an axis. int32 (int64
     with x64).
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([[1, 5], [7, 4]])
     >>> jnp.argmax(x), jnp.argmax(x, axis=1)
     (Array(2, dtype=int32), Array([1, 0], dtype=int32))
@@ -493,7 +479,6 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     """The index of the first smallest element (of the first NaN), in the flattened array or along an axis. int32 (int64
     with x64).
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([[1, 5], [7, 4]])
     >>> jnp.argmin(x), jnp.argmin(x, axis=1)
     (Array(0, dtype=int32), Array([0, 1], dtype=int32))

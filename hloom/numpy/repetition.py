@@ -49,7 +49,6 @@ def repeat(
       ConcretizationTypeError: traced counts without `total_repeat_length`.
       OperandError: counts that are no integers, or not one for each element.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.repeat(jnp.array([1, 2]), 2)
     Array([1, 1, 2, 2], dtype=int32)
     >>> jnp.repeat(jnp.array([[1, 2], [3, 4]]), jnp.array([2, 1]), axis=0)

@@ -30,7 +30,6 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
       size: how many there are in the result: those above it are cut off.
       fill_value: the fill value if there are fewer, a scalar or one for each dimension; by default 0.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nonzero(jnp.array([0, 5, 0, 7]))[0].tolist()
     [1, 3]
     >>> jnp.nonzero(jnp.array([0, 5, 0, 7]), size=3, fill_value=-1)[0].tolist()
@@ -88,7 +87,6 @@ def _filled(x: Value, found: tuple[Value, ...], values: tuple[Any, ...]) -> tupl
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Value:
     """The indices of elements that are not 0 in the flattened array, int32. `size` and `fill_value`: see `nonzero`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.flatnonzero(jnp.array([[0, 5], [7, 0]]))
     Array([1, 2], dtype=int32)
     """
@@ -100,7 +98,6 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Value:
     """The indices of elements that are not 0, one a row. `size` and `fill_value`: see `nonzero`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.argwhere(jnp.eye(2))
     Array([[0, 0],
            [1, 1]], dtype=int32)

@@ -47,7 +47,6 @@ def where(
     Derivatives pass through the chosen elements only; but NaN times 0 is NaN, so an operation that is not defined for
     the others must not see them: ``where(x > 0, log(where(x > 0, x, 1)), 0)``.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([-1.5, 0.5, 2.5])
     >>> jnp.where(x > 0, x, 0)
     Array([0. , 0.5, 2.5], dtype=float32)
@@ -80,7 +79,6 @@ def where(
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Value:
     """Limited to [min, max]; either may be None or an array: shapes broadcast, dtypes promote. Not for complex numbers.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.clip(jnp.array([-2, 0, 5]), 0, 3)
     Array([0, 0, 3], dtype=int32)
     >>> jnp.clip(jnp.array([-2, 0, 5]), min=jnp.array([-1, 1, 1]))
@@ -109,7 +107,6 @@ def nan_to_num(
 
     `copy` has no effect: arrays are immutable.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan, jnp.inf]), posinf=99.0)
     Array([ 1.,  0., 99.], dtype=float32)
     """
@@ -134,7 +131,6 @@ def select(condlist: Any, choicelist: Any, default: ArrayLike = 0) -> Value:
 
     condlist: boolean arrays; choicelist: as many arrays.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([1, 5, 20])
     >>> jnp.select([x < 3, x < 10], [x, 10 * x], default=-1)
     Array([ 1, 50, -1], dtype=int32)

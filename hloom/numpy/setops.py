@@ -88,7 +88,6 @@ def unique(
       fill_value: the fill value for missing ones; by default the least element.
       sorted: without effect, they always are.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
     (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
     >>> jnp.unique(jnp.array([3, 1, 3]), size=3, fill_value=0)
@@ -175,7 +174,6 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
 
     A named tuple; the inverse has the shape of x. `size` and `fill_value`: see `unique`.
 
-    >>> import hloom.numpy as jnp
     >>> found = jnp.unique_all(jnp.array([3, 1, 3]))
     >>> found.values, found.indices, found.inverse_indices, found.counts
     (Array([1, 3], dtype=int32), Array([1, 0], dtype=int32), Array([1, 0, 1], dtype=int32), Array([1, 2], dtype=int32))
@@ -188,7 +186,6 @@ def unique_counts(
 ) -> UniqueCountsResult:
     """The distinct elements (no two NaN are equal), and how often each occurs. Arguments: see `unique`.
 
-    >>> import hloom.numpy as jnp
     >>> values, counts = jnp.unique_counts(jnp.array([3, 1, 3]))
     >>> values, counts
     (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
@@ -201,7 +198,6 @@ def unique_inverse(
 ) -> UniqueInverseResult:
     """The distinct elements (no two NaN are equal), and for each element its index there. Arguments: see `unique`.
 
-    >>> import hloom.numpy as jnp
     >>> values, inverse = jnp.unique_inverse(jnp.array([3, 1, 3]))
     >>> values[inverse]
     Array([3, 1, 3], dtype=int32)
@@ -212,7 +208,6 @@ def unique_inverse(
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Value:
     """The distinct elements in ascending order (no two NaN are equal). Arguments: see `unique`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.unique_values(jnp.array([3, 1, 3]))
     Array([1, 3], dtype=int32)
     >>> jnp.unique_values(jnp.array([3, 1, 3]), size=3, fill_value=0)
@@ -234,7 +229,6 @@ def _vectors(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Value, Value]:
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Value:
     """The distinct elements of both arrays, in ascending order; dtypes promote. `size` and `fill_value`: see `unique`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 1]))
     Array([1, 2, 3], dtype=int32)
     """
@@ -273,7 +267,6 @@ def isin(
 
     method: "compare_all" compares each with each, "binary_search" and "sort" sort. `assume_unique` is without effect.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 1]))
     Array([ True, False,  True], dtype=bool)
     """
@@ -297,7 +290,6 @@ def setdiff1d(
 
     `size` and `fill_value`: see `unique`, but the default of `fill_value` is 0.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.setdiff1d(jnp.array([3, 1, 2]), jnp.array([2, 9]))
     Array([1, 3], dtype=int32)
     """
@@ -346,7 +338,6 @@ def setxor1d(
     """The distinct elements that only one of both arrays has, in ascending order. `size` and `fill_value`: see
     `unique`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.setxor1d(jnp.array([1, 2, 3]), jnp.array([2, 3, 4]))
     Array([1, 4], dtype=int32)
     """
@@ -391,7 +382,6 @@ def intersect1d(
 
     `size` and `fill_value`: see `unique`; the places of missing indices have the size of their array.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 9]))
     Array([2, 3], dtype=int32)
     >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 9]), return_indices=True)[1:]

@@ -30,7 +30,6 @@ def block(arrays: Any) -> Value:
     """An array made of blocks in nested lists: the innermost lists are joined along the last axis, those around them
     along the axis before, and so on. All arrays must be at one depth.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.block([[jnp.eye(1), jnp.zeros((1, 2))], [jnp.ones((1, 3))]])
     Array([[1., 0., 0.],
            [1., 1., 1.]], dtype=float32)
@@ -74,7 +73,6 @@ def _joined(arrays: Any, depth: int, rank: int) -> Value:
 def atleast_3d(*arys: ArrayLike) -> Any:
     """Arrays with 3 dimensions at least: a vector becomes [1, n, 1], a matrix [m, n, 1]. A list, unless there is one.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.atleast_3d(jnp.ones(4)).shape
     (1, 4, 1)
     """
@@ -91,7 +89,6 @@ def atleast_3d(*arys: ArrayLike) -> Any:
 def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Value]:
     """`split` along the first axis; of a vector too, as in JAX.
 
-    >>> import hloom.numpy as jnp
     >>> [x.shape for x in jnp.vsplit(jnp.ones((4, 3)), 2)]
     [(2, 3), (2, 3)]
     """
@@ -101,7 +98,6 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Value]:
 def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Value]:
     """`split` along the second axis; of a vector along its only one.
 
-    >>> import hloom.numpy as jnp
     >>> [x.shape for x in jnp.hsplit(jnp.ones((4, 3)), [1])]
     [(4, 1), (4, 2)]
     """
@@ -112,7 +108,6 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Value]:
 def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Value]:
     """`split` along the third axis; the array has 3 dimensions at least.
 
-    >>> import hloom.numpy as jnp
     >>> [x.shape for x in jnp.dsplit(jnp.ones((1, 2, 4)), 2)]
     [(1, 2, 2), (1, 2, 2)]
     """
@@ -131,7 +126,6 @@ def _split_along(name: str, ary: ArrayLike, where: Any, axis: int, rank: int) ->
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Value, ...]:
     """The arrays that `stack` along this axis puts together.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]))
     (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
@@ -146,7 +140,6 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Value, ...]:
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Value:
     """An axis moved before the axis that is at `start`. `moveaxis` is easier to read.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
@@ -163,7 +156,6 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Value:
 def resize(a: ArrayLike, new_shape: Any) -> Value:
     """The elements in order, as often as it takes to fill the shape.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.resize(jnp.array([1, 2, 3]), (2, 2))
     Array([[1, 2],
            [3, 1]], dtype=int32)
@@ -188,7 +180,6 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Valu
     """The powers of a vector's elements as rows of a matrix, [n, N]; the highest first, unless `increasing`. N is n by
     default.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.vander(jnp.array([2, 3]), 3)
     Array([[4, 2, 1],
            [9, 3, 1]], dtype=int32)
@@ -220,7 +211,6 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     """``func1d(vector, *args, **kwargs)`` for each vector along an axis, by vmap: it runs once, on a traced vector. The
     dimensions of its result stand where the axis was.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.apply_along_axis(lambda v: v / v.sum(), 1, jnp.array([[1, 1], [1, 3]]))
     Array([[0.5 , 0.5 ],
            [0.25, 0.75]], dtype=float32)
@@ -249,7 +239,6 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
 def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: int | Sequence[int]) -> Value:
     """``func(a, axis)`` for one axis after the other. A result without the axis gets it back, with size 1.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2]).shape
     (1, 3, 1)
     """
@@ -274,7 +263,6 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
 
     Unlike NumPy's, the function may take scalars only; it runs once, on traced scalars.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fromfunction(lambda i, j: i - j, (2, 3), dtype=int)
     Array([[ 0, -1, -2],
            [ 1,  0, -1]], dtype=int32)

@@ -59,7 +59,6 @@ def sort(
     descending: in the reverse order, NaN first. Complex numbers are ordered by their real part, then by the imaginary
     part.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.sort(jnp.array([[3, 1, 2], [9, 8, 7]]))
     Array([[1, 2, 3],
            [7, 8, 9]], dtype=int32)
@@ -89,7 +88,6 @@ def argsort(
 
     Of equal elements the one with the lower index is first, also if `descending`, unless `stable` is false.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([30, 10, 20])
     >>> jnp.argsort(x), x[jnp.argsort(x)]
     (Array([1, 2, 0], dtype=int32), Array([10, 20, 30], dtype=int32))
@@ -118,7 +116,6 @@ def top_k(
     Raises:
       ValueError: a negative k, one beyond the size, or another mode.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.top_k(jnp.array([3, 1, 4, 1, 5]), 2)
     (Array([5, 4], dtype=int32), Array([4, 2], dtype=int32))
     >>> jnp.top_k(jnp.array([3, 1, 4, 1, 5]), 2, mode="smallest")
@@ -144,7 +141,6 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Value:
     """The indices (int32) that sort by several keys along an axis: by the last key, then by the one before it, and so
     on.
 
-    >>> import hloom.numpy as jnp
     >>> first, last = jnp.array([2, 1, 0]), jnp.array([0, 5, 0])
     >>> jnp.lexsort((first, last))
     Array([2, 0, 1], dtype=int32)
@@ -170,7 +166,6 @@ def sort_complex(a: ArrayLike) -> Value:
     """The elements in ascending order along the last axis, by real part first, as complex numbers: complex64 of real
     ones.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.sort_complex(jnp.array([2 + 1j, 1, 2 - 1j]))
     Array([1.+0.j, 2.-1.j, 2.+1.j], dtype=complex64)
     """
@@ -196,7 +191,6 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Value:
 
     Those before it are in ascending order, those after it in descending order; NumPy has another order.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.partition(jnp.array([5, 1, 4, 2]), 1)
     Array([1, 2, 5, 4], dtype=int32)
     """
@@ -214,7 +208,6 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Value:
 
     Those after `kth` are in ascending order. To get the k largest ones, `hloom.lax.top_k` is faster.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([5, 1, 4, 2])
     >>> jnp.sort(x[jnp.argpartition(x, 1)[:2]])
     Array([1, 2], dtype=int32)
@@ -238,7 +231,6 @@ def searchsorted(
       sorter: indices that sort `a`.
       method: one of JAX's. There is one here, a binary search.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.searchsorted(jnp.array([1, 3, 5]), jnp.array([0, 3, 9]), side="right")
     Array([0, 2, 3], dtype=int32)
     """
@@ -284,7 +276,6 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
 
     The bins ascend or descend. `method`: see `searchsorted`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([0.0, 1.0, 2.0]))
     Array([1, 2, 3], dtype=int32)
     """

@@ -48,7 +48,6 @@ def cov(
       aweights: the weight of each observation.
       dtype: of the result, floating or complex.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.cov(jnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
     Array([[ 1., -1.],
            [-1.,  1.]], dtype=float32)
@@ -131,7 +130,6 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtyp
     """The coefficients of correlation of the rows of x (of its columns, if not `rowvar`) and of y, from -1 to 1.
     The result is [n, n] for n variables, with ones on its diagonal, in the floating or complex dtype of the data.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.corrcoef(jnp.array([[1, 2, 3], [3, 2, 1]])).round(3)
     Array([[ 1., -1.],
            [-1.,  1.]], dtype=float32)
@@ -169,7 +167,6 @@ def bincount(
       length: the size of the result; larger numbers are not counted. By default the largest number plus 1.
       out_sharding: has no meaning on one device.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.bincount(jnp.array([0, 1, 1, 3]))
     Array([1, 2, 0, 1], dtype=int32)
     >>> jnp.bincount(jnp.array([0, 1, 1, 3]), length=2)
@@ -224,7 +221,6 @@ def histogram_bin_edges(a: ArrayLike, bins: Bins = 10, range: Any = None, weight
     """The edges of bins of equal width, from the least to the largest element or over `range`; or `bins`, if they are
     edges themselves. `weights` have no effect.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.histogram_bin_edges(jnp.array([0, 1, 4]), bins=4)
     Array([0., 1., 2., 3., 4.], dtype=float32)
     """
@@ -271,7 +267,6 @@ def histogram(
     A bin has its lower edge, and the last one its upper edge too. `bins`, `range`: see `histogram_bin_edges`.
     density: divided by all elements and by the bins' widths.
 
-    >>> import hloom.numpy as jnp
     >>> counts, edges = jnp.histogram(jnp.array([1.0, 2.0, 2.0, 3.0]), bins=2)
     >>> counts.tolist(), edges.tolist()
     ([1.0, 3.0], [1.0, 2.0, 3.0])
@@ -318,7 +313,6 @@ def histogram2d(
 
     bins: for both, a number or edges; or two of them. `range`: for both a pair. Others: see `histogram`.
 
-    >>> import hloom.numpy as jnp
     >>> counts, xedges, yedges = jnp.histogram2d(jnp.array([0, 1, 1]), jnp.array([0, 0, 2]), bins=2)
     >>> counts
     Array([[1, 0],
@@ -347,7 +341,6 @@ def histogramdd(
 
     bins: for all, a number; or a number or edges for each. range: for each a pair or None. Others: see `histogram`.
 
-    >>> import hloom.numpy as jnp
     >>> points = jnp.array([[0, 0], [1, 0], [1, 2]])
     >>> counts, edges = jnp.histogramdd(points, bins=2)
     >>> counts

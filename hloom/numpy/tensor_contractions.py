@@ -35,7 +35,6 @@ def dot(
     Dtypes promote, and products are added in that dtype: give `preferred_element_type` to add integers or float16 in a
     wider one. `precision` is as in JAX; float32 is multiplied with full precision by default.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.dot(jnp.array([1, 2, 3]), jnp.array([4, 5, 6]))
     Array(32, dtype=int32)
     >>> jnp.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
@@ -71,7 +70,6 @@ def matmul(
     A vector is a row on the left and a column on the right, and its dimension is not in the result. OperandError for
     scalars.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 0], [1, 1]]))
     Array([[3, 2],
            [7, 4]], dtype=int32)
@@ -114,7 +112,6 @@ def _one_batch(x: Value, y: Value, lhs: int, rhs: int, precision: Any, preferred
 def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """The sum of products of all elements, the first ones conjugated: a number. Arrays are flattened.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 3]))
     Array(7.+0.j, dtype=complex64)
     """
@@ -127,7 +124,6 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element
 def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """The last dimension of a times the last of b, summed: [*a.shape[:-1], *b.shape[:-1]]. Nothing is conjugated.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.inner(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
     Array([21, 43], dtype=int32)
     """
@@ -141,7 +137,6 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_elemen
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Value:
     """All products of two flattened arrays, [a.size, b.size].
 
-    >>> import hloom.numpy as jnp
     >>> jnp.outer(jnp.array([1, 2]), jnp.array([1, 10, 100]))
     Array([[  1,  10, 100],
            [  2,  20, 200]], dtype=int32)
@@ -168,7 +163,6 @@ def tensordot(
 
     The result has the other dimensions of a, then the other dimensions of b.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5))).shape
     (2, 5)
     >>> jnp.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 5)), axes=(1, 0)).shape
@@ -224,7 +218,6 @@ def cross(
     `axis` gives all three. A vector of 2 elements has 0 as its third; of two such vectors the result is the third
     component alone.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
     """
@@ -251,7 +244,6 @@ def cross(
 def kron(a: ArrayLike, b: ArrayLike) -> Value:
     """The Kronecker product: blocks of b, each times an element of a. Sizes multiply; missing dimensions are in front.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2]))
     Array([ 1,  2, 10, 20], dtype=int32)
     """
@@ -271,7 +263,6 @@ def vecdot(
     """Sums of products along an axis, the first ones conjugated, in the dtype of the products. Other dimensions
     broadcast.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
     Array([3, 7], dtype=int32)
     """
@@ -290,7 +281,6 @@ def vecdot(
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Value:
     """Matrices times vectors, [..., m, n] and [..., n], as [..., m]; leading dimensions broadcast, dtypes promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
     Array([3, 7], dtype=int32)
     """
@@ -302,7 +292,6 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Value:
     """Vectors, conjugated, times matrices, [..., m] and [..., m, n], as [..., n]; leading dimensions broadcast, dtypes
     promote.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]]))
     Array([4, 6], dtype=int32)
     """

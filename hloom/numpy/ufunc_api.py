@@ -45,7 +45,6 @@ class ufunc:
       identity: the value that changes nothing, if there is one: it is the result of reducing no elements.
       call, reduce, accumulate, at, reduceat: better ways to do these than by `func`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.add.outer(jnp.array([1, 2]), jnp.array([10, 20])).tolist()
     [[11, 21], [12, 22]]
     """
@@ -314,7 +313,6 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 
     identity: the value that changes nothing, if there is one.
 
-    >>> import hloom.numpy as jnp
     >>> larger = jnp.frompyfunc(lambda x, y: jnp.where(x > y, x, y), 2, 1)
     >>> int(larger.reduce(jnp.array([3, 9, 4])))
     9

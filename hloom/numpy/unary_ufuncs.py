@@ -76,7 +76,6 @@ def _scaled_log(base: float) -> Callable[[Value], Value]:
 def exp(x: ArrayLike, /) -> Value:
     """e**x for each element. Integers become floats, float32 unless x64 is on.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.exp(jnp.array([0.0, 1.0])).round(3)
     Array([1.   , 2.718], dtype=float32)
     """
@@ -86,7 +85,6 @@ def exp(x: ArrayLike, /) -> Value:
 def exp2(x: ArrayLike, /) -> Value:
     """2**x for each element; integers become floats. Exact for integral x.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.exp2(jnp.array([-1, 0, 3]))
     Array([0.5, 1. , 8. ], dtype=float32)
     """
@@ -96,7 +94,6 @@ def exp2(x: ArrayLike, /) -> Value:
 def expm1(x: ArrayLike, /) -> Value:
     """e**x - 1 for each element, accurate near 0, where exp(x) - 1 has lost its digits.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.float32(1e-8)
     >>> print(jnp.expm1(x), jnp.exp(x) - 1)
     1e-08 0.0
@@ -109,7 +106,6 @@ def log(x: ArrayLike, /) -> Value:
 
     0 has -inf, and negative real numbers NaN, without a warning.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.log(jnp.array([1.0, 0.0, -1.0]))
     Array([  0., -inf,  nan], dtype=float32)
     """
@@ -119,7 +115,6 @@ def log(x: ArrayLike, /) -> Value:
 def log1p(x: ArrayLike, /) -> Value:
     """log(1 + x) for each element, accurate near 0, where 1 + x has lost the digits of x.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.float32(1e-8)
     >>> print(jnp.log1p(x), jnp.log(1 + x))
     1e-08 0.0
@@ -130,7 +125,6 @@ def log1p(x: ArrayLike, /) -> Value:
 def sqrt(x: ArrayLike, /) -> Value:
     """The square root of each element; integers become floats. NaN for negative real numbers: make them complex first.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.sqrt(jnp.array([4, 2.25, -1]))
     Array([2. , 1.5, nan], dtype=float32)
     >>> jnp.sqrt(jnp.array(-4 + 0j))
@@ -142,7 +136,6 @@ def sqrt(x: ArrayLike, /) -> Value:
 def cbrt(x: ArrayLike, /) -> Value:
     """The real cube root of each element, of negative numbers too; integers become floats. Not for complex numbers.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.cbrt(jnp.array([8, -27])).round(5)
     Array([ 2., -3.], dtype=float32)
     """
@@ -152,7 +145,6 @@ def cbrt(x: ArrayLike, /) -> Value:
 def sin(x: ArrayLike, /) -> Value:
     """The sine of each element, in radians; integers become floats.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.sin(jnp.pi * jnp.array([0, 1/6, 1/2])).round(3)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
@@ -162,7 +154,6 @@ def sin(x: ArrayLike, /) -> Value:
 def cos(x: ArrayLike, /) -> Value:
     """The cosine of each element, in radians; integers become floats.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.cos(jnp.pi * jnp.array([0, 1/3, 1])).round(3)
     Array([ 1. ,  0.5, -1. ], dtype=float32)
     """
@@ -172,7 +163,6 @@ def cos(x: ArrayLike, /) -> Value:
 def tan(x: ArrayLike, /) -> Value:
     """The tangent of each element, in radians; integers become floats.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.tan(jnp.pi * jnp.array([0, 1/4, 1/3])).round(3)
     Array([0.   , 1.   , 1.732], dtype=float32)
     """
@@ -183,7 +173,6 @@ def arcsin(x: ArrayLike, /) -> Value:
     """The angle in [-pi/2, pi/2] with the sine x, for each element; NaN for real x outside of [-1, 1]. `asin` is the
     same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.rad2deg(jnp.arcsin(jnp.array([-1, 0, 0.5, 2]))).round(3)
     Array([-90.,   0.,  30.,  nan], dtype=float32)
     """
@@ -196,7 +185,6 @@ asin = arcsin
 def arccos(x: ArrayLike, /) -> Value:
     """The angle in [0, pi] with the cosine x, for each element; NaN for real x outside of [-1, 1]. `acos` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.rad2deg(jnp.arccos(jnp.array([-1, 0, 0.5, 2]))).round(3)
     Array([180.,  90.,  60.,  nan], dtype=float32)
     """
@@ -210,7 +198,6 @@ def arctan(x: ArrayLike, /) -> Value:
     """The angle in [-pi/2, pi/2] with the tangent x, for each element. `atan` is the same; `arctan2` knows the
     quadrant.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.rad2deg(jnp.arctan(jnp.array([-jnp.inf, 0, 1]))).round(3)
     Array([-90.,   0.,  45.], dtype=float32)
     """
@@ -223,7 +210,6 @@ atan = arctan
 def sinh(x: ArrayLike, /) -> Value:
     """The hyperbolic sine of each element, (e**x - e**-x) / 2; accurate near 0.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.sinh(jnp.array([-1, 0, 1])).round(3)
     Array([-1.175,  0.   ,  1.175], dtype=float32)
     """
@@ -233,7 +219,6 @@ def sinh(x: ArrayLike, /) -> Value:
 def cosh(x: ArrayLike, /) -> Value:
     """The hyperbolic cosine of each element, (e**x + e**-x) / 2.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.cosh(jnp.array([-1, 0, 1])).round(3)
     Array([1.543, 1.   , 1.543], dtype=float32)
     """
@@ -243,7 +228,6 @@ def cosh(x: ArrayLike, /) -> Value:
 def tanh(x: ArrayLike, /) -> Value:
     """The hyperbolic tangent of each element, from -1 to 1.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.tanh(jnp.array([-100, 0, 0.5])).round(3)
     Array([-1.   ,  0.   ,  0.462], dtype=float32)
     """
@@ -253,7 +237,6 @@ def tanh(x: ArrayLike, /) -> Value:
 def arcsinh(x: ArrayLike, /) -> Value:
     """The number with the hyperbolic sine x, for each element. `asinh` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.arcsinh(jnp.sinh(jnp.array([-2, 0, 2]))).round(3)
     Array([-2.,  0.,  2.], dtype=float32)
     """
@@ -267,7 +250,6 @@ def arccosh(x: ArrayLike, /) -> Value:
     """The number, not negative, with the hyperbolic cosine x, for each element; NaN for real x below 1. `acosh` is the
     same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.arccosh(jnp.array([1, 0])), jnp.arccosh(jnp.cosh(3)).round(3)
     (Array([ 0., nan], dtype=float32), Array(3., dtype=float32, weak_type=True))
     """
@@ -281,7 +263,6 @@ def arctanh(x: ArrayLike, /) -> Value:
     """The number with the hyperbolic tangent x, for each element; infinite at -1 and 1, NaN for real x outside. `atanh`
     is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.arctanh(jnp.array([0, 0.5, 1, 2])).round(3)
     Array([0.   , 0.549,   inf,   nan], dtype=float32)
     """
@@ -294,7 +275,6 @@ atanh = arctanh
 def floor(x: ArrayLike, /) -> Value:
     """The largest integral value not above x, for each element: a float. Integers are given back, as in NumPy 2.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.floor(jnp.array([1.5, -1.5]))
     Array([ 1., -2.], dtype=float32)
     """
@@ -304,7 +284,6 @@ def floor(x: ArrayLike, /) -> Value:
 def ceil(x: ArrayLike, /) -> Value:
     """The smallest integral value not below x, for each element: a float. Integers are given back, as in NumPy 2.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.ceil(jnp.array([1.5, -1.5]))
     Array([ 2., -1.], dtype=float32)
     """
@@ -314,7 +293,6 @@ def ceil(x: ArrayLike, /) -> Value:
 def reciprocal(x: ArrayLike, /) -> Value:
     """1 / x for each element. Integers become floats, where NumPy divides them as integers.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.reciprocal(jnp.array([2, 4, 0]))
     Array([0.5 , 0.25,  inf], dtype=float32)
     """
@@ -325,7 +303,6 @@ def reciprocal(x: ArrayLike, /) -> Value:
 def log2(x: ArrayLike, /) -> Value:
     """The logarithm to base 2 of each element; integers become floats.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.log2(jnp.array([1, 8, 0.25]))
     Array([ 0.,  3., -2.], dtype=float32)
     """
@@ -335,7 +312,6 @@ def log2(x: ArrayLike, /) -> Value:
 def log10(x: ArrayLike, /) -> Value:
     """The logarithm to base 10 of each element; integers become floats.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.log10(jnp.array([1, 1000])).round(5)
     Array([0., 3.], dtype=float32)
     """
@@ -344,7 +320,6 @@ def log10(x: ArrayLike, /) -> Value:
 def trunc(x: ArrayLike) -> Value:
     """The integral value next towards 0, for each element: a float. Integers are given back. `fix` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.trunc(jnp.array([1.7, -1.7]))
     Array([ 1., -1.], dtype=float32)
     """
@@ -361,7 +336,6 @@ fix = trunc
 def abs(x: ArrayLike, /) -> Value:
     """|x| for each element, in the dtype of x; of complex numbers the modulus, a float. `absolute` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.abs(jnp.array([-2, 0, 3]))
     Array([2, 0, 3], dtype=int32)
     >>> jnp.abs(jnp.array([3 - 4j]))
@@ -378,7 +352,6 @@ absolute = abs
 def fabs(x: ArrayLike, /) -> Value:
     """|x| as a float, for each element; not for complex numbers.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fabs(jnp.array([-2, 3]))
     Array([2., 3.], dtype=float32)
     """
@@ -389,7 +362,6 @@ def fabs(x: ArrayLike, /) -> Value:
 def negative(x: ArrayLike, /) -> Value:
     """-x for each element. Of unsigned integers modulo 2**bits; not for booleans.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.negative(jnp.array([1, -2]))
     Array([-1,  2], dtype=int32)
     """
@@ -400,7 +372,6 @@ def negative(x: ArrayLike, /) -> Value:
 def positive(x: ArrayLike, /) -> Value:
     """x itself: the function of the operator +x.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.positive(jnp.array([1, -2]))
     Array([ 1, -2], dtype=int32)
     """
@@ -411,7 +382,6 @@ def positive(x: ArrayLike, /) -> Value:
 def sign(x: ArrayLike, /) -> Value:
     """-1, 0 or 1 for each element, in the dtype of x; NaN for NaN. Of complex numbers x / |x|, as in NumPy 2.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.sign(jnp.array([-2.5, 0, 7]))
     Array([-1.,  0.,  1.], dtype=float32)
     >>> jnp.sign(jnp.array(4j))
@@ -428,7 +398,6 @@ def sign(x: ArrayLike, /) -> Value:
 def square(x: ArrayLike, /) -> Value:
     """x * x for each element, in the dtype of x.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.square(jnp.array([-3, 2]))
     Array([9, 4], dtype=int32)
     """
@@ -442,7 +411,6 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Value:
     Negative `decimals` round floats to tens, hundreds, ... The dtype stays. Arrays are immutable, so that `out` must be
     None.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.round(jnp.array([0.5, 1.5, 2.345]), 0)
     Array([0., 2., 2.], dtype=float32)
     >>> jnp.round(jnp.array([1.2345, 2.5]), 2)
@@ -475,7 +443,6 @@ around = round
 def isfinite(x: ArrayLike, /) -> Value:
     """True where x is neither infinite nor NaN. Booleans of the shape of x.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.isfinite(jnp.array([1, jnp.inf, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
@@ -491,7 +458,6 @@ def isfinite(x: ArrayLike, /) -> Value:
 def isnan(x: ArrayLike, /) -> Value:
     """True where x is NaN; of complex numbers where one part is. Booleans of the shape of x.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([1, jnp.nan, 3])
     >>> jnp.where(jnp.isnan(x), 0, x)
     Array([1., 0., 3.], dtype=float32)
@@ -504,7 +470,6 @@ def isnan(x: ArrayLike, /) -> Value:
 def isinf(x: ArrayLike, /) -> Value:
     """True where x is infinite, with either sign. Booleans of the shape of x.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.isinf(jnp.array([-jnp.inf, 0, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
@@ -520,7 +485,6 @@ def isinf(x: ArrayLike, /) -> Value:
 def isposinf(x: ArrayLike, /, out: None = None) -> Value:
     """True where x is infinity. Booleans of the shape of x.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.isposinf(jnp.array([-jnp.inf, 0, jnp.inf]))
     Array([False, False,  True], dtype=bool)
     """
@@ -531,7 +495,6 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Value:
 def isneginf(x: ArrayLike, /, out: None = None) -> Value:
     """True where x is minus infinity. Booleans of the shape of x.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.isneginf(jnp.array([-jnp.inf, 0, jnp.inf]))
     Array([ True, False, False], dtype=bool)
     """
@@ -565,7 +528,6 @@ def real_only(name: str, value: Value) -> Value:
 def signbit(x: ArrayLike, /) -> Value:
     """True where the sign bit is set: negative numbers, and -0.0, which no comparison finds.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.signbit(jnp.array([-1.0, -0.0, 0.0]))
     Array([ True,  True, False], dtype=bool)
     """
@@ -582,7 +544,6 @@ def real(val: ArrayLike, /) -> Value:
 
     The result is no view: to change the real part, compute `new + 1j * x.imag`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.real(jnp.array([1 + 2j, 3]))
     Array([1., 3.], dtype=float32)
     """
@@ -594,7 +555,6 @@ def real(val: ArrayLike, /) -> Value:
 def imag(val: ArrayLike, /) -> Value:
     """The imaginary part of each element, a float; zeros of its dtype for an array that is not complex.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.imag(jnp.array([1 + 2j, 3]))
     Array([2., 0.], dtype=float32)
     """
@@ -606,7 +566,6 @@ def imag(val: ArrayLike, /) -> Value:
 def conj(x: ArrayLike, /) -> Value:
     """The complex conjugate of each element; real numbers are given back. `conjugate` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.conj(jnp.array([1 + 2j, 3 - 1j]))
     Array([1.-2.j, 3.+1.j], dtype=complex64)
     """
@@ -621,7 +580,6 @@ conjugate = conj
 def angle(z: ArrayLike, deg: bool = False) -> Value:
     """The argument of complex numbers in [-pi, pi], or in degrees. A float; for negative real numbers it is pi.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.angle(jnp.array([1, 1j, -1]), deg=True)
     Array([  0.,  90., 180.], dtype=float32)
     """
@@ -637,7 +595,6 @@ def angle(z: ArrayLike, deg: bool = False) -> Value:
 def deg2rad(x: ArrayLike, /) -> Value:
     """x * pi / 180 for each element: degrees to radians. `radians` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.deg2rad(jnp.array([0, 90, 180])).round(4)
     Array([0.    , 1.5708, 3.1416], dtype=float32)
     """
@@ -648,7 +605,6 @@ def deg2rad(x: ArrayLike, /) -> Value:
 def rad2deg(x: ArrayLike, /) -> Value:
     """x * 180 / pi for each element: radians to degrees. `degrees` is the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.rad2deg(jnp.array([0, jnp.pi / 2])).round(3)
     Array([ 0., 90.], dtype=float32)
     """
@@ -662,7 +618,6 @@ radians, degrees = deg2rad, rad2deg
 def logical_not(x: ArrayLike, /) -> Value:
     """True where x is 0 or False. Booleans of the shape of x.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.logical_not(jnp.array([0, 1, 2]))
     Array([ True, False, False], dtype=bool)
     """
@@ -676,7 +631,6 @@ def bitwise_not(x: ArrayLike, /) -> Value:
 
     `invert` and `bitwise_invert` are the same.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.bitwise_not(jnp.array([0, 5])), jnp.bitwise_not(jnp.array([0, 5], jnp.uint8))
     (Array([-1, -6], dtype=int32), Array([255, 250], dtype=uint8))
     """
@@ -697,7 +651,6 @@ def numbers(*values: Value) -> tuple[Value, ...]:
 def rint(x: ArrayLike, /) -> Value:
     """The nearest integral value, as a float; halves go to the even neighbour. Integers become floats too.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.rint(jnp.array([0.5, 1.5, -2.7]))
     Array([ 0.,  2., -3.], dtype=float32)
     """

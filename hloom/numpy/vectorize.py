@@ -43,7 +43,6 @@ def vectorize(
       ValueError: the signature has another form, or arrays or results do not fit it.
       TypeError: `excluded` has something else than positions and names.
 
-    >>> import hloom.numpy as jnp
     >>> clipped_dot = jnp.vectorize(lambda x, y: jnp.minimum(x @ y, 10), signature="(n),(n)->()")
     >>> clipped_dot(jnp.array([[1, 2], [3, 4]]), jnp.array([2, 2]))
     Array([ 6, 10], dtype=int32)

@@ -45,7 +45,6 @@ def _window(name: str, M: int, weights: Callable[[np.ndarray[Any, Any]], np.ndar
 def bartlett(M: int) -> Value:
     """A triangle of M weights, 0 at both ends: a window for a signal before `fft`. float32 (float64 with x64).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.bartlett(5)
     Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
@@ -55,7 +54,6 @@ def bartlett(M: int) -> Value:
 def blackman(M: int) -> Value:
     """M weights of two cosines, 0 at both ends (but for rounding). float32 (float64 with x64).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.blackman(7)[2:5].round(2)
     Array([0.63, 1.  , 0.63], dtype=float32)
     """
@@ -65,7 +63,6 @@ def blackman(M: int) -> Value:
 def hamming(M: int) -> Value:
     """M weights of a raised cosine, 0.08 at both ends. float32 (float64 with x64).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.hamming(5).round(2)
     Array([0.08, 0.54, 1.  , 0.54, 0.08], dtype=float32)
     """
@@ -75,7 +72,6 @@ def hamming(M: int) -> Value:
 def hanning(M: int) -> Value:
     """M weights of a raised cosine, 0 at both ends. float32 (float64 with x64).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.hanning(5).round(2)
     Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
@@ -87,7 +83,6 @@ def kaiser(M: int, beta: ArrayLike) -> Value:
 
     float32 (float64 with x64); beta is a number and may be traced, M is known while tracing.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.kaiser(5, 2.0).round(2)
     Array([0.44, 0.83, 1.  , 0.83, 0.44], dtype=float32)
     """
@@ -110,7 +105,6 @@ def i0(x: ArrayLike) -> Value:
     """The modified Bessel function of the first kind of order 0, for each element; integers become floats, not for
     complex numbers. `lax.bessel_i0e` is without overflow.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.i0(jnp.array([0.0, 2.0])).round(4)
     Array([1.    , 2.2796], dtype=float32)
     """

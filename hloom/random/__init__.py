@@ -12,4 +12,4 @@ from . import counter_based as _counter_based  # noqa: F401  # registers a gener
 from . import rbg as _rbg  # noqa: F401  # registers generators
 from . import threefry as _threefry  # noqa: F401  # registers a generator
 
-_publish(__name__)
+_publish(__name__, examples=("from hloom import random",))

@@ -38,7 +38,6 @@ def uniform(
     Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
     as in jax.random.
 
-    >>> from hloom import random
     >>> random.uniform(random.key(0), (3,)).round(3)
     Array([0.948, 0.979, 0.332], dtype=float32)
     >>> random.uniform(random.key(0), (3,), minval=-1.0, maxval=1.0).round(3)
@@ -98,7 +97,6 @@ def truncated_normal(
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.truncated_normal(random.key(0), -1.0, 1.0, (3,)).round(3)
     Array([ 0.862,  0.941, -0.291], dtype=float32)
     """
@@ -120,7 +118,6 @@ def exponential(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, ou
     Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
     as in jax.random.
 
-    >>> from hloom import random
     >>> random.exponential(random.key(0), (3,)).round(3)
     Array([2.95 , 3.843, 0.404], dtype=float32)
     """
@@ -140,7 +137,6 @@ def gumbel(
     Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
     as in jax.random.
 
-    >>> from hloom import random
     >>> random.gumbel(random.key(0), (3,)).round(3)
     Array([ 2.923,  3.833, -0.097], dtype=float32)
     """
@@ -197,7 +193,6 @@ def laplace(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sh
     Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
     as in jax.random.
 
-    >>> from hloom import random
     >>> random.laplace(random.key(0), (3,)).round(3)
     Array([-2.257, -3.15 ,  0.409], dtype=float32)
     """
@@ -214,7 +209,6 @@ def logistic(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_s
     Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
     as in jax.random.
 
-    >>> from hloom import random
     >>> random.logistic(random.key(0), (3,)).round(3)
     Array([ 2.896,  3.822, -0.698], dtype=float32)
     """

@@ -42,7 +42,6 @@ def geometric(
     Integers of `dtype`, int32 by default; the parameters must broadcast to `shape`, which defaults to their broadcast
     shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.geometric(random.key(0), 0.5, (8,))
     Array([1, 1, 2, 2, 1, 3, 2, 1], dtype=int32)
     """
@@ -68,7 +67,6 @@ def poisson(
     Integers of `dtype`, int32 by default; the parameters must broadcast to `shape`, which defaults to their broadcast
     shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.poisson(random.key(0), 4.0, (6,))
     Array([0, 1, 5, 5, 2, 2], dtype=int32)
     """
@@ -136,7 +134,6 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: DTypeLike | Non
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.binomial(random.key(0), 10, 0.5, (5,))
     Array([6., 7., 5., 6., 7.], dtype=float32)
     """

@@ -49,7 +49,6 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     mode: with "low" probabilities below about 1e-7 (in float32) never come true; "high" takes twice the bits and is
     right down to about 1e-14.
 
-    >>> from hloom import random
     >>> random.bernoulli(random.key(0), 0.5, (5,))
     Array([False, False,  True,  True, False], dtype=bool)
     """
@@ -90,7 +89,6 @@ def rademacher(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out
 
     Of `dtype`, int32 by default, in an array of `shape`.
 
-    >>> from hloom import random
     >>> random.rademacher(random.key(0), (5,))
     Array([-1, -1,  1,  1, -1], dtype=int32)
     """
@@ -108,7 +106,6 @@ def randint(
 
     Of `dtype`, int32 by default; the bounds broadcast to `shape`. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.randint(random.key(0), (6,), 1, 7)
     Array([2, 1, 3, 2, 6, 4], dtype=int32)
     """

@@ -60,7 +60,6 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: DTypeLike | None = None
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.loggamma(random.key(0), 0.001, (2,)).round()
     Array([-111.,  -96.], dtype=float32)
     """
@@ -184,7 +183,6 @@ def beta(
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.beta(random.key(0), 2.0, 5.0, (3,)).round(3)
     Array([0.17 , 0.274, 0.497], dtype=float32)
     """
@@ -229,7 +227,6 @@ def chisquare(
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.chisquare(random.key(0), 3.0, (3,)).round(2)
     Array([2.21, 2.49, 1.46], dtype=float32)
     """
@@ -247,7 +244,6 @@ def t(key: Any, df: Any, shape: Any = None, dtype: DTypeLike | None = None, *, o
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.t(random.key(0), 4.0, (3,)).round(2)
     Array([ 0.72, -2.42, -1.41], dtype=float32)
     """
@@ -275,7 +271,6 @@ def f(
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.f(random.key(0), 3.0, 5.0, (3,)).round(2)
     Array([2.58, 0.19, 0.16], dtype=float32)
     """
@@ -298,7 +293,6 @@ def generalized_normal(
     Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
     as in jax.random.
 
-    >>> from hloom import random
     >>> random.generalized_normal(random.key(0), 1.5, (3,)).round(2)
     Array([ 1.06,  0.09, -1.38], dtype=float32)
     """

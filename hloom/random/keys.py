@@ -43,7 +43,6 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Value:
     `impl` or `dtype` (one of them: ValueError) tells the generator: its name, or the dtype of its keys. The default is
     the setting `jax_default_prng_impl`, "threefry2x32" at first.
 
-    >>> from hloom import random
     >>> random.key(42)
     Array((), dtype=key<fry>) overlaying:
     [ 0 42]
@@ -57,7 +56,6 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Value:
 def key_dtype(impl_spec: Any = None) -> KeyDType:
     """The dtype of the keys of a generator: ``key<fry>`` by default.
 
-    >>> from hloom import random
     >>> random.key_dtype() == random.key(0).dtype
     True
     """
@@ -76,7 +74,6 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
     Functions take such an array for a key of the default generator. With the setting jax_enable_custom_prng it is a
     typed key.
 
-    >>> from hloom import random
     >>> random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
@@ -126,7 +123,6 @@ def _impl_of(keys: Value) -> PRNGImpl:
 def key_data(keys: Any) -> Value:
     """The keys' words: uint32, with `key_shape` as last dimensions.
 
-    >>> from hloom import random
     >>> random.key_data(random.key(42))
     Array([ 0, 42], dtype=uint32)
     """
@@ -209,7 +205,6 @@ _USED = Uses({0: Sink()})
 def key_impl(keys: Any) -> Any:
     """The name of the generator, or the generator itself if it has no name of its own (`define_prng_impl`).
 
-    >>> from hloom import random
     >>> random.key_impl(random.key(0))
     'threefry2x32'
     """
@@ -219,7 +214,6 @@ def key_impl(keys: Any) -> Any:
 def clone(key: Any) -> Value:
     """The same key as another array: with `debug_key_reuse`, one that was not used yet.
 
-    >>> from hloom import random
     >>> key = random.key(0)
     >>> random.clone(key) == key
     Array(True, dtype=bool)
@@ -247,7 +241,6 @@ def _as_given(new: Value, old: Any) -> Value:
 def split(key: Any, num: Any = 2) -> Value:
     """`num` (an integer or a shape) new keys from one key, which should not be used again.
 
-    >>> from hloom import random
     >>> key, for_weights, for_noise = random.split(random.key(0), 3)
     >>> random.normal(for_noise, (2,)).round(3)
     Array([1.296, 1.355], dtype=float32)

@@ -35,7 +35,6 @@ def cauchy(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sha
     Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
     as in jax.random.
 
-    >>> from hloom import random
     >>> random.cauchy(random.key(0), (3,)).round(2)
     Array([ 6.03, 14.84, -0.58], dtype=float32)
     """
@@ -51,7 +50,6 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: DTypeLike | None = None, 
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.pareto(random.key(0), 3.0, (3,)).round(2)
     Array([2.67, 3.6 , 1.14], dtype=float32)
     """
@@ -69,7 +67,6 @@ def rayleigh(
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.rayleigh(random.key(0), 2.0, (3,)).round(2)
     Array([0.66, 0.42, 2.97], dtype=float32)
     """
@@ -94,7 +91,6 @@ def lognormal(
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.lognormal(random.key(0), 0.5, (3,)).round(2)
     Array([2.25, 2.75, 0.81], dtype=float32)
     """
@@ -114,7 +110,6 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
     """Weibull: scale * e ** (1 / concentration) for exponential e. `shape`: the shape of the draws; both broadcast with
     it.
 
-    >>> from hloom import random
     >>> random.weibull_min(random.key(0), 1.0, 2.0, (3,)).round(2)
     Array([1.72, 1.96, 0.64], dtype=float32)
     """
@@ -140,7 +135,6 @@ def triangular(
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.triangular(random.key(0), 0.0, 1.0, 4.0, (3,)).round(2)
     Array([3.21, 3.49, 1.17], dtype=float32)
     """
@@ -162,7 +156,6 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: DTypeLike | None = None,
     Floating-point numbers of `dtype`, float32 by default; the parameters must broadcast to `shape`, which defaults to
     their broadcast shape. The same key gives the same numbers as in jax.random.
 
-    >>> from hloom import random
     >>> random.wald(random.key(0), 2.0, (3,)).round(2)
     Array([0.53, 0.6 , 0.73], dtype=float32)
     """
@@ -185,7 +178,6 @@ def maxwell(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_sh
     Floating-point numbers of `dtype`, float32 by default, in an array of `shape`; the same key gives the same numbers
     as in jax.random.
 
-    >>> from hloom import random
     >>> random.maxwell(random.key(0), (3,)).round(2)
     Array([2.63, 0.99, 0.96], dtype=float32)
     """
@@ -199,7 +191,6 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
 
     The result's shape is `shape` (by default the parameters' shape), followed by the parameters' shape.
 
-    >>> from hloom import random
     >>> random.double_sided_maxwell(random.key(0), 0.0, 1.0, (3,)).round(2)
     Array([ 1.55,  1.57, -2.08], dtype=float32)
     """

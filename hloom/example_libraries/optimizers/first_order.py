@@ -49,8 +49,6 @@ class Optimizer(NamedTuple):
 
     init_fn(params) -> state; update_fn(step, gradients, state) -> state; params_fn(state) -> params.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> found = optimizers.sgd(0.25)
     >>> found.params_fn(found.update_fn(0, jnp.array([4.0]), found.init_fn(jnp.array([3.0]))))
     Array([2.], dtype=float32)
@@ -67,8 +65,6 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
     opt_maker: a function that returns (init, update, get_params): init(x) -> state of one array, a pytree;
       update(step, gradient, state) -> state of the same structure; get_params(state) -> x.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> def halving():  # a rule for one array
     ...     return lambda x: x, lambda i, g, x: x - 0.5 * g, lambda x: x
     >>> init, update, get_params = optimizers.optimizer(halving)()
@@ -133,8 +129,6 @@ def _first(state: State) -> Any:
 def sgd(step_size: float | Schedule) -> Any:
     """Gradient descent: x - step_size g. `step_size` of each optimizer is a number, or a function of the step.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> init, update, get_params = optimizers.sgd(0.1)
     >>> state = init(jnp.array([1.0, 2.0]))
     >>> state = update(0, jnp.array([0.5, -2.0]), state)
@@ -149,8 +143,6 @@ def sgd(step_size: float | Schedule) -> Any:
 def momentum(step_size: float | Schedule, mass: float) -> Any:
     """Gradient descent with momentum: v = mass v + g, x - step_size v.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> init, update, get_params = optimizers.momentum(0.1, mass=0.9)
     >>> state = init(jnp.array([1.0, 2.0]))
     >>> state = update(0, jnp.array([0.5, -2.0]), state)
@@ -171,8 +163,6 @@ def momentum(step_size: float | Schedule, mass: float) -> Any:
 def nesterov(step_size: float | Schedule, mass: float) -> Any:
     """Gradient descent with Nesterov's momentum: v = mass v + g, x - step_size (mass v + g).
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> init, update, get_params = optimizers.nesterov(0.1, mass=0.9)
     >>> state = init(jnp.array([1.0, 2.0]))
     >>> state = update(0, jnp.array([0.5, -2.0]), state)
@@ -193,8 +183,6 @@ def nesterov(step_size: float | Schedule, mass: float) -> Any:
 def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Any:
     """Adagrad (Duchi, Hazan, Singer 2011) with momentum: g is divided by the root of the sum of all g^2 so far.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> init, update, get_params = optimizers.adagrad(0.1)
     >>> state = init(jnp.array([1.0, 2.0]))
     >>> state = update(0, jnp.array([0.5, -2.0]), state)
@@ -217,8 +205,6 @@ def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Any:
 def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) -> Any:
     """RMSProp: g is divided by the root of a running mean of g^2, which decays with `gamma`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> init, update, get_params = optimizers.rmsprop(0.1)
     >>> state = init(jnp.array([1.0, 2.0]))
     >>> state = update(0, jnp.array([0.5, -2.0]), state)
@@ -239,8 +225,6 @@ def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) 
 def rmsprop_momentum(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9) -> Any:
     """RMSProp with momentum.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> init, update, get_params = optimizers.rmsprop_momentum(0.1)
     >>> state = init(jnp.array([1.0, 2.0]))
     >>> state = update(0, jnp.array([0.5, -2.0]), state)
@@ -262,8 +246,6 @@ def rmsprop_momentum(step_size: float | Schedule, gamma: float = 0.9, eps: float
 def adam(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
     """Adam (Kingma, Ba 2014): running means of g and g^2 without bias; x - step_size m / (sqrt(v) + eps).
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> init, update, get_params = optimizers.adam(0.1)
     >>> state = init(jnp.array([1.0, 2.0]))
     >>> state = update(0, jnp.array([0.5, -2.0]), state)
@@ -286,8 +268,6 @@ def adam(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: f
 def adamax(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
     """AdaMax (Kingma, Ba 2014): Adam with a running maximum of |g| in place of the root of the mean of g^2.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> init, update, get_params = optimizers.adamax(0.1)
     >>> state = init(jnp.array([1.0, 2.0]))
     >>> state = update(0, jnp.array([0.5, -2.0]), state)
@@ -314,8 +294,6 @@ def _rest(mean: Any, decay: float, i: Any) -> Any:
 def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Any:
     """SM3 (Anil, Gupta, Koren, Singer 2019): Adagrad that keeps one vector for each dimension instead of an array.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> init, update, get_params = optimizers.sm3(0.1)
     >>> state = init(jnp.array([1.0, 2.0]))
     >>> state = update(0, jnp.array([0.5, -2.0]), state)
@@ -433,8 +411,6 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
 def l2_norm(tree: Any) -> Any:
     """The root of the sum of the squares of all leaves.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> optimizers.l2_norm({"w": jnp.array([3.0]), "b": jnp.array([4.0])})
     Array(5., dtype=float32)
     """
@@ -447,8 +423,6 @@ _leaves = tree.leaves
 def clip_grads(grad_tree: Any, max_norm: float) -> Any:
     """The gradients, scaled so that their norm is at most `max_norm`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> optimizers.clip_grads([jnp.array([3.0]), jnp.array([4.0])], 2.5)
     [Array([1.5], dtype=float32), Array([2.], dtype=float32)]
     """
@@ -459,8 +433,6 @@ def clip_grads(grad_tree: Any, max_norm: float) -> Any:
 class JoinPoint:
     """A leaf of a pytree that holds another pytree, `subtree`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> state = optimizers.sgd(0.1).init_fn(jnp.array([1.0]))
     >>> optimizers.unpack_optimizer_state(state).subtree
     Array([1.], dtype=float32)
@@ -476,8 +448,6 @@ class JoinPoint:
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
     """The state as a pytree like the parameters, with a JoinPoint for each leaf: a form to be written to files.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> state = optimizers.momentum(0.1, 0.9).init_fn({"w": jnp.array([1.0])})
     >>> optimizers.unpack_optimizer_state(state)["w"].subtree
     (Array([1.], dtype=float32), Array([0.], dtype=float32))
@@ -488,8 +458,6 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     """The inverse of `unpack_optimizer_state`. TypeError for leaves that are not JoinPoints.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.example_libraries import optimizers
     >>> state = optimizers.momentum(0.1, 0.9).init_fn({"w": jnp.array([1.0])})
     >>> optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(state)).packed_state
     ([Array([1.], dtype=float32), Array([0.], dtype=float32)],)

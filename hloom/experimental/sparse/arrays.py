@@ -43,8 +43,6 @@ def _rules() -> Any:
 class JAXSparse:
     """The common base of sparse arrays.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> isinstance(sparse.BCOO.fromdense(jnp.eye(2)), sparse.JAXSparse)
     True
     """
@@ -179,8 +177,6 @@ class BCOO(JAXSparse):
     BCOO((data, indices), shape=...); made of dense arrays by `fromdense`. `indices_sorted` and `unique_indices` promise
     that the places are in order, and that none occurs twice.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.BCOO.fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> m.nse, m.indices
     (2, Array([[0, 1],
@@ -281,8 +277,6 @@ class BCOO(JAXSparse):
 class BCSR(JAXSparse):
     """A sparse array in compressed rows, with batch and dense dimensions: BCSR((data, indices, indptr), shape=...).
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.BCSR.fromdense(jnp.array([[0.0, 2.0], [3.0, 4.0]]))
     >>> m.data, m.indices, m.indptr
     (Array([2., 3., 4.], dtype=float32), Array([1, 0, 1], dtype=int32), Array([0, 1, 3], dtype=int32))

@@ -43,8 +43,6 @@ def bcoo_conv_general_dilated(
       TypeError: an operand is neither an array nor a BCOO.
       ValueError: the operands do not fit together, as for `lax.conv_general_dilated`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> x, kernel = (sparse.BCOO.fromdense(jnp.array(v)[None, None]) for v in ([1.0, 0.0, 2.0, 0.0], [1.0, 3.0]))
     >>> sparse.bcoo_conv_general_dilated(x, kernel, window_strides=(1,), padding="VALID").todense()
     Array([[[1., 6., 2.]]], dtype=float32)

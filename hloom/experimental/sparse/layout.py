@@ -65,8 +65,6 @@ def bcoo_fromdense(
     nse: how many elements there are in each batch, by default the most that any has; under jit it must be given.
     n_batch, n_dense: how many of the first dimensions are batch dimensions, and of the last ones dense.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> m.data, m.indices.tolist()
     (Array([2., 3.], dtype=float32), [[0, 1], [1, 0]])
@@ -103,8 +101,6 @@ def with_flags(x: BCOO, is_sorted: bool, unique: bool) -> BCOO:
 def bcoo_todense(mat: BCOO) -> Any:
     """The dense array.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.BCOO((jnp.array([1.0, 2.0]), jnp.array([[3], [0]])), shape=(4,))
     >>> sparse.bcoo_todense(m)
     Array([2., 0., 0., 1.], dtype=float32)
@@ -126,8 +122,6 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
     assume_unique: whether no place occurs twice; otherwise a repeated place keeps its number once and gets 0 for the
     rest, so that the array's elements equal those of `arr`. By default the array's own promise.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.bcoo_extract(m, jnp.array([[1.0, 5.0], [7.0, 8.0]])).data
     Array([5., 7.], dtype=float32)
@@ -171,8 +165,6 @@ def _sorted(indices: Any) -> tuple[Any, Any]:
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
     """The elements in the order of their places.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.BCOO((jnp.array([1.0, 2.0]), jnp.array([[3], [0]])), shape=(4,))
     >>> sparse.bcoo_sort_indices(m).data
     Array([2., 1.], dtype=float32)
@@ -192,8 +184,6 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = 
     nse: how many elements the result has, by default the most that any batch needs; under jit it must be given, and
     elements beyond it are lost. remove_zeros: whether places with only zeros are left out.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.BCOO((jnp.array([1.0, 2.0, 4.0]), jnp.array([[3], [0], [3]])), shape=(4,))
     >>> sparse.bcoo_sum_duplicates(m).data
     Array([2., 5.], dtype=float32)
@@ -237,8 +227,6 @@ def bcoo_update_layout(
     on_inefficient: "error" (SparseEfficiencyError), "warn" or None, where sparse dimensions become batch or dense ones,
     which makes the array larger.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.ones((3, 4)))
     >>> sparse.bcoo_update_layout(m, n_batch=1, on_inefficient=None).data.shape
     (3, 4)
@@ -328,8 +316,6 @@ def bcsr_fromdense(
 ) -> BCSR:
     """The BCSR array of a dense one. Arguments as for `bcoo_fromdense`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcsr_fromdense(jnp.array([[0.0, 2.0], [3.0, 4.0]]))
     >>> m.data, m.indices, m.indptr
     (Array([2., 3., 4.], dtype=float32), Array([1, 0, 1], dtype=int32), Array([0, 1, 3], dtype=int32))
@@ -340,8 +326,6 @@ def bcsr_fromdense(
 def bcsr_todense(mat: BCSR) -> Any:
     """The dense array.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> sparse.bcsr_todense(sparse.bcsr_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]])))
     Array([[0., 2.],
            [3., 0.]], dtype=float32)
@@ -352,8 +336,6 @@ def bcsr_todense(mat: BCSR) -> Any:
 def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
     """The elements of a dense array at the places of a BCSR array.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcsr_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.bcsr_extract(m.indices, m.indptr, jnp.array([[1.0, 5.0], [7.0, 8.0]]))
     Array([5., 7.], dtype=float32)
@@ -367,8 +349,6 @@ def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     """Each place once, in order. See `bcoo_sum_duplicates`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.BCSR((jnp.array([1.0, 2.0]), jnp.array([0, 0]), jnp.array([0, 2])), shape=(1, 3))
     >>> sparse.bcsr_sum_duplicates(m).data
     Array([3.], dtype=float32)

@@ -215,8 +215,6 @@ class CSR(Matrix):
 
     Row i has the entries from indptr[i] to indptr[i + 1]; `indices` are their columns.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.CSR((jnp.array([2.0, 3.0]), jnp.array([1, 0]), jnp.array([0, 1, 2])), shape=(2, 2))
     >>> m.todense(), m @ jnp.array([1.0, 10.0])
     (Array([[0., 2.],
@@ -246,8 +244,6 @@ class CSR(Matrix):
 class CSC(Matrix):
     """A sparse matrix in compressed columns: CSC((data, indices, indptr), shape=...), the transpose of a CSR matrix.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.CSC((jnp.array([2.0, 3.0]), jnp.array([1, 0]), jnp.array([0, 1, 2])), shape=(2, 2))
     >>> m.todense()
     Array([[0., 3.],
@@ -300,8 +296,6 @@ for _base in (Matrix, COO):
 def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.int32) -> COO:
     """The COO matrix of a dense one: `nse` is the number of its nonzero elements by default.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.coo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> m.data, m.row, m.col
     (Array([2., 3.], dtype=float32), Array([0, 1], dtype=int32), Array([1, 0], dtype=int32))
@@ -312,8 +306,6 @@ def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.in
 def coo_todense(mat: COO) -> Any:
     """A COO matrix as a dense one.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> sparse.coo_todense(sparse.coo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]])))
     Array([[0., 2.],
            [3., 0.]], dtype=float32)
@@ -324,8 +316,6 @@ def coo_todense(mat: COO) -> Any:
 def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Any:
     """The product of a COO matrix, or of its transpose, and a vector.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.coo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.coo_matvec(m, jnp.array([1.0, 10.0])), sparse.coo_matvec(m, jnp.array([1.0, 10.0]), transpose=True)
     (Array([20.,  3.], dtype=float32), Array([30.,  2.], dtype=float32))
@@ -336,8 +326,6 @@ def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Any:
 def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Any:
     """The product of a COO matrix, or of its transpose, and a dense matrix.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.coo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.coo_matmat(m, jnp.array([[1.0], [10.0]]))
     Array([[20.],
@@ -349,8 +337,6 @@ def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Any:
 def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.int32) -> CSR:
     """The CSR matrix of a dense one: `nse` is the number of its nonzero elements by default.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.csr_fromdense(jnp.array([[0.0, 2.0], [3.0, 4.0]]))
     >>> m.data, m.indices, m.indptr
     (Array([2., 3., 4.], dtype=float32), Array([1, 0, 1], dtype=int32), Array([0, 1, 3], dtype=int32))
@@ -361,8 +347,6 @@ def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.in
 def csr_todense(mat: CSR) -> Any:
     """A CSR matrix as a dense one.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> sparse.csr_todense(sparse.csr_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]])))
     Array([[0., 2.],
            [3., 0.]], dtype=float32)
@@ -373,8 +357,6 @@ def csr_todense(mat: CSR) -> Any:
 def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Any:
     """The product of a CSR matrix, or of its transpose, and a vector.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.csr_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.csr_matvec(m, jnp.array([1.0, 10.0]))
     Array([20.,  3.], dtype=float32)
@@ -385,8 +367,6 @@ def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Any:
 def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Any:
     """The product of a CSR matrix, or of its transpose, and a dense matrix.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.csr_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.csr_matmat(m, jnp.array([[1.0], [10.0]]))
     Array([[20.],

@@ -67,8 +67,6 @@ def _like(x: Any, found: BCOO) -> Any:
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """The array with its dimensions in another order. Batch, sparse and dense dimensions keep to themselves.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [0.0, 5.0]]))
     >>> sparse.bcoo_transpose(m, permutation=(1, 0)).todense()
     Array([[0., 0.],
@@ -103,8 +101,6 @@ def bcoo_broadcast_in_dim(
     the first dense one are dense, and those between are sparse: these, and a sparse dimension of size 1 that grows,
     copy the elements.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))
     >>> sparse.bcoo_broadcast_in_dim(m, shape=(3, 2), broadcast_dimensions=(1,)).todense()
     Array([[0., 2.],
@@ -147,8 +143,6 @@ def bcoo_reshape(
 ) -> BCOO:
     """The array with another shape. The sizes of batch and dense dimensions stay products of their own.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.bcoo_reshape(m, new_sizes=(4,)).todense()
     Array([0., 2., 3., 0.], dtype=float32)
@@ -204,8 +198,6 @@ def reshape(x: BCOO, sizes: Sequence[int]) -> BCOO:
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """The array without dimensions of size 1.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> sparse.bcoo_squeeze(sparse.bcoo_fromdense(jnp.array([[1.0, 0.0, 3.0]])), dimensions=(0,)).shape
     (3,)
     """
@@ -227,8 +219,6 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """The array backwards along dimensions.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> sparse.bcoo_rev(sparse.bcoo_fromdense(jnp.array([1.0, 0.0, 3.0])), (0,)).todense()
     Array([3., 0., 1.], dtype=float32)
     """
@@ -249,8 +239,6 @@ def bcoo_slice(
 ) -> BCOO:
     """As `lax.slice`. Elements outside of it become padding.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([1.0, 0.0, 3.0, 4.0]))
     >>> sparse.bcoo_slice(m, start_indices=(1,), limit_indices=(3,)).todense()
     Array([0., 3.], dtype=float32)
@@ -278,8 +266,6 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     """As `lax.dynamic_slice`: the starts may be traced. Negative ones count from the end, and all are moved so that the
     slice is inside of the array.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([1.0, 0.0, 3.0, 4.0]))
     >>> sparse.bcoo_dynamic_slice(m, (1,), (2,)).todense()
     Array([0., 3.], dtype=float32)
@@ -403,8 +389,6 @@ def _chosen(block: BCOO, index: ArrayIndex) -> BCOO:
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """The arrays one after another along a dimension. They must have the same layout.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))
     >>> sparse.bcoo_concatenate([m, m], dimension=0).todense()
     Array([0., 2., 0., 2.], dtype=float32)
@@ -448,8 +432,6 @@ def _with_nse(mat: BCOO, nse: int) -> BCOO:
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     """As `bcoo_concatenate`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcsr_fromdense(jnp.array([[0.0, 2.0]]))
     >>> sparse.bcsr_concatenate([m, m], dimension=0).todense()
     Array([[0., 2.],
@@ -461,8 +443,6 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
 def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> BCSR:
     """As `bcoo_broadcast_in_dim`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcsr_fromdense(jnp.array([[0.0, 2.0]]))
     >>> sparse.bcsr_broadcast_in_dim(m, shape=(3, 2), broadcast_dimensions=(0, 1)).todense()
     Array([[0., 2.],
@@ -478,8 +458,6 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensio
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """The sum over dimensions. The result has the elements of `mat`, at places that may occur more than once.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.bcoo_reduce_sum(m, axes=(0,)).todense()
     Array([3., 2.], dtype=float32)
@@ -514,8 +492,6 @@ def sum_of(x: Any, axis: Any) -> Any:
 def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
     """The numbers of `sp_mat` times a dense array's numbers at the same places; the array broadcasts to its shape.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.bcoo_multiply_dense(m, jnp.array([10.0, 100.0]))
     Array([200.,  30.], dtype=float32)
@@ -540,8 +516,6 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The products of two arrays, with broadcasting: all pairs of elements are compared.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> a, b = sparse.bcoo_fromdense(jnp.array([0.0, 2.0])), sparse.bcoo_fromdense(jnp.array([5.0, 7.0]))
     >>> sparse.bcoo_multiply_sparse(a, b).todense()
     Array([ 0., 14.], dtype=float32)
@@ -618,8 +592,6 @@ def bcoo_dot_general(
     """As `lax.dot_general`, with one or two sparse operands. The result is dense, of two sparse operands sparse, with
     an element for each pair of theirs, but not more than the result has places.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.bcoo_dot_general(m, jnp.array([1.0, 10.0]), dimension_numbers=(((1,), (0,)), ((), ())))
     Array([20.,  3.], dtype=float32)
@@ -653,8 +625,6 @@ def bcsr_dot_general(
 ) -> Any:
     """As `bcoo_dot_general`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcsr_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.bcsr_dot_general(m, jnp.array([1.0, 10.0]), dimension_numbers=(((1,), (0,)), ((), ())))
     Array([20.,  3.], dtype=float32)
@@ -726,8 +696,6 @@ def _sparse_product(lhs: BCOO, rhs: BCOO, lc: Any, rc: Any, lb: Any, rb: Any) ->
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
     """The elements of `lax.dot_general(A, B)` at `indices` [*batch, nse, n].
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> a, b, numbers = jnp.array([[1.0, 2.0]]), jnp.array([[3.0, 5.0], [4.0, 6.0]]), (((1,), (0,)), ((), ()))
     >>> sparse.bcoo_dot_general_sampled(a, b, jnp.array([[0, 1]]), dimension_numbers=numbers)
     Array([17.], dtype=float32)
@@ -782,8 +750,6 @@ def _with_batch(x: Any, sizes: tuple[int, ...], inner: int) -> Any:
 def todense(arr: Any) -> Any:
     """A sparse array as a dense one; a dense one as it is.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> sparse.todense(sparse.eye(2)), sparse.todense(jnp.array([1.0]))
     (Array([[1., 0.],
            [0., 1.]], dtype=float32), Array([1.], dtype=float32))
@@ -843,8 +809,6 @@ def eye(
 ) -> Any:
     """1 on diagonal k of an N by M array. `n_batch` and `n_dense` as for `bcoo_fromdense`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> sparse.eye(1000).nse, (sparse.eye(3) @ jnp.arange(3.0))
     (1000, Array([0., 1., 2.], dtype=float32))
     """

@@ -38,8 +38,6 @@ def sparsify(f: Function, use_tracer: bool = False) -> Function:
     movement of dimensions, branches and loops. An operation without a rule raises UnsupportedError. A sparse array in
     the state of a loop keeps its number of specified elements; it is not mapped over by scan. `use_tracer` is ignored.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> f = sparse.sparsify(lambda m, x: jnp.sum((2.0 * m) @ x))
     >>> f(m, jnp.array([1.0, 10.0]))
@@ -325,8 +323,6 @@ def _like_arguments(found: Any, arguments: list[Any], is_one: bool) -> Any:
 def grad(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs: Any) -> Function:
     """`hloom.grad` by dense and sparse arguments. The derivative by a sparse argument is sparse, at its places.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sparse.grad(lambda m: (m @ jnp.array([1.0, 10.0])).sum())(m).data
     Array([10.,  1.], dtype=float32)
@@ -343,8 +339,6 @@ def grad(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs:
 def value_and_grad(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs: Any) -> Function:
     """`hloom.value_and_grad` by dense and sparse arguments.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))
     >>> value, slope = sparse.value_and_grad(lambda m: (m.todense() ** 2).sum())(m)
     >>> value, slope.data
@@ -384,8 +378,6 @@ def jacfwd(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwarg
     """`hloom.jacfwd` by dense and sparse arguments, of a function that returns one array. The Jacobian by a sparse
     argument has the result's dimensions as batch dimensions.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))
     >>> sparse.jacfwd(lambda m: m.todense() * 3.0)(m).shape
     (2, 2)
@@ -396,8 +388,6 @@ def jacfwd(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwarg
 def jacrev(fun: Function, argnums: int | Any = 0, has_aux: bool = False, **kwargs: Any) -> Function:
     """`hloom.jacrev` by dense and sparse arguments, as `jacfwd`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.experimental import sparse
     >>> m = sparse.bcoo_fromdense(jnp.array([0.0, 2.0]))
     >>> sparse.jacrev(lambda m: m.todense() * 3.0)(m).todense()
     Array([[0., 0.],

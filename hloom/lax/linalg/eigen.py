@@ -47,7 +47,6 @@ from .lu import solve
 class EighImplementation(Enum):
     """How `eigh` computes; on a CPU always by LAPACK, which is QR here.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.linalg.eigh(jnp.array([[2.0, 0.0], [0.0, 1.0]]), implementation=lax.linalg.EighImplementation.QR)[1]
     Array([1., 2.], dtype=float32)
     """
@@ -60,7 +59,6 @@ class EighImplementation(Enum):
 class EigImplementation(Enum):
     """How `eig` computes; on a CPU always by LAPACK.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.linalg.eig(jnp.array([[1.0]]), implementation=lax.linalg.EigImplementation.LAPACK)[0]
     Array([1.+0.j], dtype=complex64)
     """
@@ -89,7 +87,6 @@ def eigh(
     of smooth functions of w and v together: a rule for these factors cannot tell v diag(log w) v^H from 0 at the
     identity. Functions of w alone have their derivatives there, and so have `scipy.linalg.expm` and `polar`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> v, w = lax.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))
     >>> w.round(3), abs(v).round(3)
     (Array([1., 3.], dtype=float32), Array([[0.707, 0.707],
@@ -169,7 +166,6 @@ def eig(
     w is correct for simple eigenvalues; vectors have one only with `enable_eigvec_derivs`, since it assumes that their
     largest elements stay where they are. `use_magma` is ignored.
 
-    >>> from hloom import lax, numpy as jnp
     >>> w, left, right = lax.linalg.eig(jnp.array([[0.0, 1.0], [-1.0, 0.0]]))  # a rotation by 90 degrees
     >>> w.imag, right.shape
     (Array([ 1., -1.], dtype=float32), (2, 2))

@@ -60,7 +60,6 @@ def lu(x: Any) -> tuple[Value, Value, Value]:
     The factors are in one matrix [..., m, n]: U on and above the diagonal, L below it; L's diagonal is 1. Row i was
     exchanged with row `pivots[..., i]`, one after the other; so row i of P x is row `permutation[..., i]` of x.
 
-    >>> from hloom import lax, numpy as jnp
     >>> factors, pivots, permutation = lax.linalg.lu(jnp.array([[1.0, 2.0], [4.0, 4.0]]))
     >>> factors, pivots, permutation
     (Array([[4.  , 4.  ],
@@ -131,7 +130,6 @@ def _unit_lower(factors: Value) -> Value:
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Value:
     """The permutation that exchanges of rows make: row i with row `pivots[..., i]`, one after the other. int32.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.linalg.lu_pivots_to_permutation(jnp.array([2, 2, 2]), 3)
     Array([2, 0, 1], dtype=int32)
     """

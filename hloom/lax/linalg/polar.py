@@ -34,7 +34,6 @@ def qdwh(
     x: [m, n] with m >= n, of full rank; eps: the precision, by default the dtype's; max_iterations: 10 by default;
     dynamic_shape: the part of x that is the matrix, which may be traced numbers. `is_hermitian` is ignored.
 
-    >>> from hloom import lax, numpy as jnp
     >>> u, h, iterations, converged = lax.linalg.qdwh(jnp.array([[0.0, -2.0], [3.0, 0.0]]))
     >>> jnp.round(u) + 0.0, jnp.round(h) + 0.0
     (Array([[ 0., -1.],

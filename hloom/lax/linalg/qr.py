@@ -44,7 +44,6 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma:
     Q has orthonormal columns: m of them with `full_matrices`, else min(m, n). R is upper triangular. With `pivoting`
     the elements on its diagonal do not increase in magnitude; p is int32. `use_magma` is ignored.
 
-    >>> from hloom import lax, numpy as jnp
     >>> x = jnp.array([[3.0, 1.0], [4.0, 2.0]])
     >>> q, r = lax.linalg.qr(x)
     >>> abs(r).round(3), bool(jnp.allclose(q @ r, x, atol=1e-5))
@@ -167,7 +166,6 @@ def householder_product(a: Any, taus: Any) -> Value:
     """The first n columns of H_1 H_2 ... H_k, H_i = 1 - tau_i v_i v_i^H; a: [..., m, n], m >= n, has v_i below its
     diagonal in column i, where v_i is 1; taus: [..., k], k <= n.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.linalg.householder_product(jnp.array([[1.0], [1.0]]), jnp.array([1.0]))
     Array([[ 0.],
            [-1.]], dtype=float32)
@@ -200,7 +198,6 @@ def _householder_product_meaning(a: Value, taus: Value) -> Value:
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Value:
     """Q c, or c Q unless `left`, of the whole Q = H_1 H_2 ... of `householder_product`; Q^H with `transpose`.
 
-    >>> from hloom import lax, numpy as jnp
     >>> a, taus, c = jnp.array([[1.0], [1.0]]), jnp.array([1.0]), jnp.array([[1.0], [0.0]])
     >>> lax.linalg.ormqr(a, taus, c)
     Array([[ 0.],

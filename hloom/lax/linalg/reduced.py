@@ -30,7 +30,6 @@ def schur(
     T is upper triangular; for a real matrix, it has 2 x 2 blocks on its diagonal for pairs of complex eigenvalues.
     UnsupportedError for sorted eigenvalues. NaN where LAPACK finds none. It has no derivative.
 
-    >>> from hloom import lax, numpy as jnp
     >>> t, z = lax.linalg.schur(jnp.array([[1.0, 5.0], [0.0, 2.0]]))
     >>> t, z
     (Array([[1., 5.],
@@ -62,7 +61,6 @@ def hessenberg(a: Any) -> tuple[Value, Value]:
     """(H, taus) of square matrices a = Q H Q^H: H is zero below the first subdiagonal, where the result has the
     Householder vectors of Q instead; `householder_product(H[1:, :-1], taus)` is Q without its first row and column.
 
-    >>> from hloom import lax, numpy as jnp
     >>> a = jnp.array([[1.0, 2.0, 3.0], [3.0, 1.0, 1.0], [4.0, 1.0, 2.0]])
     >>> h, taus = lax.linalg.hessenberg(a)
     >>> jnp.triu(h, -1).round(3)
@@ -96,7 +94,6 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Value, Value, Value, Val
     Only the triangle that `lower` names is read; the first result has the form there, and the Householder vectors that
     led to it beyond it.
 
-    >>> from hloom import lax, numpy as jnp
     >>> a = jnp.array([[1.0, 3.0, 4.0], [3.0, 0.0, 0.0], [4.0, 0.0, 0.0]])
     >>> _, d, e, taus = lax.linalg.tridiagonal(a)
     >>> d.shape, abs(e).round(3)
@@ -130,7 +127,6 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     dl, d, du: [..., n]; b: [..., n, k]. With `perturb_singular` pivots that are about zero are moved away from it; else
     x is NaN where T is singular.
 
-    >>> from hloom import lax, numpy as jnp
     >>> dl, d, du = jnp.array([0.0, 1.0, 1.0]), jnp.array([2.0, 2.0, 2.0]), jnp.array([1.0, 1.0, 0.0])
     >>> lax.linalg.tridiagonal_solve(dl, d, du, jnp.array([[3.0], [4.0], [3.0]])).round(3)
     Array([[1.],

@@ -39,7 +39,6 @@ from .lapack import fail, lapack, matrices, nan_unless, succeeded, takes_batches
 class SvdAlgorithm(Enum):
     """How `svd` computes: DEFAULT and DIVIDE_AND_CONQUER by LAPACK's gesdd, QR by gesvd. Others are not for CPUs.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.linalg.svd(jnp.diag(jnp.array([2.0, 3.0])), compute_uv=False, algorithm=lax.linalg.SvdAlgorithm.QR)
     Array([3., 2.], dtype=float32)
     """
@@ -74,7 +73,6 @@ def svd(
     the identity. Functions of s alone have their derivatives there, and so have `scipy.linalg.polar`, `linalg.pinv` and
     `linalg.lstsq`. With `full_matrices` of matrices that are not square there are none.
 
-    >>> from hloom import lax, numpy as jnp
     >>> u, s, vh = lax.linalg.svd(jnp.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), full_matrices=False)
     >>> s.round(3), u.shape, vh.shape
     (Array([4., 3.], dtype=float32), (3, 2), (2, 2))

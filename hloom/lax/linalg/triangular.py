@@ -33,7 +33,6 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Value:
     NaN where x is not positive definite. With `symmetrize_input` x is replaced by (x + x^H) / 2; without it, only its
     lower triangle is read.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
     Array([[2., 0.],
            [1., 2.]], dtype=float32)
@@ -59,7 +58,6 @@ def triangular_solve(
     op(a) is a, its transpose, its conjugate, or both. b may lack its last dimension (its first one with `left_side`
     false): then it is one vector, or one row, for each matrix.
 
-    >>> from hloom import lax, numpy as jnp
     >>> a = jnp.array([[2.0, 0.0], [1.0, 4.0]])
     >>> lax.linalg.triangular_solve(a, jnp.array([[2.0], [5.0]]), left_side=True, lower=True)
     Array([[1.],
@@ -88,7 +86,6 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Value:
     """The upper triangular factor of R^T R + w w^T; r_matrix: R [n, n], only the upper triangle is read;
     w_vector: [n]. Real.
 
-    >>> from hloom import lax, numpy as jnp
     >>> lax.linalg.cholesky_update(jnp.array([[3.0]]), jnp.array([4.0])).round(3)  # sqrt(3**2 + 4**2)
     Array([[5.]], dtype=float32)
     """
@@ -111,7 +108,6 @@ def symmetric_product(
 
     With `symmetrize_output` false only one triangle of the result is promised to hold it.
 
-    >>> from hloom import lax, numpy as jnp
     >>> a, c = jnp.array([[1.0], [2.0]]), jnp.zeros((2, 2))
     >>> lax.linalg.symmetric_product(a, c, symmetrize_output=True)
     Array([[1., 2.],

@@ -5,4 +5,4 @@ Source: jax.nn.initializers.
 
 from ...namespaces import publish as _publish
 
-_publish(__name__, aliases_are_one=True)
+_publish(__name__, aliases_are_one=True, examples=("from hloom import random", "from hloom.nn import initializers"))

@@ -19,8 +19,6 @@ Initializer: TypeAlias = Callable[..., Value]
 def zeros(key: Any, shape: Any, dtype: Any = None) -> Value:
     """Zeros: an initializer without a key's use, for the biases of layers.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> initializers.zeros(random.key(0), (2, 2))
     Array([[0., 0.],
            [0., 0.]], dtype=float32)
@@ -31,8 +29,6 @@ def zeros(key: Any, shape: Any, dtype: Any = None) -> Value:
 def ones(key: Any, shape: Any, dtype: Any = None) -> Value:
     """Ones: an initializer without a key's use, for the scales of normalising layers.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> initializers.ones(random.key(0), (2, 2))
     Array([[1., 1.],
            [1., 1.]], dtype=float32)
@@ -45,8 +41,6 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> initializers.constant(0.5)(random.key(0), (2, 2))
     Array([[0.5, 0.5],
            [0.5, 0.5]], dtype=float32)
@@ -72,8 +66,6 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> w = initializers.uniform(scale=2.0)(random.key(0), (1000, 100))
     >>> w.shape, bool((0 <= w).all()), float(w.mean().round(1))
     ((1000, 100), True, 1.0)
@@ -90,8 +82,6 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """normal(stddev)(key, shape, dtype): normal numbers of mean 0, floating-point or complex; float32 by default.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> w = initializers.normal(stddev=0.1)(random.key(0), (1000, 100))
     >>> w.shape, w.std().round(2)
     ((1000, 100), Array(0.1, dtype=float32))
@@ -110,8 +100,6 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0,
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> w = initializers.truncated_normal(stddev=1.0, lower=-1.0, upper=1.0)(random.key(0), (1000,))
     >>> w.shape, bool((abs(w) <= 1).all())
     ((1000,), True)

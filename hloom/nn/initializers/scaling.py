@@ -39,8 +39,6 @@ def variance_scaling(
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> w = initializers.variance_scaling(2.0, "fan_out", "uniform")(random.key(0), (300, 100))
     >>> w.shape, float((w.std() ** 2 * 100).round(1))
     ((300, 100), 2.0)
@@ -116,8 +114,6 @@ def glorot_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), 
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> w = initializers.glorot_uniform()(random.key(0), (300, 100))
     >>> w.shape, float((w.std() ** 2 * 200).round(1))
     ((300, 100), 1.0)
@@ -130,8 +126,6 @@ def glorot_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), d
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> w = initializers.glorot_normal()(random.key(0), (300, 100))
     >>> w.shape, float((w.std() ** 2 * 200).round(1))
     ((300, 100), 1.0)
@@ -144,8 +138,6 @@ def lecun_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), d
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> w = initializers.lecun_uniform()(random.key(0), (300, 100))
     >>> w.shape, float((w.std() ** 2 * 300).round(1))
     ((300, 100), 1.0)
@@ -158,8 +150,6 @@ def lecun_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dt
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> w = initializers.lecun_normal()(random.key(0), (300, 100))
     >>> w.shape, float((w.std() ** 2 * 300).round(1))
     ((300, 100), 1.0)
@@ -172,8 +162,6 @@ def he_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtyp
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> w = initializers.he_uniform()(random.key(0), (300, 100))
     >>> w.shape, float((w.std() ** 2 * 150).round(1))
     ((300, 100), 1.0)
@@ -186,8 +174,6 @@ def he_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype
 
     The initializer is called with (key, shape, dtype); the dtype is float32 by default.
 
-    >>> from hloom import random
-    >>> from hloom.nn import initializers
     >>> w = initializers.he_normal()(random.key(0), (300, 100))
     >>> w.shape, float((w.std() ** 2 * 150).round(1))
     ((300, 100), 1.0)

@@ -18,7 +18,6 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
 
     n: int; d: scalar; dtype: the result's, the default float's by default; `device` is ignored.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.fftfreq(4, d=0.5)
     Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
@@ -32,7 +31,6 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
     """The frequencies of `rfft` of n samples: 0, 1, ..., n // 2 divided by n d. Arguments as for `fftfreq`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.rfftfreq(4, d=0.5)
     Array([0. , 0.5, 1. ], dtype=float32)
     """

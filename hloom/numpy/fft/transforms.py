@@ -34,7 +34,6 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
     n: the axis is cut or padded with zeros to this size. norm: "backward" (also None), "ortho" divides by sqrt(n),
     "forward" by n.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.fft(jnp.array([1, 0, -1, 0]))
     Array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], dtype=complex64)
     """
@@ -45,7 +44,6 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The inverse of `fft`: divided by n. Complex. Arguments: see `fft`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.ifft(jnp.array([0, 2, 0, 2]))
     Array([ 1.+0.j,  0.+0.j, -1.+0.j,  0.+0.j], dtype=complex64)
     """
@@ -57,7 +55,6 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     """The transform of real numbers along one axis: the n // 2 + 1 frequencies that are not negative. Arguments: see
     `fft`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.rfft(jnp.array([1, 0, -1, 0]))
     Array([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
     """
@@ -68,7 +65,6 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The inverse of `rfft`, with n real values, by default 2 (m - 1) from m frequencies: give n if it is odd.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.irfft(jnp.array([0, 2, 0]))
     Array([ 1.,  0., -1.,  0.], dtype=float32)
     >>> jnp.fft.irfft(jnp.fft.rfft(jnp.array([1, 2, 3])), n=3).round(3)
@@ -81,7 +77,6 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The transform of a signal with Hermitian symmetry, from one half of it: n real values, by default 2 (m - 1).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.hfft(jnp.array([1, 1j, 0]))
     Array([ 1.,  3.,  1., -1.], dtype=float32)
     """
@@ -92,7 +87,6 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The inverse of `hfft`: one half of the signal with the given real frequencies, n // 2 + 1 complex values.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.ihfft(jnp.array([1, 3, 1, -1]))
     Array([1.-0.j, 0.+1.j, 0.-0.j], dtype=complex64)
     """
@@ -103,7 +97,6 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 def fft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
     """`fftn` of two axes, by default the last ones. Complex.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.fft2(jnp.ones((2, 2)))
     Array([[4.+0.j, 0.+0.j],
            [0.+0.j, 0.+0.j]], dtype=complex64)
@@ -115,7 +108,6 @@ def fft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str 
 def ifft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
     """The inverse of `fft2`. Complex.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.ifft2(jnp.array([[4, 0], [0, 0]]))
     Array([[1.+0.j, 1.+0.j],
            [1.+0.j, 1.+0.j]], dtype=complex64)
@@ -127,7 +119,6 @@ def ifft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str
 def rfft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
     """`rfftn` of two axes, by default the last ones: [..., m, n // 2 + 1].
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.rfft2(jnp.ones((4, 6))).shape
     (4, 4)
     """
@@ -138,7 +129,6 @@ def rfft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str
 def irfft2(a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Value:
     """The inverse of `rfft2`. Without `s`, the last axis gets 2 (m - 1) values from m frequencies.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> jnp.fft.irfft2(jnp.fft.rfft2(x))
     Array([[1., 2.],
@@ -153,7 +143,6 @@ def fftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: s
 
     Axes are cut or padded with zeros to the sizes `s`. `norm`: see `fft`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.fftn(jnp.ones((2, 2, 2))).shape
     (2, 2, 2)
     >>> jnp.fft.fftn(jnp.ones((2, 2)), axes=[0])
@@ -167,7 +156,6 @@ def fftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: s
 def ifftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Value:
     """The inverse of `fftn`: divided by the number of values. Complex.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> jnp.fft.ifftn(jnp.fft.fftn(x)).real
     Array([[1., 2.],
@@ -180,7 +168,6 @@ def ifftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: 
 def rfftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Value:
     """`fftn` of real numbers: along the last axis only the n // 2 + 1 frequencies that are not negative.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.rfftn(jnp.ones((2, 4, 6))).shape
     (2, 4, 4)
     """
@@ -191,7 +178,6 @@ def rfftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: 
 def irfftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Value:
     """The inverse of `rfftn`: real. Without `s`, the last axis gets 2 (m - 1) values from m frequencies.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.irfftn(jnp.fft.rfftn(jnp.ones((2, 4, 5))), s=(2, 4, 5)).shape
     (2, 4, 5)
     """
@@ -201,7 +187,6 @@ def irfftn(a: ArrayLike, s: Any = None, axes: Sequence[int] | None = None, norm:
 def fftshift(x: ArrayLike, axes: Any = None) -> Value:
     """Frequency 0 moved from the front to the middle of the axes (all by default).
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.fftshift(jnp.fft.fftfreq(5, d=0.2))
     Array([-2., -1.,  0.,  1.,  2.], dtype=float32)
     """
@@ -211,7 +196,6 @@ def fftshift(x: ArrayLike, axes: Any = None) -> Value:
 def ifftshift(x: ArrayLike, axes: Any = None) -> Value:
     """The inverse of `fftshift`: frequency 0 moved from the middle to the front.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1, 2]))
     Array([ 0,  1,  2, -2, -1], dtype=int32)
     """

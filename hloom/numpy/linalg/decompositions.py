@@ -65,7 +65,6 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     With `symmetrize_input` a is replaced by (a + a^H) / 2.
     A float or complex array of the shape of a; integers become floats. NumPy raises LinAlgError where NaN is here.
 
-    >>> import hloom.numpy as jnp
     >>> a = jnp.array([[4.0, 2.0], [2.0, 5.0]])
     >>> jnp.linalg.cholesky(a)
     Array([[2., 0.],
@@ -89,7 +88,6 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     the reflections in h's rows.
     A named tuple, or an array for "r". Signs are LAPACK's. Integers become floats.
 
-    >>> import hloom.numpy as jnp
     >>> q, r = jnp.linalg.qr(jnp.array([[0.0, 2.0], [1.0, 3.0]]))
     >>> (q @ r).round(3)
     Array([[0., 2.],
@@ -119,7 +117,6 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     A named tuple. With `symmetrize_input` a is replaced by (a + a^H) / 2, which NumPy does not do; without it, only one
     triangle is read: UPLO is "L" or "U". Derivatives of eigenvectors of equal eigenvalues are not defined (NaN).
 
-    >>> import hloom.numpy as jnp
     >>> values, vectors = jnp.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))
     >>> values.round(3), (vectors @ jnp.diag(values) @ vectors.T).round(3)
     (Array([1., 3.], dtype=float32), Array([[2., 1.],
@@ -135,7 +132,6 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Value:
     """The eigenvalues [..., n] of Hermitian matrices [..., n, n], ascending; real. Arguments as for `eigh`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.eigvalsh(jnp.array([[2.0, 1.0], [1.0, 2.0]])).round(3)
     Array([1., 3.], dtype=float32)
     """
@@ -151,7 +147,6 @@ def eig(a: ArrayLike) -> EigResult:
 
     A named tuple. There is no order. Eigenvectors have length 1, and a phase that is not defined.
 
-    >>> import hloom.numpy as jnp
     >>> values, vectors = jnp.linalg.eig(jnp.array([[0.0, -1.0], [1.0, 0.0]]))
     >>> jnp.sort_complex(values).round(3)
     Array([0.-1.j, 0.+1.j], dtype=complex64)
@@ -164,7 +159,6 @@ def eig(a: ArrayLike) -> EigResult:
 def eigvals(a: ArrayLike) -> Value:
     """The eigenvalues [..., n] of square matrices [..., n, n], always complex and in no order.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.sort_complex(jnp.linalg.eigvals(jnp.array([[1.0, 2.0], [0.0, 3.0]]))).round(3)
     Array([1.+0.j, 3.+0.j], dtype=complex64)
     """
@@ -186,7 +180,6 @@ def svd(
     U has m columns and Vh n rows with `full_matrices`, else both have min(m, n). `hermitian` says that a is Hermitian:
     then they come from its eigenvalues.
 
-    >>> import hloom.numpy as jnp
     >>> a = jnp.array([[3.0, 0.0], [0.0, -2.0], [0.0, 0.0]])
     >>> u, s, vh = jnp.linalg.svd(a, full_matrices=False)
     >>> s.round(3), (u * s @ vh).round(3)
@@ -226,7 +219,6 @@ def _places_descending(x: Value) -> Value:
 def svdvals(x: ArrayLike, /) -> Value:
     """The singular values [..., min(m, n)] of matrices [..., m, n], descending.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.svdvals(jnp.array([[3.0, 0.0], [0.0, -2.0]])).round(3)
     Array([3., 2.], dtype=float32)
     """

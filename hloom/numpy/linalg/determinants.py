@@ -57,7 +57,6 @@ def det(a: ArrayLike) -> Value:
 
     For n > 4 by LU factors. Singular matrices have derivatives, too: the first is the adjugate matrix.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])).round(3)
     Array(-2., dtype=float32)
     """
@@ -238,7 +237,6 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     A named tuple. The sign of a complex determinant has magnitude 1. `method`: "lu" (also None) or, for real matrices,
     "qr".
 
-    >>> import hloom.numpy as jnp
     >>> sign, logdet = jnp.linalg.slogdet(-1e20 * jnp.eye(3))
     >>> print(sign, logdet.round(2))
     -1.0 138.16
@@ -295,7 +293,6 @@ def matrix_rank(M: ArrayLike, rtol: Any = None, *, hermitian: bool = False, tol:
     The limit is `tol`, or `rtol` times the largest one, by default max(m, n) eps times it. An array of fewer dimensions
     has rank 1 unless it is zero.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]]))
     Array(1, dtype=int32)
     """

@@ -20,7 +20,6 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Value:
     """The diagonals of the matrices in the last two dimensions, as the last dimension; `numpy.diagonal` takes the first
     two.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.diagonal(jnp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))
     Array([[1, 4],
            [5, 8]], dtype=int32)
@@ -31,7 +30,6 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Value:
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Value:
     """The sums of the diagonals of the matrices in the last two dimensions; `numpy.trace` takes the first two.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.trace(jnp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))
     Array([ 5, 13], dtype=int32)
     """
@@ -41,7 +39,6 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Value:
 def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """`hloom.numpy.matmul`: matrix products, [..., m, k] and [..., k, n].
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
     Array([3, 7], dtype=int32)
     """
@@ -60,7 +57,6 @@ def tensordot(
 ) -> Value:
     """`hloom.numpy.tensordot`: the product summed over `axes`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), axes=1).shape
     (2, 4)
     """
@@ -70,7 +66,6 @@ def tensordot(
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Value:
     """All products of two vectors, [x1.size, x2.size]; `numpy.outer` takes any arrays and flattens them.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([1, 10]))
     Array([[ 1, 10],
            [ 2, 20]], dtype=int32)

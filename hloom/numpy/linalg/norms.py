@@ -29,7 +29,6 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
     and -2 (the largest and the smallest singular value).
     Integers become floats. Without `ord` and `axis` it is the square root of the sum of the squares of all elements.
 
-    >>> import hloom.numpy as jnp
     >>> x = jnp.array([[3.0, 4.0], [6.0, 8.0]])
     >>> jnp.linalg.norm(x, axis=1)
     Array([ 5., 10.], dtype=float32)
@@ -113,7 +112,6 @@ def cond(x: ArrayLike, p: Any = None) -> Value:
     """The condition numbers of matrices: the product of the norms `p` of x and of its inverse. None and 2: the largest
     singular value over the smallest; -2: the other way round. Infinite for singular matrices.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.cond(jnp.array([[4.0, 0.0], [0.0, 2.0]])).round(3)
     Array(2., dtype=float32)
     """
@@ -141,7 +139,6 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
     """The vector norm over `axis`: an axis, several as one vector, or all elements by default. Real. `ord` as for
     `norm`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
     Array([ 5., 10.], dtype=float32)
     """
@@ -156,7 +153,6 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Value:
     """The norm of the matrices in the last two dimensions, [..., m, n]. Real. `ord` as for `norm`.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.matrix_norm(jnp.array([[1.0, -2.0], [3.0, 4.0]]), ord=1)
     Array(6., dtype=float32)
     """

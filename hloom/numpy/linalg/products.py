@@ -26,7 +26,6 @@ def matrix_power(a: ArrayLike, n: int) -> Value:
 
     n: a Python integer. The dtype stays for n >= 0; a negative n makes floats of integers.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [1, 0]]), 10)
     Array([[89, 55],
            [55, 34]], dtype=int32)
@@ -58,7 +57,6 @@ def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
     """The product of two or more matrices in the order that takes the fewest operations; the first and the last may be
     vectors.
 
-    >>> import hloom.numpy as jnp
     >>> a, b, c = jnp.ones((100, 2)), jnp.ones((2, 100)), jnp.ones(100)
     >>> jnp.linalg.multi_dot([a, b, c]).shape
     (100,)
@@ -105,7 +103,6 @@ def _best_cuts(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Value:
     """The cross products of vectors of three elements along `axis`; `numpy.cross` takes two elements too.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
     """

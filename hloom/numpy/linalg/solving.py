@@ -34,7 +34,6 @@ def solve(a: ArrayLike, b: ArrayLike) -> Value:
     Its derivatives use the factors of a that it finds.
     Integers become floats. A singular matrix gives infinity or NaN, where NumPy raises LinAlgError.
 
-    >>> import hloom.numpy as jnp
     >>> a = jnp.array([[2.0, 0.0], [0.0, 4.0]])
     >>> jnp.linalg.solve(a, jnp.array([2.0, 2.0]))
     Array([1. , 0.5], dtype=float32)
@@ -68,7 +67,6 @@ def inv(a: ArrayLike) -> Value:
 
     To solve equations, `solve` is faster and more accurate.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
     Array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float32)
@@ -94,7 +92,6 @@ def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any 
     each matrix, by default 10 max(m, n) eps. `hermitian` says that a is Hermitian. The derivative is that for constant
     rank.
 
-    >>> import hloom.numpy as jnp
     >>> jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]])).round(3)
     Array([[0.5, 0. ],
            [0. , 0. ]], dtype=float32)
@@ -156,7 +153,6 @@ def lstsq(
     the larger of m and n. Residuals are |a x - b|^2 of each column; with `numpy_resid` there are none where the rank is
     less than n or m <= n, as in NumPy: then the rank must not be traced.
 
-    >>> import hloom.numpy as jnp
     >>> a = jnp.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     >>> x, residuals, rank, s = jnp.linalg.lstsq(a, jnp.array([1.0, 3.0, 5.0]))
     >>> x.round(3), rank
@@ -206,7 +202,6 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Value, Value, Value,
 def tensorinv(a: ArrayLike, ind: int = 2) -> Value:
     """The inverse of `tensordot(a, ., ind')`: a is square if its first `ind` dimensions count as rows.
 
-    >>> import hloom.numpy as jnp
     >>> a = 2 * jnp.eye(4).reshape(4, 2, 2)
     >>> x = jnp.linalg.tensorinv(a, ind=1)
     >>> x.shape, jnp.tensordot(x, jnp.array([2.0, 4.0, 6.0, 8.0]), 1)
@@ -228,7 +223,6 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Value:
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> Value:
     """x of `tensordot(a, x, x.ndim) == b`; `axes` of a are moved to its end first.
 
-    >>> import hloom.numpy as jnp
     >>> a = 2 * jnp.eye(4).reshape(4, 2, 2)
     >>> jnp.linalg.tensorsolve(a, jnp.array([2.0, 4.0, 6.0, 8.0]))
     Array([[1., 2.],

@@ -32,8 +32,6 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
     type: 2, the only one; n: the transformed size; x is cut or padded with zeros to it; norm: "backward" (also None)
     divides the inverse by 2 N, "ortho" makes the transform orthogonal.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import fft
     >>> fft.dct(jnp.array([1.0, 1.0, 1.0, 1.0])).round(3) + 0.0
     Array([8., 0., 0., 0.], dtype=float32)
     """
@@ -45,8 +43,6 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
 def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The inverse of `dct`. Arguments as there.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import fft
     >>> fft.idct(fft.dct(jnp.array([1.0, 5.0, 2.0]))).round(3)
     Array([1., 5., 2.], dtype=float32)
     """
@@ -64,8 +60,6 @@ def dctn(
 ) -> Value:
     """The cosine transform along several axes: all, or the last ones if only the sizes `s` are given.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import fft
     >>> fft.dctn(jnp.ones((2, 2))).round(3) + 0.0
     Array([[16.,  0.],
            [ 0.,  0.]], dtype=float32)
@@ -84,8 +78,6 @@ def idctn(
 ) -> Value:
     """The inverse of `dctn`. Arguments as there.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import fft
     >>> x = jnp.array([[1.0, 5.0], [2.0, 7.0]])
     >>> fft.idctn(fft.dctn(x)).round(3)
     Array([[1., 5.],

@@ -19,8 +19,6 @@ from ...tracer.core import Value
 def block_diag(*arrs: ArrayLike) -> Value:
     """The matrices below one another, each to the right of the one before; zeros elsewhere. A vector is a row.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.block_diag(jnp.array([[1, 2], [3, 4]]), jnp.array([[5]]))
     Array([[1, 2, 0],
            [3, 4, 0],
@@ -64,8 +62,6 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Value:
 
     c: [..., m], r: [..., n]; the result is [..., m, n] with leading dimensions broadcast.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.toeplitz(jnp.array([1, 2, 3]), jnp.array([1, 8, 9]))
     Array([[1, 8, 9],
            [2, 1, 8],
@@ -82,8 +78,6 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Value:
 
     c: [..., m], r: [..., n]; the result is [..., m, n] with leading dimensions broadcast.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.hankel(jnp.array([1, 2, 3]), jnp.array([3, 4, 5]))
     Array([[1, 2, 3],
            [2, 3, 4],

@@ -60,8 +60,6 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
     a: [..., n, n], only the triangle of the factor is read; integers become floats. `overwrite_a` and `check_finite`
     are ignored.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]), lower=True)
     Array([[2., 0.],
            [1., 2.]], dtype=float32)
@@ -77,8 +75,6 @@ def cho_factor(
 
     a: [..., n, n], only one triangle is read; integers become floats. `overwrite_a` and `check_finite` are ignored.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a, b = jnp.array([[4.0, 2.0], [2.0, 5.0]]), jnp.array([6.0, 7.0])
     >>> linalg.cho_solve(linalg.cho_factor(a), b).round(3)
     Array([1., 1.], dtype=float32)
@@ -91,8 +87,6 @@ def cho_solve(
 ) -> Value:
     """x of a x = b, from `cho_factor` of a; b: [n], or [..., n, k]. Of the factor one triangle is read.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a, b = jnp.array([[4.0, 2.0], [2.0, 5.0]]), jnp.array([6.0, 7.0])
     >>> linalg.cho_solve(linalg.cho_factor(a), b).round(3)
     Array([1., 1.], dtype=float32)
@@ -142,8 +136,6 @@ def solve_triangular(
 ) -> Value:
     """x of op(a) x = b, a triangular; `trans`: 0 or "N" a itself, 1 or "T" its transpose, 2 or "C" its adjoint.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.solve_triangular(jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([2.0, 5.0]), lower=True)
     Array([1., 1.], dtype=float32)
     """
@@ -178,8 +170,6 @@ def solve(
     lower one; the other one is its transpose ("sym") or its adjoint ("her", "pos"), and has no derivative.
     Derivatives use the factors that are found.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a, b = jnp.array([[4.0, 2.0], [2.0, 5.0]]), jnp.array([6.0, 7.0])
     >>> linalg.solve(a, b, assume_a="pos").round(3)
     Array([1., 1.], dtype=float32)
@@ -204,8 +194,6 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> V
 
     a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
     Array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float32)
@@ -218,8 +206,6 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> V
 
     a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.det(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
     Array(16., dtype=float32)
     """
@@ -235,8 +221,6 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 
     a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a, b = jnp.array([[1.0, 2.0], [4.0, 4.0]]), jnp.array([5.0, 12.0])
     >>> linalg.lu_solve(linalg.lu_factor(a), b)
     Array([1., 2.], dtype=float32)
@@ -256,8 +240,6 @@ def lu_solve(
 ) -> Value:
     """x of a x = b from `lu_factor` of a; `trans` 1: of a^T x = b, 2: of a^H x = b.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a, b = jnp.array([[1.0, 2.0], [4.0, 4.0]]), jnp.array([5.0, 12.0])
     >>> linalg.lu_solve(linalg.lu_factor(a), b)
     Array([1., 2.], dtype=float32)
@@ -287,8 +269,6 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
 
     a: [..., m, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> p, l, u = linalg.lu(jnp.array([[1.0, 2.0], [4.0, 4.0]]))
     >>> p, l, u
     (Array([[0., 1.],
@@ -329,8 +309,6 @@ def qr(
 
     a: [..., m, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0], [0.0, 2.0]])
     >>> q, r = linalg.qr(a, mode="economic")
     >>> q.shape, bool(jnp.allclose(q @ r, a, atol=1e-5))
@@ -355,8 +333,6 @@ def qr_multiply(
 ) -> Any:
     """(c Q, R), or with mode "left" (Q c, R), for the economic Q of a; with `pivoting` and p. `conjugate` Q.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a, c = jnp.array([[3.0, 0.0], [4.0, 5.0]]), jnp.array([3.0, 4.0])
     >>> cq, r = linalg.qr_multiply(a, c)
     >>> abs(cq).round(3)
@@ -395,8 +371,6 @@ def svd(
 
     a: [..., m, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> u, s, vh = linalg.svd(jnp.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), full_matrices=False)
     >>> u.shape, s.round(3), vh.shape
     ((3, 2), Array([4., 3.], dtype=float32), (2, 2))
@@ -427,8 +401,6 @@ def eigh(
     With b, positive definite, of a v = b v w (`type` 1), a b v = v w (2) or b a v = v w (3); then v^H b v = 1, in type
     3 v^H b^-1 v = 1.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a, b = jnp.diag(jnp.array([6.0, 2.0])), jnp.diag(jnp.array([2.0, 1.0]))
     >>> linalg.eigh(a, eigvals_only=True)
     Array([2., 6.], dtype=float32)
@@ -464,8 +436,6 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Value, Value]:
 
     a: [..., n, n]; integers become floats.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> t, z = linalg.schur(jnp.array([[0.0, 2.0], [-2.0, 0.0]]), output="complex")
     >>> jnp.diag(t).round(3)
     Array([0.+2.j, 0.-2.j], dtype=complex64)
@@ -485,8 +455,6 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
 
     a: [..., n, n]; integers become floats. `overwrite_a` and `check_finite` are ignored.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a = jnp.array([[1.0, 2.0, 3.0], [3.0, 1.0, 1.0], [4.0, 1.0, 2.0]])
     >>> h, q = linalg.hessenberg(a, calc_q=True)
     >>> h.round(3)

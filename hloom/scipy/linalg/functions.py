@@ -74,8 +74,6 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     With `upper_triangular` the system to solve is taken to be so. NaN where more than `max_squarings` squarings would
     be needed: for norms above about 2**max_squarings.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.expm(jnp.array([[0.0, 1.0], [0.0, 0.0]]))
     Array([[1., 1.],
            [0., 1.]], dtype=float32)
@@ -117,8 +115,6 @@ def _pade(x: Any, degree: int, is_triangular: bool) -> Value:
 def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True) -> Any:
     """(expm(A), its derivative at A in the direction E); the derivative alone unless `compute_expm`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a, e = jnp.zeros((2, 2)), jnp.array([[1.0, 2.0], [3.0, 4.0]])
     >>> linalg.expm_frechet(a, e, compute_expm=False)
     Array([[1., 2.],
@@ -142,8 +138,6 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Valu
     """The complex Schur form of real matrices [..., n, n] from their real one: T becomes triangular, Z T Z^H stays.
     Leading dimensions broadcast.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> t, z = linalg.schur(jnp.array([[0.0, 2.0], [-2.0, 0.0]]))
     >>> t, z = linalg.rsf2csf(t, z)
     >>> jnp.diag(t).round(3) + 0.0
@@ -225,8 +219,6 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Value:
 
     NaN where a matrix with several eigenvalues 0 has none.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]])).real
     Array([[2., 0.],
            [0., 3.]], dtype=float32)
@@ -266,8 +258,6 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     over the smallest difference of eigenvalues, times eps; between eps and 1; infinite if nothing in the result is
     finite).
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.funm(jnp.array([[4.0, 0.0], [0.0, 9.0]]), jnp.sqrt).real
     Array([[2., 0.],
            [0., 3.]], dtype=float32)
@@ -312,8 +302,6 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
     `method`: "schur", or "eigen" by eigenvectors, which must be independent; `tol` is ignored. It is not finite if an
     eigenvalue of A is minus one of B.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a, b, c = jnp.array([[1.0]]), jnp.array([[2.0]]), jnp.array([[6.0]])
     >>> linalg.solve_sylvester(a, b, c).round(3)
     Array([[2.]], dtype=float32)

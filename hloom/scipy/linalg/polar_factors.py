@@ -44,8 +44,6 @@ def polar(
     It is computed by singular values for both methods, "qdwh" and "svd"; `eps` and `max_iterations` are ignored. There
     are derivatives of any order where a has full rank, also where singular values are equal.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> u, p = linalg.polar(jnp.array([[0.0, -2.0], [3.0, 0.0]]))
     >>> u.round(3) + 0.0, p.round(3) + 0.0
     (Array([[ 0., -1.],

@@ -45,8 +45,6 @@ def circulant(c: ArrayLike) -> Value:
 
     A vector [..., n] gives a matrix [..., n, n] of its dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.circulant(jnp.array([1, 2, 3]))
     Array([[1, 3, 2],
            [2, 1, 3],
@@ -62,8 +60,6 @@ def circulant(c: ArrayLike) -> Value:
 def companion(a: ArrayLike) -> Value:
     """The matrix with the roots of the polynomial a[..., 0] x^n + ... + a[..., n].
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> a = linalg.companion(jnp.array([1.0, -3.0, 2.0]))  # x**2 - 3 x + 2
     >>> a, jnp.sort(jnp.linalg.eigvals(a).real).round(3)
     (Array([[ 3., -2.],
@@ -79,8 +75,6 @@ def companion(a: ArrayLike) -> Value:
 def leslie(f: ArrayLike, s: ArrayLike) -> Value:
     """The matrix of a population in ages: f, how many children each age has, above s, which part of it lives on.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.leslie(jnp.array([0.0, 1.5, 1.0]), jnp.array([0.5, 0.25]))
     Array([[0.  , 1.5 , 1.  ],
            [0.5 , 0.  , 0.  ],
@@ -109,8 +103,6 @@ def fiedler(a: ArrayLike) -> Value:
 
     A vector [..., n] gives a matrix [..., n, n] of its dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.fiedler(jnp.array([1, 4, 9]))
     Array([[0, 3, 8],
            [3, 0, 5],
@@ -124,8 +116,6 @@ def fiedler(a: ArrayLike) -> Value:
 def fiedler_companion(a: ArrayLike) -> Value:
     """As `companion`, with five diagonals: M. Fiedler, "A note on companion matrices" (2003).
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.fiedler_companion(jnp.array([1.0, -3.0, 2.0]))
     Array([[ 3., -2.],
            [ 1.,  0.]], dtype=float32)
@@ -151,8 +141,6 @@ def fiedler_companion(a: ArrayLike) -> Value:
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Value:
     """The matrix that takes a vector of n numbers to `numpy.convolve(a, vector, mode)`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.convolution_matrix(jnp.array([1, 2, 3]), 2)
     Array([[1, 0],
            [2, 1],
@@ -190,8 +178,6 @@ def _convolution_matrix(a: Any, n: int, mode: str) -> Value:
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Value:
     """exp(-2 pi i j k / n): the matrix of `numpy.fft.fft`. scale: "sqrtn" or "n", the divisor.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> x = jnp.array([1.0, 2.0, 4.0])
     >>> bool(jnp.allclose(linalg.dft(3) @ x, jnp.fft.fft(x), atol=1e-5))
     True

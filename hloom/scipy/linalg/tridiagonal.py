@@ -34,8 +34,6 @@ def eigh_tridiagonal(
     from number select_range[0] to select_range[1]. `tol` and `key` are ignored: eigenvalues are as exact as from
     `eigh`, for the whole matrix.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import linalg
     >>> linalg.eigh_tridiagonal(jnp.array([2.0, 2.0]), jnp.array([1.0]), eigvals_only=True).round(3)
     Array([1., 3.], dtype=float32)
     """

@@ -28,8 +28,6 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
 
     method: "direct" (also "auto") multiplies, "fft" goes by Fourier transforms. Integers become floats.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import signal
     >>> signal.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]))
     Array([0. , 1. , 2.5, 4. , 1.5], dtype=float32)
     >>> signal.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]), mode="same")
@@ -44,8 +42,6 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
 def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: Any = None) -> Value:
     """The sums of the products of in1 with the conjugate of in2 shifted. Arguments as for `convolve`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import signal
     >>> signal.correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]))
     Array([0.5, 2. , 3.5, 3. , 0. ], dtype=float32)
     """
@@ -65,8 +61,6 @@ def convolve2d(
 ) -> Value:
     """`convolve` of matrices. `boundary` and `fillvalue` have no other values than these.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import signal
     >>> signal.convolve2d(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([[1.0, 1.0]]))
     Array([[1., 3., 2.],
            [3., 7., 4.]], dtype=float32)
@@ -87,8 +81,6 @@ def correlate2d(
     """The correlation of matrices. As in SciPy, "same" begins at a shift of half of in2's size, rounded down, and with
     "valid" the result is conjugated if in2 is the larger one.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import signal
     >>> signal.correlate2d(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([[1.0, -1.0]]), mode="valid")
     Array([[-1.],
            [-1.]], dtype=float32)
@@ -108,8 +100,6 @@ def correlate2d(
 def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequence[int] | None = None) -> Value:
     """`convolve` by Fourier transforms, along `axes` (all by default); other dimensions must be equal.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import signal
     >>> signal.fftconvolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5])).round(3) + 0.0
     Array([0. , 1. , 2.5, 4. , 1.5], dtype=float32)
     """

@@ -49,8 +49,6 @@ def stft(
       boundary: how the signal goes on at both ends: "even", "odd", "constant", "zeros", or None; padded: whether zeros
         are added so that all of the signal is in segments.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import signal
     >>> x = jnp.sin(2 * jnp.pi * 32 * jnp.arange(256) / 256.0)
     >>> f, t, z = signal.stft(x, fs=256.0, nperseg=64)
     >>> f.shape, t.shape, z.shape, f[jnp.argmax(abs(z[:, 4]))]
@@ -82,8 +80,6 @@ def csd(
     nperseg is the length of the signals by default. Without y it is computed for x and x, and is real. The other
     arguments are as for `stft`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import signal
     >>> t = jnp.arange(256) / 256.0
     >>> x, y = jnp.sin(2 * jnp.pi * 32 * t), jnp.cos(2 * jnp.pi * 32 * t)
     >>> f, p = signal.csd(x, y, fs=256.0, nperseg=64)
@@ -114,8 +110,6 @@ def welch(
 ) -> tuple[Value, Value]:
     """(frequencies, P): the power spectral density of x by Welch's method. Arguments as for `csd`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import signal
     >>> x = jnp.sin(2 * jnp.pi * 32 * jnp.arange(256) / 256.0)
     >>> f, p = signal.welch(x, fs=256.0, nperseg=64)
     >>> f[jnp.argmax(p)], p.shape
@@ -140,8 +134,6 @@ def istft(
 
     boundary: whether the signal was extended. The times are, as in SciPy, as many as x has elements in dimension 0.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import signal
     >>> x = jnp.sin(jnp.arange(64.0))
     >>> f, t, z = signal.stft(x, nperseg=16)
     >>> _, y = signal.istft(z, nperseg=16)

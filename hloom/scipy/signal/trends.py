@@ -21,8 +21,6 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, 
 
     type: "linear" subtracts the straight line that fits best, "constant" the mean. bp: where further lines begin.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import signal
     >>> signal.detrend(jnp.array([1.0, 3.0, 5.0, 8.0]), type="constant")
     Array([-3.25, -1.25,  0.75,  3.75], dtype=float32)
     >>> signal.detrend(2.0 * jnp.arange(4.0) + 7.0).round(3) + 0.0

@@ -28,8 +28,6 @@ def i0e(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.i0e(jnp.array([0.0, 1.0, 1000.0])).round(3)
     Array([1.   , 0.466, 0.013], dtype=float32)
     """
@@ -42,8 +40,6 @@ def i0(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.i0(jnp.array([0.0, 1.0])).round(3)
     Array([1.   , 1.266], dtype=float32)
     """
@@ -57,8 +53,6 @@ def i1e(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.i1e(jnp.array([0.0, 1.0, 1000.0])).round(3)
     Array([0.   , 0.208, 0.013], dtype=float32)
     """
@@ -71,8 +65,6 @@ def i1(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.i1(jnp.array([0.0, 1.0])).round(3)
     Array([0.   , 0.565], dtype=float32)
     """
@@ -103,8 +95,6 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Value:
     n_iter: the order at which the recurrence begins in JAX, which limits |z| there. Here it begins high enough for
       every element; NaN for |z| > 100,000.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.bessel_jn(jnp.array([0.0, 1.0]), v=1).round(3)
     Array([[1.   , 0.765],
            [0.   , 0.44 ]], dtype=float32)

@@ -32,8 +32,6 @@ def erf(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.erf(jnp.array([0.0, 1.0])).round(3)
     Array([0.   , 0.843], dtype=float32)
     """
@@ -46,8 +44,6 @@ def erfc(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.erfc(jnp.array([0.0, 1.0])).round(3)
     Array([1.   , 0.157], dtype=float32)
     """
@@ -60,8 +56,6 @@ def erfinv(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.erfinv(special.erf(jnp.array([0.0, 0.5]))).round(3)
     Array([0. , 0.5], dtype=float32)
     """
@@ -74,8 +68,6 @@ def erfcinv(y: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.erfcinv(jnp.array([1e-30, 0.5, 1.0, 2.0])).round(3)
     Array([8.149, 0.477, 0.   ,  -inf], dtype=float32)
     """
@@ -125,8 +117,6 @@ def erfcx(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.erfcx(jnp.array([0.0, 1.0, 100.0])).round(3)
     Array([1.   , 0.428, 0.006], dtype=float32)
     """
@@ -187,8 +177,6 @@ def dawsn(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.dawsn(jnp.array([0.0, 1.0, 10.0])).round(3)
     Array([0.   , 0.538, 0.05 ], dtype=float32)
     """
@@ -286,8 +274,6 @@ def wofz(z: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.wofz(jnp.array([0.0, 1.0])).round(3)
     Array([1.   +0.j   , 0.368+0.607j], dtype=complex64)
     """
@@ -369,8 +355,6 @@ def fresnel(x: ArrayLike) -> tuple[Value, Value]:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> s, c = special.fresnel(jnp.array([0.0, 1.0]))
     >>> s.round(3), c.round(3)
     (Array([0.   , 0.438], dtype=float32), Array([0.  , 0.78], dtype=float32))
@@ -386,8 +370,6 @@ def fresnel(x: ArrayLike) -> tuple[Value, Value]:
 def ndtr(x: ArrayLike) -> Value:
     """The normal distribution function. All real dtypes, where JAX takes float32 and float64.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.ndtr(jnp.array([-1.0, 0.0, 1.96])).round(3)
     Array([0.159, 0.5  , 0.975], dtype=float32)
     """
@@ -432,8 +414,6 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Value:
 
     series_order: the terms of an asymptotic series in JAX; here the result is right to the last places without it.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.log_ndtr(jnp.array([-10.0, 0.0])).round(2)
     Array([-53.23,  -0.69], dtype=float32)
     """
@@ -477,8 +457,6 @@ _ndtri: ElementwiseFunction = ElementwiseFunction(
 def ndtri(p: ArrayLike) -> Value:
     """The inverse of ndtr; infinite at 0 and 1, NaN outside. All real dtypes, where JAX takes float32 and float64.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.ndtri(jnp.array([0.025, 0.5, 0.975])).round(2)
     Array([-1.96,  0.  ,  1.96], dtype=float32)
     """
@@ -534,8 +512,6 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.owens_t(0.0, jnp.array([0.0, 1.0]))
     Array([0.   , 0.125], dtype=float32)
     """

@@ -98,8 +98,6 @@ def expn(n: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.expn(2, jnp.array([0.0, 1.0])).round(3)
     Array([1.   , 0.148], dtype=float32)
     """
@@ -113,8 +111,6 @@ def exp1(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.exp1(jnp.array([0.0, 1.0])).round(3)
     Array([  inf, 0.219], dtype=float32)
     """
@@ -165,8 +161,6 @@ def expi(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.expi(jnp.array([0.0, 1.0])).round(3)
     Array([ -inf, 1.895], dtype=float32)
     """
@@ -221,8 +215,6 @@ def sici(x: ArrayLike) -> tuple[Value, Value]:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> si, ci = special.sici(jnp.array([1.0, 1000.0]))
     >>> si.round(3), ci.round(3)
     (Array([0.946, 1.57 ], dtype=float32), Array([0.337, 0.001], dtype=float32))
@@ -274,8 +266,6 @@ def spence(x: ArrayLike) -> Value:
     """The integral of log(t) / (1 - t) from 1 to x: the dilogarithm of 1 - x. NaN for x < 0; all real dtypes, where JAX
     takes float32 and float64.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.spence(jnp.array([0.0, 2.0])).round(3)
     Array([ 1.645, -0.822], dtype=float32)
     """

@@ -41,8 +41,6 @@ def gammaln(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.gammaln(jnp.array([1.0, 5.0, 100.0])).round(2)
     Array([  0.  ,   3.18, 359.13], dtype=float32)
     """
@@ -55,8 +53,6 @@ def digamma(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.digamma(jnp.array([1.0, 2.0])).round(3)
     Array([-0.577,  0.423], dtype=float32)
     """
@@ -69,8 +65,6 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.gammainc(2.0, jnp.array([0.0, 1.0, 5.0])).round(3)
     Array([0.   , 0.264, 0.96 ], dtype=float32)
     """
@@ -83,8 +77,6 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.gammaincc(2.0, jnp.array([0.0, 1.0, 5.0])).round(3)
     Array([1.   , 0.736, 0.04 ], dtype=float32)
     """
@@ -97,8 +89,6 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.betainc(2.0, 2.0, jnp.array([0.0, 0.5, 1.0])).round(3)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
@@ -114,8 +104,6 @@ def gammasgn(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.gammasgn(jnp.array([2.5, -0.5, -1.5]))
     Array([ 1., -1.,  1.], dtype=float32)
     """
@@ -166,8 +154,6 @@ def gamma(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.gamma(jnp.array([5.0, 0.5, -0.5])).round(3)
     Array([24.   ,  1.772, -3.545], dtype=float32)
     """
@@ -186,8 +172,6 @@ def loggamma(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.loggamma(jnp.array([5.0, -0.5])).round(3)
     Array([3.178,   nan], dtype=float32)
     >>> special.loggamma(jnp.array([1j])).round(3)
@@ -352,8 +336,6 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.betaln(2.0, jnp.array([1.0, 3.0])).round(3)
     Array([-0.693, -2.485], dtype=float32)
     """
@@ -425,8 +407,6 @@ def beta(a: ArrayLike, b: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.beta(2.0, jnp.array([1.0, 3.0])).round(4)
     Array([0.5   , 0.0833], dtype=float32)
     """
@@ -449,8 +429,6 @@ def factorial(n: ArrayLike, exact: bool = False) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.factorial(jnp.arange(5)).round(3)
     Array([ 1.,  1.,  2.,  6., 24.], dtype=float32)
     """
@@ -493,8 +471,6 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.comb(5, jnp.arange(6)).round(3)
     Array([ 1.,  5., 10., 10.,  5.,  1.], dtype=float32)
     >>> special.comb(5, 2, repetition=True).round(3)
@@ -513,8 +489,6 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.multigammaln(jnp.array([2.0, 3.0]), 2).round(3)
     Array([0.452, 1.55 ], dtype=float32)
     """
@@ -586,8 +560,6 @@ def poch(z: ArrayLike, m: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.poch(jnp.array([1.0, 2.0]), 3.0).round(3)
     Array([ 6., 24.], dtype=float32)
     """
@@ -604,8 +576,6 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.polygamma(1, jnp.array([1.0, 2.0])).round(3)
     Array([1.645, 0.645], dtype=float32)
     """
@@ -657,8 +627,6 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.zeta(jnp.array([2.0, 4.0]), 1.0).round(3)
     Array([1.645, 1.082], dtype=float32)
     """

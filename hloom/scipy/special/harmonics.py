@@ -33,8 +33,6 @@ def sph_harm_y(
     n_max: the largest degree, an integer that is not traced; without it the largest of n, which then is not traced.
     diff_n: NotImplementedError unless it is None, as in JAX.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.sph_harm_y(jnp.array([0, 1]), jnp.array([0, 0]), 0.0, 0.0).round(3)
     Array([0.282+0.j, 0.489+0.j], dtype=complex64)
     """

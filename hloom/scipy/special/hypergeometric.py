@@ -130,8 +130,6 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.hyp1f1(1.0, 1.0, jnp.array([0.0, 1.0])).round(3)  # exp(x)
     Array([1.   , 2.718], dtype=float32)
     """
@@ -257,8 +255,6 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.hyp2f1(1.0, 1.0, 2.0, jnp.array([0.0, 0.5])).round(3)  # -log(1 - x) / x
     Array([1.   , 1.386], dtype=float32)
     """

@@ -22,8 +22,6 @@ from .promoting import real
 def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Value:
     """exp(x) / sum(exp(x)) over `axis`, all axes if it is None.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.softmax(jnp.array([0.0, 0.0, 1000.0]))
     Array([0., 0., 1.], dtype=float32)
     """
@@ -34,8 +32,6 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Value:
 def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Value:
     """log(softmax(x)) over `axis`, all axes if it is None.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.log_softmax(jnp.array([0.0, 0.0, -200.0])).round(3)
     Array([  -0.693,   -0.693, -200.693], dtype=float32)
     """
@@ -48,8 +44,6 @@ def expit(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.expit(jnp.array([-100.0, 0.0, 2.0])).round(3)
     Array([0.   , 0.5  , 0.881], dtype=float32)
     """
@@ -62,8 +56,6 @@ def logit(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.logit(jnp.array([0.0, 0.5, 0.75])).round(3)
     Array([ -inf, 0.   , 1.099], dtype=float32)
     """
@@ -95,8 +87,6 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.xlogy(jnp.array([0.0, 2.0]), jnp.array([0.0, 2.0])).round(3)
     Array([0.   , 1.386], dtype=float32)
     """
@@ -125,8 +115,6 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 1.0])).round(3)
     Array([0.   , 1.386], dtype=float32)
     """
@@ -158,8 +146,6 @@ def entr(x: ArrayLike) -> Value:
 
     Element by element; integers become floats (float32 by default), and the shape remains.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.entr(jnp.array([0.25, 0.25, 0.5])).sum().round(3)  # an entropy
     Array(1.04, dtype=float32)
     """
@@ -173,8 +159,6 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> p, q = jnp.array([0.5, 0.5, 0.0]), jnp.array([0.25, 0.5, 0.25])
     >>> special.rel_entr(p, q).round(3), special.rel_entr(p, q).sum().round(3)
     (Array([0.347, 0.   , 0.   ], dtype=float32), Array(0.347, dtype=float32))
@@ -224,8 +208,6 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.kl_div(jnp.array([0.0, 1.0, 2.0]), 1.0).round(3)
     Array([1.   , 0.   , 0.386], dtype=float32)
     """
@@ -240,8 +222,6 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.boxcox(jnp.array([1.0, 4.0]), 0.5)
     Array([0., 2.], dtype=float32)
     """
@@ -255,8 +235,6 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Value:
 
     Element by element: the arguments broadcast, and are promoted to one floating-point dtype.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import special
     >>> special.boxcox1p(jnp.array([0.0, 3.0]), 0.5)
     Array([0., 2.], dtype=float32)
     """

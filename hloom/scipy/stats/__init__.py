@@ -5,4 +5,4 @@ Distributions are loaded when they are first used.
 
 from ...namespaces import publish as _publish
 
-_publish(__name__)
+_publish(__name__, examples=("from hloom import numpy as jnp", "from hloom.scipy import stats"))

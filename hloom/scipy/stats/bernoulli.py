@@ -31,8 +31,6 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.bernoulli.logpmf(jnp.array([0, 1, 2]), 0.25).round(3)
     Array([-0.288, -1.386,   -inf], dtype=float32)
     """
@@ -48,8 +46,6 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.bernoulli.cdf(jnp.array([0, 1, 2]), 0.25).round(3)
     Array([0.75, 1.  , 1.  ], dtype=float32)
     """
@@ -64,8 +60,6 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.bernoulli.ppf(jnp.array([0.5, 0.9]), 0.25).round(3)
     Array([0., 1.], dtype=float32)
     """

@@ -45,8 +45,6 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.beta.logpdf(jnp.array([0.2, 0.6, 1.5]), 2.0, 3.0).round(3)
     Array([0.429, 0.141,  -inf], dtype=float32)
     """

@@ -34,8 +34,6 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.betabinom.logpmf(jnp.array([0, 2, 5]), 4, 2.0, 3.0).round(3)
     Array([-1.54 , -1.358,   -inf], dtype=float32)
     """

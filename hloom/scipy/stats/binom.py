@@ -28,8 +28,6 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Valu
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.binom.logpmf(jnp.array([0, 2, 5]), 4, 0.25).round(3)
     Array([-1.151, -1.556,   -inf], dtype=float32)
     """

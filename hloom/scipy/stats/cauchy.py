@@ -48,8 +48,6 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.cauchy.logpdf(jnp.array([-1.0, 0.0, 3.0])).round(3)
     Array([-1.838, -1.145, -3.447], dtype=float32)
     """

@@ -32,8 +32,6 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.chi2.logpdf(jnp.array([-1.0, 1.0, 4.0]), 3.0).round(3)
     Array([  -inf, -1.419, -2.226], dtype=float32)
     """

@@ -29,8 +29,6 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Value:
 
     alpha: a vector of parameters. x may lack its last row, which follows from the others.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.dirichlet.logpdf(jnp.array([0.25, 0.75]), jnp.array([2.0, 2.0])).round(3)
     Array(0.118, dtype=float32)
     """
@@ -54,8 +52,6 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Value:
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Value:
     """The density at the points x[:, ...]; 0 outside of the simplex. Arguments as for `logpdf`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.dirichlet.pdf(jnp.array([0.25, 0.75]), jnp.array([2.0, 2.0])).round(3)
     Array(1.125, dtype=float32)
     """

@@ -31,8 +31,6 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.expon.logpdf(jnp.array([-1.0, 1.0, 4.0])).round(3)
     Array([-inf,  -1.,  -4.], dtype=float32)
     """

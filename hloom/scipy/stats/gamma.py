@@ -29,8 +29,6 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.gamma.logpdf(jnp.array([-1.0, 1.0, 4.0]), 2.0).round(3)
     Array([  -inf, -1.   , -2.614], dtype=float32)
     """

@@ -44,8 +44,6 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.gennorm.logpdf(jnp.array([-1.0, 0.0, 2.0]), 1.5).round(3)
     Array([-1.591, -0.591, -3.419], dtype=float32)
     """

@@ -28,8 +28,6 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.geom.logpmf(jnp.array([0, 1, 2]), 0.5).round(3)
     Array([  -inf, -0.693, -1.386], dtype=float32)
     """

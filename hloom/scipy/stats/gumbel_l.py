@@ -29,8 +29,6 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.gumbel_l.logpdf(jnp.array([-2.0, 0.0, 1.0])).round(3)
     Array([-2.135, -1.   , -1.718], dtype=float32)
     """

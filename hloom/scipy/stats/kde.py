@@ -29,8 +29,6 @@ class gaussian_kde:
         the sample's standard deviation is multiplied.
       weights: of the points, n numbers.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> density = stats.gaussian_kde(jnp.array([0.0, 1.0, 1.5, 4.0]))
     >>> density(jnp.array([1.0, 10.0])).round(3)
     Array([0.211, 0.   ], dtype=float32)

@@ -26,8 +26,6 @@ def _log_mass(counts: Any, total: Any, chances: Any) -> Any:
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Value:
     """The logarithm of the probability of the counts x[..., :], integers; -inf unless they are n in sum.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.5, 0.5])).round(3)
     Array(-0.981, dtype=float32)
     """
@@ -45,8 +43,6 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Value:
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Value:
     """The probability of the counts x[..., :], integers; 0 unless they are n in sum.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.multinomial.pmf(jnp.array([1, 2]), 3, jnp.array([0.5, 0.5])).round(3)
     Array(0.375, dtype=float32)
     """

@@ -23,8 +23,6 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
       broadcast.
     allow_singular: NotImplementedError unless it is None, as in JAX. The matrix must be positive definite.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> mean, cov = jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]])
     >>> stats.multivariate_normal.logpdf(jnp.array([[0.0, 0.0], [1.0, 1.0]]), mean, cov).round(3)
     Array([-2.118, -2.689], dtype=float32)
@@ -63,8 +61,6 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Value:
     """The density at the vectors x[..., :]. Arguments as for `logpdf`.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> mean, cov = jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]])
     >>> stats.multivariate_normal.pdf(jnp.array([[0.0, 0.0], [1.0, 1.0]]), mean, cov).round(3)
     Array([0.12 , 0.068], dtype=float32)

@@ -27,8 +27,6 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Valu
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.nbinom.logpmf(jnp.array([0, 1, 2]), 2, 0.6).round(3)
     Array([-1.022, -1.245, -1.756], dtype=float32)
     """

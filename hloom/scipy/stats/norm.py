@@ -33,8 +33,6 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.norm.logpdf(jnp.array([-1.0, 0.0, 2.0])).round(3)
     Array([-1.419, -0.919, -2.919], dtype=float32)
     """

@@ -33,8 +33,6 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.pareto.logpdf(jnp.array([0.5, 1.5, 4.0]), 3.0).round(3)
     Array([  -inf, -0.523, -4.447], dtype=float32)
     """

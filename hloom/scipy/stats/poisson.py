@@ -32,8 +32,6 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.poisson.logpmf(jnp.array([0, 2, 4]), 2.0).round(3)
     Array([-2.   , -1.307, -2.405], dtype=float32)
     """
@@ -49,8 +47,6 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.poisson.cdf(jnp.array([0, 2, 4]), 2.0).round(3)
     Array([0.135, 0.677, 0.947], dtype=float32)
     """
@@ -69,8 +65,6 @@ _SUMMED = 250
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Value:
     """The entropy in nats: a sum for mu below 100, else its expansion in 1 / mu.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.poisson.entropy(jnp.array([1.0, 100.0])).round(3)
     Array([1.305, 3.721], dtype=float32)
     """

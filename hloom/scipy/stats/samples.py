@@ -58,8 +58,6 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
     Of equally frequent elements it is the smallest. The axis None means all elements. NaN is no element like another:
     each counts once. nan_policy: "propagate"; NotImplementedError for "omit" and "raise", as in JAX.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.mode(jnp.array([[1, 5], [1, 7], [3, 7]]))
     ModeResult(mode=Array([1, 7], dtype=int32), count=Array([2, 2], dtype=int32))
     """
@@ -92,8 +90,6 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, 
     method: the rank of equal elements: "average", "min" or "max" of their ranks; "dense": as "min", but the next rank
       is one higher; "ordinal": different ranks in the order of the elements.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.rankdata(jnp.array([10.0, 30.0, 10.0, 20.0]))
     Array([1.5, 4. , 1.5, 3. ], dtype=float32)
     >>> stats.rankdata(jnp.array([10.0, 30.0, 10.0, 20.0]), method="dense")
@@ -131,8 +127,6 @@ def sem(
     ddof: the number that is subtracted from the number of elements in the variance.
     nan_policy: "propagate", or "omit" for the elements that are not NaN.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.sem(jnp.array([1.0, 3.0, 5.0, 7.0])).round(3)
     Array(1.291, dtype=float32)
     """

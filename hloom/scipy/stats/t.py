@@ -38,8 +38,6 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.t.logpdf(jnp.array([-1.0, 0.0, 2.0]), 4.0).round(3)
     Array([-1.539, -0.981, -2.714], dtype=float32)
     """

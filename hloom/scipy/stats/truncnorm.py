@@ -78,8 +78,6 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.truncnorm.logpdf(jnp.array([-2.0, 0.0, 0.5]), -1.0, 1.0).round(3)
     Array([  -inf, -0.537, -0.662], dtype=float32)
     """

@@ -28,8 +28,6 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.uniform.logpdf(jnp.array([-0.5, 0.25, 2.0])).round(3)
     Array([-inf,   0., -inf], dtype=float32)
     """

@@ -29,8 +29,6 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.vonmises.logpdf(jnp.array([0.0, 1.0, 3.0]), 2.0).round(3)
     Array([-0.662, -1.581, -4.642], dtype=float32)
     """

@@ -37,8 +37,6 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Value:
 
     The arguments broadcast and become floating-point numbers of one dtype, which the result has too.
 
-    >>> from hloom import numpy as jnp
-    >>> from hloom.scipy import stats
     >>> stats.wrapcauchy.logpdf(jnp.array([0.0, 1.0, 3.0]), 0.5).round(3)
     Array([-0.739, -1.783, -2.932], dtype=float32)
     """
