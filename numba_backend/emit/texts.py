@@ -239,9 +239,8 @@ class _Complex(Substitution):
     def __init__(self) -> None:
         super().__init__({}, {}, lambda name: name)
 
-    def expression(self, e: Expr) -> Expr:
-        e = super().expression(e)
-        match e:
+    def _made(self, e: Expr, parts: tuple[Expr, ...]) -> Expr:
+        match e := super()._made(e, parts):
             case Call(function=function, arguments=(value,)) if function in _PARTS and value.type not in _PARTS:
                 return _whole(value, function)
             case Unary(op="-") if e.type in _PARTS:

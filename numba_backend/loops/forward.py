@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from operator import is_
 
 from .expressions import Binary, Call, Expr, Name, Number, plus
+from .rewrite import rewritten, with_new_parts
 from .statements import (
     Assign,
     Augment,
@@ -119,17 +119,17 @@ class _Forward:
         return None
 
     def _wide(self, e: Expr) -> Expr:
-        if isinstance(e, Call) and e.function == "int64":
-            known = self._value(e.arguments[0])
-            if known is not None:
-                return known
-        parts = e.parts
-        if not parts:
-            return e
-        new = tuple([self._wide(p) for p in parts])
-        if isinstance(e, Binary) and e.op == "+" and e.type == "int64":
-            return plus(*new)
-        return e if all(map(is_, new, parts)) else e.with_parts(new)
+        return rewritten(e, self._widened, _index_sum)
+
+    def _widened(self, e: Expr) -> Expr | None:
+        return self._value(e.arguments[0]) if isinstance(e, Call) and e.function == "int64" else None
+
+
+def _index_sum(e: Expr, parts: tuple[Expr, ...]) -> Expr:
+    """The operation on other operands, a sum without zeros."""
+    if isinstance(e, Binary) and e.op == "+" and e.type == "int64":
+        return plus(*parts)
+    return with_new_parts(e, parts)
 
 
 def assigned(block: Block) -> Iterator[str]:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, Unary, all_of, is_number
+from .rewrite import rewritten, with_new_parts
 from .statements import (
     Assign,
     Augment,
@@ -202,16 +203,16 @@ class _Moved:
         before: Block = []
         names: dict[str, Name] = {}
 
-        def hoisted(e: Expr) -> Expr:
-            if isinstance(e, Load) and not self._varies(e):
-                name = names.get(e.text)
-                if name is None:
-                    name = names[e.text] = Name(f"same{len(names)}", e.type)
-                    before.append(Assign((name,), (e,)))
-                return name
-            return e.with_parts(tuple(map(hoisted, e.parts))) if e.parts else e
+        def hoisted(e: Expr) -> Expr | None:
+            if not isinstance(e, Load) or self._varies(e):
+                return None
+            name = names.get(e.text)
+            if name is None:
+                name = names[e.text] = Name(f"same{len(names)}", e.type)
+                before.append(Assign((name,), (e,)))
+            return name
 
-        run = [_with_values(statement, hoisted) for statement in run]
+        run = [_with_values(statement, lambda e: rewritten(e, hoisted)) for statement in run]
         return [*before, For(self._loop.variable, self._start, self._stop, 1, run)]
 
     def _for(self, loop: For, mask: list[Expr]) -> For:
@@ -274,19 +275,24 @@ class _Kept:
         return _with_values(statement, self._value)
 
     def _value(self, e: Expr) -> Expr:
-        if isinstance(e, Name) and e.name in self._arrays:
-            array = self._arrays[e.name]
-            now = array[self._variable] if array.type.endswith("*") else array
-            return now.ne(_cast(Number(0), now.type)) if e.name in self._conditions else now
-        if not e.parts:
-            return e
-        parts = tuple(map(self._value, e.parts))
-        changed = [new.type for new, old in zip(parts, e.parts, strict=True) if new.type != old.type]
-        if changed and isinstance(e, Binary):
-            parts = tuple([_cast(part, changed[0]) for part in parts])
-        elif changed and isinstance(e, Call) and e.function == "select":
-            parts = parts[0], *[_cast(part, changed[0]) for part in parts[1:]]
-        return e.with_parts(parts)
+        return rewritten(e, self._element, _of_one_type)
+
+    def _element(self, e: Expr) -> Expr | None:
+        if not isinstance(e, Name) or e.name not in self._arrays:
+            return None
+        array = self._arrays[e.name]
+        now = array[self._variable] if array.type.endswith("*") else array
+        return now.ne(_cast(Number(0), now.type)) if e.name in self._conditions else now
+
+
+def _of_one_type(e: Expr, parts: tuple[Expr, ...]) -> Expr:
+    """The operation on other operands, all of the type that one of them has now."""
+    changed = [new.type for new, old in zip(parts, e.parts, strict=True) if new.type != old.type]
+    if changed and isinstance(e, Binary):
+        parts = tuple([_cast(part, changed[0]) for part in parts])
+    elif changed and isinstance(e, Call) and e.function == "select":
+        parts = parts[0], *[_cast(part, changed[0]) for part in parts[1:]]
+    return with_new_parts(e, parts)
 
 
 def _cast(e: Expr, type_: str) -> Expr:

@@ -11,11 +11,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from .expressions import ZERO, Binary, Call, Expr, Load, Name, Number, all_of
 from .inward import between
-from .rewrite import Substitution
+from .rewrite import Substitution, rewritten
 from .statements import Assign, Block, For, If, LocalArray, Statement, Store, names_of, walk, with_blocks
 
 
@@ -32,48 +33,63 @@ class Unroll:
             if isinstance(statement, For) and statement.variable.name == self.variable:
                 once = Counter(t.name for s in walk(statement.body) if isinstance(s, Assign) for t in s.targets)
                 known = frozenset(name for name, times in once.items() if times == 1)
-                result.append(replace(statement, body=_unrolled(statement.body, known)))
+                result.append(replace(statement, body=_Unrolled({}, known).block(statement.body)))
             else:
                 result.append(with_blocks(statement, self.applied))
         return result
 
 
-def _unrolled(block: Block, once: frozenset[str]) -> Block:
-    """`once`: names that are assigned to in one place. If the value is a number, the number replaces the name."""
-    result: Block = []
-    known: dict[str, Expr] = {}
-    for statement in block:
-        (statement,) = Substitution(known, {}, lambda name: name).block([statement])
-        match statement:
-            case Assign(targets=(Name(name=name),), values=(Number(value=int()) as number,)) if name in once:
-                known[name] = number
-                continue
-        bounds = _bounds(statement) if isinstance(statement, For) else None
-        if not isinstance(statement, For) or bounds is None:
-            result.append(with_blocks(statement, lambda inner: _unrolled(inner, once)))
-            continue
-        (first, at_least), (last, below) = bounds
-        for value in range(first, last, statement.step):
-            counter = Number(value)
-            change = Substitution({statement.variable.name: counter}, {}, lambda name: name)
-            body = _unrolled(change.block(statement.body), once)
-            own = between(counter, at_least, below)
+class _Unrolled(Substitution):
+    """Unrolls loops while it writes their statements, so that each expression is folded once."""
+
+    def __init__(self, known: Mapping[str, Expr], once: frozenset[str]) -> None:
+        """`once`: names that are assigned to in one place. If the value is a number, the number replaces the name."""
+        super().__init__(known, {}, lambda name: name)
+        self._once = once
+
+    def block(self, block: Block) -> Block:
+        """The statements without loops; the numbers that names of the block stand for are known in it only."""
+        inside = _Unrolled(self._values, self._once)
+        return [new for statement in block for new in inside._written(statement)]
+
+    def _written(self, statement: Statement) -> Block:
+        if isinstance(statement, For):
+            bounds = _bounds(self.expression(statement.start or ZERO), self.expression(statement.stop))
+            if bounds is not None:
+                return self._iterations(statement, *bounds)
+        match new := self._statement(statement):
+            case Assign(targets=(Name(name=name),), values=(Number(value=int()) as number,)) if name in self._once:
+                self._values[name] = number
+                return []
+        return [new]
+
+    def _iterations(self, loop: For, start: _Bound, stop: _Bound) -> Block:
+        result: Block = []
+        for value in range(start[0], stop[0], loop.step):
+            counter = self._values[loop.variable.name] = Number(value)
+            own = between(counter, start[1], stop[1])
+            body = self.block(loop.body)
             result += [If([(all_of(own), body)])] if own else body
-    return result
+        self._values.pop(loop.variable.name, None)
+        return result
 
 
-def _bounds(loop: For) -> list[tuple[int, Expr | None]] | None:
+_Bound = tuple[int, Expr | None]
+
+
+def _bounds(start: Expr, stop: Expr) -> tuple[_Bound, _Bound] | None:
     """The bounds of a loop that are in the text: of ``range(maximum(1, x), minimum(4, y))`` 1 and 4, beside x and y."""
-    found: list[tuple[int, Expr | None]] = []
-    for bound, of in ((loop.start or ZERO, "maximum"), (loop.stop, "minimum")):
-        match bound:
-            case Number(value=int() as number):
-                found.append((number, None))
-            case Call(function=function, arguments=(Number(value=int() as number), other)) if function == of:
-                found.append((number, other))
-            case _:
-                return None
-    return found
+    first, last = _bound(start, "maximum"), _bound(stop, "minimum")
+    return None if first is None or last is None else (first, last)
+
+
+def _bound(bound: Expr, of: str) -> _Bound | None:
+    match bound:
+        case Number(value=int() as number):
+            return number, None
+        case Call(function=function, arguments=(Number(value=int() as number), other)) if function == of:
+            return number, other
+    return None
 
 
 @dataclass(frozen=True)
@@ -151,11 +167,14 @@ class _InRegisters:
         return self._names.setdefault((pointer.name, number), Name(name, pointer.type[:-1]))
 
     def _value(self, e: Expr) -> Expr:
-        if isinstance(e, Load):
-            number = self._number(e.pointer, e.index)
-            if number is not None:
-                if (e.pointer.name, number) not in self._names:
-                    name = self._name(e.pointer, number)
-                    self._loaded.append(Assign((name,), (e.pointer[self._index(number)],)))
-                return self._name(e.pointer, number)
-        return e.with_parts(tuple(map(self._value, e.parts))) if e.parts else e
+        return rewritten(e, self._register)
+
+    def _register(self, e: Expr) -> Expr | None:
+        number = self._number(e.pointer, e.index) if isinstance(e, Load) else None
+        if number is None:
+            return None
+        assert isinstance(e, Load)
+        if (e.pointer.name, number) not in self._names:
+            name = self._name(e.pointer, number)
+            self._loaded.append(Assign((name,), (e.pointer[self._index(number)],)))
+        return self._name(e.pointer, number)

@@ -34,6 +34,22 @@ Storer = Callable[[Expr, Expr], Statement]
 """Gives the statement that replaces a store, for the new index and the new value."""
 
 
+def with_new_parts(e: Expr, parts: tuple[Expr, ...]) -> Expr:
+    """The operation on other operands; itself if they are the same objects."""
+    return e if all(map(operator.is_, parts, e.parts)) else e.with_parts(parts)
+
+
+def rewritten(
+    e: Expr, change: Callable[[Expr], Expr | None], made: Callable[[Expr, tuple[Expr, ...]], Expr] = with_new_parts
+) -> Expr:
+    """The expression with others in the places of those for which `change` gives one, from the whole to its parts.
+    `made` gives the operation on changed operands."""
+    found = change(e)
+    if found is not None:
+        return found
+    return made(e, tuple([rewritten(part, change, made) for part in e.parts])) if e.parts else e
+
+
 class Substitution:
     """How the names of one program appear in another.
 
@@ -54,26 +70,24 @@ class Substitution:
 
     def expression(self, e: Expr) -> Expr:
         """The expression with the names of the other program."""
+        return rewritten(e, self._replacement, self._made)
+
+    def _replacement(self, e: Expr) -> Expr | None:
         if isinstance(e, Name):
             return self._values.get(e.name) or self._name(e)
-        if isinstance(e, Load):
-            memory = self._memories.get(e.pointer.name)
-            index = self.expression(e.index)
-            if memory is not None:
-                return memory[0](index)
-            return Load(self._name(e.pointer), index)
-        parts = e.parts
-        if not parts:
-            return e
-        new = tuple([self.expression(p) for p in parts])
-        known = _known(e, new)
+        if isinstance(e, Load) and (memory := self._memories.get(e.pointer.name)) is not None:
+            return memory[0](self.expression(e.index))
+        return None
+
+    def _made(self, e: Expr, parts: tuple[Expr, ...]) -> Expr:
+        """The operation on other operands, without neutral terms and factors; a literal if they are literals."""
+        known = _known(e, parts)
         if known is not None:
             return known
-        if all(map(operator.is_, new, parts)):
-            return e
-        if type(e) is Binary and e.op in _INDEX and e.type == "int64":
-            return _INDEX[e.op](*new)
-        return e.with_parts(new)
+        new = with_new_parts(e, parts)
+        if new is not e and type(e) is Binary and e.op in _INDEX and e.type == "int64":
+            return _INDEX[e.op](*parts)
+        return new
 
     def _name(self, name: Name) -> Name:
         """The new name of a variable."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from .expressions import Call, Expr, Load, Name, Number
+from .rewrite import rewritten
 from .statements import Assign, Block, Comment, For, LocalArray, Statement, Store, expressions_of
 from .typing import pointer_to
 
@@ -153,11 +154,8 @@ class _Versions:
                 raise TypeError(type(statement))
 
     def _reading(self, e: Expr) -> Expr:
-        if not self._now:
-            return e
-        if isinstance(e, Name):
-            return self._now[e.name][1] if e.name in self._now else e
-        return e.with_parts(tuple([self._reading(p) for p in e.parts])) if e.parts else e
+        now = self._now
+        return rewritten(e, lambda p: now[p.name][1] if isinstance(p, Name) and p.name in now else None)
 
     def at_the_end(self) -> Block:
         """The last values, for later statements."""
@@ -225,9 +223,12 @@ def _finished_statement(statement: Statement) -> Block:
 
 
 def _finished(e: Expr) -> Expr:
-    if isinstance(e, _Waiting):
-        return e.result or Call(e.function, tuple([_finished(a) for a in e.arguments]))
-    return e.with_parts(tuple([_finished(p) for p in e.parts])) if e.parts else e
+    def result(part: Expr) -> Expr | None:
+        if not isinstance(part, _Waiting):
+            return None
+        return part.result or Call(part.function, tuple([_finished(a) for a in part.arguments]))
+
+    return rewritten(e, result)
 
 
 def _loop(calls: list[_Waiting], fresh: Callable[[str], str]) -> Block:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..loops.expressions import ONE, ZERO, Binary, Call, Expr, Name, call
+from ..loops.rewrite import rewritten
 from ..loops.typing import pointee
 from ..loops.writer import cast
 
@@ -130,6 +131,4 @@ class Algorithm:
 
 def put(e: Expr, values: Mapping[str, Expr]) -> Expr:
     """The expression with other expressions in the places of names."""
-    if isinstance(e, Name):
-        return values.get(e.name, e)
-    return e.with_parts(tuple([put(part, values) for part in e.parts])) if e.parts else e
+    return rewritten(e, lambda part: values.get(part.name) if isinstance(part, Name) else None)
