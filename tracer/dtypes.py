@@ -146,8 +146,8 @@ _MAX_SPECS = 1000
 def requested_dtype(dtype: DTypeLike, function: str) -> DType:
     """`canonical_dtype` of a dtype that the user requests of `function`, and float0, which no array of a program has.
 
-    UserWarning where it is narrowed, or ValueError if the setting jax_explicit_x64_dtypes says so; not for Python's
-    int, float and complex, which mean the default types.
+    UserWarning where it is narrowed; ValueError, or no change, if the setting jax_explicit_x64_dtypes says so. Not for
+    Python's int, float and complex, which mean the default types.
     """
     if isinstance(dtype, np.dtype) and dtype == float0:
         return float0
@@ -155,7 +155,10 @@ def requested_dtype(dtype: DTypeLike, function: str) -> DType:
     if found in _NARROWED and not thread.settings.context.enable_x64 and not any(dtype is t for t in _PYTHON_SCALARS):
         asked = np.dtype(dtype)
         if asked != found:
-            is_error = thread.settings.context.explicit_x64_dtypes == "error"
+            response = thread.settings.context.explicit_x64_dtypes
+            if response == "allow":
+                return asked
+            is_error = response == "error"
             message = (
                 f"Explicitly requested dtype {asked.name} requested in {function} is not available"
                 f"{'' if is_error else f', and will be truncated to dtype {found.name}'}. To have 64-bit dtypes, set "
@@ -267,7 +270,11 @@ def promote(types: Iterable[tuple[DType, bool]]) -> tuple[DType, bool]:
         return next(iter(distinct))
     context = thread.settings.context
     dtype, weak = _promoted(distinct, False) if context.numpy_dtype_promotion != "strict" else _strictly(distinct)
-    return (dtype if context.enable_x64 else _NARROWER.get(dtype, dtype)), weak
+    if context.enable_x64 or dtype not in _NARROWER:
+        return dtype, weak
+    allowed = context.explicit_x64_dtypes == "allow" and not weak
+    is_wide = allowed and any(d in _NARROWER and not soft for d, soft in distinct)
+    return (dtype if is_wide else _NARROWER[dtype]), weak
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:

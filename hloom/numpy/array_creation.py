@@ -85,7 +85,7 @@ def asarray(
     refuse_masked(a)
     data = np.asarray(a)
     _check_dtype(a, data)
-    return array_from_numpy(data if target is None else data.astype(target))
+    return array_from_numpy(data if target is None else data.astype(target), target)
 
 
 def array(
@@ -147,7 +147,7 @@ def _from_sequence(a: Sequence[Any], target: np.dtype[Any] | None) -> Value:
         data = np.array(a)
         _check_dtype(a, data)
         # converted again with the final dtype, so that Python integers that do not fit raise an OverflowError
-        return array_from_numpy(np.array(a, dtypes.canonical_dtype(data.dtype) if target is None else target))
+        return array_from_numpy(np.array(a, dtypes.canonical_dtype(data.dtype) if target is None else target), target)
     except (ValueError, TypeError) as error:
         if isinstance(error, UnsupportedElementTypeError):
             raise
@@ -408,7 +408,7 @@ def arange(
         steps = lax.iota(dtypes.to_inexact(target), len(np.arange(*numbers)))
         moving: Value = lax.convert_element_type(first + steps * distance, target)
         return in_asked_place(moving, device, out_sharding, "arange")
-    return in_asked_place(array_from_numpy(np.arange(*numbers).astype(target)), device, out_sharding, "arange")
+    return in_asked_place(array_from_numpy(np.arange(*numbers).astype(target), target), device, out_sharding, "arange")
 
 
 def _known_number(bound: Any) -> Any:

@@ -71,7 +71,7 @@ def to_dtype(x: Any, dtype: np.dtype[Any], weak: bool) -> Value:
     if isinstance(x, _NUMPY):
         if type(x) is not np.ndarray:
             refuse_masked(x)
-        array = array_from_numpy(np.asarray(x).astype(dtype, copy=False))
+        array = array_from_numpy(np.asarray(x).astype(dtype, copy=False), dtype)
         return array.with_aval(array.aval.with_weak_type(weak)) if weak else array
     if isinstance(x, _NUMBERS):
         # The number must fit its default dtype (OverflowError), but wraps or rounds on the way to another one.

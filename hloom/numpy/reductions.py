@@ -41,7 +41,8 @@ _WIDE_INTEGERS = {"i": np.int64, "u": np.uint64, "b": np.int64}
 
 def wide_integer(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype of sums of integers or truth values: the default one, signed or not."""
-    return dtypes.canonical_dtype(_WIDE_INTEGERS[dtype.kind])
+    default = dtypes.canonical_dtype(_WIDE_INTEGERS[dtype.kind])
+    return dtypes.promote([(default, False), (dtype, False)])[0] if dtype.itemsize == 8 else default
 
 
 @dataclass(frozen=True, slots=True)

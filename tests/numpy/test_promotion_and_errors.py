@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -227,6 +228,38 @@ def test_dtypes_of_64_bits_that_are_asked_for() -> None:
         with pytest.raises(ValueError, match="Explicitly requested dtype float64 requested in zeros is not available"):
             jnp.zeros(2, "float64")
         assert jnp.zeros(2, float).dtype == jnp.float32
+    finally:
+        hloom.config.update("jax_explicit_x64_dtypes", "warn")
+
+
+WIDE: dict[str, tuple[Callable[[], Any], str]] = {
+    "zeros": (lambda: jnp.zeros(2, "float64"), "float64"),
+    "a number": (lambda: jnp.array(1.0, jnp.float64), "float64"),
+    "a list": (lambda: jnp.array([1, 2], jnp.int64), "int64"),
+    "NumPy's data": (lambda: jnp.asarray(np.ones(2), jnp.float64), "float64"),
+    "NumPy's data, without a request": (lambda: jnp.asarray(np.ones(2)), "float32"),
+    "arange": (lambda: jnp.arange(3, dtype="int64"), "int64"),
+    "astype": (lambda: jnp.ones(2).astype("float64"), "float64"),
+    "bits": (lambda: hloom.random.bits(hloom.random.key(0), (2,), "uint64"), "uint64"),
+    "uniform": (lambda: hloom.random.uniform(hloom.random.key(0), (2,), "float64"), "float64"),
+    "normal": (lambda: hloom.random.normal(hloom.random.key(0), (2,), "float64"), "float64"),
+    "a sum with 32 bits": (lambda: jnp.ones(2, "float64") + jnp.ones(2), "float64"),
+    "a sum with a Python number": (lambda: jnp.ones(2, "int64") + 1, "int64"),
+    "a sum with a Python float": (lambda: jnp.ones(2, "int64") + 1.0, "float32"),
+    "a sum with NumPy's number": (lambda: jnp.ones(2, "float64") + np.float64(1), "float64"),
+    "a sum of signed and unsigned": (lambda: jnp.int32(1) + jnp.uint32(1), "int32"),
+    "sum": (lambda: jnp.arange(3, dtype="int64").sum(), "int64"),
+    "a loop": (lambda: hloom.lax.fori_loop(0, 2, lambda i, x: x * 2 + i, jnp.ones(2, "float64")), "float64"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["outside of jit", "jit"])
+@pytest.mark.parametrize("case", WIDE)
+def test_dtypes_of_64_bits_that_are_allowed(case: str, traced: bool) -> None:
+    function, dtype = WIDE[case]
+    hloom.config.update("jax_explicit_x64_dtypes", "allow")
+    try:
+        assert (hloom.jit(function) if traced else function)().dtype == dtype
     finally:
         hloom.config.update("jax_explicit_x64_dtypes", "warn")
 

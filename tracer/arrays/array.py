@@ -746,14 +746,15 @@ def _read_only(array: NDArray) -> NDArray:
     return array
 
 
-def array_from_numpy(value: NDArray | np.generic, *, copy: bool = True) -> Array:
-    """An Array of NumPy data: 64-bit dtypes become 32-bit unless x64 is on; copied unless told otherwise.
+def array_from_numpy(value: NDArray | np.generic, dtype: np.dtype[Any] | None = None, *, copy: bool = True) -> Array:
+    """An Array of NumPy data: without `dtype`, 64-bit dtypes become 32-bit unless x64 is on; copied unless told
+    otherwise.
 
     UnsupportedElementTypeError for strings, objects and other dtypes that HLO lacks.
     """
     if type(value) is not np.ndarray:
         refuse_masked(value)
-    dtype = canonical_dtype(value.dtype)
+    dtype = canonical_dtype(value.dtype) if dtype is None else dtype
     aval = ShapedArray(value.shape, dtype)
     if not copy:
         return Array(aval, _alias(value, dtype))

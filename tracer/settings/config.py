@@ -217,7 +217,7 @@ class Config:
     jax_explicit_x64_dtypes = InContext(
         "warn",
         """The response to a request for a 64-bit dtype while x64 is off: "warn" (it becomes its 32-bit counterpart,
-    with a UserWarning), or "error" (a ValueError).
+    with a UserWarning), "error" (a ValueError), or "allow" (the array has it).
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.config.update("jax_explicit_x64_dtypes", "error")
@@ -227,7 +227,7 @@ class Config:
     ValueError: zeros: Explicitly requested dtype float64 requested in zeros is not available. ...
     >>> hloom.config.update("jax_explicit_x64_dtypes", "warn")
     """,
-        values=("warn", "error"),
+        values=("warn", "error", "allow"),
     )
     jax_error_checking_behavior_nan = InContext(
         "ignore",
