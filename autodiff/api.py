@@ -246,6 +246,8 @@ class LinearizedFunction(Generic[R]):
     """The result of `linearize`: tangents of the arguments in, tangent of the result out."""
 
     _made_by = "linearize"
+    _rest: _Rest | None = None
+    """See `PullbackFunction`."""
 
     def __init__(
         self,
@@ -306,7 +308,7 @@ class LinearizedFunction(Generic[R]):
 
 tree.register_pytree_node(
     LinearizedFunction,
-    lambda f: (f._residuals, _Rest(f)),
+    lambda f: (f._residuals, f._rest or _Rest(f)),
     lambda rest, residuals: rest.with_(_residuals=list(residuals)),
 )
 
@@ -320,7 +322,7 @@ class _Rest:
     def with_(self, **changes: Any) -> Any:
         """The function with other arrays."""
         other = copy.copy(self.function)
-        other.__dict__.update(changes)
+        other.__dict__.update(changes, _rest=self)
         return other
 
 
@@ -386,6 +388,8 @@ class PullbackFunction:
     """The result of `vjp`: the cotangent of the result in, a tuple of the arguments' cotangents out."""
 
     _made_by = "vjp"
+    _rest: _Rest | None = None
+    """The structure from which a jitted function or a transformation made it: all that it makes have the same."""
 
     def __init__(
         self,
@@ -418,7 +422,7 @@ class PullbackFunction:
         ((GradRef(),), Ref(7., dtype=float32))
         """
         other = copy.copy(self)
-        other._targets = targets_of(targets, self._in_tree, self._takes_reference)
+        other._rest, other._targets = None, targets_of(targets, self._in_tree, self._takes_reference)
         return other
 
     @boundary
@@ -455,7 +459,7 @@ def _with_values(rest: _Rest, values: Sequence[Any]) -> PullbackFunction:
 
 tree.register_pytree_node(
     PullbackFunction,
-    lambda f: ([*f._program.residuals.values(), *f._program.constants.values()], _Rest(f)),
+    lambda f: ([*f._program.residuals.values(), *f._program.constants.values()], f._rest or _Rest(f)),
     _with_values,
 )
 
@@ -474,7 +478,7 @@ def _given_cotangent(leaf: Any, aval: ShapedArray, fun: Function) -> Value | Non
             return None
     if got != wanted:
         raise ValueError(
-            f"unexpected type (shape, dtype) of argument to vjp function: got {got}, but expected {wanted} because "
+            f"unexpected JAX type (shape, dtype) of argument to vjp function: got {got}, but expected {wanted} because "
             f"the corresponding output of the differentiated function has type {aval.str_short()}.{at(fun)}"
         )
     return value

@@ -214,7 +214,7 @@ def _with_batch(storage: Value, aval: ShapedArray, size: int, is_batched: bool) 
 
 def _checked(rule: Callable[..., Any], out: Outputs, size: int, answer: Any) -> tuple[list[Value], list[bool]]:
     """The rule's results, as storage, and which are batched."""
-    where = f"the batching rule {function_line(rule)}"
+    where, name = f"the batching rule {function_line(rule)}", getattr(rule, "__name__", str(rule))
     if not isinstance(answer, tuple | list) or len(answer) != 2:
         raise ValueError(
             f"{where} must return a pair (result, which arrays of it are batched), but got {type(answer).__name__}"
@@ -223,13 +223,13 @@ def _checked(rule: Callable[..., Any], out: Outputs, size: int, answer: Any) -> 
     flags, flags_structure = tree.flatten(answer[1])
     if structure != flags_structure:
         raise ValueError(
-            f"structure of output value and output batching must match: {where} returned {tree.shown(structure)} and "
-            f"{tree.shown(flags_structure)}"
+            f"structure of output value and output batching specification returned by custom vmap rule ({name}) do not "
+            f"match: {where} returned {tree.shown(structure)} and {tree.shown(flags_structure)}"
         )
     if structure != out.tree:
         raise ValueError(
-            f"structure of primal outputs must match: {where} returned {tree.shown(structure)}, the function "
-            f"{tree.shown(out.tree)}"
+            f"structure of output returned by custom vmap rule ({name}) does not match that of original custom-vmapped "
+            f"function: {where} returned {tree.shown(structure)}, the function {tree.shown(out.tree)}"
         )
     values = [as_value(leaf) for leaf in leaves]
     for value, flag, aval in zip(values, flags, out.avals, strict=True):

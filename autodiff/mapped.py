@@ -173,7 +173,7 @@ class _Split:
             sizes.append(shape[axis])
         if not sizes and asked is None:
             raise ValueError(
-                f"pmap wrapped function must be passed at least one argument containing an array.\n"
+                f"pmap requires at least one argument with a mapped axis.\n"
                 f"  mapping {function_line(fun)}"
             )
         if len({*sizes, *([] if asked is None else [asked])}) > 1:

@@ -184,8 +184,10 @@ def _size(
     wanted = None if axis_size is None else operator.index(axis_size)
     if not sizes and wanted is None:
         if not values:
-            what = "vmap wrapped function must be passed at least one argument containing an array"
-            raise ValueError(f"{what}{_of(fun)}")
+            raise ValueError(
+                "vmap wrapped function must be passed at least one argument containing an array or axis_size must be "
+                f"specified, got empty *args={args} and **kwargs={kwargs}{_of(fun)}"
+            )
         raise ValueError(f"vmap must have at least one non-None value in in_axes{_of(fun)}")
     counted = Counter(sizes.values())
     if len({*counted, *(() if wanted is None else (wanted,))}) > 1:

@@ -106,20 +106,25 @@ def _join(nodes: frozenset[str], strict: bool = False) -> str:
         common = (common & nodes) or common
     if not common and strict:
         raise TypePromotionError(
-            f"Input dtypes {', '.join(sorted(nodes))} have no available implicit dtype promotion path: they have no "
-            "common dtype in strict promotion, where only Python numbers "
-            "give way to the dtype of an array, and only to one of their kind: convert them, as in "
-            "x.astype('float32'), or set jax_numpy_dtype_promotion to standard"
+            f"Input dtypes {', '.join(sorted(nodes))} have no available implicit dtype promotion path when "
+            "jax_numpy_dtype_promotion=strict, where only Python numbers give way to the dtype of an array, and only "
+            "to one of their kind: convert them, as in x.astype('float32'), or set jax_numpy_dtype_promotion=standard"
         )
     if not common:
         raise TypePromotionError(
             f"Input dtypes {', '.join(sorted(nodes))} have no available implicit dtype promotion path: they have no "
-            "common dtype, as floats of 8 bits or less and integers of less "
-            "than 8 bits are not promoted implicitly; convert them, as in x.astype('float32')"
+            f"common dtype, as {_narrow_kinds(nodes)} do not support implicit promotion; convert them, as in "
+            "x.astype('float32')"
         )
     least = [n for n in common if upper[n] >= common]
     assert len(least) == 1, f"{sorted(nodes)} have no least upper bound"
     return least[0]
+
+
+def _narrow_kinds(nodes: Iterable[str]) -> str:
+    """The kinds among lattice nodes that are not promoted."""
+    bits = sorted({int(n[len("float")]) for n in nodes if n.startswith("float") and "_" in n})
+    return " and ".join([f"{b}-bit floats" for b in bits] or ["integers of less than 8 bits"])
 
 
 def canonical_dtype(dtype: DTypeLike) -> DType:
@@ -132,13 +137,17 @@ def canonical_dtype(dtype: DTypeLike) -> DType:
     if found is None:
         if isinstance(dtype, ExtendedDType):
             return dtype
-        found = element_type_of(dtype if isinstance(dtype, np.dtype) else _dtype_of_spec(dtype)).dtype
+        spec = dtype if isinstance(dtype, np.dtype) else _dtype_of_spec(dtype)
+        if spec == float0:
+            raise UnsupportedElementTypeError(_NO_OPERATIONS)
+        found = element_type_of(spec).dtype
         found = found if x64 else _NARROWER.get(found, found)
         if isinstance(dtype, np.dtype | str | type) and len(_CANONICAL) < _MAX_SPECS:
             _CANONICAL[dtype, x64] = found
     return found
 
 
+_NO_OPERATIONS = "float0s do not support any operations by design: they are the tangents of integers"
 _CANONICAL: dict[tuple[Any, bool], DType] = {}
 _MAX_SPECS = 1000
 
@@ -232,9 +241,7 @@ def _promoted(types: frozenset[tuple[DType, bool]], strict: bool) -> tuple[DType
         names = ", ".join(sorted(d.name for d, _ in types))
         raise OperandError(f"dtypes {names} have no common dtype: an extended dtype is not promoted", "promotion")
     if any(d == float0 for d, _ in types):
-        raise UnsupportedElementTypeError(
-            "float0s do not support any operations by design: they are the tangents of integers"
-        )
+        raise UnsupportedElementTypeError(_NO_OPERATIONS)
     if strict:
         if len({dtype for dtype, _ in types}) == 1:
             return next(iter(types))[0], False  # a weak and a strong one

@@ -618,7 +618,8 @@ class JitFunction(SharedValue, Generic[P, R]):
     @boundary
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The types of the results, as ShapeDtypeStruct; nothing is computed."""
-        return eval_shape(self._fun, *args, **kwargs)
+        found = eval_shape(self._fun, *args, **kwargs)
+        return found if self._shardings is None else self._shardings.of_types(found)
 
     def clear_cache(self) -> None:
         """Forget all traced and compiled programs of this function."""

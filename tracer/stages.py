@@ -123,10 +123,11 @@ class Signature:
             if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
                 name = leaf_names(self.fun, dynamic, keywords, statics)[k]
                 types = f"Argument {name!r} compiled with {wanted.str_short()} and called with {aval.str_short()}"
+                rule = "Argument types differ from the types for which this computation was compiled"
                 self._differ(
                     f"{wanted.str_short()} as argument {name}",
                     aval.str_short(),
-                    f"Argument types differ from those for which this was compiled. The mismatches are:\n{types}\n",
+                    f"{rule}. The mismatches are:\n{types}\n",
                 )
         arrays: list[Any] = [x if isinstance(x, Ref) else temporary(x) for x in found]
         if None not in arrays:

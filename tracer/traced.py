@@ -63,6 +63,11 @@ class Traced:
         """False if it uses traced values from outside, which another call may not find again."""
         return not any(isinstance(v, Tracer) or (isinstance(v, Ref) and v.is_traced) for v in self.captured)
 
+    def unchanged(self, count: int) -> list[int]:
+        """The positions, among the first `count` leaves of the arguments, of those that it returns in their places."""
+        returned, given = self.computation.root.operands, self.computation.parameters
+        return [k for k in range(count) if returned[k] is given[k] and self.out_avals[k] == self.in_avals[k]]
+
     @property
     def has_references(self) -> bool:
         """Whether a reference to a mutable array is an argument, or is used from outside."""

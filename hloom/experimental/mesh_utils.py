@@ -30,6 +30,8 @@ def create_device_mesh(
     (1, 1)
     """
     there = _known_devices() if devices is None else list(devices)
+    if not all(isinstance(size, int) for size in mesh_shape):
+        raise ValueError(f"`mesh_shape` passed to `create_device_mesh` should be a sequence of ints, not {mesh_shape}")
     if _math.prod(mesh_shape) != len(there):
         raise ValueError(f"Number of devices {len(there)} must equal the product of mesh_shape {tuple(mesh_shape)}")
     return _make_mesh(mesh_shape, [f"axis{k}" for k in range(len(mesh_shape))], devices=there).devices

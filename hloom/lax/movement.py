@@ -116,6 +116,8 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 @lru_cache(maxsize=4096)
 def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     rank = max((len(s) for s in shapes), default=0)
+    if any(size < 0 for shape in shapes for size in shape):
+        raise TypeError(f"Only non-negative indices are allowed when broadcasting static shapes, but got {shapes}")
     result = []
     for d in range(-rank, 0):
         sizes = {s[d] for s in shapes if len(s) >= -d} - {1}

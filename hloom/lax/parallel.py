@@ -466,7 +466,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     Array([3, 1, 2], dtype=int32)
     """
     if sorted(perm) != list(range(len(perm))):
-        raise ValueError(f"pshuffle: {list(perm)} must be a permutation of 0 to {len(perm) - 1}")
+        raise ValueError(f"pshuffle: `perm` does not represent a permutation: {list(perm)}")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
 
 

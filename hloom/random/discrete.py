@@ -39,7 +39,7 @@ def bits(key: Any, shape: Any = (), dtype: DTypeLike | None = None, *, out_shard
     default = np.dtype(f"uint{8 * dtypes.default_int().itemsize}")
     found = default if dtype is None else dtypes.requested_dtype(dtype, "bits")
     if found.kind != "u":
-        raise OperandError(f"bits makes unsigned integers, not {found.name}", "bits")
+        raise OperandError(f"dtype argument to `bits` must be an unsigned int dtype, got {found.name}", "bits")
     return random_bits(single_key("bits", key), 8 * found.itemsize, canonical_shape(shape))
 
 

@@ -88,7 +88,7 @@ def implementation(spec: Any) -> PRNGImpl:
         return spec.impl
     name = thread.settings.context.default_prng_impl if spec is None else spec
     if not isinstance(name, str):
-        raise TypeError(f"impl must be the name of a random number generator, not {name!r} (type {type(name)})")
+        raise TypeError(f"unrecognized type {type(name)} for specifying PRNG implementation: {name!r} is no name")
     if name in _IMPLEMENTATIONS:
         return _IMPLEMENTATIONS[name]
     known = ", ".join(map(repr, _IMPLEMENTATIONS))

@@ -64,7 +64,7 @@ def key_dtype(impl_spec: Any = None) -> KeyDType:
 
 def _chosen(name: str, impl: Any, dtype: Any) -> PRNGImpl:
     if impl is not None and dtype is not None:
-        raise ValueError(f"cannot specify both `impl` and `dtype` arguments to random.{name}")
+        raise ValueError(f"Cannot specify both `impl` and `dtype` arguments to random.{name}")
     return implementation(impl if dtype is None else dtype)
 
 
@@ -87,9 +87,12 @@ def _seed(seed: Any) -> Value:
         value: Value = array_from_scalar(_signed(seed, 8 * dtypes.default_int().itemsize), dtypes.default_int())
     else:
         value = as_value(seed)
-    if value.aval.is_extended or not dtypes.is_integer(value.aval.dtype) or value.aval.shape:
-        raise OperandError(f"a seed must be an integer scalar, not {value.aval.str_short()}", "seed")
-    return value
+    if value.aval.is_extended or value.aval.shape:
+        raise OperandError(f"a key accepts a scalar seed, but was given {value.aval.str_short()}", "seed")
+    if not dtypes.is_integer(value.aval.dtype):
+        raise OperandError(f"PRNG key seed must be an integer; got {value.aval.str_short()}", "seed")
+    offset = current_context().random_seed_offset
+    return value + offset if offset else value
 
 
 def _signed(number: int, bits: int) -> int:

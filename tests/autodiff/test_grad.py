@@ -448,3 +448,16 @@ def test_reduce_axes_is_refused_if_it_says_anything() -> None:
             transform(lax.neg, reduce_axes=("i",))
     with pytest.raises(NotImplementedError, match=r"lax\.psum"):
         vjp(lax.neg, 1.0, reduce_axes=("i",))
+
+
+@pytest.mark.parametrize("transform", ["vjp", "linearize"])
+def test_residuals_of_a_jitted_function_have_one_structure(transform: str) -> None:
+    """So that a jitted function which takes them is not traced again."""
+    forward = hloom.jit(lambda x: getattr(hloom, transform)(lambda y: jnp.sin(y) * y, x)[1])
+    backward = hloom.jit(lambda linear, t: linear(t))
+    first = backward(forward(2.0), 1.0)
+    with hloom.no_tracing():
+        again, other = backward(forward(2.0), 1.0), backward(forward(3.0), 1.0)
+    assert hloom.tree.leaves(first) == hloom.tree.leaves(again) != hloom.tree.leaves(other)
+    scaled = hloom.tree.map(lambda leaf: leaf, forward(2.0))
+    assert hloom.tree.leaves(backward(scaled, 1.0)) == hloom.tree.leaves(first)

@@ -296,8 +296,8 @@ def test_custom_vmap() -> None:
     "rule, words",
     [
         (lambda n, b, x: x, "must return a pair"),
-        (lambda n, b, x: ((x, x), (True, True)), "structure of primal outputs must match"),
-        (lambda n, b, x: (x, (True, True)), "structure of output value and output batching must match"),
+        (lambda n, b, x: ((x, x), (True, True)), "does not match that of original custom-vmapped"),
+        (lambda n, b, x: (x, (True, True)), "structure of output value and output batching specification"),
         (lambda n, b, x: (x[0], True), r"returned float32\[\] where float32\[3\] must be"),
     ],
 )
@@ -454,3 +454,23 @@ def test_what_all_branches_return_as_they_got_it_remains_the_same_for_all() -> N
     found = hloom.vmap(run, in_axes=(0, None), out_axes=(0, None))(jnp.arange(5), 3.0)
     np.testing.assert_array_equal(found[0], [0, 2, 4, 9, 12])
     assert found[1].shape == () and found[1] == 3
+
+
+UNCHANGED: dict[str, Callable[[Any, Any], Any]] = {
+    "scan": lambda x, y: lax.scan(lambda c, _: (c, x), y, None, length=2)[0],
+    "while": lambda x, y: lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, s[1], x), (0, y, x))[1],
+    "fori_loop": lambda x, y: lax.fori_loop(0, 2, lambda i, s: (s[0] + x, s[1]), (x, y))[1],
+}
+
+
+@pytest.mark.parametrize("loop", UNCHANGED)
+def test_a_loop_hands_on_what_it_does_not_change(loop: str) -> None:
+    """It is the value from before the loop, though the loop runs in branches that elements choose."""
+    loop_of = UNCHANGED[loop]
+
+    def f(x: Any, y: Any) -> Any:
+        return lax.cond(x < 0, loop_of, loop_of, x, y)
+
+    assert hloom.vmap(f, (0, None), None)(V, 3.0) == 3
+    assert hloom.jit(hloom.vmap(f, (0, None), None))(V, 3.0) == 3
+    assert hloom.grad(f, 1)(1.0, 3.0) == 1

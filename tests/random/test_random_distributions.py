@@ -224,6 +224,16 @@ def test_the_default_generator_is_a_setting() -> None:
         hloom.config.update("jax_default_prng_impl", "threefry2x32")
 
 
+@pytest.mark.parametrize("make", [random.PRNGKey, lambda n: random.key_data(random.key(n)), hloom.jit(random.PRNGKey)])
+def test_an_offset_of_seeds_is_a_setting(make: Any) -> None:
+    hloom.config.update("jax_random_seed_offset", 3)
+    try:
+        np.testing.assert_array_equal(make(39), [0, 42])
+    finally:
+        hloom.config.update("jax_random_seed_offset", 0)
+    np.testing.assert_array_equal(make(42), [0, 42])
+
+
 @pytest.mark.usefixtures("x64")
 def test_bits_of_64_bits() -> None:
     key = random.key(5)

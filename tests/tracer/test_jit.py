@@ -438,6 +438,9 @@ def test_eval_shape_and_make_hlo() -> None:
     shapes = hloom.eval_shape(f, hloom.ShapeDtypeStruct((2, 3), "bfloat16"), k=np.ones((3, 4), np.float32))
     assert shapes["a"] == hloom.ShapeDtypeStruct((2, 4), np.float32)
     assert repr(shapes["b"][0]) == "ShapeDtypeStruct(shape=(), dtype=bfloat16)"
+    place = hloom.sharding.SingleDeviceSharding(hloom.devices()[0])
+    placed = hloom.jit(f, out_shardings={"a": place, "b": None}).eval_shape(np.ones((2, 3)), k=np.ones((3, 4)))
+    assert (placed["a"].sharding, placed["b"][0].sharding) == (place, None)
     module = hloom.make_hlo(lambda x: x + 1)(X)
     assert isinstance(module, hlo.HloModule)
     hlo.verify(module)

@@ -8,12 +8,15 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from collections.abc import Callable
 from types import CodeType
+from typing import Any
 
+import numpy as np
 import pytest
 
 from support import mistakes
-from support.mistakes import FILE, MISTAKES, Mistake, error_of, with_namespaces
+from support.mistakes import FILE, MISTAKES, ONES, Mistake, error_of, with_namespaces
 
 hloom = with_namespaces("hloom")
 ADVICE = re.compile(
@@ -104,3 +107,83 @@ def test_each_rule_can_be_broken() -> None:
     message = str(error_of("dot", hloom))
     assert broken_rules("nothing helps", mistake) == list(RULES[:5])
     assert broken_rules(f"of f32[3] {message}", mistake) == ["words of users"]
+
+
+def _in_a_vmap(rule: Callable[..., Any]) -> Any:
+    """The vmap of a custom_vmap function of a number, with this rule."""
+    function = hloom.custom_batching.custom_vmap(lambda x: x)
+    function.def_vmap(rule)
+    return hloom.vmap(function)(ONES(3))
+
+
+def named(axis_size: int, in_batched: Any, x: Any) -> Any:
+    """A rule with a result of another structure than the function's."""
+    return [x], [True]
+
+
+SENTENCES: dict[str, tuple[Callable[[], Any], str]] = {
+    "truth of many": (lambda: bool(hloom.numpy.ones(2)), "The truth value of an array with more than one element is"),
+    "truth of none": (lambda: bool(hloom.numpy.ones(0)), "The truth value of an empty array is ambiguous"),
+    "cotangent": (lambda: hloom.vjp(lambda x: x, 1.0)[1](ONES(2)), "unexpected JAX type"),
+    "vmap of nothing": (
+        lambda: hloom.vmap(lambda x: x)({}),
+        r"or axis_size must be specified, got empty \*args=\(\{\},\) and \*\*kwargs=\{\}",
+    ),
+    "pmap of nothing": (lambda: hloom.pmap(lambda x: x)({}), "pmap requires at least one argument with a mapped axis"),
+    "custom_vmap, a result": (
+        lambda: _in_a_vmap(named), r"structure of output returned by custom vmap rule \(named\) does not match that of",
+    ),
+    "custom_vmap, flags": (
+        lambda: _in_a_vmap(lambda n, b, x: (x, [True])),
+        "structure of output value and output batching specification returned by custom vmap rule",
+    ),
+    "strict promotion": (
+        lambda: hloom.numpy_dtype_promotion("strict")(hloom.numpy.add)(ONES(2), np.int32(1)),
+        "no available implicit dtype promotion path when jax_numpy_dtype_promotion=strict",
+    ),
+    "narrow floats": (
+        lambda: hloom.numpy.add(ONES(2), hloom.numpy.ones(2, "float8_e5m2")),
+        "8-bit floats do not support implicit promotion",
+    ),
+    "float0": (
+        lambda: hloom.lax.add(hloom.grad(lambda x: x + 0.0, allow_int=True)(1), 1.0),
+        "float0s do not support any operations by design",
+    ),
+    "condition": (
+        lambda: hloom.lax.while_loop(lambda x: (x, x), lambda x: x, 1.0),
+        r"cond_fun must return a boolean scalar, but got pytree PyTreeDef\(\(\*, \*\)\)",
+    ),
+    "permutation": (
+        lambda: hloom.vmap(lambda x: hloom.lax.pshuffle(x, "i", [1]), axis_name="i")(ONES(1)),
+        r"`perm` does not represent a permutation: \[1\]",
+    ),
+    "two generators": (
+        lambda: hloom.random.key(0, impl="rbg", dtype="rbg"), "Cannot specify both `impl` and `dtype`",
+    ),
+    "an array as seed": (lambda: hloom.random.key(np.arange(2)), "key accepts a scalar seed"),
+    "a float as seed": (lambda: hloom.random.key(1.5), "PRNG key seed must be an integer"),
+    "signed bits": (
+        lambda: hloom.random.bits(hloom.random.key(0), (), "int8"), "dtype argument .* must be an unsigned int dtype",
+    ),
+    "a generator": (lambda: hloom.random.key(0, impl=object()), "unrecognized type .* for specifying PRNG"),
+    "keys as numbers": (
+        lambda: np.asarray(hloom.random.key(0)), "JAX array with PRNGKey dtype cannot be converted to a NumPy array.",
+    ),
+    "keywords with in_shardings": (
+        lambda: hloom.jit(lambda x: x, in_shardings=hloom.P())(x=1.0),
+        "does not support kwargs when in_shardings is specified",
+    ),
+    "types of a compiled function": (
+        lambda: hloom.jit(lambda x: x).lower(ONES(2)).compile()(ONES(3)),
+        "Argument types differ from the types for which this computation was compiled",
+    ),
+    "negative sizes": (lambda: hloom.lax.broadcast_shapes((-1,)), "Only non-negative indices are allowed"),
+}  # fmt: skip
+"""What programs for JAX look for in messages."""
+
+
+@pytest.mark.parametrize("case", SENTENCES)
+def test_messages_have_the_sentences_of_jax(case: str) -> None:
+    call, sentence = SENTENCES[case]
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        call()

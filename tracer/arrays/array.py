@@ -309,10 +309,11 @@ class Array(ArrayBase):
     def __bool__(self) -> bool:
         if self.size > 1 and not self.aval.is_extended:
             raise ValueError(
-                f"the truth value of {self.aval.str_short()} is ambiguous: use hloom.numpy.any or hloom.numpy.all"
+                f"The truth value of an array with more than one element is ambiguous: {self.aval.str_short()}. Use "
+                "x.any() or x.all()."
             )
         if self.size == 0:
-            raise ValueError(f"the truth value of {self.aval.str_short()}, which is empty, is ambiguous: test x.size")
+            raise ValueError(f"The truth value of an empty array is ambiguous: {self.aval.str_short()}. Test x.size.")
         return bool(self._view.reshape(())[()])
 
     def __int__(self) -> int:
@@ -689,7 +690,8 @@ _lock = fork_lock(Order.LEAF)
 
 def _no_numbers(array: Array) -> str:
     return (
-        f"{array.aval.str_short()} cannot be converted to NumPy or to Python numbers: its elements are no numbers.\n"
+        f"JAX array with PRNGKey dtype cannot be converted to a NumPy array. The elements of {array.aval.str_short()} "
+        "are no numbers.\n"
         f"  at {user_line() or '<unknown>'}\n"
         "  hloom.random.key_data(keys) is the uint32 array that holds keys."
     )

@@ -184,6 +184,8 @@ def _bind_scan(
     results = bind_call(call, [*values_of_references(traced.captured), *start, *inputs])
     stacked = [ShapedArray((length, *a.shape), a.dtype, a.weak_type) for a in traced.out_avals[len(start) :]]
     found = with_avals(results, [*traced.out_avals[: len(start)], *stacked])
+    for k in traced.unchanged(len(carry)):
+        found[k] = start[k]
     if references:
         replace_all(references, found[len(carry) : len(start)])
         del found[len(carry) : len(start)]

@@ -150,6 +150,17 @@ class Config:
     """,
         values=GENERATORS,
     )
+    jax_random_seed_offset = InContext(
+        0,
+        """Added to the seeds from which `random.key` and `random.PRNGKey` make keys.
+
+    >>> import hloom
+    >>> hloom.config.update("jax_random_seed_offset", 3)
+    >>> hloom.random.PRNGKey(39)
+    Array([ 0, 42], dtype=uint32)
+    >>> hloom.config.update("jax_random_seed_offset", 0)
+    """,
+    )
     jax_enable_custom_prng = InContext(
         False,
         """`random.PRNGKey` makes typed keys, as `random.key` does, and so does `random.split` of a raw one, with a

@@ -71,7 +71,9 @@ class Context:
     legacy_prng_key: str = "allow"
     """"warn" or "error" where a function of `random` is given a raw key."""
     explicit_x64_dtypes: str = "warn"
-    """"error": a request for an unavailable 64-bit dtype is an error."""
+    """"error": a request for an unavailable 64-bit dtype is an error; "allow": it is granted."""
+    random_seed_offset: int = 0
+    """Added to the seeds of keys."""
     error_checking_behavior_nan: str = "ignore"
     error_checking_behavior_divide: str = "ignore"
     error_checking_behavior_oob: str = "ignore"
@@ -174,6 +176,11 @@ def start(**settings: Any) -> None:
 def current_context() -> Context:
     """This thread's context."""
     return thread.settings.context
+
+
+def process_context() -> Context:
+    """The process's context, whatever this thread overrides."""
+    return _process.context
 
 
 def update_process(**changes: Any) -> None:

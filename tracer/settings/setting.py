@@ -21,7 +21,7 @@ from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from ...hlo.errors import UnsupportedError
 from ...hlo.support.tracebacks import boundary
-from .context import Override, current_context, update_process
+from .context import Override, current_context, process_context, update_process
 
 T = TypeVar("T")
 
@@ -97,6 +97,14 @@ class Setting(Generic[T]):
         self.check(value)
         self.of_process = value
 
+    def get_global(self) -> T:
+        """The value of the process, whatever this thread has."""
+        return self.of_process
+
+    def set_global(self, new_value: T) -> None:
+        """Another name of `set`."""
+        self.set(new_value)
+
     @boundary
     def __call__(self, new_val: T = _REQUIRED) -> Block | Override:
         """Within the block, or the decorated function, this thread's value is `new_val`: by default True."""
@@ -160,6 +168,10 @@ class InContext(Setting[T]):
     def value(self) -> T:
         """As this thread sees it."""
         return cast("T", getattr(current_context(), self.field))
+
+    def get_global(self) -> T:
+        """See `Setting`."""
+        return cast("T", getattr(process_context(), self.field))
 
     def set(self, value: T) -> None:
         """See `Setting`."""

@@ -45,7 +45,7 @@ class JitShardings:
             return [None] * len(avals)
         if kwargs:
             raise ValueError(
-                f"jit: in_shardings is for positional arguments, but {', '.join(sorted(kwargs))} came by keyword"
+                f"jit does not support kwargs when in_shardings is specified, but got {', '.join(sorted(kwargs))}"
             )
         full = tuple(args)
         shapes = [a.shape for a in avals]
@@ -63,6 +63,15 @@ class JitShardings:
         full = tree.unflatten(structure, list(traced.out_avals))
         shapes = [a.shape for a in traced.out_avals]
         return given, _for_leaves(self.outputs, "out_shardings", full, tree.paths_of_structure(structure), shapes)
+
+    def of_types(self, types: Any) -> Any:
+        """The tree of ShapeDtypeStruct of a result, each with its sharding."""
+        if self.outputs is UNSPECIFIED:
+            return types
+        leaves, structure = tree.flatten(types)
+        paths, shapes = tree.paths_of_structure(structure), [leaf.shape for leaf in leaves]
+        places = _for_leaves(self.outputs, "out_shardings", types, paths, shapes)
+        return tree.unflatten(structure, [t.update(sharding=s) for t, s in zip(leaves, places, strict=True)])
 
 
 def placing(run: Callable[[Any], Any], places: Sequence[Sharding | None]) -> Callable[[Any], Any]:

@@ -125,7 +125,7 @@ def asked_place(given: Any, what: str) -> NamedSharding | None:
     if isinstance(given, PartitionSpec):
         if mesh.empty:
             raise ValueError(
-                f"{what}: using PartitionSpec when you are not under a mesh context is not allowed. Please pass a "
+                f"{what}: Using PartitionSpec when you are not under a mesh context is not allowed. Please pass a "
                 f"NamedSharding instance or enter into a mesh context via `hloom.set_mesh`. Got {given}"
             )
         given = NamedSharding(mesh, given)

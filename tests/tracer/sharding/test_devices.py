@@ -514,6 +514,10 @@ def test_user_contexts_are_keys_of_programs() -> None:
     assert traced == [2.0, 5.0, 1.0]
     with pytest.raises(TypeError, match="hashable"), scale([]):
         pass
+    scale.set_global(7.0)
+    with scale(2.0):
+        assert (scale.value, scale.get_global()) == (2.0, 7.0)
+    assert f(3.0) == 21
 
 
 # ---- monitoring and profiles
