@@ -286,7 +286,8 @@ class StagedNest(ReductionNest):
             yield None
             return
         writer = self.writer
-        totals = {reduce: self._total(reduce) for reduce in reductions if is_inexact_sum(reduce)}
+        columns = turns_of(self.schedules[stage], "start")
+        totals = {reduce: self._total(reduce, columns) for reduce in reductions if is_inexact_sum(reduce)}
 
         def each(act: Callable[[HloInstruction, Cell, Cell], object]) -> None:
             with self.inner_loops(level) as inner:
@@ -310,15 +311,15 @@ class StagedNest(ReductionNest):
             each(add)
         each(lambda reduce, cell, total: cell.write(narrowed(reduce, total.value)))
 
-    def _total(self, reduce: HloInstruction) -> Callable[[Mapping[int, Expr]], Cell]:
-        """The sum of all blocks, as a function of the inner index."""
+    def _total(self, reduce: HloInstruction, columns: int) -> Callable[[Mapping[int, Expr]], Cell]:
+        """The sum of all blocks, as a function of the inner index; `columns`: the most there are."""
         writer = self.writer
         name = writer.fresh("total")
         kind = "float64" if is_widened(reduce) else memory_type(reduce.operands[0].shape.element)
         if not self.inner:
             variable = writer.variable(name, kind)
             return lambda inner: Cell(variable, lambda value: writer.assign(variable, value))
-        array = writer.local_array(name, turns_of(self.schedules[0], "start"), kind)
+        array = writer.local_array(name, columns, kind)
 
         def cell(inner: Mapping[int, Expr]) -> Cell:
             first, *rest = self.inner

@@ -74,10 +74,11 @@ def _of_stage(nest: StagedNest, stage: int) -> Schedule:
     names = [loop_variable(d) for d in range(nest.domain.shape.rank)]
     at = names[nest.outer[-1]] if nest.outer else ""
     steps: list[Step] = []
-    if nest.inner and not nest.outer and not nest.tiles_of_columns():
+    block = _block_of_sum(nest, stage)
+    if nest.inner and (block or not nest.outer) and not nest.tiles_of_columns():  # one block, if there are outer loops
         at = "start"
         steps.append(Split(names[nest.inner[0]], at, COLUMNS, "short"))
-    if block := _block_of_sum(nest, stage):
+    if block:
         steps += [Split(names[nest.reduced[0]], "block", block, "short"), Collect(at, "total")]
     if _takes_rows_together(nest, stage):
         last = names[nest.reduced[-1]]
