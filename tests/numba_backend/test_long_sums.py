@@ -110,7 +110,10 @@ def test_the_evaluator(name: str) -> None:
     check(f(make()), wanted)
 
 
-@pytest.mark.parametrize("shape", [(20_000, 3), (20_003, 1, 3), (3, 30_000), (2, 30_001, 5), (100, 9000, 3), (17_000, 1030), (70_000,)])
+@pytest.mark.parametrize(
+    "shape",
+    [(20_000, 3), (20_003, 1, 3), (3, 30_000), (2, 30_001, 5), (100, 9000, 3), (17_000, 1030), (70_000,)],
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
 def test_blocks_of_all_lengths(shape: tuple[int, ...], dtype: str) -> None:
     """Sums and products beside other reductions, with tails of blocks, against f64."""
