@@ -8,8 +8,9 @@ differ only in rank: adding [32,28,28,8] arrays is the same kernel as adding [80
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 from ...hlo.analyses.in_bounds import INDEXED, in_bounds, window_sizes, with_in_bounds
 from ...hlo.builder import make_instruction
@@ -27,7 +28,7 @@ from ...hlo.ops.movement import (
 from ...hlo.ops.reduce import ReduceAttributes
 from ...hlo.shape import Shape
 from .alignment import alignment_of, roots_of
-from .collapse_gather import collapsed_gather, merging_neighbours, squeezed_gather, with_same_bounds
+from .collapse_gather import Groups, merging_neighbours, positions, regrouped_gather, with_same_bounds
 from .flatten import flattened
 from .physical_layouts import PhysicalLayout, PhysicalLayouts, physical_layout_of
 
@@ -96,6 +97,11 @@ def canonical(computation: HloComputation) -> FusedBody:
     )
 
 
+GroupsOf = Callable[[HloInstruction], Groups]
+"""How the dimensions of an array are regrouped: those of each group become one, and those in no group, which have size
+1, are left out."""
+
+
 def reshaped(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
     """`operand` seen with other dimensions; `operand` itself if they are the same. Looks through a reshape."""
     if operand.shape.dimensions == tuple(dimensions):
@@ -103,14 +109,6 @@ def reshaped(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstructi
     if operand.opcode is Opcode.RESHAPE:
         return reshaped(operand.operands[0], dimensions)
     return make_instruction(Opcode.RESHAPE, (operand,), shape=Shape.array(operand.shape.element, dimensions))
-
-
-def _kept(shape: Shape) -> tuple[int, ...]:
-    return tuple(d for d in shape.dimensions if d != 1)
-
-
-def _array_like(instruction: HloInstruction, dimensions: Sequence[int]) -> Shape:
-    return Shape.array(instruction.shape.element, dimensions)
 
 
 def _rebuild(computation: HloComputation, mapping: dict[HloInstruction, HloInstruction]) -> HloComputation:
@@ -129,93 +127,83 @@ def _rebuild(computation: HloComputation, mapping: dict[HloInstruction, HloInstr
 
 
 def _squeeze(computation: HloComputation) -> HloComputation:
+    return _regroup(computation, lambda i: [[d] for d, size in enumerate(i.shape.dimensions) if size != 1])
+
+
+def _regroup(computation: HloComputation, groups_of: GroupsOf) -> HloComputation:
     mapping: dict[HloInstruction, HloInstruction] = {}
     for old in computation.instructions:
-        operands = tuple(mapping[o] for o in old.operands)
-        mapping[old] = _squeezed(old, operands)
+        mapping[old] = _regrouped(old, tuple([mapping[o] for o in old.operands]), groups_of)
     return _rebuild(computation, mapping)
 
 
-def _squeezed(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
-    """`old` on squeezed operands, with a squeezed result."""
-    opcode = old.opcode
-    if opcode is Opcode.TUPLE:
-        return make_instruction(Opcode.TUPLE, operands)
-    if opcode is Opcode.GET_TUPLE_ELEMENT:
-        return make_instruction(opcode, operands, old.attributes)
+def _regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], groups_of: GroupsOf) -> HloInstruction:
+    """`old` on operands that have been regrouped, with a result that is."""
+    opcode, attributes = old.opcode, old.attributes
+    if opcode is Opcode.TUPLE or opcode is Opcode.GET_TUPLE_ELEMENT:
+        return make_instruction(opcode, operands, attributes)
     if opcode is Opcode.REDUCE:
-        return _squeezed_reduce(old, operands)
-    kept = _kept(old.shape)
-    shape = _array_like(old, kept)
-    if opcode is Opcode.CONSTANT:
-        if kept == old.shape.dimensions:
-            return old
-        return reshaped(old, kept)
-    if not operands and opcode is not Opcode.IOTA:
-        return old if shape == old.shape else replace(old, shape=shape)
+        reduced = [n for n, g in enumerate(groups_of(old.operands[0])) if g[0] in attributes.dimensions]
+        return make_instruction(opcode, operands, ReduceAttributes(tuple(reduced), attributes.to_apply))
     if opcode is Opcode.COPY and operands[0].opcode in (Opcode.REDUCE, Opcode.GET_TUPLE_ELEMENT):
         return operands[0]  # in another layout, but nests look for accumulators among the outputs
-    if is_elementwise(old):
-        return old.with_operands(operands) if shape == old.shape else replace(old, shape=shape, operands=operands)
+    groups, rank = groups_of(old), old.shape.rank
+    sizes = tuple([math.prod([old.shape.dimensions[d] for d in g]) for g in groups])
+    position = positions(groups)
     if opcode in (Opcode.RESHAPE, Opcode.BITCAST):
-        return reshaped(operands[0], kept)
-    position = {d: i for i, d in enumerate(d for d, size in enumerate(old.shape.dimensions) if size != 1)}
+        return reshaped(operands[0], sizes)
+    if opcode is Opcode.CONSTANT:
+        return reshaped(old, sizes)
     if opcode is Opcode.BROADCAST:
-        source = old.operands[0].shape.dimensions
-        dimensions = tuple(position[d] for d, size in zip(old.attributes.dimensions, source, strict=True) if size != 1)
-        if len(dimensions) == len(kept):
+        source = groups_of(old.operands[0])
+        attributes = BroadcastAttributes(tuple([position[attributes.dimensions[g[0]]] for g in source]))
+        if len(source) == len(groups):
             return operands[0]
-        return replace(old, shape=shape, operands=operands, attributes=BroadcastAttributes(dimensions))
-    if opcode is Opcode.TRANSPOSE:
-        source_position: dict[int, int] = {}
-        for d, size in enumerate(old.operands[0].shape.dimensions):
-            if size != 1:
-                source_position[d] = len(source_position)
-        permutation = tuple(source_position[d] for d in old.attributes.dimensions if d in source_position)
-        if permutation == tuple(range(len(permutation))):
+    elif opcode is Opcode.TRANSPOSE:
+        there = positions(groups_of(old.operands[0]))
+        attributes = TransposeAttributes(tuple([there[attributes.dimensions[g[0]]] for g in groups]))
+        if attributes.dimensions == tuple(range(len(groups))):
             return operands[0]
-        return replace(old, shape=shape, operands=operands, attributes=TransposeAttributes(permutation))
-    if opcode is Opcode.IOTA and old.attributes.iota_dimension in position:
-        return replace(old, shape=shape, attributes=IotaAttributes(position[old.attributes.iota_dimension]))
-    if opcode is Opcode.REVERSE:
-        reverse = ReverseAttributes(tuple(position[d] for d in old.attributes.dimensions if d in position))
-        return replace(old, shape=shape, operands=operands, attributes=reverse)
-    if opcode is Opcode.GATHER:
-        return with_same_bounds(replace(old, shape=shape, operands=operands, attributes=squeezed_gather(old)), old)
+    shape = Shape.array(old.shape.element, sizes)
+    if shape == old.shape and all(a is b for a, b in zip(operands, old.operands, strict=True)):
+        return old
     if opcode in (Opcode.DYNAMIC_SLICE, Opcode.DYNAMIC_UPDATE_SLICE) and 0 not in window_sizes(old):
-        return _squeezed_window(old, operands)
-    # All other ops keep the rank until the next reshape.
-    full = tuple(reshaped(n, o.shape.dimensions) for n, o in zip(operands, old.operands, strict=True))
-    return reshaped(replace(old, shape=_array_like(old, old.shape.dimensions), operands=full), kept)
-
-
-def _squeezed_reduce(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
-    arrays = old.operands[: len(old.operands) // 2]
-    sizes = arrays[0].shape.dimensions
-    position = {d: i for i, d in enumerate(d for d, size in enumerate(sizes) if size != 1)}
-    dimensions = tuple(sorted(position[d] for d in old.attributes.dimensions if d in position))
-    return make_instruction(Opcode.REDUCE, operands, ReduceAttributes(dimensions, old.attributes.to_apply))
-
-
-def _squeezed_window(old: HloInstruction, operands: tuple[HloInstruction, ...]) -> HloInstruction:
-    """A dynamic-slice or dynamic-update-slice without the dimensions in which its array has one place only: an update
-    of an array with such dimensions stays the root, so that it is written in place."""
-    dimensions = [d for d, size in enumerate(old.operands[0].shape.dimensions) if size != 1]
-    window, fits = window_sizes(old), in_bounds(old)
-    sizes = [window[d] for d in dimensions]
-    is_update = old.opcode is Opcode.DYNAMIC_UPDATE_SLICE
-    starts = tuple(operands[(2 if is_update else 1) + d] for d in dimensions)
-    if is_update:
-        new = replace(
-            old, shape=_array_like(old, _kept(old.shape)), operands=(operands[0], reshaped(operands[1], sizes), *starts)
+        return reshaped(_window_regrouped(old, operands, groups_of(old.operands[0])), sizes)
+    if opcode is Opcode.IOTA and attributes.iota_dimension in position:
+        attributes = IotaAttributes(position[attributes.iota_dimension])
+    elif opcode is Opcode.REVERSE:
+        attributes = ReverseAttributes(tuple([position[d] for d in attributes.dimensions if d in position]))
+    elif opcode is Opcode.GATHER:
+        attributes = regrouped_gather(old, groups, *map(groups_of, old.operands))
+        return with_same_bounds(replace(old, shape=shape, operands=operands, attributes=attributes), old)
+    elif opcode is Opcode.SLICE and len(position) == rank:
+        attributes = SliceAttributes(
+            tuple([attributes.start_indices[g[0]] for g in groups]),
+            tuple([attributes.limit_indices[g[0]] if len(g) == 1 else n for g, n in zip(groups, sizes, strict=True)]),
+            tuple([attributes.strides[g[0]] for g in groups]),
         )
+    elif opcode not in (Opcode.BROADCAST, Opcode.TRANSPOSE, Opcode.PARAMETER) and not is_elementwise(old):
+        # Other ops keep the rank until the next reshape.
+        operands = tuple([reshaped(n, o.shape.dimensions) for n, o in zip(operands, old.operands, strict=True)])
+        whole = Shape.array(old.shape.element, old.shape.dimensions)
+        return reshaped(replace(old, shape=whole, operands=operands), sizes)
+    return replace(old, shape=shape, operands=operands, attributes=attributes)
+
+
+def _window_regrouped(old: HloInstruction, operands: tuple[HloInstruction, ...], array: Groups) -> HloInstruction:
+    """A dynamic-slice or dynamic-update-slice of a regrouped array, in the dimensions that its array has: an update of
+    an array with dimensions of size 1 stays the root, so that it is written in place."""
+    dimensions = [g[0] for g in array]
+    window, fits = window_sizes(old), in_bounds(old)
+    sizes = tuple([window[d] for d in dimensions])
+    is_update = old.opcode is Opcode.DYNAMIC_UPDATE_SLICE
+    starts = tuple([operands[(2 if is_update else 1) + d] for d in dimensions])
+    if is_update:
+        new = replace(old, shape=operands[0].shape, operands=(operands[0], reshaped(operands[1], sizes), *starts))
     else:
-        new = replace(
-            old, shape=_array_like(old, sizes), operands=(operands[0], *starts),
-            attributes=DynamicSliceAttributes(tuple(sizes)),
-        )  # fmt: skip
-    new = with_in_bounds(new, [k for k, d in enumerate(dimensions) if d in fits])
-    return reshaped(new, _kept(old.shape))
+        shape, attributes = Shape.array(old.shape.element, sizes), DynamicSliceAttributes(sizes)
+        new = replace(old, shape=shape, operands=(operands[0], *starts), attributes=attributes)
+    return with_in_bounds(new, [k for k, d in enumerate(dimensions) if d in fits])
 
 
 Boundary = tuple[HloInstruction, int]
@@ -247,10 +235,6 @@ class _Boundaries:
     def keep(self, boundary: Boundary) -> None:
         self._stands.add(self.find(boundary))
 
-    def keep_all(self, instruction: HloInstruction) -> None:
-        for d in range(instruction.shape.rank - 1):
-            self.keep((instruction, d))
-
     def stands(self, boundary: Boundary) -> bool:
         return self.find(boundary) in self._stands
 
@@ -272,126 +256,85 @@ def _collapse(fused: FusedBody) -> FusedBody:
         for value in group.values[1:]:
             for d in range(group.rank - 1):
                 boundaries.link((value, d), (group.values[0], d))
-    mapping: dict[HloInstruction, HloInstruction] = {}
-    for old in computation.instructions:
-        mapping[old] = _collapsed(boundaries, old, tuple(mapping[o] for o in old.operands))
 
     def merged(number: int, place: PhysicalLayout, arrays: Mapping[int, HloInstruction]) -> PhysicalLayout:
         return place.merged(_groups(boundaries, arrays[number]))
 
     return FusedBody(
-        _rebuild(computation, mapping),
+        _regroup(computation, partial(_groups, boundaries)),
         {k: merged(k, place, parameters) for k, place in fused.parameter_places.items()},
         {k: merged(k, place, dict(enumerate(roots))) for k, place in fused.root_places.items()},
     )
 
 
-def _link_through(
-    boundaries: _Boundaries, result: HloInstruction, operand: HloInstruction, source: Sequence[int | None]
-) -> None:
-    """Dimension d of `result` is dimension `source[d]` of `operand` (None: `operand` does not have it)."""
-    reached = set()
-    for d in range(len(source) - 1):
-        here, there = source[d], source[d + 1]
-        if here is None and there is None:
-            continue
-        if here is not None and there == here + 1:
-            boundaries.link((result, d), (operand, here))
-            reached.add(here)
-        else:
-            boundaries.keep((result, d))
-    for d in range(operand.shape.rank - 1):
-        if d not in reached:
-            boundaries.keep((operand, d))
+RESULT = -1
+
+Side = tuple[int, int]
+"""The boundary between dimensions d and d + 1 of an operand, by its number, or of the `RESULT`: (number, d)."""
 
 
 def _constrain(boundaries: _Boundaries, instruction: HloInstruction) -> None:
+    """Link the boundaries that the instruction can only remove together, and keep those that it cannot remove."""
+    if instruction.opcode is Opcode.TUPLE:
+        return
+    values = (*instruction.operands, instruction)  # an array may be both operands, with other boundaries in each
+    removable: set[Side] = set()
+    for sides in _removable(instruction):
+        removable.update(sides)
+        for number, d in sides[1:]:
+            boundaries.link((values[number], d), (values[sides[0][0]], sides[0][1]))
+    for number in range(RESULT, len(instruction.operands)):
+        for d in range(next(values[number].shape.leaves()).rank - 1):
+            if (number, d) not in removable:
+                boundaries.keep((values[number], d))
+
+
+def _removable(instruction: HloInstruction) -> Iterator[tuple[Side, ...]]:
+    """The boundaries that the instruction can remove, each with the others that it removes with it."""
     opcode, attributes = instruction.opcode, instruction.attributes
-    if opcode is Opcode.GET_TUPLE_ELEMENT:
-        for d in range(instruction.shape.rank - 1):
-            boundaries.link((instruction, d), (instruction.operands[0], d))
+    if opcode is Opcode.REDUCE:
+        rank, count = instruction.operands[0].shape.rank, len(instruction.operands) // 2
+        kept = [d for d in range(rank) if d not in attributes.dimensions]
+        for d in range(rank - 1):
+            if (d in kept) == (d + 1 in kept):
+                result = ((RESULT, kept.index(d)),) if d in kept else ()
+                yield (*[(k, d) for k in range(count)], *result)
         return
-    if not instruction.operands or opcode is Opcode.TUPLE:
-        if opcode is Opcode.CONSTANT:
-            boundaries.keep_all(instruction)
-        if opcode is Opcode.IOTA:
-            for d in (attributes.iota_dimension - 1, attributes.iota_dimension):
-                if 0 <= d < instruction.shape.rank - 1:
-                    boundaries.keep((instruction, d))
+    if opcode is Opcode.GATHER:
+        yield from [((RESULT, d), (operand, e)) for d, operand, e in merging_neighbours(instruction)]
         return
-    operand = instruction.operands[0]
-    if is_elementwise(instruction):
-        for source in instruction.operands:
-            if source.shape.rank:
-                for d in range(source.shape.rank - 1):
-                    boundaries.link((instruction, d), (source, d))
-        return
-    if opcode is Opcode.BROADCAST:
-        where = {d: e for e, d in enumerate(attributes.dimensions)}
-        _link_through(boundaries, instruction, operand, [where.get(d) for d in range(instruction.shape.rank)])
-    elif opcode is Opcode.TRANSPOSE:
-        _link_through(boundaries, instruction, operand, attributes.dimensions)
-    elif opcode is Opcode.REDUCE:
-        _constrain_reduce(boundaries, instruction)
-    elif opcode in (Opcode.SLICE, Opcode.REVERSE):
-        touched = _touched(instruction)
-        for d in range(instruction.shape.rank - 1):
-            if touched[d] or touched[d + 1]:
-                boundaries.keep((instruction, d))
-                boundaries.keep((operand, d))
-            else:
-                boundaries.link((instruction, d), (operand, d))
-    elif opcode is Opcode.GATHER:
-        _constrain_gather(boundaries, instruction)
-    else:
-        boundaries.keep_all(instruction)
-        for source in instruction.operands:
-            boundaries.keep_all(source)
+    boundaries = range(instruction.shape.rank - 1)
+    if opcode is Opcode.BROADCAST or opcode is Opcode.TRANSPOSE:
+        source: Mapping[int, int] = dict(enumerate(attributes.dimensions))
+        if opcode is Opcode.BROADCAST:
+            source = {d: e for e, d in source.items()}
+        for d in boundaries:
+            if d in source and source.get(d + 1) == source[d] + 1:
+                yield (RESULT, d), (0, source[d])
+            elif d not in source and d + 1 not in source:
+                yield ((RESULT, d),)
+    elif opcode in (Opcode.SLICE, Opcode.REVERSE, Opcode.IOTA):
+        changed = _changed(instruction)
+        operand = range(len(instruction.operands))
+        yield from [((RESULT, d), *[(k, d) for k in operand]) for d in boundaries if not {d, d + 1} & changed]
+    elif is_elementwise(instruction) or opcode in (Opcode.GET_TUPLE_ELEMENT, Opcode.PARAMETER):
+        arrays = [k for k, o in enumerate(instruction.operands) if next(o.shape.leaves()).rank]
+        yield from [((RESULT, d), *[(k, d) for k in arrays]) for d in boundaries]
 
 
-def _constrain_gather(boundaries: _Boundaries, instruction: HloInstruction) -> None:
-    linked: set[tuple[int | None, int]] = set()
-    for d, operand, e in merging_neighbours(instruction):
-        boundaries.link((instruction, d), (instruction.operands[operand], e))
-        linked |= {(None, d), (operand, e)}
-    # An array may be both operands, and each use may have boundaries that must be kept.
-    for role, value in ((None, instruction), *enumerate(instruction.operands)):
-        for d in range(value.shape.rank - 1):
-            if (role, d) not in linked:
-                boundaries.keep((value, d))
-
-
-def _touched(instruction: HloInstruction) -> list[bool]:
-    """For slice and reverse: which dimensions the op changes."""
-    rank, attributes = instruction.shape.rank, instruction.attributes
+def _changed(instruction: HloInstruction) -> set[int]:
+    """The dimensions that a slice, a reverse or an iota goes along in its own way."""
+    a = instruction.attributes
+    if instruction.opcode is Opcode.IOTA:
+        return {a.iota_dimension}
     if instruction.opcode is Opcode.REVERSE:
-        return [d in attributes.dimensions for d in range(rank)]
+        return set(a.dimensions)
     sizes = instruction.operands[0].shape.dimensions
-    return [
-        (attributes.start_indices[d], attributes.limit_indices[d], attributes.strides[d]) != (0, sizes[d], 1)
-        for d in range(rank)
-    ]
+    ranges = zip(a.start_indices, a.limit_indices, a.strides, strict=True)
+    return {d for d, found in enumerate(ranges) if found != (0, sizes[d], 1)}
 
 
-def _constrain_reduce(boundaries: _Boundaries, instruction: HloInstruction) -> None:
-    reduced = set(instruction.attributes.dimensions)
-    arrays = instruction.operands[: len(instruction.operands) // 2]
-    first = arrays[0]
-    for other in arrays[1:]:
-        for d in range(first.shape.rank - 1):
-            boundaries.link((first, d), (other, d))
-    kept = [d for d in range(first.shape.rank) if d not in reduced]
-    for d in range(first.shape.rank - 1):
-        if (d in reduced) != (d + 1 in reduced):
-            boundaries.keep((first, d))
-    for i in range(len(kept) - 1):
-        if kept[i + 1] == kept[i] + 1:
-            boundaries.link((instruction, i), (first, kept[i]))
-        else:
-            boundaries.keep((instruction, i))
-
-
-def _groups(boundaries: _Boundaries, instruction: HloInstruction) -> list[list[int]]:
+def _groups(boundaries: _Boundaries, instruction: HloInstruction) -> Groups:
     groups: list[list[int]] = []
     for d in range(instruction.shape.rank):
         if d and not boundaries.stands((instruction, d - 1)):
@@ -399,48 +342,3 @@ def _groups(boundaries: _Boundaries, instruction: HloInstruction) -> list[list[i
         else:
             groups.append([d])
     return groups
-
-
-def _collapsed(
-    boundaries: _Boundaries, old: HloInstruction, operands: tuple[HloInstruction, ...]
-) -> HloInstruction:
-    opcode, attributes = old.opcode, old.attributes
-    if opcode is Opcode.TUPLE:
-        return make_instruction(opcode, operands)
-    if opcode is Opcode.GET_TUPLE_ELEMENT:
-        return make_instruction(opcode, operands, attributes)
-    if opcode is Opcode.REDUCE:
-        first = old.operands[0]
-        reduced = set(attributes.dimensions)
-        dimensions = tuple(i for i, g in enumerate(_groups(boundaries, first)) if g[0] in reduced)
-        return make_instruction(opcode, operands, ReduceAttributes(dimensions, attributes.to_apply))
-    groups = _groups(boundaries, old)
-    if len(groups) == old.shape.rank and all(a is b for a, b in zip(operands, old.operands, strict=True)):
-        return old
-    sizes = old.shape.dimensions
-    merged = tuple(math.prod(sizes[d] for d in g) for g in groups)
-    position = {d: i for i, g in enumerate(groups) for d in g}
-    if opcode is Opcode.BROADCAST:
-        dimensions = tuple(dict.fromkeys(position[d] for d in attributes.dimensions))
-        attributes = BroadcastAttributes(dimensions)
-    elif opcode is Opcode.TRANSPOSE:
-        source_groups = _groups(boundaries, old.operands[0])
-        source = {d: i for i, g in enumerate(source_groups) for d in g}
-        attributes = TransposeAttributes(tuple(source[old.attributes.dimensions[g[0]]] for g in groups))
-        if attributes.dimensions == tuple(range(len(groups))):
-            return operands[0]
-    elif opcode is Opcode.IOTA:
-        attributes = IotaAttributes(position[attributes.iota_dimension])
-    elif opcode is Opcode.REVERSE:
-        attributes = ReverseAttributes(tuple(position[d] for d in attributes.dimensions))
-    elif opcode is Opcode.GATHER:
-        array, indices = (_groups(boundaries, o) for o in old.operands)
-        attributes = collapsed_gather(attributes, groups, array, indices)
-    elif opcode is Opcode.SLICE and len(groups) < old.shape.rank:
-        attributes = SliceAttributes(
-            tuple(attributes.start_indices[g[0]] for g in groups),
-            tuple(attributes.limit_indices[g[0]] if len(g) == 1 else merged[i] for i, g in enumerate(groups)),
-            tuple(attributes.strides[g[0]] for g in groups),
-        )
-    new = replace(old, shape=_array_like(old, merged), operands=operands, attributes=attributes)
-    return with_same_bounds(new, old) if opcode is Opcode.GATHER else new

@@ -39,36 +39,6 @@ def is_whole(gather: HloInstruction, dimension: int) -> bool:
     return bool(gather.attributes.slice_sizes[dimension] == gather.operands[0].shape.dimensions[dimension])
 
 
-def _kept_positions(dimensions: Sequence[int]) -> dict[int, int]:
-    return {d: i for i, d in enumerate(d for d, size in enumerate(dimensions) if size != 1)}
-
-
-def squeezed_gather(old: HloInstruction) -> GatherAttributes:
-    """The attributes on arrays without dimensions of size 1. A dimension of the array in which the slices have size 1
-    becomes a collapsed one."""
-    attributes: GatherAttributes = old.attributes
-    array, indices = (o.shape.dimensions for o in old.operands)
-    in_array, in_indices, in_result = map(_kept_positions, (array, indices, old.shape.dimensions))
-    ones = [d for _, d in offset_pairs(old) if attributes.slice_sizes[d] == 1]
-    batching = [
-        (in_array[d], in_indices[b])
-        for d, b in zip(attributes.operand_batching_dims, attributes.start_indices_batching_dims, strict=True)
-        if d in in_array
-    ]
-    return replace(
-        attributes,
-        offset_dims=tuple(in_result[d] for d in attributes.offset_dims if d in in_result),
-        collapsed_slice_dims=tuple(
-            in_array[d] for d in sorted((*attributes.collapsed_slice_dims, *ones)) if d in in_array
-        ),
-        start_index_map=tuple(in_array.get(d, NOWHERE) for d in attributes.start_index_map),
-        index_vector_dim=in_indices.get(attributes.index_vector_dim, len(in_indices)),
-        slice_sizes=tuple(attributes.slice_sizes[d] for d in in_array),
-        operand_batching_dims=tuple(d for d, _ in batching),
-        start_indices_batching_dims=tuple(b for _, b in batching),
-    )
-
-
 def merging_neighbours(gather: HloInstruction) -> Iterator[tuple[int, int, int]]:
     """(d, k, e): dimensions d and d + 1 of the result are e and e + 1 of operand k, and may be merged in both."""
     batching = gather.attributes.start_indices_batching_dims
@@ -83,21 +53,36 @@ def merging_neighbours(gather: HloInstruction) -> Iterator[tuple[int, int, int]]
 
 
 Groups = Sequence[Sequence[int]]
-"""Groups of dimensions that are merged into one."""
+"""The groups of dimensions of an array that become one dimension each."""
 
 
-def collapsed_gather(attributes: GatherAttributes, result: Groups, array: Groups, indices: Groups) -> GatherAttributes:
-    """The attributes for arrays with merged dimensions."""
-    in_result, in_array, in_indices = ({d: i for i, g in enumerate(gs) for d in g} for gs in (result, array, indices))
+def positions(groups: Groups) -> dict[int, int]:
+    """By dimension: the number of its group."""
+    return {d: n for n, group in enumerate(groups) for d in group}
+
+
+def regrouped_gather(old: HloInstruction, result: Groups, array: Groups, indices: Groups) -> GatherAttributes:
+    """The attributes for other groups of dimensions. A dimension of the array in which the slices have size 1 becomes a
+    collapsed one."""
+    attributes: GatherAttributes = old.attributes
+    in_result, in_array, in_indices = map(positions, (result, array, indices))
+    ones = [d for _, d in offset_pairs(old) if attributes.slice_sizes[d] == 1]
+    batching = [
+        (in_array[d], in_indices[b])
+        for d, b in zip(attributes.operand_batching_dims, attributes.start_indices_batching_dims, strict=True)
+        if d in in_array
+    ]
     return replace(
         attributes,
-        offset_dims=tuple(dict.fromkeys(in_result[d] for d in attributes.offset_dims)),
-        collapsed_slice_dims=tuple(in_array[d] for d in attributes.collapsed_slice_dims),
-        start_index_map=tuple(in_array.get(d, NOWHERE) for d in attributes.start_index_map),
+        offset_dims=tuple(dict.fromkeys([in_result[d] for d in attributes.offset_dims if d in in_result])),
+        collapsed_slice_dims=tuple(
+            [in_array[d] for d in sorted((*attributes.collapsed_slice_dims, *ones)) if d in in_array]
+        ),
+        start_index_map=tuple([in_array.get(d, NOWHERE) for d in attributes.start_index_map]),
         index_vector_dim=in_indices.get(attributes.index_vector_dim, len(indices)),
-        slice_sizes=tuple(math.prod(attributes.slice_sizes[d] for d in group) for group in array),
-        operand_batching_dims=tuple(in_array[d] for d in attributes.operand_batching_dims),
-        start_indices_batching_dims=tuple(in_indices[d] for d in attributes.start_indices_batching_dims),
+        slice_sizes=tuple([math.prod([attributes.slice_sizes[d] for d in group]) for group in array]),
+        operand_batching_dims=tuple([d for d, _ in batching]),
+        start_indices_batching_dims=tuple([b for _, b in batching]),
     )
 
 

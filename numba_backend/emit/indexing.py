@@ -52,16 +52,22 @@ def _start(e: ElementEmitter, instruction: HloInstruction, dimension: int, batch
     index = list(batch)
     if attributes.index_vector_dim < indices.shape.rank:
         index.insert(attributes.index_vector_dim, Number(component))
+    return clamped_start(e, instruction, dimension, window, indices, tuple(index))
+
+
+def clamped_start(
+    e: ElementEmitter, instruction: HloInstruction, dimension: int, window: int, indices: HloInstruction, index: Index
+) -> Expr:
+    """The start index ``indices[index]`` along a dimension of the array, clamped so that `window` elements fit, if it
+    is not known that they do. It is computed once."""
     fits = dimension in in_bounds(instruction)
-    last = None if fits else e.sizes.of(operand, dimension) - e.sizes.constant(window)
-    key = ("start", indices, tuple(index), last)
+    last = None if fits else e.sizes.of(instruction.operands[0], dimension) - e.sizes.constant(window)
+    key = ("start", indices, index, last)
     found = e.writer.recall(key)
     if found is None:
-        start = as_signed(indices.shape.element, e.value(indices, tuple(index)))
-        if last is None:
-            start = widened(start)
-        else:
-            start = call("minimum", call("maximum", start, ZERO), last)
+        # In the index's own type, as in XLA: an unsigned index beyond s64 is large, not negative.
+        start = as_signed(indices.shape.element, e.value(indices, index))
+        start = widened(start) if last is None else call("minimum", call("maximum", start, ZERO), last)
         found = e.writer.let("start", start)
         e.writer.remember(key, found)
     return found

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...hlo.analyses.in_bounds import in_bounds
+from ...hlo.analyses.in_bounds import window_sizes
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, call, is_number
 from ..loops.writer import cast
 from .element import CAST, ELEMENT, ElementEmitter, movable, moved, rounded
-from .indexing import as_signed, widened
+from .indexing import clamped_start
 from .sizes import Index
 
 
@@ -98,32 +98,13 @@ def _reshape(e: ElementEmitter, instruction: HloInstruction, index: Index) -> Ex
 
 
 def clamped_starts(e: ElementEmitter, instruction: HloInstruction, first: int) -> list[Expr]:
-    """The start indices of a dynamic slice or update, clamped so that the slice fits, if they are not known to."""
-    operand, writer = instruction.operands[0], e.writer
-    fits = in_bounds(instruction)
-    if instruction.opcode is Opcode.DYNAMIC_SLICE:
-        slice_sizes = instruction.attributes.dynamic_slice_sizes
-    else:
-        slice_sizes = instruction.operands[1].shape.dimensions
-    starts: list[Expr] = []
-    for d, start in enumerate(instruction.operands[first:]):
-        if slice_sizes[d] == operand.shape.dimensions[d]:
-            starts.append(ZERO)
-            continue
-        last = None if d in fits else e.sizes.of(operand, d) - e.sizes.constant(slice_sizes[d])
-        key = ("start", start, last)
-        found = writer.recall(key)
-        if found is None:
-            # In the index's own type, as in XLA: an unsigned index beyond s64 is large, not negative.
-            signed = as_signed(start.shape.element, e.value(start, ()))
-            if last is None:
-                signed = widened(signed)
-            else:
-                signed = call("minimum", call("maximum", signed, ZERO), last)
-            found = writer.let("start", signed)
-            writer.remember(key, found)
-        starts.append(found)
-    return starts
+    """The start indices of a dynamic slice or update, which are its operands from `first` on."""
+    sizes = zip(instruction.operands[0].shape.dimensions, window_sizes(instruction), strict=True)
+    starts = zip(instruction.operands[first:], sizes, strict=True)
+    return [
+        ZERO if window == size else clamped_start(e, instruction, d, window, start, ())
+        for d, (start, (size, window)) in enumerate(starts)
+    ]
 
 
 @ELEMENT.register(Opcode.DYNAMIC_SLICE)
