@@ -6,17 +6,16 @@ all other dimensions::
 
     for row in range(lo, hi):
         for k0 in range(3):                                  # the window, dimension by dimension
-            at0 = ...
-            if at0 >= 0 and at0 < n0:
-                for k1 in range(3):
-                    low = maximum(start, ...)                # where this element of the window is inside of the array
-                    high = minimum(stop, ...)
-                    for j in range(low, high):
-                        out[first + j] = maximum(out[first + j], x[base + j * 2])
+            cell0 = at0 + k0
+            if cell0 >= 0 and cell0 < n0:
+                for k in range(3):
+                    left = maximum(start, ...)               # where this element of the window is inside of the array
+                    right = minimum(stop, ...)
+                    for j in range(left, right):
+                        out[first + j] = maximum(out[first + j], x[base + j * 2 + k])
 
 From one element of the window to the next, the results stay in the output, in the first-level cache. Where the whole
-window is inside the array, a small window is unrolled: `acc = maximum(acc, x[...])`, once for each of its elements; the
-few results at an edge are then computed one by one.
+window is inside the array, a small window is unrolled: `acc = maximum(acc, x[...])`, once for each of its elements.
 
 Windows have separate kernels and no element rule in fusions: loops over a padded window vectorise only if the edges
 are handled separately, and overlapping windows would compute fused operands again and again.
@@ -24,17 +23,17 @@ are handled separately, and overlapping windows would compute fused operands aga
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from ...hlo.ir import HloInstruction
+from ...hlo.passes.patterns import reducer_opcode
 from ...hlo.window import dilated, is_plain
 from ..loops.expressions import ZERO, Expr, Name, Number, all_of, is_number, maximum, minimum, product, unary
 from .kernel import HI, LO, EmittedKernel
 from .scalar_computations import Buffer, KernelText
-from .window_axes import MANY_ROWS, UNROLLED, Axis, axes_of, kernel_axes, row_major, take_apart
+from .window_axes import MANY_ROWS, UNROLLED, Axis, Windows, added, axes_of, take_apart
 
 BLOCK = 1024
 """Results of a row that stay in the cache together. A few long rows are cut into blocks, which threads share."""
@@ -42,29 +41,177 @@ SHORT = 8
 """At an edge with fewer results than this, loops over the window do not pay."""
 
 
-class _Rows:
-    """The rows of the result: the loops over all positions of the window except those along the last axis."""
+def axes_of_reduction(instruction: HloInstruction) -> list[Axis]:
+    """The axes of a reduce-window."""
+    array, result = instruction.operands[0].shape, next(instruction.shape.leaves())
+    return axes_of(array.dimensions, result.dimensions, instruction.attributes.window)
 
-    def __init__(self, text: KernelText, axes: Sequence[Axis]) -> None:
-        self.text = text
-        self.axes = kernel_axes(text, axes)
+
+def extent_of(instruction: HloInstruction) -> int:
+    """The extent of the kernel of `emit_reduce_window`."""
+    axes = axes_of_reduction(instruction)
+    return math.prod(a.count for a in axes[:-1]) if _is_by_rows(axes) else axes[-1].count
+
+
+def _is_by_rows(axes: Sequence[Axis]) -> bool:
+    """True if rows are shared between threads, and not parts of them."""
+    return math.prod(a.count for a in axes[:-1]) >= MANY_ROWS or axes[-1].count < 2 * BLOCK
+
+
+def emit_reduce_window(instruction: HloInstruction) -> EmittedKernel:
+    """The kernel of a reduce-window; its operands and outputs have the numbers of the instruction's leaves."""
+    return _Rows(instruction).write()
+
+
+class ReduceWindow(Windows):
+    """The base of the kernels of a reduce-window."""
+
+    def __init__(self, instruction: HloInstruction) -> None:
+        self.instruction, count = instruction, len(instruction.operands) // 2
+        text = KernelText("reduce_window", instruction.attributes.to_apply, guarded=True)
+        operands = [o.shape.element for o in instruction.operands]
+        self.sources = [text.operand(f"x{k}", t, k) for k, t in enumerate(operands[:count])]
+        starts = [text.operand(f"i{k}", t, count + k) for k, t in enumerate(operands[count:])]
+        self.outputs = [text.output(f"out{k}", s.element, k) for k, s in enumerate(instruction.shape.leaves())]
+        super().__init__(text, axes_of_reduction(instruction))
         self.outer, self.last = self.axes[:-1], self.axes[-1]
-        self.count = math.prod(a.axis.count for a in self.outer)
-        self.by_rows = _is_by_rows(axes)
-        self.positions: list[Name] = []
-        self.at: dict[int, Name] = {}
-        """The first cell of the window along each outer axis that it moves along."""
+        self.inits = [text.writer.assign(f"init{k}", start.load(ZERO)) for k, start in enumerate(starts)]
+
+    def combined(self, accumulators: Sequence[Expr], elements: Sequence[Expr]) -> list[Expr]:
+        """The accumulators combined with more elements."""
+        return self.text.combine(self.instruction, accumulators, elements)
+
+    def accumulators(self, values: Sequence[Expr]) -> list[Name]:
+        """Variables that begin with these values: ``acc0 = init0``."""
+        names = [self.writer.variable(f"acc{k}", value.type) for k, value in enumerate(values)]
+        self.text.assign(names, values)
+        return names
+
+    def total(self, starts: Sequence[Expr], elements: Sequence[Sequence[Expr]]) -> Sequence[Expr]:
+        """The elements combined with the starts: an expression, if the reducer is one operation."""
+        if len(starts) > 1 or reducer_opcode(self.instruction.attributes.to_apply) is None:
+            names = self.accumulators(starts)
+            for values in elements:
+                self.text.assign(names, self.combined(names, values))
+            return names
+        for values in elements:
+            starts = self.combined(starts, values)
+        return starts
+
+    def bases(self, begins: Sequence[Expr]) -> list[Name]:
+        """The offsets of the rows that a window covers: ``base0 = ...``"""
+        return [self.writer.assign(f"base{n}", offset) for n, offset in enumerate(self.offsets(begins))]
+
+    def at_once(
+        self, bases: Sequence[Expr], bounds: tuple[Expr, Expr], to: Sequence[Buffer], first: Expr,
+        starts: Sequence[Expr] = (), along: bool = False,
+    ) -> None:  # fmt: skip
+        """Write ``to[first + j]`` for each j in the bounds, which combines `starts` with element j of each row of the
+        array, or (`along`) with the elements that the window at position j covers."""
+        last = self.last
+        with self.writer.loop("j", *bounds) as j:
+            cells: list[Expr] = [j]
+            if along and last.moves:
+                origin = last.origin(j)
+                cells = [origin + last.distance(Number(k)) for k in range(last.part.size)]
+            elements = [[source.load(added(base, cell)) for source in self.sources] for base in bases for cell in cells]
+            self._keep(to, first + j, self.total(starts or elements.pop(0), elements))
+
+    def one_by_one(
+        self, begins: Sequence[Expr], bounds: tuple[Expr, Expr], to: Sequence[Buffer], first: Expr,
+        starts: Sequence[Expr], along: bool = False,
+    ) -> None:  # fmt: skip
+        """The same for a window that may reach out of the array: with one of its elements after the other."""
+        writer, last = self.writer, self.last
+        with writer.loop("j", *bounds) as j:
+            self._keep(to, first + j, starts)
+        with ExitStack() as stack:
+            base = writer.assign("base", self.over_elements(stack, begins))
+            if not along or not last.moves:
+                j = stack.enter_context(writer.loop("j", *bounds))
+                self._join(to, first + j, base + j)
+                return
+            shift = last.shift(stack.enter_context(writer.loop("k", *last.elements_between(*bounds))))
+            begin, end = last.span(shift, *bounds)
+            left, right = writer.assign("left", begin), writer.assign("right", end)
+            j = stack.enter_context(writer.loop("j", left, right))
+            if last.part.base_dilation == 1:
+                self._join(to, first + j, base + j * last.stride + shift)
+                return
+            cell = writer.assign("cell", j * last.stride + shift)
+            with writer.if_((cell % last.holes).eq(0)):
+                self._join(to, first + j, base + cell // last.holes)
+
+    def _join(self, to: Sequence[Buffer], result: Expr, offset: Expr) -> None:
+        """Combines the results at offset `result` with the elements at `offset`."""
+        before = self._named("acc", [buffer.load(result) for buffer in to])
+        after = self.combined(before, [source.load(offset) for source in self.sources])
+        self._keep(to, result, self._named("next", after))
+
+    def _keep(self, to: Sequence[Buffer], offset: Expr, values: Sequence[Expr]) -> None:
+        for buffer, value in zip(to, values, strict=True):
+            self.text.store(buffer, offset, value)
+
+    def _named(self, stem: str, values: Sequence[Expr]) -> Sequence[Expr]:
+        """The values; if there are several, each has a name."""
+        if len(values) == 1:
+            return values
+        return [self.writer.assign(f"{stem}{k}", value) for k, value in enumerate(values)]
+
+
+class _Rows(ReduceWindow):
+    """Windows row by row, or part by part of a row."""
+
+    def write(self) -> EmittedKernel:
+        """The kernel."""
+        with self._parts() as (begins, first, start, stop):
+            if not self.unrolls or self.elements * len(self.sources) > UNROLLED:
+                self.one_by_one(begins, (start, stop), self.outputs, first, self.inits, along=True)
+            else:
+                low, high = self._interior(begins, start, stop)
+                self.at_once(self.bases(begins), (low, high), self.outputs, first, self.inits, along=True)
+                if not all(is_plain(a.part) for a in self.axes):
+                    self._sides(begins, first, (start, low, high, stop))
+        return self.text.finish(extent_of(self.instruction))
+
+    def _sides(self, begins: Sequence[Expr], first: Expr, ends: tuple[Expr, Expr, Expr, Expr]) -> None:
+        """Computes the results before and after the interior of a row."""
+        writer, (start, low, high, stop) = self.writer, ends
+        with writer.loop("side", 2) as side:
+            begin, end = writer.variable("begin"), writer.variable("end")
+            with writer.if_(side.eq(0)):
+                writer.assign(begin, start)
+                writer.assign(end, low)
+            with writer.else_():
+                writer.assign(begin, high)
+                writer.assign(end, stop)
+            if self.last.moves:
+                with writer.if_(end - begin < SHORT):
+                    self._at_an_edge(begins, first, begin, end)
+                    writer.assign(begin, end)
+            with writer.if_(begin < end):
+                self.one_by_one(begins, (begin, end), self.outputs, first, self.inits, along=True)
+
+    def _at_an_edge(self, begins: Sequence[Expr], first: Expr, low: Expr, high: Expr) -> None:
+        """Computes a few results, each from the part of its window that is inside the array."""
+        with self.writer.loop("j", low, high) as j:
+            names = self.accumulators(self.inits)
+            with ExitStack() as stack:
+                offset = self.over_elements(stack, [*begins, self.last.begin(j)])
+                self.text.assign(names, self.combined(names, [source.load(offset) for source in self.sources]))
+            self._keep(self.outputs, first + j, names)
 
     @contextmanager
-    def loops(self) -> Iterator[tuple[Expr, Name, Name]]:
-        """Opens the loops over rows and parts of rows. Gives the offset of the row, and the part: positions `start` to
-        `stop` along the last axis."""
-        writer, length = self.text.writer, self.last.count
+    def _parts(self) -> Iterator[tuple[list[Expr], Expr, Name, Name]]:
+        """Opens the loops over rows and parts of rows. Gives the first cells of the window along the outer axes, the
+        offset of the row, and the part: positions `start` to `stop` along the last axis."""
+        writer, length = self.writer, self.last.count
         row: Expr = ZERO
+        begins: list[Expr] = []
         with ExitStack() as stack:
-            if self.by_rows:
+            if _is_by_rows([a.axis for a in self.axes]):
                 row = stack.enter_context(writer.loop("row", LO, HI))
-                self._begin(row)
+                begins = self._begins(row)
                 if self.last.axis.count > BLOCK:
                     start = stack.enter_context(writer.loop("start", 0, length, step=BLOCK))
                     stop = writer.assign("stop", minimum(start + BLOCK, length))
@@ -75,211 +222,32 @@ class _Rows:
                 start = stack.enter_context(writer.loop("start", LO, HI, step=BLOCK))
                 stop = writer.assign("stop", minimum(start + BLOCK, HI))
                 if self.outer:
-                    row = stack.enter_context(writer.loop("row", self.text.size("rows", self.count)))
-                    self._begin(row)
+                    rows = self.text.size("rows", math.prod(a.axis.count for a in self.outer))
+                    row = stack.enter_context(writer.loop("row", rows))
+                    begins = self._begins(row)
             first = writer.assign("first", ZERO if is_number(row, 0) else product(row, length))
-            yield first, start, stop
+            yield begins, first, start, stop
 
-    def _begin(self, row: Expr) -> None:
-        names = [f"o{a.number}" for a in self.outer]
-        self.positions = take_apart(self.text, row, names, [a.count for a in self.outer])
-        moving = [a for a in self.outer if a.moves]
-        self.at = {a.number: a.begin(self.positions[a.number]) for a in moving}
+    def _begins(self, row: Expr) -> list[Expr]:
+        return self.begins(take_apart(self.text, row, [f"o{a.number}" for a in self.outer], self.counts[:-1]))
 
-    def over_window(self, stack: ExitStack) -> Expr:
-        """Opens the loops over the window along the outer axes; gives the offset of the array's row."""
-        indices: list[Expr] = []
-        for axis in self.outer:
-            if axis.moves:
-                at = self.at[axis.number]
-                indices.append(axis.over_window(stack, at, *axis.elements(at))[1])
-            else:
-                indices.append(self.positions[axis.number])
-        return row_major([*indices, ZERO], [a.size for a in self.axes])
-
-    @property
-    def others(self) -> int:
-        """The positions in one iteration of the sliced loop."""
-        return self.last.axis.count if self.by_rows else self.count
-
-
-def _is_by_rows(axes: Sequence[Axis]) -> bool:
-    """True if rows are shared between threads, and not parts of them."""
-    return math.prod(a.count for a in axes[:-1]) >= MANY_ROWS or axes[-1].count < 2 * BLOCK
-
-
-def extent_of(instruction: HloInstruction) -> int:
-    """The extent of the kernel of `emit_reduce_window`."""
-    array, result = instruction.operands[0].shape, next(instruction.shape.leaves())
-    axes = axes_of(array.dimensions, result.dimensions, instruction.attributes.window)
-    return math.prod(a.count for a in axes[:-1]) if _is_by_rows(axes) else axes[-1].count
-
-
-def emit_reduce_window(instruction: HloInstruction) -> EmittedKernel:
-    """The kernel of a reduce-window; its operands and outputs have the numbers of the instruction's leaves."""
-    count = len(instruction.operands) // 2
-    arrays = [o.shape for o in instruction.operands[:count]]
-    results = list(instruction.shape.leaves())
-    axes = axes_of(arrays[0].dimensions, results[0].dimensions, instruction.attributes.window)
-    text = KernelText("reduce_window", instruction.attributes.to_apply, guarded=True)
-    sources = [text.operand(f"x{k}", s.element, k) for k, s in enumerate(arrays)]
-    starts = [text.operand(f"i{k}", s.element, count + k) for k, s in enumerate(arrays)]
-    outputs = [text.output(f"out{k}", s.element, k) for k, s in enumerate(results)]
-    rows = _Rows(text, axes)
-    _ReduceWindow(instruction, text, rows, sources, starts, outputs).write()
-    return text.finish(extent_of(instruction))
-
-
-class _ReduceWindow:
-    def __init__(
-        self, instruction: HloInstruction, text: KernelText, rows: _Rows, sources: list[Buffer], starts: list[Buffer],
-        outputs: list[Buffer],
-    ) -> None:  # fmt: skip
-        self.instruction, self.text, self.rows = instruction, text, rows
-        self.sources, self.outputs = sources, outputs
-        parts = [a.part for a in rows.axes]
-        taps = math.prod(part.size for part in parts) * len(sources)
-        self.unrolls = taps <= UNROLLED and all(part.base_dilation == 1 for part in parts)
-        self.always_inside = all(is_plain(part) for part in parts)
-        self.inits = [text.writer.assign(f"init{k}", start.load(ZERO)) for k, start in enumerate(starts)]
-
-    def write(self) -> None:
-        with self.rows.loops() as (first, start, stop):
-            if not self.unrolls:
-                self._by_element(first, start, stop)
-            elif self.always_inside:
-                self._unrolled(first, start, stop)
-            else:
-                low, high = self._interior(start, stop)
-                self._unrolled(first, low, high)
-                self._sides(first, (start, low), (high, stop))
-
-    def _interior(self, start: Expr, stop: Expr) -> tuple[Name, Name]:
+    def _interior(self, begins: Sequence[Expr], start: Expr, stop: Expr) -> tuple[Expr, Expr]:
         """The positions along the last axis at which the whole window is inside the array: `low` to `high`."""
-        writer = self.text.writer
-        begin, end = self._inside(start, stop)
-        tests: list[Expr] = []
-        for axis in self.rows.outer:
-            if axis.moves and not is_plain(axis.part):
-                tests += axis.whole_window_tests(self.rows.at[axis.number])
+        writer, last = self.writer, self.last
+        if all(is_plain(a.part) for a in self.axes):
+            return start, stop
+        begin, end = start, stop
+        if last.moves:
+            part = last.part
+            inside = max(-(-part.padding_low // part.stride), 0)
+            reach = dilated(part.size, part.window_dilation)
+            beyond = max((last.axis.size + part.padding_low - reach) // part.stride + 1, 0)
+            begin = minimum(maximum(start, self.text.size("inside", inside)), stop)
+            end = minimum(stop, self.text.size("beyond", beyond))
         low = writer.assign("low", begin)
         high = writer.assign("high", maximum(end, low))
-        if tests:
+        if tests := self.whole_tests(begins):
             with writer.if_(unary("not", all_of(tests))):
                 writer.assign(low, start)
                 writer.assign(high, start)
         return low, high
-
-    def _inside(self, start: Expr, stop: Expr) -> tuple[Expr, Expr]:
-        """The same, as far as the last axis is concerned."""
-        last = self.rows.last
-        if not last.moves:
-            return start, stop
-        part = last.part
-        span = dilated(part.size, part.window_dilation)
-        first = max(-(-part.padding_low // part.stride), 0)
-        end = (last.axis.size + part.padding_low - span) // part.stride + 1
-        inside, beyond = self.text.size("inside", first), self.text.size("beyond", max(end, 0))
-        return minimum(maximum(start, inside), stop), minimum(stop, beyond)
-
-    def _sides(self, first: Expr, left: tuple[Expr, Expr], right: tuple[Expr, Expr]) -> None:
-        """Computes the results at the two edges of a row."""
-        writer = self.text.writer
-        with writer.loop("side", 2) as side:
-            begin, end = writer.variable("begin"), writer.variable("end")
-            with writer.if_(side.eq(0)):
-                writer.assign(begin, left[0])
-                writer.assign(end, left[1])
-            with writer.else_():
-                writer.assign(begin, right[0])
-                writer.assign(end, right[1])
-            if self.rows.last.moves:
-                with writer.if_(end - begin < SHORT):
-                    self._one_by_one(first, begin, end)
-                    writer.assign(begin, end)
-            with writer.if_(begin < end):
-                self._by_element(first, begin, end)
-
-    def _accumulators(self) -> list[Name]:
-        """Variables that hold the init values: ``acc0 = init0``."""
-        names = [self.text.writer.variable(f"acc{k}", init.type) for k, init in enumerate(self.inits)]
-        self.text.assign(names, self.inits)
-        return names
-
-    def _unrolled(self, first: Expr, low: Expr, high: Expr) -> None:
-        """Computes the results one after the other, each from the whole window."""
-        text = self.text
-        with text.writer.loop("j", low, high) as j:
-            accumulators = self._accumulators()
-            moving = [a for a in self.rows.axes if a.moves]
-            for elements in itertools.product(*(range(a.part.size) for a in moving)):
-                offset = self._offset(j, dict(zip((a.number for a in moving), elements, strict=True)))
-                values = [source.load(offset) for source in self.sources]
-                text.assign(accumulators, text.combine(self.instruction, accumulators, values))
-            for accumulator, output in zip(accumulators, self.outputs, strict=True):
-                text.store(output, first + j, accumulator)
-
-    def _offset(self, j: Expr, elements: Mapping[int, int]) -> Expr:
-        """The offset of one element of the window at position j of the row. `elements`: by the number of the axis."""
-        last = self.rows.last
-        indices: list[Expr] = [self.rows.at.get(a.number, self.rows.positions[a.number]) for a in self.rows.outer]
-        indices.append(last.origin(j) if last.moves else j)
-        for number, element in elements.items():
-            if element:
-                indices[number] += self.rows.axes[number].distance(Number(element))
-        return row_major(indices, [a.size for a in self.rows.axes])
-
-    def _by_element(self, first: Expr, low: Expr, high: Expr) -> None:
-        """Computes all results together, with one element of the window after the other."""
-        text, writer, last = self.text, self.text.writer, self.rows.last
-        with writer.loop("j", low, high) as j:
-            for init, output in zip(self.inits, self.outputs, strict=True):
-                text.store(output, first + j, init)
-        with ExitStack() as stack:
-            base = writer.assign("base", self.rows.over_window(stack))
-            if not last.moves:
-                j = stack.enter_context(writer.loop("j", low, high))
-                self._join(first + j, base + j)
-                return
-            shift = last.shift(stack.enter_context(writer.loop("k", *last.elements_between(low, high))))
-            begin, end = last.span(shift, low, high)
-            left, right = writer.assign("left", begin), writer.assign("right", end)
-            j = stack.enter_context(writer.loop("j", left, right))
-            if last.part.base_dilation == 1:
-                self._join(first + j, base + j * last.stride + shift)
-                return
-            cell = writer.assign("cell", j * last.stride + shift)
-            with writer.if_((cell % last.holes).eq(0)):
-                self._join(first + j, base + cell // last.holes)
-
-    def _one_by_one(self, first: Expr, low: Expr, high: Expr) -> None:
-        """Computes the few results at an edge, each from the part of its window that is inside the array."""
-        text, writer, last = self.text, self.text.writer, self.rows.last
-        with writer.loop("j", low, high) as j:
-            accumulators = self._accumulators()
-            at = last.begin(j)
-            with ExitStack() as stack:
-                base = writer.assign("base", self.rows.over_window(stack))
-                k = stack.enter_context(writer.loop("k", last.window))
-                cell = writer.assign("cell", at + last.distance(k))
-                tests = last.tests(cell)
-                if tests:
-                    stack.enter_context(writer.if_(all_of(tests)))
-                values = [source.load(base + cell) for source in self.sources]
-                text.assign(accumulators, text.combine(self.instruction, accumulators, values))
-            for accumulator, output in zip(accumulators, self.outputs, strict=True):
-                text.store(output, first + j, accumulator)
-
-    def _join(self, result: Expr, offset: Expr) -> None:
-        """Combines the results at offset `result` with the elements at `offset`."""
-        text = self.text
-        before = self._named("acc", [output.load(result) for output in self.outputs])
-        after = text.combine(self.instruction, before, [source.load(offset) for source in self.sources])
-        for output, value in zip(self.outputs, self._named("next", after), strict=True):
-            text.store(output, result, value)
-
-    def _named(self, stem: str, values: Sequence[Expr]) -> Sequence[Expr]:
-        """The values; if there are several, each has a name."""
-        if len(values) == 1:
-            return values
-        return [self.text.writer.assign(f"{stem}{k}", value) for k, value in enumerate(values)]

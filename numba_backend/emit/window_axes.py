@@ -12,12 +12,14 @@ window and ``cell0`` its cell.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ...hlo.window import Window, WindowDimension, dilated, is_plain, is_trivial
-from ..loops.expressions import Binary, Expr, Name, all_of, is_number, maximum, minimum, product
+from ..loops.expressions import ZERO, Binary, Expr, Name, Number, all_of, is_number, maximum, minimum, product
 from .scalar_computations import LITERAL_LIMIT, KernelText
 
 UNROLLED = 32
@@ -118,11 +120,9 @@ class KernelAxis:
             tests.append((cell % self.holes).eq(0))
         return tests
 
-    def whole_window_tests(self, at: Expr, *, literal: bool = False) -> list[Expr]:
-        """The conditions for all elements of the window to be inside the array: ``at0 >= 0``, ``at0 + r0 < n0``."""
-        reach = self.text.size(
-            f"r{self.number}", dilated(self.part.size, self.part.window_dilation) - 1, literal=literal
-        )
+    def whole_window_tests(self, at: Expr) -> list[Expr]:
+        """The conditions for all elements of the window to be inside the array: ``at0 >= 0``, ``at0 + 2 < n0``."""
+        reach = self.text.size(f"r{self.number}", dilated(self.part.size, self.part.window_dilation) - 1, literal=True)
         return [at >= 0, Binary("+", at, reach) < self.size]
 
     def elements(self, at: Expr) -> tuple[Expr, ...]:
@@ -168,6 +168,56 @@ class KernelAxis:
 def kernel_axes(text: KernelText, axes: Sequence[Axis], *, moves: bool = False) -> list[KernelAxis]:
     """The axes of a kernel, numbered."""
     return [KernelAxis(text, number, axis, moves=moves) for number, axis in enumerate(axes)]
+
+
+class Windows:
+    """The windows over an array, in a kernel. Their methods take the first cell of a window along each axis (`begins`),
+    or the index along an axis that it does not move along. Axes that are left out at the end count as index 0."""
+
+    def __init__(self, text: KernelText, axes: Sequence[Axis]) -> None:
+        self.text, self.writer = text, text.writer
+        self.axes = kernel_axes(text, axes)
+        self.sizes, self.counts = [a.size for a in self.axes], [a.count for a in self.axes]
+        self.elements = math.prod(a.part.size for a in axes)
+        self.unrolls = self.elements <= UNROLLED and all(a.part.base_dilation == 1 for a in axes)
+        """Whether offsets of all elements can be written down."""
+
+    def begins(self, positions: Sequence[Expr]) -> list[Expr]:
+        """The first cells of the window at a position."""
+        return [a.begin(p) if a.moves else p for a, p in zip(self.axes, positions, strict=False)]
+
+    def whole_tests(self, begins: Sequence[Expr]) -> list[Expr]:
+        """The conditions for the window to be inside the array, where that is not certain."""
+        axes = zip(self.axes, begins, strict=False)
+        return [t for a, at in axes if a.moves and not is_plain(a.part) for t in a.whole_window_tests(at)]
+
+    def if_whole(self, begins: Sequence[Expr], inside: Callable[[], None], at_an_edge: Callable[[], None]) -> None:
+        """Writes `inside` for windows that are inside the array, `at_an_edge` for others, if there may be any."""
+        tests = self.whole_tests(begins)
+        if not tests:
+            inside()
+            return
+        with self.writer.if_(all_of(tests)):
+            inside()
+        with self.writer.else_():
+            at_an_edge()
+
+    def offsets(self, begins: Sequence[Expr]) -> list[Expr]:
+        """The offset of each element of a window that is inside the array."""
+        axes = self.axes[: len(begins)]
+        indices = [
+            [at, *[at + a.distance(Number(k)) for k in range(1, a.part.size)]]
+            for a, at in zip(axes, begins, strict=True)
+        ]
+        return [self._offset(index) for index in itertools.product(*indices)]
+
+    def over_elements(self, stack: ExitStack, begins: Sequence[Expr]) -> Expr:
+        """Opens the loops over the elements of a window that are inside the array; gives the offset of one."""
+        axes = zip(self.axes, begins, strict=False)
+        return self._offset([a.over_window(stack, at, *a.elements(at))[1] if a.moves else at for a, at in axes])
+
+    def _offset(self, indices: Sequence[Expr]) -> Expr:
+        return row_major([*indices, *[ZERO] * (len(self.axes) - len(indices))], self.sizes)
 
 
 def row_major(indices: Sequence[Expr], sizes: Sequence[Expr]) -> Expr:

@@ -19,7 +19,7 @@ Sums of f32 are held in f64 between steps, so that they are as exact as sums in 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...hlo.element_type import ElementType
@@ -27,10 +27,11 @@ from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ...hlo.passes.patterns import reducer_opcode
 from ...hlo.window import is_trivial
-from ..loops.expressions import ZERO, Expr, Name, minimum, product
+from ..loops.expressions import ZERO, Expr, Name, call, minimum, product
 from ..loops.typing import pointer_to
 from ..loops.writer import cast
 from .kernel import HI, LO, EmittedKernel, memory_type
+from .reduce import key_functions
 from .scalar_computations import Buffer, KernelText
 from .window_axes import added
 
@@ -38,9 +39,6 @@ BLOCK = 128
 """Columns that advance together: a local array holds their values."""
 PIECE = 1040
 """Elements of a piece of a long row; no power of two, so that the lanes use different sets of the cache."""
-FEW_ROWS = 16
-LANES = 8
-"""Rows that advance together, where a step is one operation on four bytes. For longer ones LLVM would gather."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +49,12 @@ class Scan:
     size: int
     inner: int
     backwards: bool
-
-    @property
-    def pieces(self) -> int:
-        """The number of pieces of a row; 1 for columns and where there are enough rows."""
-        if self.inner > 1 or self.outer >= FEW_ROWS or self.size < 4 * PIECE:
-            return 1
-        return -(-self.size // PIECE)
+    pieces: int = 1
+    """The number of pieces of a row."""
+    lanes: int = 1
+    """Rows that advance together."""
+    in_keys: bool = False
+    """Maxima and minima are held as integers: see `keys_of`."""
 
 
 def scan_of(instruction: HloInstruction) -> Scan | None:
@@ -76,13 +73,27 @@ def scan_of(instruction: HloInstruction) -> Scan | None:
     return Scan(math.prod(sizes[:d]), size, math.prod(sizes[d + 1 :]), padding[0] == 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row, or a piece of one."""
+def keys_of(instruction: HloInstruction) -> tuple[str, str] | None:
+    """For maxima and minima: the function that makes an integer of a number ("": it is one), and the one that combines
+    two of these."""
+    opcode = reducer_opcode(instruction.attributes.to_apply)
+    if opcode not in (Opcode.MAXIMUM, Opcode.MINIMUM) or len(instruction.operands) != 2:
+        return None
+    element = instruction.operands[0].shape.element
+    plain = ("", opcode.name.lower()) if element.is_integral and element.bit_width >= 8 else None
+    return key_functions(instruction) or plain
 
-    start: Expr
-    """The offset from which its steps are counted."""
-    steps: Expr
+
+_KEY_TYPES = {ElementType.F32: ElementType.S32, ElementType.F64: ElementType.S64}
+
+
+def held_types(instruction: HloInstruction, scan: Scan) -> list[ElementType]:
+    """The types in which a scan holds its numbers between steps."""
+    types = [o.shape.element for o in instruction.operands[: len(instruction.operands) // 2]]
+    if scan.in_keys:
+        return [_KEY_TYPES.get(t, t) for t in types]
+    is_sum = reducer_opcode(instruction.attributes.to_apply) is Opcode.ADD
+    return [ElementType.F64] if types == [ElementType.F32] and is_sum else types
 
 
 class Scans:
@@ -94,29 +105,40 @@ class Scans:
         self.types = [o.shape.element for o in instruction.operands[: self.count]]
         self.text = KernelText(name, instruction.attributes.to_apply, guarded=True)
         self.writer = self.text.writer
-        self.held_types = held_types(instruction)
-        self.is_wide = self.held_types != self.types
+        self.held_types = held_types(instruction, scan)
+        self.keys = keys_of(instruction) if scan.in_keys else None
 
     def operands(self) -> list[Buffer]:
         return [self.text.operand(f"x{k}", t, k) for k, t in enumerate(self.types)]
 
-    def inits(self) -> list[Buffer]:
-        return [self.text.operand(f"i{k}", t, self.count + k) for k, t in enumerate(self.types)]
-
-    def outputs(self, name: str = "out", first: int = 0) -> list[Buffer]:
-        return [self.text.output(f"{name}{k}", t, first + k) for k, t in enumerate(self.types)]
+    def outputs(self) -> list[Buffer]:
+        return [self.text.output(f"out{k}", t, k) for k, t in enumerate(self.types)]
 
     def held(self, name: str, first: int) -> list[Buffer]:
         """Outputs for the held values at the ends of pieces."""
         return [self.text.output(f"{name}{k}", t, first + k) for k, t in enumerate(self.held_types)]
 
-    def wide(self, value: Expr) -> Expr:
+    def hold(self, value: Expr) -> Expr:
         """An element as it is held: ``float64(x0[at])`` in a sum of f32."""
-        return cast("float64", value) if self.is_wide and value.type != "float64" else value
+        if self.keys:
+            return call(self.keys[0], value) if self.keys[0] else value
+        return cast("float64", value) if self.held_types != self.types else value
 
-    def init_values(self, inits: Sequence[Buffer]) -> list[Name]:
+    def load(self, sources: Sequence[Buffer], offset: Expr) -> list[Expr]:
+        """The elements at an offset, as they are held."""
+        return [self.hold(source.load(offset)) for source in sources]
+
+    def keep(self, outputs: Sequence[Buffer], offset: Expr, values: Sequence[Expr]) -> None:
+        """``out0[offset] = acc0``"""
+        for output, value in zip(outputs, values, strict=True):
+            if self.held_types != self.types:
+                value = call("from_key", value) if self.keys else cast("float32", value)
+            self.text.store(output, offset, value)
+
+    def init_values(self) -> list[Expr]:
         """``init0 = i0[0]``"""
-        return [self.writer.assign(f"init{k}", self.wide(init.load(ZERO))) for k, init in enumerate(inits)]
+        inits = [self.text.operand(f"i{k}", t, self.count + k) for k, t in enumerate(self.types)]
+        return [self.writer.assign(f"init{k}", value) for k, value in enumerate(self.load(inits, ZERO))]
 
     def accumulators(self, stem: str = "acc") -> list[Name]:
         """Variables for the held values: ``acc0``, ``acc1``."""
@@ -125,50 +147,70 @@ class Scans:
 
     def join(self, accumulators: Sequence[Name], values: Sequence[Expr]) -> None:
         """Combines the accumulators with one more element; in a suffix scan, the element is on the left."""
-        values = [self.wide(v) for v in values]
+        if self.keys:
+            self.writer.assign(accumulators[0], call(self.keys[1], accumulators[0], values[0]))
+            return
         held = [self.writer.assign(self.writer.fresh("v"), v) for v in values] if len(values) > 1 else values
         before, after = (held, accumulators) if self.scan.backwards else (accumulators, held)
         self.text.assign(accumulators, self.text.combine(self.instruction, before, after))
 
-    def keep(self, outputs: Sequence[Buffer], offset: Expr, values: Sequence[Expr]) -> None:
-        """``out0[offset] = acc0``"""
-        for output, value in zip(outputs, values, strict=True):
-            self.text.store(output, offset, cast("float32", value) if self.is_wide else value)
 
-    def piece(self, lane: int, number: Expr, size: Expr, pieces: Expr) -> Row:
-        """Where piece `number` is. ::
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row, or a piece of one."""
+
+    start: Expr
+    """The offset from which its steps are counted."""
+    steps: Expr
+
+
+class Rows(Scans):
+    """A scan along rows, or along their pieces if they are cut."""
+
+    def __init__(self, instruction: HloInstruction, scan: Scan, name: str) -> None:
+        super().__init__(instruction, scan, name)
+        self.sources, self.cut, self.total = self.operands(), scan.pieces > 1, scan.outer * scan.pieces
+        self.size = self.text.size("n0", scan.size)
+        self.pieces = self.text.size("pieces", scan.pieces)
+
+    def results(self) -> tuple[list[Buffer], Callable[[Expr], list[Expr]]]:
+        """The outputs, and what gives the values with which a row begins. If rows are cut, outputs count, count + 1,
+        ... have them."""
+        outputs = self.outputs()
+        if self.cut:
+            starts = self.held("starts", self.count)
+            return outputs, lambda number: [start.load(number) for start in starts]
+        values = self.init_values()
+        return outputs, lambda number: values
+
+    def row(self, lane: int, number: Expr) -> Row:
+        """Where row (or piece) `number` is. ::
 
             first3 = (number + 3) % pieces * 1040
             steps3 = minimum(1040, n0 - first3)
             row3 = (number + 3) // pieces * n0 + first3
         """
-        first = self.writer.assign(f"first{lane}", number % pieces * PIECE)
-        steps = self.writer.assign(f"steps{lane}", minimum(PIECE, size - first))
-        whole = number // pieces * size
+        if not self.cut:
+            return Row(self.writer.assign(f"row{lane}", product(number, self.size)), self.size)
+        first = self.writer.assign(f"first{lane}", number % self.pieces * PIECE)
+        steps = self.writer.assign(f"steps{lane}", minimum(PIECE, self.size - first))
+        whole = number // self.pieces * self.size
         start = self.writer.assign(f"row{lane}", whole - first if self.scan.backwards else whole + first)
         return Row(start, steps)
 
-    def offset(self, row: Expr, size: Expr, step: Expr) -> Expr:
-        """The offset of a step of the scan along the row that begins at offset `row`."""
-        return added(row, size - 1 - step if self.scan.backwards else step)
-
-
-def held_types(instruction: HloInstruction) -> list[ElementType]:
-    """The types in which a scan holds its numbers between steps."""
-    types = [o.shape.element for o in instruction.operands[: len(instruction.operands) // 2]]
-    is_sum = reducer_opcode(instruction.attributes.to_apply) is Opcode.ADD
-    return [ElementType.F64] if types == [ElementType.F32] and is_sum else types
+    def offset(self, row: Row, step: Expr) -> Expr:
+        """The offset of a step of the scan along a row."""
+        return added(row.start, self.size - 1 - step if self.scan.backwards else step)
 
 
 def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """The whole scan, where the scanned dimension is not the last one."""
     own = Scans(instruction, scan, "scan_columns")
     text, writer = own.text, own.writer
-    sources, inits, outputs = own.operands(), own.inits(), own.outputs()
+    sources, values, outputs = own.operands(), own.init_values(), own.outputs()
     size, inner = text.size("n0", scan.size), text.size("n1", scan.inner)
     count = -(-scan.inner // BLOCK)
     blocks = text.size("blocks", count)
-    values = own.init_values(inits)
     accumulators = own.accumulators()
     arrays = [
         Buffer(writer.local_array(f"held{k}", BLOCK, memory_type(t)), t) for k, t in enumerate(own.held_types)
@@ -185,7 +227,7 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
             with writer.loop("j", width) as j:
                 for accumulator, array in zip(accumulators, arrays, strict=True):
                     writer.assign(accumulator, array.load(j))
-                own.join(accumulators, [source.load(row + j) for source in sources])
+                own.join(accumulators, own.load(sources, row + j))
                 for accumulator, array in zip(accumulators, arrays, strict=True):
                     text.store(array, j, accumulator)
                 own.keep(outputs, row + j, accumulators)
@@ -194,35 +236,29 @@ def emit_columns(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
 
 def emit_sums(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """Output k: the elements of each piece, combined. The operands are the instruction's."""
-    own = Scans(instruction, scan, "scan_sums")
-    text, writer = own.text, own.writer
-    sources, outputs = own.operands(), own.held("sums", 0)
-    size, pieces = text.size("n0", scan.size), text.size("pieces", scan.pieces)
+    own = Rows(instruction, scan, "scan_sums")
+    text, writer, sums = own.text, own.writer, own.held("sums", 0)
     with writer.loop("piece", LO, HI) as piece:
-        row = writer.assign("row", piece // pieces * size)
-        first = writer.assign("first", piece % pieces * PIECE)
-        steps = writer.assign("steps", minimum(PIECE, size - first))
-        accumulators = own.accumulators()
-        for accumulator, source in zip(accumulators, sources, strict=True):
-            writer.assign(accumulator, own.wide(source.load(own.offset(row, size, first))))
-        with writer.loop("s", 1, steps) as s:
-            own.join(accumulators, [source.load(own.offset(row, size, first + s)) for source in sources])
-        for output, accumulator in zip(outputs, accumulators, strict=True):
+        row, accumulators = own.row(0, piece), own.accumulators()
+        for accumulator, value in zip(accumulators, own.load(own.sources, own.offset(row, ZERO)), strict=True):
+            writer.assign(accumulator, value)
+        with writer.loop("s", 1, row.steps) as s:
+            own.join(accumulators, own.load(own.sources, own.offset(row, s)))
+        for output, accumulator in zip(sums, accumulators, strict=True):
             text.store(output, piece, accumulator)
-    return text.finish(scan.outer * scan.pieces)
+    return text.finish(own.total)
 
 
 def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
     """Output k: replaces each piece's sum with the piece's start value. The operands are the instruction's."""
     own = Scans(instruction, scan, "scan_starts")
-    text, writer = own.text, own.writer
-    inits, outputs = own.inits(), own.held("sums", 0)
+    text, writer, outputs = own.text, own.writer, own.held("sums", 0)
     pieces = text.size("pieces", scan.pieces)
+    values = own.init_values()
     with writer.loop("row", LO, HI) as row:
-        accumulators = own.accumulators()
-        text.assign(accumulators, own.init_values(inits))
+        accumulators, sums = own.accumulators(), own.accumulators("sum")
+        text.assign(accumulators, values)
         with writer.loop("piece", row * pieces, row * pieces + pieces) as piece:
-            sums = own.accumulators("sum")
             for total, accumulator, output in zip(sums, accumulators, outputs, strict=True):
                 writer.assign(total, output.load(piece))
                 text.store(output, piece, accumulator)
@@ -231,79 +267,45 @@ def emit_starts(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
 
 
 def emit_rows(instruction: HloInstruction, scan: Scan) -> EmittedKernel:
-    """The scan along rows, or along their pieces; then outputs count, count + 1, ... have the pieces' start values."""
-    own = _Lanes(instruction, scan)
+    """The scan along rows, or along their pieces. A step of row 3 of those that advance together::
+
+        at3 = row3 + s
+        acc3_0 = reduce_add(acc3_0, x0[at3])
+        out0[at3] = acc3_0
+    """
+    own = Rows(instruction, scan, "scan_rows")
     text, writer = own.text, own.writer
-    bytes_held = max(t.bit_width for t in own.held_types) // 8
-    size = own.count * max(1, len(instruction.attributes.to_apply.instructions) // 4) * max(1, bytes_held // 4)
-    cut, count = own.cut, max(1, LANES // size)
+    outputs, first_values = own.results()
+
+    def advance(numbers: Sequence[Expr]) -> None:
+        rows = [own.row(lane, number) for lane, number in enumerate(numbers)]
+        accumulators = [own.accumulators(f"acc{lane}_") for lane in range(len(rows))]
+        for number, values in zip(numbers, accumulators, strict=True):
+            text.assign(values, first_values(number))
+
+        def step(lane: int, s: Expr) -> None:
+            at = writer.assign(f"at{lane}", own.offset(rows[lane], s))
+            own.join(accumulators[lane], own.load(own.sources, at))
+            own.keep(outputs, at, accumulators[lane])
+
+        common, is_cut = rows[0].steps, own.cut and len(rows) > 1
+        for row in rows[1:] if is_cut else ():
+            common = minimum(common, row.steps)
+        if is_cut:
+            common = writer.assign("common", common)
+        with writer.loop("s", common) as s:
+            for lane in range(len(rows)):
+                step(lane, s)
+        for lane, row in enumerate(rows if is_cut else ()):
+            with writer.loop("s", common, row.steps) as s:
+                step(lane, s)
+
+    total = text.size("total", own.total)
     with writer.loop("group", LO, HI) as group:
-        number = writer.assign("number", product(group, count))
-        with writer.if_(number + count <= own.total):
-            lanes = [own.begin(lane, number + lane) for lane in range(count)]
-            common = lanes[0].steps
-            if cut:
-                for lane in lanes[1:]:
-                    common = minimum(common, lane.steps)
-                common = writer.assign("common", common)
-            with writer.loop("s", common) as s:
-                for lane in lanes:
-                    own.step(lane, s)
-            for lane in lanes if cut and count > 1 else ():
-                with writer.loop("s", common, lane.steps) as s:
-                    own.step(lane, s)
-        if count > 1:
-            with writer.else_(), writer.loop("single", number, own.total) as single:
-                lane = own.begin(0, single)
-                with writer.loop("s", lane.steps) as s:
-                    own.step(lane, s)
-    extent = -(-scan.outer * scan.pieces // count)
-    return text.finish(extent)
-
-
-@dataclass(frozen=True, slots=True)
-class _Lane:
-    """One of the rows (or pieces) that advance together."""
-
-    number: int
-    row: Expr
-    """The offset from which its steps are counted."""
-    steps: Expr
-    accumulators: list[Name]
-
-
-class _Lanes(Scans):
-    """A scan along rows, or along their pieces if they are cut."""
-
-    def __init__(self, instruction: HloInstruction, scan: Scan) -> None:
-        super().__init__(instruction, scan, "scan_rows")
-        self.cut = scan.pieces > 1
-        self.sources, inits, self.results = self.operands(), [] if self.cut else self.inits(), self.outputs()
-        self.starts = self.held("starts", self.count) if self.cut else []
-        self.size = self.text.size("n0", scan.size)
-        self.pieces = self.text.size("pieces", scan.pieces)
-        self.total = self.text.size("total", scan.outer * scan.pieces)
-        self.values = self.init_values(inits)
-
-    def begin(self, lane: int, number: Expr) -> _Lane:
-        """Put a lane at the beginning of row (or piece) `number`, with its initial values."""
-        writer, size = self.writer, self.size
-        accumulators = self.accumulators(f"acc{lane}_")
-        if not self.cut:
-            row = writer.assign(f"row{lane}", product(number, size))
-            self.text.assign(accumulators, self.values)
-            return _Lane(lane, row, size, accumulators)
-        piece = self.piece(lane, number, size, self.pieces)
-        self.text.assign(accumulators, [start.load(number) for start in self.starts])
-        return _Lane(lane, piece.start, piece.steps, accumulators)
-
-    def step(self, lane: _Lane, s: Expr) -> None:
-        """Step `s` of a lane. ::
-
-            at3 = row3 + s
-            acc3_0 = reduce_add(acc3_0, x0[at3])
-            out0[at3] = acc3_0
-        """
-        at = self.writer.assign(f"at{lane.number}", self.offset(lane.row, self.size, s))
-        self.join(lane.accumulators, [source.load(at) for source in self.sources])
-        self.keep(self.results, at, lane.accumulators)
+        number = writer.assign("number", product(group, scan.lanes))
+        with writer.if_(number + scan.lanes <= total):
+            advance([number + lane for lane in range(scan.lanes)])
+        if scan.lanes > 1:
+            with writer.else_(), writer.loop("single", number, total) as single:
+                advance([single])
+    return text.finish(-(-own.total // scan.lanes))

@@ -27,12 +27,12 @@ from hloom.numba_backend.emit.copies import emit_copy
 from hloom.numba_backend.emit.kernel import EmittedKernel
 from hloom.numba_backend.emit.transposes import tiles_of
 from hloom.numba_backend.loops.statements import SizeParameter
-from hloom.numba_backend.lowering_rules import fourier, window
+from hloom.numba_backend.lowering_rules import fourier
 from hloom.numba_backend.machine import ANY_TARGET, Machine, compiling_for, target_machine, this_machine, with_numbers
 from hloom.numba_backend.native_loops.batch import block_members
 from hloom.numba_backend.native_loops.memory import Lanes
 from hloom.numba_backend.output_fusion import find
-from hloom.numba_backend.policy import convolutions
+from hloom.numba_backend.policy import convolutions, windows
 from hloom.numba_backend.runtime import store
 from hloom.numba_backend.runtime.dialect import SCOPE
 from hloom.numba_backend.runtime.executor import Op
@@ -187,7 +187,7 @@ DECISIONS: dict[str, tuple[Callable[[], object], dict[str, int]]] = {
     "blocks of a native loop": (lambda: block_members([(Lanes(1024, 1, 8), 8)]), {"first_cache": 1 << 13}),
     "columns of a transform": (lambda: fourier._block(1024, 64, 8), {"second_cache": 1 << 21}),
     "what follows a product": (find.least_bytes, {"second_cache": 1 << 21}),
-    "a piece of windows": (window.piece_bytes, {"first_cache": 1 << 16}),
+    "a piece of windows": (windows.piece_bytes, {"first_cache": 1 << 16}),
     "a strip of an image": (convolutions.strip_bytes, {"second_cache": 1 << 21}),
 }
 

@@ -10,9 +10,8 @@ import pytest
 from hloom.hlo import parse
 from hloom.hlo.evaluator import evaluate
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.lowering_rules import window as windows
 from hloom.numba_backend.output_fusion import find, fuse
-from hloom.numba_backend.policy import convolutions
+from hloom.numba_backend.policy import convolutions, windows
 from hloom.numba_backend.runtime import threads
 from hloom.numba_backend.runtime.executor import Op
 

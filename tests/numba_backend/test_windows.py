@@ -12,8 +12,8 @@ from hloom.hlo.builder import make_computation, make_instruction, make_module, m
 from hloom.hlo.ops.window import ReduceWindowAttributes
 from hloom.hlo.window import Window
 from hloom.numba_backend.compiler import NumbaCompiler
-from hloom.numba_backend.emit.window_extrema import LEAST
-from hloom.numba_backend.emit.window_scan import FEW_ROWS, LANES, PIECE
+from hloom.numba_backend.emit.window_scan import PIECE
+from hloom.numba_backend.policy.windows import FEW_ROWS, LANES, LEAST_IN_KEYS
 
 import hloom
 from hloom import hlo, lax
@@ -72,7 +72,7 @@ def test_cumulative_windows_of_all_forms(dims: tuple[int, ...], dimension: int, 
 
 
 @pytest.mark.parametrize("element_type", [E.F32, E.F64, E.S8, E.U16, E.S32, E.U64, E.BF16])
-@pytest.mark.parametrize("dims", [(LEAST,), (2, 255), (20, 256), (3, 2 * 256 + 17), (_LONG,), (2, _LONG)])
+@pytest.mark.parametrize("dims", [(LEAST_IN_KEYS,), (2, 255), (20, 256), (3, 2 * 256 + 17), (_LONG,), (2, _LONG)])
 def test_cumulative_extrema(dims: tuple[int, ...], element_type: E) -> None:
     """NaN is kept from where it stands on, and the signs of zeros are told apart; the init value takes part."""
     rng = np.random.default_rng(1)
