@@ -38,6 +38,7 @@ def test_learns_the_bundled_digits_and_draws_a_picture(root: Path, tmp_path: Pat
     assert int.from_bytes(header[16:20]) > 1000, "pixels across"
 
 
+@pytest.mark.slow
 def test_learns_the_same_in_the_layouts_of_a_tpu(root: Path, tmp_path: Path) -> None:
     """The sums are taken in another order, so the last digits of losses may differ; accuracies hardly."""
     lines = {}

@@ -241,6 +241,7 @@ def test_every_place_of_any_layout(shape: Shape) -> None:
         assert (elements_in_memory_order(shape) + 1 == physical_buffer(numbered(shape), shape.array_layout, 0)).all()
 
 
+@pytest.mark.slow
 def test_10000_random_layouts() -> None:
     """The places of all elements as the oracle has them; index to linear and back for some of each."""
     rng = random.Random(20170817)

@@ -89,7 +89,7 @@ def test_steps_grow_with_the_size() -> None:
         return steps_of(random_problem(random.Random(6), count).solve)
 
     steps(100)
-    small, large = steps(500), steps(4000)
+    small, large = steps(250), steps(2000)
     assert large < 16 * small, (small, large)  # n log n, and not 64 times
 
 

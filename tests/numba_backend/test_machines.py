@@ -38,7 +38,7 @@ MACHINES = {
 }
 
 
-SLOW = ("AVX-512", "AVX", "SSE2")
+SLOW = ("AVX-512", "AVX2 without FMA", "AVX", "SSE2")
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_in_a_native_loop() -> None:
     assert len(f.lower(a, b).compile().kernels()) == 1
 
 
-@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("kind", ["f32", pytest.param("f64", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("left", [False, True])
 def test_triangular_solves_side_by_side(left: bool, lower: bool, kind: str) -> None:

@@ -66,7 +66,7 @@ def differences(found: dict[str, Any], recorded: dict[str, Any], x64: bool) -> l
 
 
 @pytest.mark.usefixtures("on_the_evaluator")
-@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("x64", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_result_types_are_those_of_jax(x64: bool) -> None:
     recorded = TABLE["on" if x64 else "off"]
     assert len(recorded) > 250

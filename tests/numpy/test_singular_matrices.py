@@ -47,7 +47,9 @@ MATRICES = {
 MATRICES["nilpotent"] = np.diag(np.ones(4), 1)
 
 
-@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name[0] == "7" else ()) for name in MATRICES]
+)
 def test_derivatives_of_det(name: str) -> None:
     x = MATRICES[name]
     direction = RNG.standard_normal(x.shape).astype(x.dtype)
@@ -75,7 +77,9 @@ def test_batches_of_singular_and_other_matrices() -> None:
         np.testing.assert_allclose(np.asarray(mapped), expected, atol=1e-10)
 
 
-@pytest.mark.parametrize(("n", "rank"), [(4, 0), (5, 1), (6, 2), (6, 3), (6, 6)])
+@pytest.mark.parametrize(
+    ("n", "rank"), [(4, 0), *(pytest.param(*c, marks=pytest.mark.slow) for c in ((5, 1), (6, 2), (6, 3), (6, 6)))]
+)
 def test_derivatives_of_det_up_to_the_fourth(n: int, rank: int) -> None:
     """det(x + t e) is a polynomial in t."""
     x, e = of_rank(n, rank, "zeros first", float), RNG.standard_normal((n, n))

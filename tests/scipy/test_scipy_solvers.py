@@ -217,6 +217,7 @@ def test_derivatives_of_odeint() -> None:
         np.testing.assert_allclose(float(steps), -4 * np.exp(-1.6), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_odeint() -> None:
     """The adjoint equation is solved by odeint again: y = exp(-k t) has derivatives of any order by k."""
     with hloom.enable_x64(True):

@@ -174,7 +174,8 @@ def _rows_of_library(namespace: str) -> list[Row]:
 
 
 @pytest.mark.parametrize(
-    "namespace", [pytest.param(n, marks=pytest.mark.slow) if n.startswith("scipy.s") else n for n in NAMESPACES]
+    "namespace",
+    [pytest.param(n, marks=pytest.mark.slow if n.startswith(("scipy.s", "random")) else ()) for n in NAMESPACES],
 )
 def test_arguments_that_obey_are_accepted(namespace: str) -> None:
     """Each public function of the table, on arguments of one dtype and rank: the setting changes nothing."""

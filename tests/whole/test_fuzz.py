@@ -52,7 +52,7 @@ def found_by(kind: str, defect: str, start: int) -> tuple[Case, Outcome]:
     ("kind", "defect", "start", "signature", "most"),
     [
         pytest.param("text", "wrong_kernel", 150, "compiled code differ", 9, marks=pytest.mark.slow),
-        ("text", "wrong_text", 19, "text: not read as it was printed", 6),
+        pytest.param("text", "wrong_text", 19, "text: not read as it was printed", 6, marks=pytest.mark.slow),
         pytest.param("text", "crash", 71, "crash in printer", 9, marks=pytest.mark.slow),
         pytest.param("hlo", "wrong_rule", 61, "passes differ", 9, marks=pytest.mark.slow),
         pytest.param("hlo", "wrong_kernel", 5, "compiled code differ", 9, marks=pytest.mark.slow),
