@@ -14,6 +14,9 @@ import hloom.numpy as jnp
 import hloom.scipy.linalg as linalg
 from hloom.scipy.spatial.transform import Rotation
 
+pytestmark = pytest.mark.usefixtures("evaluator")
+"""The rules are tested here, not the code of the operations in them: test_ops.py has that."""
+
 NDArray = np.ndarray[Any, Any]
 RNG = np.random.default_rng(0)
 

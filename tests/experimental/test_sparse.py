@@ -57,6 +57,7 @@ def close(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(dense, expected, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_operations(layout: str) -> None:
     with hloom.enable_x64(True):
@@ -323,6 +324,7 @@ INDICES: dict[str, Any] = {
 SMALL = np.array([[0.0, 2, 0, 5], [3, 0, 0, 0], [0, 7, 0, 1]])
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", INDICES)
 def test_indices(name: str, kind: str) -> None:
@@ -371,6 +373,7 @@ BATCHES = [((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (1, 4, 5)), ((2, 3, 4), (4, 5)), 
            ((2, 3, 4), (4,)), ((1, 2, 3, 4), (3, 1, 4, 2))]  # fmt: skip
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("shapes", BATCHES)
 def test_products_of_batches(shapes: Any) -> None:
     random = np.random.default_rng(0)

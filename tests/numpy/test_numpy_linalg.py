@@ -172,6 +172,7 @@ def _derivatives() -> dict[str, Case]:
 DERIVATIVES = _derivatives()
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", complex_ones_slow(DERIVATIVES))
 def test_derivatives(name: str) -> None:
     function, inputs = DERIVATIVES[name]

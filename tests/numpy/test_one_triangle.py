@@ -16,6 +16,9 @@ from hloom.lax import linalg as ll
 from support.batch_check import check_batches
 from support.grad_check import check_derivatives
 
+pytestmark = pytest.mark.usefixtures("evaluator")
+"""The rules are tested here, not the code of the operations in them: test_ops.py has that."""
+
 NDArray = np.ndarray[Any, Any]
 Function = Callable[..., Any]
 RNG = np.random.default_rng(3)

@@ -13,6 +13,9 @@ import hloom
 import hloom.numpy as jnp
 import hloom.scipy.linalg as linalg
 
+pytestmark = pytest.mark.usefixtures("evaluator")
+"""The rules are tested here, not the code of the operations in them: test_ops.py has that."""
+
 NDArray = np.ndarray[Any, Any]
 RNG = np.random.default_rng(0)
 

@@ -309,6 +309,7 @@ GRADIENTS = {
 }
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_derivatives(name: str) -> None:
     """The first two orders by both modes; batches agree with a loop."""

@@ -212,6 +212,7 @@ def test_no_reuse(name: str) -> None:
             assert bool(jnp.all(x == y)) or np.allclose(x, y, rtol=1e-5), name
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", DRAWS)
 def test_each_draw_is_one_use(name: str) -> None:
     draw, one = DRAWS[name], key()

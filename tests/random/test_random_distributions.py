@@ -134,6 +134,7 @@ def test_an_element_of_a_gamma_draw_has_a_key_of_its_own() -> None:
     np.testing.assert_allclose(np.asarray(shared)[1], one_by_one[1], rtol=1e-6)
 
 
+@pytest.mark.usefixtures("evaluator")
 def test_derivatives_in_parameters() -> None:
     """How a gamma number moves with its parameter while its distribution function stays: recorded from JAX."""
     key = random.key(1)

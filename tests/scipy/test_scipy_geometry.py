@@ -179,6 +179,7 @@ def test_slerp() -> None:
         close(hloom.jit(lambda s, t: s(t).as_matrix())(ours, 2.0), theirs(2.0).as_matrix())
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.slow
 def test_derivatives_of_rotations() -> None:
     """Of rotations by 0 too."""

@@ -167,6 +167,7 @@ DERIVATIVES: dict[str, tuple[Callable[..., Any], list[NDArray]]] = {
 }
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", complex_ones_slow(DERIVATIVES))
 def test_derivatives(name: str) -> None:
     function, inputs = DERIVATIVES[name]
@@ -190,6 +191,7 @@ def test_derivatives_of_a_positive_system_keep_its_factor() -> None:
     assert text.count(" triangular-solve(") == 2  # of one composite, which is called twice
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_batches(name: str) -> None:
     function, inputs = DERIVATIVES[name]
@@ -197,6 +199,7 @@ def test_batches(name: str) -> None:
         check_batches(function, inputs)
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", ["sqrtm", "solve_sylvester", "schur"])
 def test_batches_without_derivatives(name: str) -> None:
     inputs = [A, H, A] if name == "solve_sylvester" else [A]

@@ -112,6 +112,7 @@ DERIVATIVES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
 }
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize(
     "name",
     [

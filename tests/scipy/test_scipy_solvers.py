@@ -204,6 +204,7 @@ def test_odeint_as_scipy() -> None:
     assert odeint(decay, jnp.ones(3), TIMES[:1].astype(np.float32), 1.0).shape == (1, 3)
 
 
+@pytest.mark.usefixtures("evaluator")
 def test_derivatives_of_odeint() -> None:
     with hloom.enable_x64(True):
 
@@ -217,6 +218,7 @@ def test_derivatives_of_odeint() -> None:
         np.testing.assert_allclose(float(steps), -4 * np.exp(-1.6), rtol=1e-6)
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.slow
 def test_second_derivatives_of_odeint() -> None:
     """The adjoint equation is solved by odeint again: y = exp(-k t) has derivatives of any order by k."""

@@ -176,6 +176,7 @@ def test_edges(name: str) -> None:
     np.testing.assert_allclose(found, exact, rtol=2e-7, atol=absolute)
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in _BRIEF)) for n in VALUES])
 @pytest.mark.usefixtures("x64")
 def test_derivatives(name: str) -> None:

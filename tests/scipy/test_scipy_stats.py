@@ -97,6 +97,7 @@ def test_values(name: str, function: str) -> None:
 @pytest.mark.parametrize("name", [
     pytest.param(n, marks=[pytest.mark.slow] * (n not in ("uniform", "wrapcauchy"))) for n in DISTRIBUTIONS
 ])  # fmt: skip
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.usefixtures("x64")
 def test_gradients(name: str) -> None:
     """With respect to all arguments, by differences; finite (and 0) outside of the support."""

@@ -14,6 +14,9 @@ import hloom.numpy as jnp
 from hloom.scipy import special, stats
 from support.special_references import SPECIAL, STATS, Row
 
+pytestmark = pytest.mark.usefixtures("evaluator")
+"""The rules are tested here, not the code of the operations in them: test_ops.py has that."""
+
 QUICK = (
     "erfcx", "dawsn", "fresnel C", "log_ndtr", "i0", "i0e", "rel_entr", "boxcox", "comb", "cauchy.logcdf", "expon.cdf",
     "gamma.logpdf", "poisson.logpmf", "beta.logpdf", "geom.pmf",

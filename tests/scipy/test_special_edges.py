@@ -150,6 +150,7 @@ DERIVATIVES: list[tuple[str, Any, tuple[float, ...], dict[int, float]]] = [
 ]
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("row", DERIVATIVES, ids=lambda row: f"{row[0]}{row[2]}")
 def test_derivatives(row: Any) -> None:
     _, function, arguments, expected = row
@@ -179,6 +180,7 @@ def test_dirichlet_at_the_border() -> None:
     assert logpdf([-0.5, 1.5], [1.0, 1.0]) == -inf
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("alpha", [1e-3, 1e-10, 1e-30])
 def test_derivatives_of_draws_with_tiny_parameters(alpha: float) -> None:
     """log x of a gamma number is (log p + lgamma(a + 1)) / a, for the value p of the distribution function."""

@@ -242,6 +242,7 @@ DERIVATIVES: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[float
 _LONG = ("betainc", "igamma", "igammac", "igamma, fraction")
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in _LONG)) for n in DERIVATIVES])
 @pytest.mark.usefixtures("x64")
 def test_derivatives_to_second_order(name: str) -> None:
@@ -259,6 +260,7 @@ def test_derivatives_to_second_order(name: str) -> None:
                 np.testing.assert_allclose(float(second[i][j]), float(exact), rtol=1e-11)
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.usefixtures("x64")
 def test_derivatives_of_the_derivative_of_a_variate() -> None:
     by_a, by_x = hloom.grad(lax.random_gamma_grad, (0, 1))(2.3, 3.1)
