@@ -44,16 +44,16 @@ $(EXAMPLES): $(VENV)/.with-examples
 check: $(VENV)/.with-lint $(VENV)/.with-test
 	$(BIN)/python -m ruff check .
 	$(BIN)/python tools/typecheck.py
-	$(BIN)/python -m pytest -q -n 2 $(ARGS) @tests/smoke.txt
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS) @tests/smoke.txt
 
 test: $(VENV)/.with-test
-	$(BIN)/python -m pytest -q -n 2 $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS)
 
 test-slow: $(VENV)/.with-test
-	$(BIN)/python -m pytest -q -n 2 -m slow $(ARGS) || [ $$? -eq 5 ] # 5: none is marked so
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow $(ARGS) || [ $$? -eq 5 ] # 5: none is marked so
 
 test-lowest: $(LOWEST)/.with-test
-	$(LOWEST)/bin/python -m pytest -q -n 2 $(ARGS) @tests/smoke.txt
+	$(LOWEST)/bin/python -m pytest -q -n 2 --dist worksteal $(ARGS) @tests/smoke.txt
 
 lint: $(VENV)/.with-lint
 	$(BIN)/python -m ruff check .
