@@ -21,6 +21,7 @@ from ..hlo.ir import HloComputation
 from ..hlo.opcode import Opcode
 from ..hlo.ops.indexing import GatherAttributes, ScatterAttributes
 from ..hlo.shape import Shape
+from ..namespaces.declaring import like
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.extended_ops import filled
@@ -247,88 +248,56 @@ def scatter_add(
     return _scatter("scatter_add", _by(Opcode.ADD, x), x, scatter_indices, u, *options)
 
 
-def scatter_sub(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: GatherScatterMode | str | None = None,
-) -> Value:
+scatter_sub = like(
+    scatter_add,
+    "scatter_sub",
     """The operand with `updates` subtracted from windows of it. Modes: see `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_sub(jnp.array([3, 3]), jnp.array([[1], [1]]), jnp.array([2, 5]), numbers)
     Array([ 3, -4], dtype=int32)
-    """
-    x, u = as_value(operand), as_value(updates)
-    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return _scatter("scatter_sub", _by(Opcode.SUBTRACT, x), x, scatter_indices, u, *options)
+    """,
+    ADD="SUBTRACT",
+)
 
 
-def scatter_mul(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: GatherScatterMode | str | None = None,
-) -> Value:
+scatter_mul = like(
+    scatter_add,
+    "scatter_mul",
     """The operand with windows of it multiplied by `updates`. Modes: see `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_mul(jnp.array([3, 3]), jnp.array([[1], [1]]), jnp.array([2, 5]), numbers)
     Array([ 3, 30], dtype=int32)
-    """
-    x, u = as_value(operand), as_value(updates)
-    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return _scatter("scatter_mul", _by(Opcode.MULTIPLY, x), x, scatter_indices, u, *options)
+    """,
+    ADD="MULTIPLY",
+)
 
 
-def scatter_min(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: GatherScatterMode | str | None = None,
-) -> Value:
+scatter_min = like(
+    scatter_add,
+    "scatter_min",
     """The smaller ones of `updates` and windows of the operand. Modes: see `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_min(jnp.array([3, 3]), jnp.array([[0], [1]]), jnp.array([1, 7]), numbers)
     Array([1, 3], dtype=int32)
-    """
-    x, u = as_value(operand), as_value(updates)
-    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return _scatter("scatter_min", _by(Opcode.MINIMUM, x), x, scatter_indices, u, *options)
+    """,
+    ADD="MINIMUM",
+)
 
 
-def scatter_max(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: GatherScatterMode | str | None = None,
-) -> Value:
+scatter_max = like(
+    scatter_add,
+    "scatter_max",
     """The larger ones of `updates` and windows of the operand. Modes: see `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> lax.scatter_max(jnp.array([3, 3]), jnp.array([[0], [1]]), jnp.array([1, 7]), numbers)
     Array([3, 7], dtype=int32)
-    """
-    x, u = as_value(operand), as_value(updates)
-    options = (dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return _scatter("scatter_max", _by(Opcode.MAXIMUM, x), x, scatter_indices, u, *options)
+    """,
+    ADD="MAXIMUM",
+)
 
 
 def scatter_apply(

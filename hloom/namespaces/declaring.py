@@ -4,7 +4,7 @@
     def exp(x: ArrayLike) -> Value:
         'e**x.'
 
-    cdf = like(pdf, "cdf", "The probability of values up to x.", pdf="cdf")
+    prod = like(sum, "prod", "The product of the elements.", add="multiply")
 
 Editors and type checkers read the declaration, or the function that is given first. A declaration has no body: calls
 run the function that the decorator made.
@@ -41,8 +41,9 @@ def declared(declaration: F, function: Callable[..., Any]) -> F:
     return cast(F, function)
 
 
-def like(first: F, name: str, doc: str, /, **others: str) -> F:
-    """A function that is written as `first`, with other words for some: global names, attributes, parameters and texts.
+def like(first: F, name: str, doc: str | None = None, /, **others: str) -> F:
+    """A function that is written as `first`, with other words for some: for the name of `first`, and for `others`, the
+    names of globals, attributes and parameters, and texts. In the documentation, too, if `doc` is not given.
 
     Like `first` it is a function of its module, with its parameters, and compound if `first` is. `inspect` shows the
     text of `first`, to which `__wrapped__` leads.
@@ -50,7 +51,9 @@ def like(first: F, name: str, doc: str, /, **others: str) -> F:
     if isinstance(first, Compound):
         return cast(F, first.with_function(like(first.__wrapped__, name, doc, **others)))
     plain = cast("FunctionType", first)
-    code = plain.__code__
+    code, others = plain.__code__, {plain.__name__: name, **others}
+    known = {*code.co_varnames, *code.co_names, *code.co_consts}
+    assert all(word in known or word in (plain.__doc__ or "") for word in others), f"{name}: no such word in {others}"
     code = code.replace(
         co_name=name,
         co_qualname=name,
@@ -59,6 +62,10 @@ def like(first: F, name: str, doc: str, /, **others: str) -> F:
         co_consts=tuple([others.get(value, value) if isinstance(value, str) else value for value in code.co_consts]),
     )
     made = FunctionType(code, plain.__globals__, name, plain.__defaults__, plain.__closure__)
+    if doc is None:
+        doc = plain.__doc__ or ""
+        for word, other in others.items():
+            doc = doc.replace(word, other)
     made.__kwdefaults__, made.__doc__ = plain.__kwdefaults__, doc
     made.__annotations__ = {others.get(word, word): kind for word, kind in plain.__annotations__.items()}
     if code.co_varnames != plain.__code__.co_varnames:

@@ -6,23 +6,28 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..namespaces.declaring import like
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
+from . import reductions
 from . import unary_ufuncs as ew
 from .promotion import Axis, broadcast_to_shape, check_arraylike, mask, no_out
-from .reductions import any, argmax, argmin, max, mean, min, prod, sum, var
+from .reductions import any, mean, var
 from .selection import where as select
 
+_STAND_INS = {"nanprod": 1, "nanmax": -math.inf, "nanmin": math.inf, "nanargmax": -math.inf, "nanargmin": math.inf}
+"""The numbers that replace NaN, where that is not 0."""
 
-def _without_nan(name: str, a: ArrayLike, stand_in: float) -> tuple[Value, Value]:
+
+def _without_nan(name: str, a: ArrayLike) -> tuple[Value, Value]:
     """The array with NaN replaced, and a mask that is true where it was not NaN."""
     check_arraylike(name, a)
     x = as_value(a)
     number = ~ew.isnan(x)
-    return select(number, x, stand_in) if dtypes.is_inexact(x.aval.dtype) else x, number
+    return select(number, x, _STAND_INS.get(name, 0)) if dtypes.is_inexact(x.aval.dtype) else x, number
 
 
 def _check_mask(name: str, where: ArrayLike | None) -> None:
@@ -47,26 +52,19 @@ def nansum(
     Array([4., 4.], dtype=float32)
     """
     _check_mask("nansum", where)
-    return sum(_without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
+    return reductions.sum(_without_nan("nansum", a)[0], axis, dtype, out, keepdims, initial, where)
 
 
-@compound(static=("axis", "dtype", "keepdims"))
-def nanprod(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Value:
+nanprod = like(
+    nansum,
+    "nanprod",
     """The product over `axis` of elements that are not NaN; 1 if there are none. Other arguments: see `prod`.
 
     >>> jnp.nanprod(jnp.array([[1, jnp.nan], [3, 4]]), axis=0)
     Array([3., 4.], dtype=float32)
-    """
-    _check_mask("nanprod", where)
-    return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, out, keepdims, initial, where)
+    """,
+    sum="prod",
+)
 
 
 def _also(name: str, number: Value, where: ArrayLike | None) -> Value:
@@ -88,7 +86,7 @@ def nanmean(
     >>> jnp.nanmean(jnp.array([[1, jnp.nan], [3, 4]]), axis=0)
     Array([2., 4.], dtype=float32)
     """
-    number = _also("nanmean", _without_nan("nanmean", a, 0)[1], where)
+    number = _also("nanmean", _without_nan("nanmean", a)[1], where)
     return mean(a, axis, dtype, out, keepdims, where=number)
 
 
@@ -109,7 +107,7 @@ def nanvar(
     >>> jnp.nanvar(jnp.array([1, jnp.nan, 3]))
     Array(1., dtype=float32)
     """
-    x, number = _without_nan("nanvar", a, 0)
+    x, number = _without_nan("nanvar", a)
     return var(x, axis, dtype, out, ddof, keepdims, where=_also("nanvar", number, where), mean=mean)
 
 
@@ -147,30 +145,24 @@ def nanmax(
     >>> jnp.nanmax(jnp.array([[1, jnp.nan], [3, 4]]), axis=1)
     Array([1., 4.], dtype=float32)
     """
-    return _nan_extremum("nanmax", max, -math.inf, a, axis, out, keepdims, initial, where)
+    return _nan_extremum("nanmax", reductions.max, a, axis, out, keepdims, initial, where)
 
 
-@compound(static=("axis", "keepdims"))
-def nanmin(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Value:
+nanmin = like(
+    nanmax,
+    "nanmin",
     """The smallest element over `axis` that is not NaN; NaN if all are NaN, without a warning.
 
     >>> jnp.nanmin(jnp.array([[1, jnp.nan], [3, 4]]), axis=1)
     Array([1., 3.], dtype=float32)
-    """
-    return _nan_extremum("nanmin", min, math.inf, a, axis, out, keepdims, initial, where)
+    """,
+    max="min",
+)
 
 
 def _nan_extremum(
     name: str,
     extremum: Callable[..., Value],
-    worst: float,
     a: ArrayLike,
     axis: Axis,
     out: None,
@@ -179,7 +171,7 @@ def _nan_extremum(
     where: ArrayLike | None,
 ) -> Value:
     _check_mask(name, where)
-    x, number = _without_nan(name, a, worst)
+    x, number = _without_nan(name, a)
     found = extremum(x, axis, out, keepdims, initial, where)
     if not dtypes.is_inexact(x.aval.dtype) or initial is not None:
         return found
@@ -194,31 +186,32 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
     >>> jnp.nanargmax(jnp.array([1, jnp.nan, 3]))
     Array(2, dtype=int32)
     """
-    return _nan_index("nanargmax", argmax, -math.inf, a, axis, out, keepdims)
+    return _nan_index("nanargmax", reductions.argmax, a, axis, out, keepdims)
 
 
-@compound(static=("axis", "out", "keepdims"))
-def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
+nanargmin = like(
+    nanargmax,
+    "nanargmin",
     """The index of the first smallest element that is not NaN, in all or along an axis; -1 if all are NaN, where NumPy
     raises.
 
     >>> jnp.nanargmin(jnp.array([jnp.nan, 3, 1]))
     Array(2, dtype=int32)
-    """
-    return _nan_index("nanargmin", argmin, math.inf, a, axis, out, keepdims)
+    """,
+    argmax="argmin",
+)
 
 
 def _nan_index(
     name: str,
     index_of: Callable[..., Value],
-    worst: float,
     a: ArrayLike,
     axis: int | None,
     out: None,
     keepdims: bool | None,
 ) -> Value:
     no_out(name, out)
-    x, number = _without_nan(name, a, worst)
+    x, number = _without_nan(name, a)
     found = index_of(x, axis, keepdims=bool(keepdims))
     if not dtypes.is_inexact(x.aval.dtype):
         return found

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import lax
 from ..lax.movement import canonical_axis
+from ..namespaces.declaring import like
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value
 from ..tracer.arrays.operators import ArrayLike
@@ -52,27 +53,18 @@ def quantile(
     >>> jnp.quantile(jnp.array([1.0, 2.0, 4.0]), jnp.array([0.5, 0.75]))
     Array([2., 3.], dtype=float32)
     """
-    return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
+    return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights)
 
 
-@compound(static=_STATIC)
-def nanquantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Value:
+nanquantile = like(
+    quantile,
+    "nanquantile",
     """The `quantile` of elements that are not NaN; NaN if all are.
 
     >>> jnp.nanquantile(jnp.array([1, jnp.nan, 3, 5]), 0.5)
     Array(3., dtype=float32)
-    """
-    return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
+    """,
+)
 
 
 @compound(static=(*_STATIC, "out_sharding"))
@@ -96,27 +88,18 @@ def percentile(
     >>> jnp.percentile(jnp.array([1, 2, 3, 4, 5]), jnp.array([25, 50]))
     Array([2., 3.], dtype=float32)
     """
-    return _quantile("percentile", a, _hundredth(q), axis, out, overwrite_input, method, keepdims, weights, False)
+    return _quantile("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights)
 
 
-@compound(static=_STATIC)
-def nanpercentile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Value:
+nanpercentile = like(
+    nanquantile,
+    "nanpercentile",
     """The `quantile` at q / 100 of elements that are not NaN; NaN if all are.
 
     >>> jnp.nanpercentile(jnp.array([1, jnp.nan, 3, 5]), 50)
     Array(3., dtype=float32)
-    """
-    return _quantile("nanpercentile", a, _hundredth(q), axis, out, overwrite_input, method, keepdims, weights, True)
+    """,
+)
 
 
 @compound(static=("axis", "out", "overwrite_input", "keepdims"))
@@ -131,24 +114,18 @@ def median(
     >>> jnp.median(jnp.array([[1, 2, 4, 9], [0, 0, 1, 1]]), axis=1)
     Array([3. , 0.5], dtype=float32)
     """
-    return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False)
+    return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None)
 
 
-@compound(static=("axis", "out", "overwrite_input", "keepdims"))
-def nanmedian(
-    a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
-) -> Value:
+nanmedian = like(
+    median,
+    "nanmedian",
     """The `median` over `axis` of elements that are not NaN; NaN if there is none, without a warning.
 
     >>> jnp.nanmedian(jnp.array([1.0, jnp.nan, 4.0]))
     Array(2.5, dtype=float32)
-    """
-    return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True)
-
-
-def _hundredth(q: ArrayLike) -> Value:
-    check_arraylike("percentile", q)
-    return promote_dtypes_inexact(q)[0] / 100
+    """,
+)
 
 
 def _quantile(
@@ -161,9 +138,11 @@ def _quantile(
     method: str,
     keepdims: bool,
     weights: ArrayLike | None,
-    skips_nan: bool,
 ) -> Value:
     check_arraylike(name, a, q)
+    skips_nan = name.startswith("nan")
+    if name.endswith("percentile"):
+        q = promote_dtypes_inexact(q)[0] / 100
     if overwrite_input or out is not None:
         raise ValueError(f"{name} does not support overwrite_input=True or out != None")
     if method not in _METHODS:

@@ -15,7 +15,7 @@ from .. import lax
 from ..hlo.support.records import dataclass
 from ..lax.movement import canonical_axis
 from ..lax.reduce import keep_dimensions
-from ..namespaces.declaring import F, declared
+from ..namespaces.declaring import F, declared, like
 from ..tracer import dtypes
 from ..tracer.arrays.array import as_value, rank_of, shape_of
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
@@ -145,25 +145,18 @@ def sum(
     return _SUM(a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@compound(static=("axis", "dtype", "keepdims", "promote_integers"), small=True)
-def prod(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-    promote_integers: bool = True,
-) -> Value:
+prod = like(
+    sum,
+    "prod",
     """`initial` times the product over `axis` (None: all axes) of the elements where `where` is true.
 
     Dtypes, `promote_integers` and `keepdims` as for `sum`.
 
     >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=1)
     Array([ 2, 12], dtype=int32)
-    """
-    return _PROD(a, axis, dtype, out, keepdims, initial, where, promote_integers)
+    """,
+    _SUM="_PROD",
+)
 
 
 @compound(static=("axis", "keepdims"), small=True)
@@ -187,23 +180,18 @@ def max(
     return _MAX(a, axis, None, out, keepdims, initial, where)
 
 
-@compound(static=("axis", "keepdims"), small=True)
-def min(
-    a: ArrayLike,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Value:
+min = like(
+    max,
+    "min",
     """The smallest of `initial` and the elements over `axis` (None: all axes) where `where` is true; NaN if one is NaN.
 
     ValueError for no elements without `initial`, which `where` needs too. `amin` is the same.
 
     >>> jnp.min(jnp.array([[1, 5], [3, 4]]), axis=1)
     Array([1, 3], dtype=int32)
-    """
-    return _MIN(a, axis, None, out, keepdims, initial, where)
+    """,
+    _MAX="_MIN",
+)
 
 
 amax, amin = max, min
@@ -475,13 +463,14 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     return _arg(lax.argmax, "argmax", a, axis, out, keepdims)
 
 
-@compound(static=("axis", "keepdims"))
-def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Value:
+argmin = like(
+    argmax,
+    "argmin",
     """The index of the first smallest element (of the first NaN), in the flattened array or along an axis. int32 (int64
     with x64).
 
     >>> x = jnp.array([[1, 5], [7, 4]])
     >>> jnp.argmin(x), jnp.argmin(x, axis=1)
     (Array(0, dtype=int32), Array([0, 1], dtype=int32))
-    """
-    return _arg(lax.argmin, "argmin", a, axis, out, keepdims)
+    """,
+)

@@ -12,6 +12,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..lax.gather import ScatterDimensionNumbers
 from ..lax.indexing import GatherScatterMode
+from ..namespaces.declaring import like
 from ..numpy.promotion import check_arraylike
 from ..tracer import dtypes
 from ..tracer.arrays.array import Array, as_value
@@ -47,35 +48,21 @@ def segment_sum(
     return _segments("segment_sum", data, segment_ids, num_segments, bucket_size, mode)
 
 
-def segment_prod(
-    data: Any,
-    segment_ids: Any,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: GatherScatterMode | str | None = None,
-    out_sharding: Any = None,
-) -> Value:
+segment_prod = like(
+    segment_sum,
+    "segment_prod",
     """The product of the rows of `data` in each segment, 1 for a segment without rows. Arguments: see `segment_sum`.
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.ops.segment_prod(jnp.array([5, 2, 7]), jnp.array([0, 0, 1]), num_segments=3)
     Array([10,  7,  1], dtype=int32)
-    """
-    return _segments("segment_prod", data, segment_ids, num_segments, bucket_size, mode)
+    """,
+)
 
 
-def segment_max(
-    data: Any,
-    segment_ids: Any,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: GatherScatterMode | str | None = None,
-    out_sharding: Any = None,
-) -> Value:
+segment_max = like(
+    segment_sum,
+    "segment_max",
     """The largest rows of `data` in each segment, the smallest number for one without: -inf, or the least integer.
 
     Arguments: see `segment_sum`.
@@ -83,20 +70,13 @@ def segment_max(
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.ops.segment_max(jnp.array([5, 1, 7]), jnp.array([0, 0, 1]), num_segments=2)
     Array([5, 7], dtype=int32)
-    """
-    return _segments("segment_max", data, segment_ids, num_segments, bucket_size, mode)
+    """,
+)
 
 
-def segment_min(
-    data: Any,
-    segment_ids: Any,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: GatherScatterMode | str | None = None,
-    out_sharding: Any = None,
-) -> Value:
+segment_min = like(
+    segment_sum,
+    "segment_min",
     """The smallest rows of `data` in each segment, the largest number for one without: inf, or the largest integer.
 
     Arguments: see `segment_sum`.
@@ -104,8 +84,8 @@ def segment_min(
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.ops.segment_min(jnp.array([5, 1, 7]), jnp.array([0, 0, 1]), num_segments=2)
     Array([1, 7], dtype=int32)
-    """
-    return _segments("segment_min", data, segment_ids, num_segments, bucket_size, mode)
+    """,
+)
 
 
 _SCATTER: dict[str, Callable[..., Value]] = {

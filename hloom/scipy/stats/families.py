@@ -210,4 +210,4 @@ def derived(first: F, name: str, shown: str, x: str = "x") -> F:
     if name in ("ppf", "isf"):
         call = re.sub(r"\[.*?\]", "[0.0, 0.25, 0.5]", call, count=1)
     doc = "\n    ".join([f"{text}\n", f"{arguments}\n", *lines, call, f"Array({shown}, dtype=float32)\n"])
-    return like(first, name, doc, **{own: name, "x": x})
+    return like(first, name, doc, **({} if x == "x" else {"x": x}))
