@@ -151,7 +151,6 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     Raises:
       TypeError, ValueError: `tangents` do not fit `primals`.
 
-    >>> import hloom
     >>> hloom.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
     (Array(6., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
     """
@@ -225,7 +224,6 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any,
     Returns:
       (result, f_jvp), and aux if `has_aux`. f_jvp(*tangents) computes only the part that depends on tangents.
 
-    >>> import hloom
     >>> value, push = hloom.linearize(lambda x: x**3, 2.0)
     >>> print(value, push(1.0), push(0.5))
     8.0 12.0 6.0
@@ -359,7 +357,6 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
       (result, f_vjp), and aux if `has_aux`. f_vjp(cotangent of the result) is a tuple with a cotangent for each
       argument; `float0` zeros for integers and booleans.
 
-    >>> import hloom
     >>> value, pull = hloom.vjp(lambda x, y: x * y, 2.0, 3.0)
     >>> pull(1.0)
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))

@@ -322,7 +322,6 @@ def fwd_and_bwd(
       ``fwd(*args)`` -> (result, residuals), and aux if `has_aux`; ``bwd(residuals, cotangent)`` -> the cotangents of
       the arguments that `argnums` names: one, or a tuple where `argnums` is a sequence.
 
-    >>> import hloom
     >>> fwd, bwd = hloom.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
     >>> value, residuals = fwd(2.0, 3.0)
     >>> bwd(residuals, 1.0)

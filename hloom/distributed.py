@@ -43,7 +43,6 @@ def initialize(
     UnsupportedError if mpi4py is missing, or for several processes that mpiexec has not started; CollectiveError if
     other processes do not call it in time.
 
-    >>> import hloom
     >>> hloom.distributed.initialize(num_processes=1, process_id=0)
     >>> hloom.distributed.shutdown()
     """
@@ -80,7 +79,6 @@ def initialize(
 def is_initialized() -> bool:
     """Whether `initialize` was called, and `shutdown` not since then.
 
-    >>> import hloom
     >>> hloom.distributed.is_initialized()
     False
     """
@@ -91,7 +89,6 @@ def is_initialized() -> bool:
 def shutdown() -> None:
     """Undo `initialize`: this process is alone again. Others that wait for it are told.
 
-    >>> import hloom
     >>> hloom.distributed.initialize()
     >>> hloom.distributed.shutdown()
     """

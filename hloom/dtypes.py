@@ -38,7 +38,6 @@ def canonicalize_dtype(dtype: _DTypeLike, allow_extended_dtype: bool = False) ->
 
     ValueError for an extended dtype, such as a key type, unless `allow_extended_dtype`.
 
-    >>> import hloom
     >>> hloom.dtypes.canonicalize_dtype("float64"), hloom.dtypes.canonicalize_dtype(int)
     (dtype('float32'), dtype('int32'))
     """
@@ -55,7 +54,6 @@ def itemsize_bits(dtype: _DTypeLike) -> int:
 
     ValueError for anything but a dtype of numbers.
 
-        >>> import hloom
         >>> hloom.dtypes.itemsize_bits("int4"), hloom.dtypes.itemsize_bits("complex64")
         (4, 64)
     """
@@ -71,7 +69,6 @@ def itemsize_bits(dtype: _DTypeLike) -> int:
 def scalar_type_of(x: _Any) -> type:
     """The Python type of the numbers of an array: bool, int, float or complex.
 
-        >>> import hloom
         >>> hloom.dtypes.scalar_type_of(hloom.numpy.zeros(3, "bfloat16"))
         <class 'float'>
     """

@@ -36,7 +36,6 @@ def clear_caches() -> None:
     """Drop the traced and compiled programs of all functions and of `run_hlo`; free the memory that is kept for later
     use, also the memory of machine code.
 
-    >>> import hloom
     >>> hloom.clear_caches()
     """
     for cache in list(_caches):

@@ -9,7 +9,6 @@ class Inline(enum.Enum):
     """Whether a jitted function leaves a call in the functions that call it: ``jit(f, inline=Inline.JAX_EARLY)`` leaves
     none in the traced program. The others leave one, which the compiler inlines as it sees fit.
 
-    >>> import hloom
     >>> f = hloom.jit(lambda x: 2 * x, inline=hloom.Inline.JAX_EARLY)
     >>> "call" in hloom.jit(lambda x: f(x)).lower(1.0).as_text()
     False

@@ -11,7 +11,6 @@ from .trees import tree
 class Token:
     """A value without content. As a pytree it has no leaves, and all tokens are equal.
 
-    >>> import hloom
     >>> hloom.tree.leaves(hloom.lax.create_token())
     []
     """

@@ -99,7 +99,6 @@ class Trace(ABC):
 class Tracer(ArrayBase):
     """A value that represents an array in a traced program. Transformations subclass it.
 
-    >>> import hloom
     >>> hloom.jit(lambda x: print(isinstance(x, hloom.core.Tracer)))(1.0)
     True
     """

@@ -302,7 +302,6 @@ def io_callback(
 def effects_barrier() -> None:
     """Wait until all callbacks have run. They have when a call returns, so there is nothing to wait for.
 
-    >>> import hloom
     >>> hloom.jit(lambda x: hloom.debug.print("x = {}", x))(3)
     x = 3
     >>> hloom.effects_barrier()

@@ -26,7 +26,6 @@ def visualize_sharding(
     use_color: accepted; the boxes have no colours. scale: of the boxes' sizes. min_width, max_width: of a box, in
     characters.
 
-    >>> import hloom
     >>> hloom.debug.visualize_sharding((4, 2), hloom.sharding.SingleDeviceSharding(hloom.devices()[0]))
     ┌─────────┐
     │  CPU 0  │

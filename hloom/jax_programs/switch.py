@@ -41,7 +41,6 @@ def as_jax() -> ModuleType:
     Raises:
       JaxImportedError: JAX itself is imported already.
 
-    >>> import hloom
     >>> jax = hloom.as_jax()  # doctest: +SKIP
     >>> import jax.numpy as jnp  # doctest: +SKIP
     """

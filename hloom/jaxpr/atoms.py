@@ -15,7 +15,6 @@ from ..tracer.aval import ShapedArray
 class Var(SharedValue):
     """A variable: known by its identity, and by its type, `aval`. It gets a name when a jaxpr is printed.
 
-    >>> import hloom
     >>> hloom.make_jaxpr(lambda x: 2 * x)(1.5).jaxpr.invars[0].aval
     ShapedArray(float32[], weak_type=True)
     """
@@ -49,7 +48,6 @@ class DropVar(Var):
 class Literal:
     """A scalar constant as an operand: its value, as a NumPy scalar, and its type.
 
-    >>> import hloom
     >>> equation = hloom.make_jaxpr(lambda x: 2 * x)(1.5).eqns[0]
     >>> equation.invars[0].val, equation.invars[0].aval
     (np.float32(2.0), ShapedArray(float32[]))

@@ -21,7 +21,6 @@ no_effects: frozenset[Effect] = frozenset()
 class Effect:
     """Something that an equation does besides computing its results. A library's own are of classes below this one.
 
-    >>> import hloom
     >>> f = lambda x: hloom.debug.print("x = {}", x)
     >>> [isinstance(effect, hloom.extend.core.Effect) for effect in hloom.make_jaxpr(f)(1.0).effects]
     [True]

@@ -244,7 +244,6 @@ def eval_context() -> Iterator[None]:
 def max_dim(d1: int, d2: int) -> int:
     """The larger one of two sizes.
 
-    >>> import hloom
     >>> hloom.core.max_dim(2, 3)
     3
     """
@@ -254,7 +253,6 @@ def max_dim(d1: int, d2: int) -> int:
 def min_dim(d1: int, d2: int) -> int:
     """The smaller one of two sizes.
 
-    >>> import hloom
     >>> hloom.core.min_dim(2, 3)
     2
     """
@@ -275,7 +273,6 @@ def _traces() -> Iterator[Trace]:
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
     """Whether a program is being recorded.
 
-    >>> import hloom
     >>> hloom.jit(lambda: print(hloom.extend.core.unsafe_am_i_under_a_jit_DO_NOT_USE()))()
     True
     """
@@ -285,7 +282,6 @@ def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
     """Whether operations are on batches.
 
-    >>> import hloom
     >>> hloom.extend.core.unsafe_am_i_under_a_vmap_DO_NOT_USE()
     False
     """
@@ -295,7 +291,6 @@ def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
 def nonempty_axis_env_DO_NOT_USE() -> bool:
     """Whether a named axis is mapped over.
 
-    >>> import hloom
     >>> hloom.extend.core.nonempty_axis_env_DO_NOT_USE()
     False
     """
@@ -319,7 +314,6 @@ def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
 class AbstractToken:
     """The type of tokens (`hloom.lax.create_token`).
 
-    >>> import hloom
     >>> isinstance(hloom.extend.core.AbstractToken(), hloom.extend.core.AbstractToken)
     True
     """
@@ -347,7 +341,6 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     """JaxprTypeError unless each variable is bound once and before it is read, and each equation's results have the
     types that its primitive gives for its operands.
 
-    >>> import hloom
     >>> hloom.extend.core.check_jaxpr(hloom.make_jaxpr(lambda x: 2 * x)(1.5).jaxpr)
     """
     bound: set[Var] = set()

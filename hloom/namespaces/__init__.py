@@ -99,7 +99,7 @@ def stub_names(module: ModuleType) -> dict[str, tuple[str, str]]:
 
 
 _ALIASES_ARE_ONE: set[str] = set()
-_imports: dict[str, tuple[str, ...]] = {}
+_imports: dict[str, tuple[str, ...]] = {_PACKAGE: (f"import {_PACKAGE}",)}
 """Of namespaces: the imports with which the examples of their files begin."""
 _namespaces: set[str] = set()
 _homes: set[str] = set()

@@ -33,7 +33,6 @@ def segment_sum(
 ) -> Value:
     """The sum of the rows of `data` in each segment: [num_segments, ...].
 
-    >>> import hloom
     >>> hloom.ops.segment_sum(hloom.numpy.arange(5), hloom.numpy.array([0, 0, 1, 1, 2]))
     Array([1, 5, 4], dtype=int32)
 

@@ -133,7 +133,6 @@ class Program:
 class JitScope(ContextDecorator):
     """A block in which operations are collected. Made by `jit_scope`.
 
-    >>> import hloom
     >>> isinstance(hloom.jit_scope(), hloom.stages.JitScope)
     True
     """
@@ -289,7 +288,6 @@ def change_level(level: int) -> None:
 def jit_scope_report() -> str:
     """The report of `hloom_jit_level` for this process, as `JitScope.report` gives it for a scope.
 
-    >>> import hloom
     >>> "clusters" in hloom.jit_scope_report()
     True
     """

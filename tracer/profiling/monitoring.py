@@ -145,7 +145,6 @@ def register_scalar_listener(callback: Listener) -> None:
 def unregister_event_listener(callback: Listener) -> None:
     """`callback` is called no more. ValueError if it is not registered.
 
-    >>> import hloom
     >>> hloom.monitoring.register_event_listener(print)
     >>> hloom.monitoring.unregister_event_listener(print)
     """
@@ -155,7 +154,6 @@ def unregister_event_listener(callback: Listener) -> None:
 def unregister_event_duration_listener(callback: Listener) -> None:
     """`callback` is called no more. ValueError if it is not registered.
 
-    >>> import hloom
     >>> hloom.monitoring.register_event_duration_secs_listener(print)
     >>> hloom.monitoring.unregister_event_duration_listener(print)
     """
@@ -165,7 +163,6 @@ def unregister_event_duration_listener(callback: Listener) -> None:
 def unregister_event_time_span_listener(callback: Listener) -> None:
     """`callback` is called no more. ValueError if it is not registered.
 
-    >>> import hloom
     >>> hloom.monitoring.register_event_time_span_listener(print)
     >>> hloom.monitoring.unregister_event_time_span_listener(print)
     """
@@ -175,7 +172,6 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
 def unregister_scalar_listener(callback: Listener) -> None:
     """`callback` is called no more. ValueError if it is not registered.
 
-    >>> import hloom
     >>> hloom.monitoring.register_scalar_listener(print)
     >>> hloom.monitoring.unregister_scalar_listener(print)
     """
@@ -185,7 +181,6 @@ def unregister_scalar_listener(callback: Listener) -> None:
 def clear_event_listeners() -> None:
     """No listener is called any more.
 
-    >>> import hloom
     >>> hloom.monitoring.clear_event_listeners()
     """
     with _lock:

@@ -51,7 +51,6 @@ class UserContext:
 def make_user_context(default_value: Any = None) -> UserContext:
     """A context of the user: jit traces a function again where its value differs.
 
-    >>> import hloom
     >>> scale = hloom.make_user_context(1.0)
     >>> f = hloom.jit(lambda x: x * scale.value)
     >>> with scale(3.0):

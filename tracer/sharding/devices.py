@@ -160,7 +160,6 @@ class Memory:
 class CpuDevice:
     """A CPU, as far as programs know: it runs one program at a time. `hloom.devices()` lists them.
 
-    >>> import hloom
     >>> hloom.devices()[0]
     CpuDevice(id=0)
     """
@@ -242,7 +241,6 @@ _PLATFORMS = ("cpu", "host")
 def devices(backend: str | Client | None = None) -> list[CpuDevice]:
     """The devices of a platform, of all processes. RuntimeError for "gpu", "tpu" and others.
 
-    >>> import hloom
     >>> hloom.devices()[:1]
     [CpuDevice(id=0)]
     """
@@ -255,7 +253,6 @@ def local_devices(
 ) -> list[CpuDevice]:
     """The devices of one process: this one, if it is None. ValueError for a process that there is not.
 
-    >>> import hloom
     >>> hloom.local_devices()[:1]
     [CpuDevice(id=0)]
     """
@@ -273,7 +270,6 @@ def device_count(backend: str | Client | None = None) -> int:
     """The number of devices of all processes: 1, unless more were asked for. The CPU's cores are not devices; kernels
     use them directly.
 
-    >>> import hloom
     >>> hloom.device_count()
     1
     """
@@ -284,7 +280,6 @@ def device_count(backend: str | Client | None = None) -> int:
 def local_device_count(backend: str | Client | None = None) -> int:
     """The number of devices of this process: 1, unless more were asked for.
 
-    >>> import hloom
     >>> hloom.local_device_count()
     1
     """
@@ -295,7 +290,6 @@ def local_device_count(backend: str | Client | None = None) -> int:
 def process_count(backend: str | Client | None = None) -> int:
     """The number of processes that run a program together: 1, unless `hloom.distributed.initialize` found more.
 
-    >>> import hloom
     >>> hloom.process_count()
     1
     """
@@ -306,7 +300,6 @@ def process_count(backend: str | Client | None = None) -> int:
 def process_index(backend: str | Client | None = None) -> int:
     """The number of this process among those that run a program together.
 
-    >>> import hloom
     >>> hloom.process_index()
     0
     """
@@ -317,7 +310,6 @@ def process_index(backend: str | Client | None = None) -> int:
 def process_indices(backend: str | Client | None = None) -> list[int]:
     """The numbers of all processes.
 
-    >>> import hloom
     >>> hloom.process_indices()
     [0]
     """
@@ -328,7 +320,6 @@ def process_indices(backend: str | Client | None = None) -> list[int]:
 def host_count(backend: str | Client | None = None) -> int:
     """Another name of `process_count`, which JAX deprecates.
 
-    >>> import hloom
     >>> hloom.host_count()
     1
     """
@@ -338,7 +329,6 @@ def host_count(backend: str | Client | None = None) -> int:
 def host_id(backend: str | Client | None = None) -> int:
     """Another name of `process_index`, which JAX deprecates.
 
-    >>> import hloom
     >>> hloom.host_id()
     0
     """
@@ -348,7 +338,6 @@ def host_id(backend: str | Client | None = None) -> int:
 def host_ids(backend: str | Client | None = None) -> list[int]:
     """Another name of `process_indices`, which JAX deprecates.
 
-    >>> import hloom
     >>> hloom.host_ids()
     [0]
     """
@@ -358,7 +347,6 @@ def host_ids(backend: str | Client | None = None) -> list[int]:
 def default_backend() -> str:
     """The platform of the default device: "cpu". `hloom.config.hloom_backend` names the compiler.
 
-    >>> import hloom
     >>> hloom.default_backend()
     'cpu'
     """
@@ -407,7 +395,6 @@ def environment_info(return_string: bool = False) -> str | None:
     """The versions of hloom, NumPy, Numba and Python, and the machine: for reports of errors. JAX's
     `print_environment_info`: printed, or returned as text.
 
-    >>> import hloom
     >>> hloom.print_environment_info(return_string=True).split(":")[0]
     'hloom'
     """

@@ -326,7 +326,6 @@ def make_mesh(
     axis_types: Explicit for all, unless it says otherwise.
     ValueError if the product of the sizes is over the number of devices.
 
-    >>> import hloom
     >>> hloom.make_mesh((1, 1), ("x", "y"))
     Mesh(axis_sizes=(1, 1), axis_names=('x', 'y'), axis_types=(Explicit, Explicit))
     """

@@ -154,7 +154,6 @@ def _checked_kind(kind: str | None) -> str | None:
 class SingleDeviceSharding(Sharding):
     """All of an array on one device.
 
-    >>> import hloom
     >>> hloom.sharding.SingleDeviceSharding(hloom.devices()[0])
     SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
     """
@@ -204,7 +203,6 @@ def make_single_device_sharding(device: Any, memory_kind: str | None = None) -> 
 class NamedSharding(Sharding):
     """An array divided over a mesh: `spec` names, for each dimension, the axes of `mesh` that divide it.
 
-    >>> import hloom
     >>> mesh = hloom.make_mesh((1,), ("x",))
     >>> hloom.NamedSharding(mesh, hloom.P("x")).shard_shape((4, 2))
     (4, 2)

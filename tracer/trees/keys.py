@@ -35,7 +35,6 @@ class _Key:
 class SequenceKey(_Key):
     """A child of a list or tuple, by its position.
 
-    >>> import hloom
     >>> path, leaf = hloom.tree.leaves_with_path([5, 6])[1]
     >>> path
     (SequenceKey(idx=1),)
@@ -58,7 +57,6 @@ class SequenceKey(_Key):
 class DictKey(_Key):
     """A value of a dictionary, by its key.
 
-    >>> import hloom
     >>> path, leaf = hloom.tree.leaves_with_path({"w": 1})[0]
     >>> path
     (DictKey(key='w'),)
@@ -127,7 +125,6 @@ class FlattenedIndexKey(_Key):
 def keystr(keys: KeyPath[Any], *, simple: bool = False, separator: str = "") -> str:
     """A path as text: ``['w'][0].bias``. `simple`: the bare keys, ``w0bias``; `separator` stands between keys.
 
-    >>> import hloom
     >>> path, leaf = hloom.tree.leaves_with_path({"w": [5, 6]})[1]
     >>> hloom.tree_util.keystr(path), hloom.tree_util.keystr(path, simple=True, separator="/")
     ("['w'][1]", 'w/1')

@@ -53,7 +53,6 @@ def register_pytree_node(
       TypeError: `nodetype` is no class.
       ValueError: the class is a container already.
 
-    >>> import hloom
     >>> class Point:
     ...     def __init__(self, x, y):
     ...         self.x, self.y = x, y
@@ -93,7 +92,6 @@ def short_repr(value: object) -> str:
 def register_pytree_node_class(cls: C) -> C:
     """Class decorator for a class with `tree_flatten(self)` and a class method `tree_unflatten(aux, children)`.
 
-    >>> import hloom
     >>> @hloom.tree.register_pytree_node_class
     ... class Point:
     ...     def __init__(self, x, y):
@@ -319,7 +317,6 @@ def is_container_class(kind: object) -> bool:
 def is_tree_node(typ: type) -> bool:
     """Whether objects of this class are containers, not leaves.
 
-    >>> import hloom
     >>> hloom.tree_util.is_tree_node(dict), hloom.tree_util.is_tree_node(int)
     (True, False)
     """
@@ -400,7 +397,6 @@ def jax_data(kind: type, data: Any) -> Any:
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     """(children, auxiliary data) of a container; ValueError for a leaf.
 
-    >>> import hloom
     >>> hloom.tree_util.flatten_one_level({"b": [1, 2], "a": 3})
     ((3, [1, 2]), ('a', 'b'))
     """
@@ -411,7 +407,6 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
     """([(key, child), ...], auxiliary data) of a container; ValueError for a leaf.
 
-    >>> import hloom
     >>> hloom.tree_util.flatten_one_level_with_keys([10, [20]])
     (((SequenceKey(idx=0), 10), (SequenceKey(idx=1), [20])), None)
     """

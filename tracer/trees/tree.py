@@ -85,7 +85,6 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves, in order. None is an empty container; dictionaries are sorted by their keys.
 
-    >>> import hloom
     >>> hloom.tree.leaves({"b": [1, 2], "a": 3, "c": None})
     [3, 1, 2]
     """
@@ -130,7 +129,6 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
 
     is_leaf: a function that says of a container whether it counts as a leaf. None in a tree stays.
 
-    >>> import hloom
     >>> hloom.tree.map(lambda x: 10 * x, {"w": [1, 2], "b": 3})
     {'w': [10, 20], 'b': 30}
     >>> hloom.tree.map(lambda p, g: p - g, {"w": 5.0}, {"w": 0.5})
@@ -187,7 +185,6 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
 
     ValueError, which says where, unless `prefix_tree` is a prefix of `full_tree`.
 
-    >>> import hloom
     >>> hloom.tree.broadcast([1, 2], [{"a": 0, "b": 0}, 0])
     [{'a': 1, 'b': 1}, 2]
     """
@@ -218,7 +215,6 @@ def reduce_associative(
 
     TypeError for a tree without leaves if no `identity` is given.
 
-    >>> import hloom
     >>> hloom.tree.reduce_associative(lambda x, y: f"({x}{y})", ["a", "b", "c", "d"])
     '((ab)(cd))'
     """
@@ -240,7 +236,6 @@ def reduce_associative(
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     """True if all leaves are true.
 
-    >>> import hloom
     >>> hloom.tree.all({"a": True, "b": [1, 0]})
     False
     """
@@ -285,7 +280,6 @@ def leaves_with_path(
 ) -> list[tuple[Any, Any]]:
     """[(path, leaf), ...], as `flatten_with_path`.
 
-    >>> import hloom
     >>> [(hloom.tree_util.keystr(path), leaf) for path, leaf in hloom.tree.leaves_with_path({"w": [1, 2]})]
     [("['w'][0]", 1), ("['w'][1]", 2)]
     """
@@ -301,7 +295,6 @@ def map_with_path(
 ) -> Any:
     """The tree of f(path, leaf, leaf of each of rest); as `map`.
 
-    >>> import hloom
     >>> hloom.tree.map_with_path(lambda path, x: f"{hloom.tree_util.keystr(path)}={x}", {"w": [1, 2]})
     {'w': ["['w'][0]=1", "['w'][1]=2"]}
     """

@@ -31,7 +31,6 @@ IsLeaf = Callable[[Any], bool] | None
 class PyTreeDef:
     """A tree's structure: hashable, compared by value. Made by `structure` and `flatten`.
 
-    >>> import hloom
     >>> hloom.tree.structure({"w": [1, 2]}), hloom.tree.structure([1]) == hloom.tree.structure([5])
     (PyTreeDef({'w': [*, *]}), True)
     """
@@ -123,7 +122,6 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """(leaves, structure). The leaves of a pytree are the objects in its lists, tuples, dictionaries and other
     registered containers.
 
-    >>> import hloom
     >>> leaves, structure = hloom.tree.flatten({"w": [1, 2], "b": 3})
     >>> leaves, structure
     ([3, 1, 2], PyTreeDef({'b': *, 'w': [*, *]}))
@@ -139,7 +137,6 @@ def flatten_with_path(
 
     is_leaf_takes_path: `is_leaf` is called with the path and the node.
 
-    >>> import hloom
     >>> found, structure = hloom.tree.flatten_with_path({"w": [1, 2]})
     >>> found
     [((DictKey(key='w'), SequenceKey(idx=0)), 1), ((DictKey(key='w'), SequenceKey(idx=1)), 2)]
@@ -151,7 +148,6 @@ def flatten_with_path(
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure alone, without the leaves.
 
-    >>> import hloom
     >>> hloom.tree.structure({"w": [1, 2], "b": 3})
     PyTreeDef({'b': *, 'w': [*, *]})
     """
@@ -161,7 +157,6 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of this structure with these leaves; ValueError if their number is wrong.
 
-    >>> import hloom
     >>> leaves, structure = hloom.tree.flatten({"w": [1, 2], "b": 3})
     >>> hloom.tree.unflatten(structure, [10 * x for x in leaves])
     {'w': [10, 20], 'b': 30}
@@ -175,7 +170,6 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_
 
     TypeError unless the tree has a leaf for each pair of leaves of both structures.
 
-    >>> import hloom
     >>> hloom.tree.transpose(hloom.tree.structure([0, 0]), None, [{"a": 1, "b": 2}, {"a": 3, "b": 4}])
     {'a': [1, 3], 'b': [2, 4]}
     """
@@ -200,7 +194,6 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures below the root.
 
-    >>> import hloom
     >>> hloom.tree_util.treedef_children(hloom.tree.structure([1, {"a": 2}]))
     [PyTreeDef(*), PyTreeDef({'a': *})]
     """
@@ -222,7 +215,6 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees of these structures.
 
-    >>> import hloom
     >>> hloom.tree_util.treedef_tuple([hloom.tree.structure(1), hloom.tree.structure([2, 3])])
     PyTreeDef((*, [*, *]))
     """
