@@ -29,6 +29,7 @@ from ..hlo.opcode import Opcode
 from ..lax.composite import CompositeUse
 from ..namespaces.jax_names import names
 from ..tracer import core, dtypes
+from ..tracer.arrays.array import as_value
 from ..tracer.aval import ShapedArray, aval_of_shape
 from ..tracer.control_flow.branches import while_loop
 from ..tracer.control_flow.scan import SCAN, Scan, scan
@@ -141,7 +142,11 @@ def _plain(call: Call, i: HloInstruction, operands: Sequence[Atom], body: Body) 
 
 @primitive("call", multiple_results=True)
 @primitive("closed_call", multiple_results=True)
-def _bind_plain(*values: Value, call_jaxpr: Any) -> list[Value]:
+def _bind_plain(*values: Value, call_jaxpr: Any = None, subfuns: Sequence[Any] = ()) -> list[Value]:
+    """subfuns: one WrappedFun in place of the jaxpr, which is called at once."""
+    if subfuns:
+        (function,) = subfuns
+        return [as_value(leaf) for leaf in function.call_wrapped(*values)]
     found = traced(call_jaxpr, "closed_call")
     return bind_call(Call(PLAIN_CALL, found.computation), [*values, *found.captured])
 

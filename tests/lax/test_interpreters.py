@@ -191,6 +191,9 @@ def test_transformations_of_functions() -> None:
     _, never = _counted(fun)
     assert linear_util.merge_linear_aux(count, never) == (True, 2)
     assert linear_util.merge_linear_aux(never, count) == (False, 2)
+    twice = linear_util.wrap_init(lambda x: (2 * x,))
+    assert hloom.extend.core.primitives.call_p.bind(3.0, subfuns=(twice,)) == [6]
+    assert hloom.jit(lambda x: hloom.extend.core.primitives.call_p.bind(x, subfuns=(twice,)))(3.0) == [6]
 
 
 def test_functions_of_trees_as_functions_of_leaves() -> None:
