@@ -6,6 +6,7 @@ import numpy as _np
 
 from .namespaces import publish as _publish
 from .numpy.array_creation import from_dlpack as _from_dlpack
+from .tracer.arrays.dlpack import BFLOAT16 as _BFLOAT16
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
 
@@ -21,7 +22,7 @@ def from_dlpack(external_array: _Any, device: _Any = None, copy: bool | None = N
 
 
 def is_supported_dtype(dtype: _Any) -> bool:
-    """Whether arrays of a dtype can be given to other libraries: NumPy's numbers and booleans can.
+    """Whether arrays of a dtype can be given to other libraries: NumPy's numbers and booleans can, and bfloat16.
 
     >>> import hloom, hloom.numpy as jnp
     >>> hloom.dlpack.is_supported_dtype(jnp.float32), hloom.dlpack.is_supported_dtype(jnp.float8_e5m2)
@@ -30,7 +31,7 @@ def is_supported_dtype(dtype: _Any) -> bool:
     if dtype is None:
         raise TypeError("is_supported_dtype: a dtype is needed, not None")
     found = _np.dtype(dtype)
-    return found.kind in "biufc" and found.isbuiltin == 1
+    return found == _BFLOAT16 or (found.kind in "biufc" and found.isbuiltin == 1)
 
 
 _publish(__name__)

@@ -27,6 +27,7 @@ from ..tracer.arrays.array import (
     resolved,
     shape_of,
 )
+from ..tracer.arrays.dlpack import array_of
 from ..tracer.arrays.operators import ArrayBase, ArrayLike
 from ..tracer.compound import compound
 from ..tracer.core import Value
@@ -221,7 +222,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> V
     >>> jnp.from_dlpack(np.array([1.5, 2.5], np.float32))
     Array([1.5, 2.5], dtype=float32)
     """
-    data = np.from_dlpack(x)
+    data = array_of(x)
     return array_from_numpy(data, copy=bool(copy) or dtypes.canonical_dtype(data.dtype) != data.dtype)
 
 

@@ -145,6 +145,27 @@ def test_pickle_and_copy() -> None:
             assert other is not x
 
 
+@pytest.mark.parametrize("old", [False, True], ids=["1.0", "before 1.0"])
+def test_dlpack_of_bfloat16(old: bool) -> None:
+    x = jnp.asarray(X).astype("bfloat16")
+
+    class Other:
+        def __dlpack__(self, **options: Any) -> Any:
+            return x.__dlpack__() if old else x.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return x.__dlpack_device__()
+
+    back = jnp.from_dlpack(Other())
+    assert back.dtype == jnp.bfloat16 and hloom.dlpack.is_supported_dtype(jnp.bfloat16)
+    np.testing.assert_array_equal(np.asarray(back), np.asarray(x))
+    assert old != (back.addressable_data_pointer == x.addressable_data_pointer)
+    jax = pytest.importorskip("jax")
+    np.testing.assert_array_equal(np.asarray(jax.numpy.from_dlpack(x)), np.asarray(x))
+    there = jax.numpy.asarray(X, "bfloat16")
+    np.testing.assert_array_equal(np.asarray(jnp.from_dlpack(there)), np.asarray(there))
+
+
 def test_dlpack() -> None:
     x = jnp.asarray(X)
     there = np.from_dlpack(x)

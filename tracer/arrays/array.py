@@ -30,6 +30,7 @@ from ..sharding.devices import SEVERAL, CpuDevice, default_device
 from ..sharding.shardings import ManualSharding, Shard, Sharding, SingleDeviceSharding, default_sharding
 from ..sharding.shards import assembled, cut, shards_of
 from ..source import user_line
+from .dlpack import capsule_of
 from .layouts import Format, row_major
 from .operators import ArrayBase, Value
 
@@ -260,13 +261,13 @@ class Array(ArrayBase):
         """
         options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         if max_version is not None and max_version[0] >= 1:
-            return self._numpy.__dlpack__(**options)
+            return capsule_of(self._numpy, **options)
         if copy is False:
             raise BufferError(
                 "an immutable array is exported without a copy only by DLPack 1.0 or later, which can say that the "
                 "memory is read-only: pass max_version=(1, 0), or allow a copy"
             )
-        return self._view.copy().__dlpack__(stream=stream, dl_device=dl_device)
+        return capsule_of(self._view.copy(), stream=stream, dl_device=dl_device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # kDLCPU
