@@ -95,7 +95,12 @@ class ShapedArray:
         if vma:
             return _varying_type((shape, dtype, weak_type), frozenset(vma))
         key = (shape, dtype, weak_type)
-        found = _RECENT.get(key)
+        try:
+            found = _RECENT.get(key)
+        except TypeError:
+            if isinstance(shape, tuple):
+                raise
+            return ShapedArray(tuple(shape), dtype, weak_type)
         return found if found is not None else _intern(key)
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -145,6 +145,7 @@ def test_types_that_nobody_uses_are_forgotten(monkeypatch: pytest.MonkeyPatch) -
     gc.collect()
     assert gone() is None
     assert ShapedArray((12345, 3), "float32", weak_type=True) is kept
+    assert ShapedArray([12345, 3], "float32", weak_type=True) is kept
     assert ShapedArray((77,), key.dtype) is key
     assert key.storage is ShapedArray((77, 2), np.uint32)
     assert kept.storage is kept
