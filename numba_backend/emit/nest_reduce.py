@@ -80,7 +80,10 @@ class ReductionNest(NestEmitter):
     ) -> Iterator[Mapping[int, Expr]]:
         """Loops over some dimensions of the domain, tile by tile where there are tiles; gives their indices. Variables
         are named from level `first` on. `bounds`: of the first dimension."""
-        if bounds is not None and dimensions:
+        if not dimensions:
+            yield {}
+            return
+        if bounds is not None:
             loop = self.writer.loop(loop_variable(first), *bounds)
             with loop as outermost, self.loops_over(dimensions[1:], first + 1) as rest:
                 yield {dimensions[0]: outermost, **rest}

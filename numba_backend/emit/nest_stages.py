@@ -65,7 +65,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from ...hlo.analyses.bands import NOTHING
+from ...hlo.analyses.bands import NOTHING, Band
 from ...hlo.ir import HloInstruction
 from ...hlo.opcode import Opcode
 from ..loops.expressions import ZERO, Expr, Number, maximum, minimum
@@ -337,8 +337,8 @@ class StagedNest(ReductionNest):
         rows at a time, so that an accumulator is read and written once for all of them, and then the rows that are left
         over one by one. (LLVM unrolls the loop over a few columns, and keeps their accumulators in registers.)"""
         together = turns_of(self.schedules[stage], "rows")
-        if self.masks_at(stage):
-            for column in self._masked_loops(stage, outer, level):
+        if masks := self.masks_at(stage):
+            for column in self._masked_loops(stage, masks, outer, level):
                 yield [column]
         elif not together:
             with self.loops_over(self.reduced, level, bounds) as row:
@@ -357,7 +357,10 @@ class StagedNest(ReductionNest):
                 with self.writer.loop(name, size // together * together, size) as one:
                     yield [{**row, last: one}]
 
-    def _masked_loops(self, stage: int, outer: Mapping[int, Expr], level: int) -> Iterator[Mapping[int, Expr]]:
+    def _masked_loops(
+        self, stage: int, masks: Mapping[HloInstruction, tuple[Band, HloInstruction]], outer: Mapping[int, Expr],
+        level: int,
+    ) -> Iterator[Mapping[int, Expr]]:  # fmt: skip
         """A loop over what masks let through, and one for each side of it. There the masked values do not depend on the
         column, and LLVM computes what becomes of them once::
 
@@ -366,7 +369,6 @@ class StagedNest(ReductionNest):
             for masked in range(minimum(n0, (i + 64) // 64 * 64), n0):
                 exp1 = exp(c0 - found0)
         """
-        masks = self.masks_at(stage)
         (column,) = self.reduced
         size, row = self.sizes.of(self.domain, column), outer[column - 1]
         band = NOTHING
